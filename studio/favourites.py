@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 from ssd_core import SSDError
@@ -32,6 +33,12 @@ class Favourites:
             return frozenset()
         return frozenset(id_ for id_ in ids if isinstance(id_, str)) if isinstance(
             ids, list) else frozenset()
+
+    def mark(self, ids: Iterable[str], marked: bool) -> None:
+        """Mark these pictures, or take their marks away."""
+        with self._lock:
+            changed = self.ids | set(ids) if marked else self.ids - set(ids)
+            write_text(self._path, json.dumps(sorted(changed), indent=1) + "\n")
 
     def turn(self, id_: str) -> bool:
         """Mark a picture, or unmark it if it is marked; whether it is marked now."""

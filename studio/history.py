@@ -7,6 +7,7 @@ neither the page nor how pictures are made.
 from __future__ import annotations
 
 import io
+import os
 import re
 import shutil
 import tempfile
@@ -21,6 +22,7 @@ from pathlib import Path
 import torch
 
 from ssd_core import SSDError
+from ssd_core.files import atomic_write
 from ssd_core.output.labels import label
 from ssd_core.output.recipe import method_of, opened, png_bytes, read_recipe, recipe_of, save_png
 from ssd_core.output.words import FIELDS as WORDS
@@ -29,7 +31,7 @@ from ssd_core.unicode import is_unicode
 from .favourites import Favourites
 from .reading import answered, require_regular
 from .settings import Settings, from_recipe
-from .unsaved import Unsaved
+from .unsaved import Pictures, Unsaved
 
 MOST_BYTES, MOST_PIXELS = 64 << 20, 64 << 20
 BESIDE_PIXELS = 1 << 20  # bytes that a recipe takes at most
@@ -65,6 +67,7 @@ class History:
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
         self.favourites, self.unsaved = Favourites(self.folder), Unsaved()
+        self._deleted = Pictures()
         self.problems: dict[str, str] = {}  # by id: why a file is not listed
         self._saving, self._reading = threading.Lock(), threading.RLock()
         self._reserved_now: set[Path] = set()  # empty files whose pictures are being written
@@ -151,11 +154,29 @@ class History:
         raise SSDError(f"{folder}: no name is free for {stem}.png; move pictures elsewhere")
 
     def delete(self, id_: str) -> None:
-        path = self.entry(id_).path
+        """Delete a picture; for a while it stays in memory, from where `restore_deleted` takes it.
+        """
+        entry = self.entry(id_)
+        png, stamp = self.png(entry.id), stamp_of(entry.path)
         try:
-            path.unlink()
+            entry.path.unlink()
         except OSError as error:
-            raise SSDError(f"cannot delete {path}: {error.strerror}") from error
+            raise SSDError(f"cannot delete {entry.path}: {error.strerror}") from error
+        self._deleted.put(entry.id, png, stamp)
+
+    def restore_deleted(self, id_: str) -> Entry:
+        """Write a deleted picture again, as it was; SSDError if it is no longer in memory."""
+        if (deleted := self._deleted.take(id_)) is None:
+            raise SSDError(f"{id_[:100]}: cannot be brought back any more")
+        path, (png, stamp) = self.folder / id_, deleted
+        try:
+            with atomic_write(path) as temporary:
+                temporary.write_bytes(png)
+                os.utime(temporary, ns=(stamp, stamp))
+        except SSDError:
+            self._deleted.put(id_, png, stamp)
+            raise
+        return self._read(path)
 
     # Reading
 

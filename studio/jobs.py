@@ -21,6 +21,7 @@ KEPT_JOBS, KEPT_SECONDS = 64, 7200.0  # how many ended jobs are kept, and how lo
 PARKED_SECONDS = 1800.0  # a paused job is freed after this time
 GRACE_SECONDS = 600.0  # or when no page has asked about it for this time
 LOOK_SECONDS = 60.0  # between checks of paused jobs
+MOST_WAITING = 256  # jobs, of all visitors
 MOST_VISITORS = 4096  # whose turns are remembered; the latest
 log = logging.getLogger(__name__)
 
@@ -35,11 +36,14 @@ class Job:
     title: kind of work. tag: tells jobs of one kind apart. state: waiting, running, paused (see
     `pause`), done, failed or cancelled. error: one line if it failed. result: what the work
     returned, or stored before it failed or was cancelled. freed: it was paused and then its memory
-    was freed. progress (0..1) and seconds_left (None while unknown) are set by the work.
+    was freed. progress (0..1) and seconds_left (None while unknown) are set by the work. order:
+    what was asked for, by which it can be asked for again.
     """
 
-    def __init__(self, worker: Worker, title: str, owner: str, tag: str = "") -> None:
+    def __init__(self, worker: Worker, title: str, owner: str, tag: str = "",
+                 order: Any = None) -> None:
         self.id, self.title, self.owner, self.tag = uuid.uuid4().hex, title, owner, tag
+        self.order = order
         self.state = "waiting"
         self.error: str | None = None
         self.result: Any = None
@@ -168,21 +172,42 @@ class Worker:
         self._thread.start()
 
     def submit(self, title: str, work: Callable[[Job], Any], owner: str = "",
-               tag: str = "", messages: Sequence[dict] = ()) -> Job:
+               tag: str = "", messages: Sequence[dict] = (), order: Any = None) -> Job:
         """Queue `work`; its return value becomes the job's result.
 
         messages: what the page gets at once, such as the messages of the job that this continues.
         """
-        job = Job(self, title, owner, tag)
+        job = Job(self, title, owner, tag, order)
         job.messages.extend(messages)
         with self._changed:
             if self._closed:
                 raise SSDError("the program is closing: start it again")
+            self.require_room()
             self._forget()
             self._jobs[job.id] = job
+            self._waiting = deque(pair for pair in self._waiting if not pair[0].over)
             self._waiting.append((job, work))
             self._changed.notify_all()
         return job
+
+    def require_room(self, count: int = 1) -> None:
+        """Raise SSDError if so many more jobs are too many for the queue."""
+        with self._changed:
+            waiting = len(self._in_turn())
+        if waiting + count > MOST_WAITING:
+            raise SSDError(f"{waiting} runs wait already, at most {MOST_WAITING}: wait for some of "
+                           "them, or empty your queue")
+
+    def move(self, job: Job, before: Job | None = None) -> None:
+        """Give a waiting job another place among its visitor's: before another one, or last."""
+        with self._changed:
+            own = [pair for pair in self._waiting if pair[0].owner == job.owner]
+            moved = [pair for pair in own if pair[0] is job]
+            rest = [pair for pair in own if pair[0] is not job]
+            place = next((n for n, (other, _) in enumerate(rest) if other is before), len(rest))
+            turns = iter([*rest[:place], *moved, *rest[place:]])
+            self._waiting = deque(next(turns) if pair[0].owner == job.owner else pair
+                                  for pair in self._waiting)
 
     def job(self, id_: str | None) -> Job | None:
         return None if id_ is None else self._jobs.get(id_)
@@ -215,10 +240,10 @@ class Worker:
                 "error": None, "progress": 0.0, "seconds_left": None}
 
     def of(self, owner: str, *titles: str) -> list[Job]:
-        """A visitor's known jobs with these titles, oldest first."""
+        """A visitor's known jobs with these titles, or all of them, oldest first."""
         with self._changed:
             return [job for job in self._jobs.values()
-                    if job.owner == owner and job.title in titles]
+                    if job.owner == owner and (not titles or job.title in titles)]
 
     def latest(self, owner: str, *titles: str) -> Job | None:
         return next(reversed(self.of(owner, *titles)), None)

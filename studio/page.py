@@ -9,6 +9,7 @@ import gradio as gr
 
 from ssd_core import __version__
 
+from .orders import FINISHED, TOPS
 from .services import Services
 from .tabs.backbones import Backbones
 from .tabs.common import PRIVATE, line, owner_of
@@ -19,7 +20,7 @@ from .tabs.guard import guard_all
 from .tabs.history import HistoryTab
 from .tabs.race import Race
 from .tabs.redo import Redo
-from .tabs.seeds import FINISHED, TOPS, Seeds
+from .tabs.seeds import Seeds
 from .words import language_of, say, translations
 
 TITLE = "SSD studio"

@@ -28,21 +28,21 @@ from ssd_core import SSDError
 from ssd_core.output.animation import FILMS
 from ssd_core.output.replay import moments
 
+from .api import api_routes
 from .errors import in_language
-from .jobs import Job
 from .page import build
-from .runs import Drawn, Raced
+from .prompts import THUMBNAILS
+from .schema import LARGEST_UPLOAD
 from .services import Services
 from .sharing import Password, UploadQuota
-from .tabs.examples import THUMBNAILS
-from .words import AUTO, language_of, run_title, translations
+from .views import asked_for, feed_view
+from .words import AUTO, language_of, translations
 
 HERE = Path(__file__).parent
 PREVIEW = HERE / "web" / "core"  # its place in a wheel; in the repository ComfyUI uses it too
 if not PREVIEW.is_dir():
     PREVIEW = HERE.parent / "web" / "preview"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-LARGEST_UPLOAD = "40mb"
 FETCHED = re.compile(r"/gradio_api/(proxy=|file=/*[a-z]+:)", re.IGNORECASE)
 # The page may load nothing from other hosts, whatever a library or a text asks for.
 POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-ancestors 'self'"
@@ -94,13 +94,9 @@ async def fetch_nothing(url: str, *_: object, **__: object) -> str:
 def routes(services: Services) -> list[Route | Mount]:
     """Our routes, which come before Gradio's."""
     def feed(request: Request) -> Response:
-        jobs, after = (request.query_params.getlist(key) for key in ("job", "after"))
-        polled = [(job, int(n)) for job, n in zip(jobs, after, strict=False)
-                  if n.isdecimal() and len(n) < 10]
-        language = language_of(request, services.language)
-        return JSONResponse({job: spoken(services, job, n, language)
-                             | {"saved": saved_by(services.worker.job(job), language)}
-                             for job, n in polled}, headers={"cache-control": "no-store"})
+        polled = asked_for(request.query_params)
+        news = feed_view(services, polled, language_of(request, services.language))
+        return JSONResponse(news, headers={"cache-control": "no-store"})
 
     def picture(request: Request) -> Response:
         """A picture, byte for byte as on the disk or in memory."""
@@ -124,27 +120,10 @@ def routes(services: Services) -> list[Route | Mount]:
 
     return [Route("/studio/feed", feed), Route("/studio/picture/{entry:path}", picture),
             *(Route(f"/studio/replay/{{job}}.{kind}", replay) for kind in FILMS),
+            Mount("/api", routes=api_routes(services)),
+            Mount("/studio/examples", StaticFiles(directory=THUMBNAILS)),
             Mount("/studio/web/core", StaticFiles(directory=PREVIEW)),
             Mount("/studio/web", StaticFiles(directory=HERE / "web"))]
-
-
-def saved_by(job: Job | None, language: str) -> list[dict]:
-    """The finished pictures of an ended job, for the tools beside its stage."""
-    if job is None or not job.over or not isinstance(job.result, (Drawn, Raced)):
-        return []
-    result = job.result
-    made = zip(result.saved.ids, result.seeds, result.words, strict=False)  # some, if stopped
-    raced = result.labels if isinstance(result, Raced) else []
-    labels = [run_title(label, language) for label in raced]
-    return [{"id": id_, "seed": str(seed), "label": labels[n] if labels else None,
-             "words": words} for n, (id_, seed, words) in enumerate(made)]
-
-
-def spoken(services: Services, job: str, after: int, language: str) -> dict:
-    """A job's news, with its error as this visitor may read it."""
-    news = services.worker.feed(job, after)
-    error = news["error"]
-    return {**news, "error": services.for_visitors(in_language(language, error)) if error else None}
 
 
 def middleware(host: str, share: bool, users: Mapping[str, str]) -> list[Middleware]:

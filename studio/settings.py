@@ -160,6 +160,19 @@ def stop_of(settings: Settings) -> int | None:
                  if all(values[name] == value for name, value in stop.knobs.items())), None)
 
 
+
+AS_CHOSEN = "the knobs on the left"  # a racer with the settings as they are
+RACED_SPEEDS = {stop.name: stop.knobs for stop in STOPS}
+
+
+def racing(settings: Settings, name: str) -> Settings:
+    """The settings of a racer: as they are, at a speed, or with another method."""
+    if name == AS_CHOSEN:
+        return settings
+    speed = RACED_SPEEDS.get(name)
+    return settings.changed(**(speed if speed else {"method": name}))
+
+
 def with_preset(settings: Settings, preset: Preset) -> Settings:
     """The settings with a backbone's own schedule and guidance."""
     own = {name: getattr(preset, name) for name in ("k_h", "k_v", "rounds", "incremental")}

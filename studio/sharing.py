@@ -24,6 +24,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 UPLOAD = "/gradio_api/upload"
+FILES = (UPLOAD, "/api/restore")  # the routes that take files
 OPEN = "/gradio_api/startup-events"  # Gradio asks for it itself, and it tells nothing
 COOKIE = "ssd-studio-entered"
 QUOTA, PERIOD = 200 << 20, 3600.0  # bytes that a visitor may upload in so many seconds
@@ -115,7 +116,7 @@ class UploadQuota:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if (scope["type"] == "http" and scope["method"] == "POST"
-                and scope["path"].rstrip("/") == UPLOAD and (why := self.refused(scope))):
+                and scope["path"].rstrip("/") in FILES and (why := self.refused(scope))):
             await refuse(send, 413, why)
             return
         await self.app(scope, receive, send)

@@ -37,6 +37,17 @@ class Visits:
                 if len(table) > MOST:
                     table.popitem(last=False)
 
+    def holder(self, token: object) -> str | None:
+        """The owner of what the holder of `token` starts; None for an invalid token."""
+        if not (isinstance(token, str) and TOKEN.fullmatch(token)):
+            return None
+        with self._lock:
+            owner = self._owners.setdefault(token, token)
+            self._owners.move_to_end(token)
+            if len(self._owners) > MOST:
+                self._owners.popitem(last=False)
+        return owner
+
     def owner(self, session: str) -> str:
         """The owner of what a session starts: itself until it has sent a token."""
         with self._lock:

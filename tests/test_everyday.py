@@ -18,7 +18,7 @@ from support.mock_backbone import random_heads, tiny_postcard
 from ssd_core.postcards import Reading, Scene, Thing, fresh_prompt, is_valid, paint, read
 from ssd_core.postcards.aliases import said
 from ssd_core.postcards.world import COLOURS, KINDS, sample_scene
-from studio.tabs.examples import EXAMPLES
+from studio.prompts import EXAMPLES
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -19,7 +19,7 @@ BOTTOM = ("errors", "files", "kept_files", "openmp", "unicode", "version")
 HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",
          "gradio", "nodes", "studio")
 STUDIO = ROOT / "studio"
-PAGE = ("page", "server", "words")  # and all tabs
+PAGE = ("page", "server", "api", "calls", "words")  # and all tabs
 
 
 def sources(folder: Path) -> list[Path]:

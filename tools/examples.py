@@ -14,7 +14,7 @@ from ssd_core.files import atomic_write
 from ssd_core.output.recipe import to_bytes
 from ssd_core.postcards import check, claims
 from ssd_core.runs.request import Request
-from studio.tabs.examples import EXAMPLES, THUMBNAILS
+from studio.prompts import EXAMPLES, THUMBNAILS
 
 SIDE = 192  # px
 

@@ -19,6 +19,7 @@ from .find import HEADS_FILE, bundled, family_of, find_backbone, is_twofold
 from .model_folders import backbones_below, heads_files_below, is_heads, metadata_of, visible
 
 HEADS_FOLDER = "ssd_heads"
+LONGEST_NAME = 255  # bytes of a file's name on nearly every system
 AUTO, BUNDLED, NONE = "auto", "bundled", "none"
 
 
@@ -121,6 +122,8 @@ class ModelRegistry:
 
         Raises SSDError with the way to get it, or the names to choose from.
         """
+        if any(len(part) > LONGEST_NAME for part in Path(name).parts):
+            raise SSDError(f"backbone {name[:40]!r}: no file has so long a name; choose another")
         if model := self.listed(name):
             return model
         folder = self.folder_of(name)

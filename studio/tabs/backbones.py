@@ -4,37 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from html import escape
 
 import gradio as gr
 
 from ssd_core import SSDError
-from ssd_core.backbones.base import Preset
 from ssd_core.weights import hub
 from ssd_core.weights.catalogue import CATALOGUE, Licence, known
 from ssd_core.weights.memory import WEIGHT_BYTES
 
-from ..downloads import Download
+from ..downloads import Download, size_text
 from ..errors import in_language
-from ..library import Library
+from ..models import InUse, load, names
 from ..services import Services
 from ..words import language_of, say
 from .common import PRIVATE, line, over, owner_of, trouble
 from .controls import Controls, takes_knobs
 
 STEP = 0.3  # seconds between checks of a download
-
-
-@dataclass(frozen=True)
-class InUse:
-    """What the page shows of a newly loaded backbone; sizes (width, height) in px."""
-
-    name: str
-    heads: bool
-    problem: str | None
-    preset: Preset
-    sizes: tuple[tuple[int, int], ...]
 
 
 class Backbones:
@@ -130,9 +117,8 @@ class Backbones:
 
     async def load(self, request: gr.Request, name: str, dtype: str) -> AsyncIterator[list]:
         """Queue a job that replaces the loaded backbone, and follow it."""
-        library, language = self.services.library, language_of(request, self.services.language)
-        job = self.services.worker.submit("load", lambda job: switch(library, name, dtype),
-                                          owner_of(self.services, request))
+        language = language_of(request, self.services.language)
+        job = load(self.services, owner_of(self.services, request), name, dtype)
         as_they_are = [gr.skip()] * len(self.controls.inputs)
         yield [line(say(language, "loading", name=name)), *as_they_are]
         await over(job)
@@ -225,18 +211,6 @@ class Backbones:
         self.services.downloads.cancel()
 
 
-def names(services: Services) -> list[str]:
-    return [model.name for model in services.library.models() if model.readable]
-
-
-def switch(library: Library, name: str, dtype: str) -> InUse:
-    """Load another backbone; the returned description holds no weights."""
-    library.use(name, dtype)
-    loaded = library.current
-    return InUse(name, loaded.heads is not None, loaded.problem, loaded.backbone.preset,
-                 tuple(loaded.backbone.sizes))
-
-
 def model_row(model, language: str, path: str) -> str:
     """One row of the table: name, family, path, licence, or why it cannot be read."""
     what = model.family if model.readable else model.why_not
@@ -248,11 +222,3 @@ def model_row(model, language: str, path: str) -> str:
 def licence_html(licence: Licence) -> str:
     return (f'<p>{escape(licence.name)} (<a href="{escape(licence.link)}" rel="noreferrer" '
             f'target="_blank">{escape(licence.link)}</a>): {escape(licence.restricts)}</p>')
-
-
-def size_text(size: int) -> str:
-    """Bytes in decimal units, as shops and disks state them."""
-    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 1000)):
-        if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return f"{size} bytes"

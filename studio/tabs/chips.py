@@ -1,4 +1,4 @@
-"""Words to click under the prompt: those of a backbone that knows few, else styles."""
+"""Words to click under the prompt, as an element of the page."""
 
 from __future__ import annotations
 
@@ -6,27 +6,11 @@ import json
 from html import escape
 
 from ssd_core.backbones.base import Backbone
-from ssd_core.output.word_kinds import offered
 
-from ..words import CHINESE, say
-
-# (English, Chinese) of styles for backbones that know all words.
-STYLES = (("watercolour", "水彩画"), ("oil painting", "油画"), ("pencil drawing", "铅笔素描"),
-          ("photograph", "照片"), ("film still", "电影画面"), ("children's book illustration",
-          "儿童绘本插图"), ("woodcut print", "木刻版画"), ("pixel art", "像素画"),
-          ("low-poly render", "低多边形渲染"), ("soft light", "柔和的光线"),
-          ("golden hour", "黄金时刻"), ("dramatic clouds", "戏剧性的云"))
+from ..vocabulary import word_kinds
 
 
 def chips_html(backbone: Backbone, language: str) -> str:
-    """The element of web/words.js for this backbone, in a language of the page."""
-    kinds = offered(backbone.word_kinds, language == CHINESE)
-    kinds += [styles(language)] * backbone.takes_any_words
-    return f'<ssd-words kinds="{escape(json.dumps(kinds))}" target="#prompt"></ssd-words>'
-
-
-def styles(language: str) -> dict:
-    """Styles as one kind of words; a prompt may have several."""
-    return {"name": say(language, "styles"), "role": "style",
-            "chips": [{"phrases": [pair[language == CHINESE]], "attribute": pair[0],
-                       "plural": False, "colour": ""} for pair in STYLES]}
+    """The element of web/words.js for this backbone."""
+    kinds = json.dumps(word_kinds(backbone, language))
+    return f'<ssd-words kinds="{escape(kinds)}" target="#prompt"></ssd-words>'

@@ -18,7 +18,7 @@ from ssd_core.output.words import Words
 from ..errors import in_language
 from ..history import Entry
 from ..jobs import Job
-from ..runs import Work
+from ..orders import Order, submit
 from ..services import Services
 from ..settings import Settings
 from ..words import language_of, method_key, run_names, say
@@ -106,16 +106,16 @@ class Resumable:
         raise NotImplementedError
 
     async def submitted(self, request: gr.Request, locked: bool, values: Sequence[object],
-                        work: Callable[[Settings], Work]) -> AsyncIterator[dict]:
-        """Submit the work that these values ask for, and follow it until it is over."""
+                        order: Callable[[Settings], Order]) -> AsyncIterator[dict]:
+        """Submit the order that these values make, and follow it until it is over."""
         services, language = self.services, language_of(request, self.services.language)
         try:
             settings = self.controls.drawn(request, locked, values)
-            job = services.worker.submit(self.kind, work(settings), owner_of(services, request))
+            job = submit(services, owner_of(services, request), order(settings))
         except SSDError as error:
             yield self.controls.refused(error, language)
             return
-        self.controls.submitted(request, locked, settings)
+        self.controls.drew(request, locked)
         yield {self.controls.parts["seed"]: str(settings.knobs["seed"]),
                self.stage: stage(job, language)}
         async for update in self.followed(job, language):

@@ -12,17 +12,14 @@ import gradio as gr
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Preset
-from ssd_core.engine.methods import AR
-from ssd_core.engine.methods.paced import Paced
 from ssd_core.model.knobs import KnobSpec
-from ssd_core.output.guarantees import guarantee_holds
 from ssd_core.output.knobs import UNSET_NUMBER, all_knobs, sampling_knobs
 from ssd_core.output.words import Words, typed_words
-from ssd_core.runs.fallback import FALLBACK_NOTE
-from ssd_core.runs.request import Request
-from ssd_core.weights.figures import stored_dtype
 
 from ..errors import in_language
+from ..payloads import at
+from ..plans import notes_of, plan_text
+from ..prompts import EXAMPLES, example_prompts, examples
 from ..services import Services
 from ..settings import (
     NAMES,
@@ -37,9 +34,7 @@ from ..settings import (
 from ..words import CHINESE, ENGLISH, language_of, say
 from .chips import chips_html
 from .common import PRIVATE, begin_with, line, method_choices, note_words, trouble
-from .examples import EXAMPLES, example_prompts, examples
-from .filled import WORD_SETTINGS, Filled, moved
-from .payloads import at
+from .filled import WORD_SETTINGS, Filled
 
 METHOD_KNOBS = ("method", *all_knobs())
 
@@ -284,69 +279,16 @@ class Controls:
 
     def plan_html(self, settings: Settings, language: str) -> str:
         """How many passes a run takes."""
-        loaded = self.services.library.current
-        request = settings.request(loaded.backbone, loaded.heads)
-        plan = request.plan
-        if plan.passes_max == plan.ar_passes and plan.passes is not None:
-            line = say(language, "plan_same", passes=plan.passes)
-        else:
-            kind = "plan" if plan.passes is not None else (
-                "plan_usual" if plan.usual else "plan_most")
-            line = say(language, kind, passes=plan.passes_max, ar=plan.ar_passes, usual=plan.usual,
-                       times=f"{plan.ar_passes / plan.passes_max:.1f}")
-        line = f"{self.about_speed(settings, language)} {line}"
-        if request.note == FALLBACK_NOTE:
-            line += " " + say(language, "fell_back")
-        line += self.about_cost(request, language)
-        return f"<p>{escape(line)}</p>"
-
-    def about_cost(self, request: Request, language: str) -> str:
-        """What the run takes on this machine beside normal decoding; empty if that is unknown.
-
-        Of pictures that are drawn one after the other it is what each of them takes.
-        """
-        count, request = request.pictures, request.parts()[0]
-        choice = request.choice
-        if choice.cost is None or choice.ar is None:
-            return ""
-        cost, ar = choice.cost, choice.ar
-        lines = [say(language, "plan_alone", count=count)] if request.pictures < count else []
-        lines += [say(language, "plan_cost", seconds=f"{cost.seconds:.2f}", ms=f"{cost.ms:.1f}",
-                     passes=f"{cost.passes:.0f}", ar=f"{ar.seconds:.2f}")]
-        if choice.instead is not None:
-            lines.append(say(language, "plan_by_ar", exact=f"{choice.instead.seconds:.2f}"))
-        elif cost.seconds >= ar.seconds and not isinstance(request.method, AR):
-            lines.append(say(language, "plan_slower"))
-        if isinstance(request.method, Paced) and request.method.size:
-            lines.append(say(language, f"plan_{request.method.paced}", size=request.method.size))
-        return "".join(f" {line}" for line in lines)
+        return f"<p>{escape(plan_text(self.services.library.current, settings, language))}</p>"
 
     def refused(self, error: SSDError, language: str) -> dict:
         """Updates of the page after a run was refused: why, and not below the prompt once more."""
         return {self.trouble: trouble(self.services, language, str(error)), self.note: ""}
 
-    def about_speed(self, settings: Settings, language: str) -> str:
-        """What the chosen speed means for the picture."""
-        stop = stop_of(settings)
-        if stop is None:
-            return say(language, "speed_custom")
-        about = say(language, f"about_{STOPS[stop].name}")
-        backbone = self.services.library.current.backbone
-        if STOPS[stop].name == "faithful" and not guarantee_holds(backbone):
-            about += " " + say(language, "about_rounding", dtype=stored_dtype(backbone))
-        return about
-
     def note_html(self, settings: Settings, language: str) -> str:
-        """What is wrong with the prompts, and which words are drawn as negative, unknown, or known
-        only beside others; else empty."""
-        try:
-            request = settings.checked_words(self.services.library.current.backbone)
-        except SSDError as error:
-            return refusal(language, error)
-        notes = {"moved": (line, moved(request)), "unknown": (problem, request.unknown_words),
-                 "misplaced": (problem, request.misplaced_words)}
-        return "".join(write(say(language, key, words=", ".join(words)))
-                       for key, (write, words) in notes.items() if words)
+        """What is wrong with the prompts, as HTML; empty if nothing is."""
+        notes = notes_of(settings, self.services.library.current.backbone, language)
+        return "".join((line if note.kind == "moved" else problem)(note.text) for note in notes)
 
     def at_speed(self, stop: int) -> list[object]:
         """The knobs that a stop sets; the others are unchanged."""
@@ -362,15 +304,13 @@ class Controls:
     def drawn(self, request: gr.Request, locked: bool, values: Sequence[object]) -> Settings:
         """Settings for a run, with the page's next seed unless the seed is locked."""
         settings = self.read(values)
-        settings.checked_words(self.services.library.current.backbone)
         if locked:
             return settings
         seed = self.services.next_seeds.of(request.session_hash)
         return settings.changed(seed=seed)
 
-    def submitted(self, request: gr.Request, locked: bool, settings: Settings) -> None:
-        """A run drew these words, and took the page's next seed, unless its own was locked."""
-        note_words(self.services, request, typed_words(vars(settings)))
+    def drew(self, request: gr.Request, locked: bool) -> None:
+        """A run took the page's next seed, unless its own was locked."""
         if not locked:
             self.services.next_seeds.renew(request.session_hash)
 

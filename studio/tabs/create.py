@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator
 
 import gradio as gr
 
-from .. import runs
 from ..jobs import Job
-from ..runs import Work
+from ..orders import Draw
 from ..services import Services
 from ..settings import Settings
 from .common import Resumable, busy, empty_stage, over, stop_button
@@ -20,7 +19,7 @@ from .stopped import Stopped
 class Create(Resumable):
     """The first tab; a stopped picture can continue in `redo`, a finished one by its tools."""
 
-    kind = "draw"
+    kind = Draw.title
 
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
@@ -45,11 +44,10 @@ class Create(Resumable):
     async def run(self, request: gr.Request, locked: bool, metadata: bool,
                   *values: object) -> AsyncIterator[dict]:
         """Draw; the stage shows the growing picture."""
-        def work(settings: Settings) -> Work:
-            return runs.draw(self.services.library, self.services.history, settings,
-                             metadata=metadata)
+        def order(settings: Settings) -> Draw:
+            return Draw(settings, metadata)
 
-        async for update in self.submitted(request, locked, values, work):
+        async for update in self.submitted(request, locked, values, order):
             yield update
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:

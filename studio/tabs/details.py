@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from urllib.parse import quote
 
 from ssd_core import SSDError
-from ssd_core.output.recipe import opened, read_recipe
-from ssd_core.output.words import drawn_words
+from ssd_core.output.recipe import read_recipe
 
+from ..facts import copied, facts
 from ..history import Entry
-from ..words import label_in, run_title, say
-
-
-def caption(entry: Entry, language: str) -> str:
-    """The prompt and the method of a picture; its name if it has no recipe."""
-    if entry.prompt is None or entry.label is None:
-        return entry.path.stem
-    return f"{entry.prompt} · {run_title(entry.label, language)}"
+from ..words import say
 
 
 def details_html(entry: Entry, language: str, favourite: bool) -> str:
@@ -36,31 +29,9 @@ def details_html(entry: Entry, language: str, favourite: bool) -> str:
             f"</h3><dl>{rows}</dl>{copies}</div>")
 
 
-def facts(entry: Entry, recipe: Mapping | None, language: str) -> Sequence[tuple[str, str]]:
-    """(name, value) of what is known about a picture, the most telling first."""
-    size = [(say(language, "size"), f"{entry.width} x {entry.height}")]
-    if recipe is None:
-        return [*size, (say(language, "recipe"), say(language, "no_recipe"))]
-    seconds = recipe.get("seconds", {}).get("total")
-    drawn = drawn_words(recipe)
-    pairs = [(say(language, "prompt"), recipe["prompt"]),
-             (say(language, "drawn_from"),
-              drawn.prompt if drawn.prompt != recipe["prompt"] else ""),
-             (say(language, "negative"), drawn.negative or ""),
-             (say(language, "method"), run_title(entry.label or "", language)),
-             (label_in(language, "seed"), str(recipe["seed"])), *size,
-             (say(language, "backbone"), recipe["backbone"]["name"][:60]),
-             (say(language, "passes"), str(recipe.get("passes", ""))),
-             (say(language, "seconds"), f"{seconds:.2f}" if isinstance(seconds, float) else "")]
-    return [(name, value) for name, value in pairs if value]
-
-
 def copy_buttons(entry: Entry, recipe: Mapping, language: str) -> str:
     """Buttons whose data-copy web/manners.js puts on the clipboard."""
-    with opened(entry.path) as image:
-        settings = image.info.get("parameters")
-    texts = {"copy_prompt": recipe["prompt"], **({"copy_settings": settings} if settings else {})}
     return "".join(
         f'<button type="button" class="studio-copy" data-copy="{escape(text)}" '
         f'data-copied="{escape(say(language, "copied"))}">{escape(say(language, key))}</button>'
-        for key, text in texts.items())
+        for key, text in copied(entry, recipe).items())

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
 import gradio as gr
 
 from ssd_core import SSDError
-from ssd_core.weights.figures import stored_dtype
 
-from ..errors import in_language
-from ..history import Entry
+from ..facts import caption, hint_text, restored_text, wanted, why_empty
+from ..payloads import uploaded
 from ..services import Services
 from ..words import label_in, language_of, say
 from .common import PRIVATE, line, trouble
 from .controls import Controls
-from .details import caption, details_html
+from .details import details_html
 from .gradio_files import picture_file, thumbnail_file
-from .payloads import uploaded
 from .redo import Redo
 
 PAGE = 24
@@ -112,41 +110,15 @@ class HistoryTab:
     def listed(self, limit: int, search: str, only: bool, request: gr.Request) -> tuple:
         """The pictures that match: hint, thumbnails with captions, ids, whether there are more."""
         services, language = self.services, language_of(request, self.services.language)
-        entries = services.history.entries(limit + 1, wanted=self.wanted(search, only, language))
+        entries = services.history.entries(
+            limit + 1, wanted=wanted(services, search, only, language))
         marked = services.history.favourites.ids
         listed = [(thumbnail_file(entry, services.history),
                    "★ " * (entry.id in marked) + caption(entry, language))
                   for entry in entries[:limit]]
-        nothing = "" if entries else "no_match" if search.strip() or only else "nothing_yet"
-        return (line(self.hint_text(nothing, language)), listed,
+        hint = hint_text(services, why_empty(entries, search, only), language)
+        return (line(hint), listed,
                 [entry.id for entry in entries[:limit]], gr.update(visible=len(entries) > limit))
-
-    def wanted(self, search: str, only: bool, language: str) -> Callable[[Entry], bool]:
-        """Whether an entry has all words of a search, and is a favourite if `only` these count."""
-        words = search.casefold().split()
-        marked = self.services.history.favourites.ids if only else None
-
-        def matches(entry: Entry) -> bool:
-            text = f"{caption(entry, language)} {entry.method}".casefold()
-            has_words = all(word == str(entry.seed) if word.isdigit() else word in text
-                            for word in words)
-            return has_words and (marked is None or entry.id in marked)
-
-        return matches
-
-    def hint_text(self, nothing: str, language: str) -> str:
-        """Where pictures are saved, and how many files there cannot be listed."""
-        history = self.services.history
-        words = say(language, "history_hint" if self.services.local else "history_hint_shared",
-                    where=history.folder)
-        if nothing:
-            words += " " + say(language, nothing)
-        problems = [problem for id_, problem in list(history.problems.items())
-                    if (history.folder / id_).exists()]
-        if problems:
-            words += say(language, "not_listed", count=len(problems),
-                         problem=self.services.for_visitors(in_language(language, problems[0])))
-        return words
 
     def select(self, ids: Sequence[str], event: gr.SelectData, request: gr.Request) -> list:
         language = language_of(request, self.services.language)
@@ -206,15 +178,7 @@ class HistoryTab:
     def _restored(self, path: Path, request: gr.Request) -> list:
         language = language_of(request, self.services.language)
         settings, recipe = self.services.history.restore(path)
-        text = say(language, "restored", name=path.name)
-        if recipe["keep_rows"]:
-            text += say(language, "redone_below", rows=recipe["keep_rows"])
-        now = self.services.library.current.backbone
-        if recipe["backbone"]["sha256"] != now.sha256:
-            text += say(language, "other_backbone", name=recipe["backbone"]["name"][:60],
-                        now=now.name)
-        elif recipe["dtype"] != (dtype := stored_dtype(now)):
-            text += say(language, "other_dtype", dtype=recipe["dtype"], now=dtype)
+        text = restored_text(self.services, path.name, recipe, language)
         return [line(text), True, *self.controls.restored(settings, request)]
 
     def _refused(self, text: str) -> list:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import AsyncIterator, Sequence
 from html import escape
 
@@ -12,12 +11,12 @@ import gradio as gr
 from ssd_core.engine.methods import AR
 from ssd_core.model.knobs import coerce
 
-from .. import runs
+from .. import orders, runs
 from ..jobs import Job
-from ..runs import Work
 from ..services import Services
-from ..settings import STOPS, Settings
-from ..words import run_title, say
+from ..settings import AS_CHOSEN, RACED_SPEEDS, Settings
+from ..verdicts import race_rows, verdict
+from ..words import say
 from .common import (
     IDLE,
     Resumable,
@@ -32,14 +31,13 @@ from .common import (
 from .controls import Controls, takes_knobs
 from .gradio_files import picture_file
 
-AS_CHOSEN, NOBODY = "the knobs on the left", ""
-SPEEDS = {stop.name: stop.knobs for stop in STOPS}
+NOBODY = ""
 
 
 class Race(Resumable):
     """Method boxes beside the shared controls; one may be the controls' own method."""
 
-    kind = "race"
+    kind = orders.Race.title
 
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
@@ -62,7 +60,8 @@ class Race(Resumable):
         """The first two always draw; the others may stay empty."""
         none = [] if place <= 2 else [(t("no_racer"), NOBODY)]
         usual = {1: AR.name, 2: AS_CHOSEN}.get(place, NOBODY)
-        speeds = [(t(f"stop_{name}"), AR.name if name == "plain" else name) for name in SPEEDS]
+        speeds = [(t(f"stop_{name}"), AR.name if name == "plain" else name)
+                  for name in RACED_SPEEDS]
         # AR is a speed, too
         methods = [choice for choice in method_choices(t) if choice[1] != AR.name]
         return gr.Dropdown([*none, (t("as_chosen"), AS_CHOSEN), *speeds, *methods], value=usual,
@@ -81,13 +80,11 @@ class Race(Resumable):
         """Race; the stage shows all growing pictures."""
         racers = (method_1, method_2, method_3, method_4, method_5, method_6)
 
-        def work(settings: Settings) -> Work:
-            chosen = [racing(settings, coerce("method", name, str)) for name in racers
-                      if name != NOBODY]
-            return runs.race(self.services.library, self.services.history, settings, chosen,
-                             metadata=metadata)
+        def order(settings: Settings) -> orders.Race:
+            names = tuple(coerce("method", name, str) for name in racers if name != NOBODY)
+            return orders.Race(settings, metadata, names)
 
-        async for update in self.submitted(request, locked, values, work):
+        async for update in self.submitted(request, locked, values, order):
             yield update
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:
@@ -116,56 +113,14 @@ class Race(Resumable):
         return {self.status: text, **updates}
 
 
-def racing(settings: Settings, name: str) -> Settings:
-    """The settings of a racer: as they are, at a speed, or with another method."""
-    if name == AS_CHOSEN:
-        return settings
-    speed = SPEEDS.get(name)
-    return settings.changed(**(speed if speed else {"method": name}))
-
-
 def figures(raced: runs.Raced, language: str) -> str:
     """A table of what was measured, for more pictures than prose can compare."""
-    rows = [(run_title(label, language), str(stats["passes"]), f"{stats['seconds']['total']:.2f}",
-             in_short(raced, n, language))
-            for n, (label, stats) in enumerate(zip(raced.labels, raced.stats, strict=True))]
     head = say(language, "race_head").split(", ")
-    lines = [row_of("th", head), *(row_of("td", row) for row in rows)]
+    lines = [row_of("th", head),
+             *(row_of("td", row) for row in race_rows(raced, language))]
     return f'<table role="status" class="studio-figures">{"".join(lines)}</table>'
 
 
 def row_of(kind: str, cells: Sequence[str]) -> str:
     """One row of a table, escaped."""
     return f"<tr>{''.join(f'<{kind}>{escape(cell)}</{kind}>' for cell in cells)}</tr>"
-
-
-def in_short(raced: runs.Raced, n: int, language: str) -> str:
-    """The verdict on one picture, with its share of AR's tokens if measured."""
-    if n not in raced.judged:
-        return say(language, "race_ar")
-    return say(language, raced.verdicts[n]) + shared(raced, n, language)
-
-
-def shared(raced: runs.Raced, n: int, language: str) -> str:
-    """The share of AR's tokens; empty if not measured, or if they are all equal."""
-    share = raced.identical[n]
-    return "" if share in (None, 1) else say(language, "race_share", share=percent(share))
-
-
-def verdict(raced: runs.Raced, language: str) -> str:
-    """A verdict on each side that is not AR's own; the figures stand below the pictures."""
-    sentences = [judgement(raced, n, language) for n in raced.judged]
-    if None in raced.identical:
-        sentences.append(say(language, "race_equal", share=percent(raced.equal)))
-    return " ".join(sentences)
-
-
-def judgement(raced: runs.Raced, n: int, language: str) -> str:
-    """`in_short` as a sentence."""
-    return say(language, "race_verdict", label=run_title(raced.labels[n], language),
-               verdict=say(language, raced.verdicts[n]), share=shared(raced, n, language))
-
-
-def percent(share: float) -> str:
-    """Rounded down, so that "100%" means all."""
-    return f"{math.floor(share * 1000) / 10:g}%"

@@ -13,10 +13,10 @@ from ssd_core import SSDError
 from ssd_core.model.knobs import coerce
 from ssd_core.output.words import Words
 
-from .. import runs
+from .. import orders, runs
 from ..errors import in_language
 from ..jobs import Job
-from ..runs import Work
+from ..payloads import action_value, at, uploaded
 from ..services import Services
 from ..settings import Settings, whole
 from ..typed import fixed_text
@@ -34,7 +34,6 @@ from .common import (
 )
 from .controls import Controls
 from .gradio_files import thumbnail_file
-from .payloads import action_value, at, uploaded
 from .stopped import Stopped
 
 RECENT = 12
@@ -44,7 +43,7 @@ SAME = ""  # the choice of size that extends nothing
 class Redo(Resumable):
     """`source` is the path of the picture to redo, in the history or uploaded."""
 
-    kind = "redo"
+    kind = orders.Redo.title
 
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
@@ -160,13 +159,12 @@ class Redo(Resumable):
     async def run(self, request: gr.Request, source: str | None, rows: int, size: str | None,
                   locked: bool, metadata: bool, *values: object) -> AsyncIterator[dict]:
         """Redraw the rows below the line; the stage shows the kept rows from the start."""
-        def work(settings: Settings) -> Work:
+        def order(settings: Settings) -> orders.Redo:
             if source is None:
                 raise SSDError(say(language_of(request, self.services.language), "pick_first"))
-            return runs.redo(self.services.library, self.services.history, settings, Path(source),
-                             whole("rows", rows), size or None, metadata=metadata)
+            return orders.Redo(settings, metadata, Path(source), whole("rows", rows), size or None)
 
-        async for update in self.submitted(request, locked, values, work):
+        async for update in self.submitted(request, locked, values, order):
             yield update
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:

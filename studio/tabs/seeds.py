@@ -11,26 +11,24 @@ from dataclasses import replace
 import gradio as gr
 
 from ssd_core import SSDError
-from ssd_core.output.recipe import read_recipe
 from ssd_core.output.words import typed_words
 
 from .. import runs
 from ..jobs import Job
+from ..orders import FINISHED, PARTS, TOPS, finish_seeds, rows_kept_from, start_seeds
+from ..payloads import action_picture, listed, one_of
 from ..seeds import NOTHING, KeptRows
 from ..services import Services
 from ..settings import whole
 from ..words import language_of, say
 from .common import PRIVATE, files, line, owner_of, stop_button, trouble, typed_since
 from .controls import Controls, takes_knobs
-from .payloads import action_picture, listed, one_of
 from .redo import Redo
 from .stopped import Stopped
 
-PARTS = {"third": 1 / 3, "half": 1 / 2, "most": 2 / 3}  # how much of each is drawn first
 # In the browser: by the time the server answered, the ticks would be others.
 FINISHABLE = """(ticked, idle) => (
   {__type__: "update", interactive: idle && ticked.length > 0})"""
-TOPS, FINISHED = "seeds", "finish"  # titles of jobs: drawing tops, finishing
 
 
 class Seeds:
@@ -94,14 +92,12 @@ class Seeds:
         owner = owner_of(services, request)
         try:
             settings = self.controls.drawn(request, locked, values)
-            works = services.parked_seeds.start(settings, whole("count", count),
-                                                PARTS[one_of("part", part, PARTS)], owner, top)
-            services.worker.forget(*services.worker.of(owner, TOPS, FINISHED))
-            jobs = [services.worker.submit(TOPS, work, owner, str(seed)) for seed, work in works]
+            jobs = start_seeds(services, owner, settings, whole("count", count),
+                               one_of("part", part, PARTS), top)
         except SSDError as error:
             yield {**self.controls.refused(error, language), **self.left(job_ids)}
             return
-        self.controls.submitted(request, locked, settings)
+        self.controls.drew(request, locked)
         yield {self.controls.parts["seed"]: str(settings.knobs["seed"])}
         async for update in self.drawing_tops(jobs, language):
             if self.status in update:
@@ -119,7 +115,7 @@ class Seeds:
         own, typed = await asyncio.to_thread(self.settings_of, picture, values, request)
         about = line(say(language_of(request, self.services.language), "typed_wins"))
         around = self.controls.with_seed(own, first)
-        top = await asyncio.to_thread(self.rows_kept_from, picture)
+        top = await asyncio.to_thread(rows_kept_from, self.services, picture)
         yield {self.tabs: gr.update(selected="seeds"),
                **dict(zip(self.controls.inputs, around, strict=True))}
         async for update in self.started(request, count, part, job_ids, True, around, top,
@@ -149,19 +145,6 @@ class Seeds:
             own = replace(own, prompt=now.prompt, negative=now.negative, open=now.open,
                           fixed=now.fixed)
         return controls.values_of(own), typed
-
-    def rows_kept_from(self, picture: str) -> KeptRows:
-        """The rows that a redone picture took from another one; none of other pictures."""
-        history, backbone = self.services.history, self.services.library.current.backbone
-        try:
-            path = history.entry(picture).path
-            recipe = read_recipe(path)
-            if not recipe["keep_rows"]:
-                return NOTHING
-            sized = backbone.resized(tuple(recipe["size"]))
-            return KeptRows(runs.rows_of(history, path, sized)[0], recipe["keep_rows"])
-        except SSDError:
-            return NOTHING
 
     async def drawing_tops(self, jobs: Sequence[Job], language: str) -> AsyncIterator[dict]:
         """Updates of the page until all tops are drawn."""
@@ -229,21 +212,12 @@ class Seeds:
         try:
             if not ticked:
                 raise SSDError(say(language, "tick_first"))
-            works = services.parked_seeds.finish([job_ids[seed] for seed in ticked], owner,
-                                                 metadata)
-            jobs = [services.worker.submit(FINISHED, work, owner, seed,
-                                           self.messages_of(job_ids[seed]))
-                    for seed, work in zip(ticked, works, strict=True)]
+            jobs = finish_seeds(services, owner, [job_ids[seed] for seed in ticked], metadata)
         except SSDError as error:
             yield {self.status: trouble(services, language, str(error)), **self.left(job_ids)}
             return
         async for update in self.finishing(jobs, job_ids, language):
             yield update
-
-    def messages_of(self, id_: str) -> list[dict]:
-        """The messages of a paused job, so that its rows stay in sight while it waits again."""
-        job = self.services.worker.job(id_)
-        return list(job.messages) if job else []
 
     async def finishing(self, jobs: Sequence[Job], job_ids: dict[str, str],
                         language: str) -> AsyncIterator[dict]:

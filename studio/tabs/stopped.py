@@ -8,6 +8,7 @@ from ssd_core import SSDError
 
 from .. import runs
 from ..jobs import Job
+from ..orders import keep_top
 from ..services import Services
 from ..words import language_of, say
 from .common import IDLE, PRIVATE, line, saved_line, trouble
@@ -44,12 +45,9 @@ class Stopped:
 
     def discarded(self, job_id: str | None) -> dict:
         """Forget the stopped run, so that a reload does not show it again."""
-        self._forget(job_id)
-        return {**self.emptied, **self.hidden()}
-
-    def _forget(self, job_id: str | None) -> None:
         if (job := self.services.worker.job(job_id)) is not None:
             self.services.worker.forget(job)
+        return {**self.emptied, **self.hidden()}
 
     def keep_top(self, job_id: str, metadata: bool, prompt: str, negative: str,
                  request: gr.Request) -> dict:
@@ -59,10 +57,9 @@ class Stopped:
             job = services.worker.job(job_id)
             if job is None:
                 raise SSDError(say(language, "stopped_gone"))
-            entry = runs.save_partial(services.history, services.library, job.result, metadata)
+            entry = keep_top(services, job, metadata)
         except SSDError as error:
             return {self.trouble: trouble(self.services, language, str(error))}
-        self._forget(job_id)
         updates = dict(zip(self.redo.outputs, self.redo.show(entry.id, prompt, negative, request),
                            strict=True))
         return {self.status: "", self.trouble: "", self.tabs: gr.update(selected="redo"),

@@ -162,6 +162,12 @@ def check_accelerate(words: list[str]) -> None:
     parse(known.training_script_args)
 
 
+def check_curl(words: list[str]) -> None:
+    from studio.api import ENDPOINTS
+
+    assert words[-1].partition("/api")[2] in {path for method, path, _ in ENDPOINTS}
+
+
 def nothing(words: list[str]) -> None:
     """Makes or enters an environment, or is plainly right."""
 
@@ -177,7 +183,7 @@ KINDS: dict[str, Callable[[list[str]], None]] = {
     r"(?:cd|git clone|hf download) ": nothing, r"\./evaluation/|python \./evaluation/": nothing,
     r"bash dpg_bench/|accelerate launch \./dpg_bench/": nothing,
     r"accelerate launch": check_accelerate,
-    r"source \.venv/bin/activate$": nothing, r"py -m venv \.venv$": nothing}
+    r"curl ": check_curl, r"source \.venv/bin/activate$": nothing, r"py -m venv \.venv$": nothing}
 
 
 @pytest.mark.parametrize("line", dict.fromkeys(line for _, line in FOUND

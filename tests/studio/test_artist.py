@@ -12,7 +12,7 @@ from support.studio_visit import served, visits  # noqa: E402
 
 from ssd_core.output.animation import can_write_mp4  # noqa: E402
 from ssd_core.output.recipe import read_recipe  # noqa: E402
-from studio.tabs.examples import CHINESE_EXAMPLES  # noqa: E402
+from studio.prompts import CHINESE_EXAMPLES  # noqa: E402
 
 pytestmark = pytest.mark.slow
 DESK = {"viewport": {"width": 1366, "height": 768}}

@@ -18,15 +18,16 @@ from ssd_core.output.recipe import read_recipe  # noqa: E402
 from ssd_core.output.words import Words, drawn_words  # noqa: E402
 from ssd_core.postcards.expansion import expand  # noqa: E402
 from studio import runs  # noqa: E402
+from studio.additions import filled, pinned  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402
 from studio.page import build  # noqa: E402
-from studio.server import saved_by  # noqa: E402
 from studio.services import Services  # noqa: E402
 from studio.settings import Settings, from_dict, from_recipe, to_dict  # noqa: E402
 from studio.tabs.controls import NAMES  # noqa: E402
 from studio.tabs.details import details_html  # noqa: E402
-from studio.tabs.filled import WORD_SETTINGS, filled, pinned  # noqa: E402
+from studio.tabs.filled import WORD_SETTINGS  # noqa: E402
 from studio.typed import open_text  # noqa: E402
+from studio.views import saved_by  # noqa: E402
 
 ENGLISH = SimpleNamespace(headers={}, session_hash="me")
 HOUSE = Settings.of(prompt="a red house", seed=7)
@@ -154,9 +155,9 @@ def test_what_is_shown_of_a_new_seed_is_what_is_drawn(page, services):
     seed = settings.knobs["seed"]
     assert texts(shown) == [one.text for one in made.added] and seed != HOUSE.knobs["seed"]
     assert controls.drawn(ENGLISH, False, values).knobs["seed"] == seed, "nothing was drawn yet"
-    controls.submitted(ENGLISH, True, settings)
+    controls.drew(ENGLISH, True)
     assert services.next_seeds.of("me") == seed
-    controls.submitted(ENGLISH, False, settings)
+    controls.drew(ENGLISH, False)
     assert services.next_seeds.of("me") != seed
     assert services.next_seeds.of("others") != services.next_seeds.of("me")
 

@@ -15,7 +15,7 @@ from support.studio_visit import PROMPT, solo, tokens_of, visits  # noqa: E402
 from ssd_core import methods  # noqa: E402
 from ssd_core.output.recipe import read_recipe, save_png  # noqa: E402
 from ssd_core.postcards import claims  # noqa: E402
-from studio.tabs.examples import EXAMPLES  # noqa: E402
+from studio.prompts import EXAMPLES  # noqa: E402
 
 
 @pytest.fixture(scope="module")

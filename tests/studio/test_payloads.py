@@ -15,10 +15,10 @@ from studio.history import History  # noqa: E402
 from studio.jobs import Worker  # noqa: E402
 from studio.library import Library  # noqa: E402
 from studio.page import Visit, build, ids_in  # noqa: E402
+from studio.payloads import action_picture  # noqa: E402
 from studio.seeds import ParkedSeeds  # noqa: E402
 from studio.services import Services  # noqa: E402
 from studio.settings import Settings  # noqa: E402
-from studio.tabs.payloads import action_picture  # noqa: E402
 
 REQUEST = SimpleNamespace(session_hash="me", headers={})
 HOSTILE = (None, 5, -1, "x", "", [], {}, [[]], True, 1e999, "\ud800")

@@ -174,6 +174,14 @@ def test_gradio_keeps_no_history_of_runs(app):
     assert b'"run_history":false' in ask(app, "config")[1].replace(b" ", b"")
 
 
+def test_the_example_of_the_contract_draws(app):
+    contract = (Path(__file__).parents[2] / "docs" / "contract.md").read_text(encoding="utf-8")
+    code = contract.split("```py\n")[1].split("```")[0]
+    names = {}
+    exec(code.replace("http://127.0.0.1:7860", app.address), names)  # noqa: S102
+    assert "passes" in names["plan"] and names["seed"] == "7"
+
+
 @pytest.mark.parametrize(("name", "values"), [
     ("restore", [None]), ("restore", [5]), ("seeds_finish", [None, True]),
     ("seeds_finish", [5, True])])

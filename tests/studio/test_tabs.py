@@ -28,16 +28,18 @@ from studio import seeds as seeds_module  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402
 from studio.history import History  # noqa: E402
 from studio.library import Library  # noqa: E402
-from studio.server import saved_by  # noqa: E402
+from studio.orders import TOPS  # noqa: E402
 from studio.services import Services  # noqa: E402
-from studio.settings import STOPS, Settings, stop_of  # noqa: E402
+from studio.settings import AS_CHOSEN, STOPS, Settings, racing, stop_of  # noqa: E402
 from studio.tabs.chips import chips_html  # noqa: E402
 from studio.tabs.common import line  # noqa: E402
 from studio.tabs.controls import NAMES, Controls  # noqa: E402
 from studio.tabs.create import Create  # noqa: E402
-from studio.tabs.race import AS_CHOSEN, NOBODY, Race, figures, racing, verdict  # noqa: E402
+from studio.tabs.race import NOBODY, Race, figures  # noqa: E402
 from studio.tabs.redo import Redo  # noqa: E402
-from studio.tabs.seeds import TOPS, Seeds  # noqa: E402
+from studio.tabs.seeds import Seeds  # noqa: E402
+from studio.verdicts import verdict  # noqa: E402
+from studio.views import saved_by  # noqa: E402
 from studio.words import labels, run_title, say, translations  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -393,12 +395,6 @@ def test_the_verdict_is_of_the_picture_that_is_not_ar(page, methods):
     assert text.startswith(f"{label} is approximate, "), "the figures stand below the pictures"
     assert "of its tokens are those of normal decoding" in text
     assert "ar is" not in text and "identical" not in text
-
-
-def test_an_identical_picture_is_told_without_a_share(page):
-    raced, text = race(page, "exact", "ar")
-    assert raced.labels[0] == "exact"
-    assert text == "Faithful is identical to normal decoding."
 
 
 def test_without_ar_both_are_judged_and_what_they_share_is_told(page):

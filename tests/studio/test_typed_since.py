@@ -37,8 +37,12 @@ def tabs(library, history, parked_seeds, worker, models):
     owners = (getattr(unwrap(fn.fn), "__self__", None) for fn in build(services).fns.values()
               if fn.fn)
     tabs = {type(one).__name__: one for one in owners}
-    tabs["Controls"].submitted(REQUEST, True, HOUSE)
+    services.last_words.note("me", Words(HOUSE.prompt))
     return tabs
+
+
+def visitor_drew(tabs, prompt):
+    tabs["Controls"].services.last_words.note("me", Words(prompt))
 
 
 @pytest.fixture
@@ -56,7 +60,7 @@ def test_redo_keeps_a_prompt_that_was_typed_since_and_says_so(tabs, house):
 
 
 @pytest.mark.parametrize("last", [
-    lambda tabs: tabs["Controls"].submitted(REQUEST, True, replace(HOUSE, prompt="a sun")),
+    lambda tabs: visitor_drew(tabs, "a sun"),
     lambda tabs: tabs["Controls"].restored(replace(HOUSE, prompt="a sun"), REQUEST)])
 def test_redo_shows_the_words_of_its_picture_if_nothing_was_typed_since(tabs, house, last):
     last(tabs)
@@ -81,7 +85,7 @@ async def varied(tabs, picture, prompt):
                                                   ("a red house", "a sun")])
 def test_variations_draw_a_prompt_that_was_typed_since_with_the_settings_of_the_picture(
         tabs, house, parked_seeds, drawn_last, wins):
-    tabs["Controls"].submitted(REQUEST, True, replace(HOUSE, prompt=drawn_last))
+    visitor_drew(tabs, drawn_last)
     shown = result_of(varied(tabs, house, "a sun"))
     seeds = tabs["Seeds"]
     assert (TYPED_WINS in shown[seeds.status]) is (wins == "a sun")

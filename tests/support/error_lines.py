@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-RAISERS = {"SSDError", "refusal"}  # what takes a whole line, or one to put behind a path
+RAISERS = {"SSDError", "Refusal", "refusal"}  # what takes a whole line, or one to put behind a path
 # What returns a line for others to raise.
 TELLERS = {"fault", "how_to_get", "download_hint", "heads_mismatch", "no_heads", "damage",
            "overflowed"}

@@ -10,7 +10,7 @@ from ssd_core import SSDError
 from ssd_core.model.knobs import coerce
 from ssd_core.unicode import require_unicode
 
-from ..settings import whole
+from .settings import whole
 
 
 def uploaded(path: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..words import CHINESE
+from .words import CHINESE
 
 # Short, as people type them: what they leave open is filled in.
 EXAMPLES = [
@@ -27,7 +27,7 @@ CHINESE_EXAMPLES = [
     "海边的房子",
     "粉色的热气球，群山",
 ]
-THUMBNAILS = Path(__file__).parents[1] / "examples"  # 0.jpg of the first example, and so on
+THUMBNAILS = Path(__file__).parent / "examples"  # 0.jpg of the first example, and so on
 
 
 def example_prompts(language: str) -> list[str]:

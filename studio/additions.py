@@ -1,0 +1,73 @@
+"""What is filled into a prompt before it is drawn, as web/filled.js shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ssd_core.backbones.base import Backbone
+from ssd_core.output.words import Words, expansions
+from ssd_core.postcards.expanded import Added, Expanded, pinned
+from ssd_core.runs.request import Request
+
+from .settings import Settings
+
+
+def expands(backbone: Backbone) -> bool:
+    """Whether a backbone has words for what a prompt leaves open."""
+    return backbone.expand("a house", None, 0) is not None
+
+
+def filled(settings: Settings, backbone: Backbone, chinese: bool) -> dict | None:
+    """What web/filled.js shows: additions, or the words of another picture; None for nothing."""
+    names, made = settings.open, None
+    if settings.expand and settings.fixed is None:
+        made = filled_in(settings, backbone, names)
+    elif settings.expand and settings.fixed is not None:
+        names, made = as_fixed(settings, settings.fixed, backbone)
+    if made is None:
+        fixed = settings.fixed
+        if fixed is None or fixed == Words(settings.prompt, settings.negative or None):
+            return None
+        return message(settings, text=text_of(fixed))
+    chips = [chip(settings.prompt, added, chinese) for added in made.added]
+    return message(settings, names, chips) if chips or names else None
+
+
+def message(settings: Settings, names: Sequence[str] = (), chips: Sequence[dict] = (),
+            text: str = "") -> dict:
+    return {"prompt": settings.prompt, "open": list(names), "chips": list(chips), "text": text,
+            "pictures": settings.pictures}
+
+
+def chip(prompt: str, added: Added, chinese: bool) -> dict:
+    """An addition: what it says, what it takes the place of, and the prompt with it."""
+    return {"name": added.name, "text": added.chinese if chinese else added.text,
+            "instead": added.replaced, "pinned": pinned(prompt, added)}
+
+
+def filled_in(settings: Settings, backbone: Backbone, names: Sequence[str]) -> Expanded | None:
+    return next(iter(expansions(backbone, settings.prompt, settings.negative or None,
+                                [settings.knobs["seed"]], names)), None)
+
+
+def as_fixed(settings: Settings, fixed: Words,
+             backbone: Backbone) -> tuple[tuple[str, ...], Expanded | None]:
+    """The additions, and those left open, by which the prompt becomes the words that are fixed.
+
+    None if the seed or a newer version fills in others.
+    """
+    whole = filled_in(settings, backbone, ())
+    names = tuple(added.name for added in whole.added
+                  if added.written.strip(" ,，") not in fixed.prompt) if whole else ()
+    made = filled_in(settings, backbone, names)
+    same = made is not None and Words(made.prompt, made.negative) == fixed
+    return (names, made) if same else ((), None)
+
+
+def text_of(words: Words) -> str:
+    return words.prompt if words.negative is None else f"{words.prompt} (− {words.negative})"
+
+
+def moved(request: Request) -> tuple[str, ...]:
+    """Negations that are drawn as part of the negative prompt."""
+    return request.expansions[0].moved if request.expansions else ()

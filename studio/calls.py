@@ -1,0 +1,175 @@
+"""How the API reads requests and answers them: sizes, JSON, visitors, and errors in one line."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from ssd_core import SSDError
+from ssd_core.model.knobs import coerce
+from ssd_core.unicode import require_unicode
+
+from .history import Entry
+from .jobs import Job, fault
+from .payloads import listed
+from .schema import LARGEST_UPLOAD
+from .services import Services
+from .settings import Settings, from_dict
+from .views import readable
+from .words import language_of
+
+VISITOR = "x-ssd-visitor"  # the header with a visitor's token: 64 hexadecimal digits
+LARGEST_JSON = 1 << 20  # bytes
+MOST_LISTED = 500  # ids in one request
+log = logging.getLogger(__name__)
+
+
+class Refusal(SSDError):
+    """An error with a status of HTTP other than 400."""
+
+    def __init__(self, status: int, line: str) -> None:
+        super().__init__(line)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request to an endpoint: what was sent with it, and who sent it.
+
+    values: of the JSON body. body: of an upload. language: in which to answer.
+    """
+
+    services: Services
+    request: Request
+    language: str
+    values: Mapping[str, Any]
+    body: bytes = b""
+
+    @property
+    def owner(self) -> str:
+        """The visitor; Refusal if none is named."""
+        owner = self.services.visits.holder(self.request.headers.get(VISITOR))
+        if owner is None:
+            raise Refusal(400, f"{VISITOR}: send a header of this name with 64 hexadecimal digits "
+                               "of your own, the same with every request")
+        return owner
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in the body; those that are missing have their default."""
+        raw = self.values.get("settings", {})
+        if not isinstance(raw, dict):
+            raise SSDError("settings: must be an object, with a value for each setting")
+        return from_dict(raw)
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A text in the body; without a default it must be there."""
+        value = coerce(name, self.values.get(name, default), str)
+        require_unicode(name, value)
+        return value
+
+    def flag(self, name: str, default: bool) -> bool:
+        return coerce(name, self.values.get(name, default), bool)
+
+    def ids(self, name: str = "ids") -> list[str]:
+        """A list of ids in the body."""
+        ids = listed(name, self.values.get(name))
+        require_unicode(name, "".join(ids))
+        if not 1 <= len(ids) <= MOST_LISTED:
+            raise SSDError(f"{name}: {len(ids)} are listed, send 1 to {MOST_LISTED}")
+        return ids
+
+    def query(self, name: str, default: str = "") -> str:
+        """A parameter of the address."""
+        value = self.request.query_params.get(name, default)
+        require_unicode(name, value)
+        return value
+
+    def job(self) -> Job:
+        """The visitor's own job that the address names."""
+        return self.own_job(self.request.path_params["job"])
+
+    def own_job(self, id_: str) -> Job:
+        job = self.services.worker.job(id_)
+        if job is None or job.owner != self.owner:
+            raise Refusal(404, f"{id_[:40]}: no such run of yours; it may have expired")
+        return job
+
+    def entry(self, id_: str) -> Entry:
+        """A saved picture."""
+        require_unicode("id", id_)
+        try:
+            return self.services.history.entry(id_)
+        except SSDError as error:
+            raise Refusal(404, str(error)) from error
+
+    def require_local(self) -> None:
+        if not self.services.local:
+            raise Refusal(403, "this app is shared: only the person who started it can do this, "
+                               "on an app that is not shared")
+
+
+Endpoint = Callable[[Call], Any]  # returns JSON, or a Response
+
+
+def answering(services: Services, endpoint: Endpoint,
+              upload: bool = False) -> Callable[[Request], Awaitable[Response]]:
+    """What Starlette calls for an endpoint: errors become one line of JSON with a status."""
+    async def answer(request: Request) -> Response:
+        language = language_of(request, services.language)
+        try:
+            body = await body_of(request, LARGEST_UPLOAD if upload else LARGEST_JSON)
+            values = {} if upload else values_in(body)
+            call = Call(services, request, language, values, body)
+            return await run_in_threadpool(respond, endpoint, call)
+        except SSDError as error:
+            return failed(services, language, str(error), getattr(error, "status", 400))
+        except Exception as error:
+            log.exception("%s", endpoint.__name__)
+            services.worker.last_error = fault(error)
+            return failed(services, language, fault(error), 500)
+
+    return answer
+
+
+def respond(endpoint: Endpoint, call: Call) -> Response:
+    answer = endpoint(call)
+    if isinstance(answer, Response):
+        return answer
+    return JSONResponse(answer, headers={"cache-control": "no-store"})
+
+
+def failed(services: Services, language: str, line: str, status: int) -> Response:
+    return JSONResponse({"error": readable(services, language, line)}, status,
+                        headers={"cache-control": "no-store"})
+
+
+async def body_of(request: Request, most: int) -> bytes:
+    """What was sent, in memory; Refusal as soon as it is too large."""
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise Refusal(413, f"more than {most >> 20} MiB were sent: send less at once")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def values_in(body: bytes) -> dict[str, Any]:
+    """The object of a JSON body; empty if nothing was sent."""
+    if not body:
+        return {}
+    try:
+        values = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise SSDError("the request cannot be read: send JSON") from error
+    if not isinstance(values, dict):
+        raise SSDError("the request cannot be read: send a JSON object")
+    return values

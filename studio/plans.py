@@ -1,0 +1,99 @@
+"""What is said of a run before it starts: its passes and time, and what is wrong with its words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ssd_core import SSDError
+from ssd_core.backbones.base import Backbone
+from ssd_core.engine.methods import AR
+from ssd_core.engine.methods.paced import Paced
+from ssd_core.engine.plan import Plan
+from ssd_core.output.guarantees import guarantee_holds
+from ssd_core.runs.fallback import FALLBACK_NOTE
+from ssd_core.runs.request import Request
+from ssd_core.weights.figures import stored_dtype
+
+from .additions import moved
+from .errors import in_language
+from .library import Loaded
+from .settings import STOPS, Settings, stop_of
+from .words import say
+
+
+def plan_text(loaded: Loaded, settings: Settings, language: str) -> str:
+    """How many passes a run takes, and how long; SSDError if the settings do not fit."""
+    return request_text(settings.request(loaded.backbone, loaded.heads), settings, language)
+
+
+def request_text(request: Request, settings: Settings, language: str) -> str:
+    """`plan_text` of the request that these settings make."""
+    line = " ".join((about_speed(settings, request.backbone, language),
+                     about_passes(request.plan, language)))
+    if request.note == FALLBACK_NOTE:
+        line += " " + say(language, "fell_back")
+    return line + about_cost(request, language)
+
+
+def about_passes(plan: Plan, language: str) -> str:
+    """The passes of a run beside those of normal decoding."""
+    if plan.passes_max == plan.ar_passes and plan.passes is not None:
+        return say(language, "plan_same", passes=plan.passes)
+    kind = "plan" if plan.passes is not None else "plan_usual" if plan.usual else "plan_most"
+    return say(language, kind, passes=plan.passes_max, ar=plan.ar_passes, usual=plan.usual,
+               times=f"{plan.ar_passes / plan.passes_max:.1f}")
+
+
+def about_cost(request: Request, language: str) -> str:
+    """What the run takes on this machine beside normal decoding; empty if that is unknown.
+
+    Of pictures that are drawn one after the other it is what each of them takes.
+    """
+    count, request = request.pictures, request.parts()[0]
+    choice = request.choice
+    if choice.cost is None or choice.ar is None:
+        return ""
+    cost, ar = choice.cost, choice.ar
+    lines = [say(language, "plan_alone", count=count)] if request.pictures < count else []
+    lines += [say(language, "plan_cost", seconds=f"{cost.seconds:.2f}", ms=f"{cost.ms:.1f}",
+                 passes=f"{cost.passes:.0f}", ar=f"{ar.seconds:.2f}")]
+    if choice.instead is not None:
+        lines.append(say(language, "plan_by_ar", exact=f"{choice.instead.seconds:.2f}"))
+    elif cost.seconds >= ar.seconds and not isinstance(request.method, AR):
+        lines.append(say(language, "plan_slower"))
+    if isinstance(request.method, Paced) and request.method.size:
+        lines.append(say(language, f"plan_{request.method.paced}", size=request.method.size))
+    return "".join(f" {line}" for line in lines)
+
+
+def about_speed(settings: Settings, backbone: Backbone, language: str) -> str:
+    """What the chosen speed means for the picture."""
+    stop = stop_of(settings)
+    if stop is None:
+        return say(language, "speed_custom")
+    about = say(language, f"about_{STOPS[stop].name}")
+    if STOPS[stop].name == "faithful" and not guarantee_holds(backbone):
+        about += " " + say(language, "about_rounding", dtype=stored_dtype(backbone))
+    return about
+
+
+@dataclass(frozen=True)
+class Note:
+    """A line below the prompt. kind: refused, moved, unknown or misplaced; see `notes_of`."""
+
+    kind: str
+    text: str
+
+
+def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note]:
+    """What is wrong with the prompts, and which words are drawn as negative, unknown, or known
+    only beside others.
+    """
+    try:
+        request = settings.checked_words(backbone)
+    except SSDError as error:
+        return [Note("refused", in_language(language, str(error)))]
+    words = {"moved": moved(request), "unknown": request.unknown_words,
+             "misplaced": request.misplaced_words}
+    return [Note(kind, say(language, kind, words=", ".join(names)))
+            for kind, names in words.items() if names]

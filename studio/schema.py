@@ -1,0 +1,104 @@
+"""What a page needs to build its forms: knobs, methods, speeds, texts and words to click."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ssd_core import __version__
+from ssd_core.engine.methods import METHODS
+from ssd_core.model.knobs import KnobSpec
+from ssd_core.output.animation import can_write_mp4
+from ssd_core.output.knob_words import KNOB_WORDS
+from ssd_core.output.knobs import MOST_PICTURES, UNSET_NUMBER, all_knobs, sampling_knobs
+from ssd_core.weights.memory import WEIGHT_BYTES
+
+from .additions import expands
+from .orders import PARTS
+from .prompts import example_prompts
+from .runs import MOST_RACERS
+from .seeds import MOST_SEEDS
+from .services import Services
+from .settings import (
+    AS_CHOSEN,
+    KNOBS,
+    LONGEST_TEXT,
+    STOPS,
+    Settings,
+    first_value,
+    to_dict,
+    with_preset,
+)
+from .vocabulary import word_kinds
+from .words import CHINESE, TABLE, label_in, method_key, run_names, say
+
+LARGEST_UPLOAD = 40 << 20  # bytes
+KINDS = {int: "int", float: "float", bool: "bool", str: "text"}
+
+
+def schema_view(services: Services, language: str) -> dict:
+    """All of it, in one language, for the loaded model."""
+    loaded = services.library.current
+    backbone = loaded.backbone
+    return {"version": __version__, "language": language, "local": services.local,
+            "settings": to_dict(with_preset(Settings(), backbone.preset)),
+            "knobs": [knob_view(knob, language) for knob in ordered_knobs()],
+            "methods": [method_view(name, language) for name in METHODS],
+            "qualities": qualities(language), "as_chosen": AS_CHOSEN, "parts": list(PARTS),
+            "limits": limits(), "dtypes": ["auto", *WEIGHT_BYTES],
+            "model": {"name": loaded.name, "heads": loaded.heads is not None,
+                      "sizes": [f"{width}x{height}" for width, height in backbone.sizes],
+                      "expands": expands(backbone), "words": word_kinds(backbone, language)},
+            "examples": [{"prompt": prompt, "picture": f"/studio/examples/{n}.jpg"}
+                         for n, prompt in enumerate(example_prompts(language))],
+            "names": run_names(language), "mp4": can_write_mp4(),
+            "texts": {key: texts[language == CHINESE] for key, texts in TABLE.items()}}
+
+
+def ordered_knobs() -> tuple[KnobSpec, ...]:
+    """The knobs of methods, then those of sampling."""
+    return (*all_knobs().values(), *sampling_knobs())
+
+
+def knob_view(knob: KnobSpec, language: str) -> dict[str, Any]:
+    """A knob for a form. methods: those that have it; empty if it matters with each.
+
+    unset: the value that leaves the choice to the method or model, null if there is none.
+    """
+    first = first_value(knob)
+    words = KNOB_WORDS.get(knob.name)
+    return {"name": knob.name, "kind": "choice" if knob.choices else KINDS[knob.kind],
+            "label": label_in(language, knob.name),
+            "help": words.help if words and language == CHINESE else knob.help,
+            "default": str(first) if knob.name == "seed" else
+            UNSET_NUMBER if first is None else first,
+            "unset": UNSET_NUMBER if knob.optional else None, "low": knob.least,
+            "high": None if knob.name == "seed" else knob.most, "step": knob.step,
+            "choices": list(knob.choices), "basic": knob.visibility == "basic",
+            "range": knob.range_text if has_range(knob) else "", "methods": list(knob.methods)}
+
+
+def has_range(knob: KnobSpec) -> bool:
+    return knob.kind is bool or bool(knob.choices) or knob.low is not None or knob.above is not None
+
+
+def method_view(name: str, language: str) -> dict:
+    return {"name": name, "label": label_in(language, method_key(name)),
+            "verdict": METHODS[name].verdict,
+            "knobs": [knob.name for knob in KNOBS.values() if name in knob.methods]}
+
+
+def qualities(language: str) -> list[dict]:
+    """The choices of speed from slowest to fastest, and the settings that each makes."""
+    return [{"name": stop.name, "label": label_in(language, f"stop_{stop.name}"),
+             "about": say(language, f"about_{stop.name}"), "settings": unset(stop.knobs)}
+            for stop in STOPS]
+
+
+def unset(knobs: Any) -> dict:
+    """Knobs as JSON: -1 for None."""
+    return {name: UNSET_NUMBER if value is None else value for name, value in knobs.items()}
+
+
+def limits() -> dict[str, int]:
+    return {"pictures": MOST_PICTURES, "seeds": MOST_SEEDS, "racers": MOST_RACERS,
+            "text": LONGEST_TEXT, "upload": LARGEST_UPLOAD}

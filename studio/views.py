@@ -1,0 +1,236 @@
+"""What the API answers: jobs, pictures, plans and models as JSON, in the visitor's language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from ssd_core import SSDError
+from ssd_core.output.recipe import read_recipe
+from ssd_core.weights.catalogue import CATALOGUE, Licence
+from ssd_core.weights.figures import stored_dtype
+from ssd_core.weights.quotes import DownloadPlan
+from ssd_core.weights.registry import LocalModel
+
+from .additions import filled
+from .downloads import Download
+from .errors import in_language
+from .facts import caption, copied, facts
+from .history import Entry
+from .jobs import Job
+from .models import InUse
+from .orders import Order, Race
+from .plans import notes_of, request_text
+from .runs import Drawn, Raced, Source
+from .services import Services
+from .settings import STOPS, Settings, stop_of, to_dict, with_preset
+from .typed import fixed_text
+from .verdicts import race_rows, verdict
+from .words import CHINESE, run_title
+
+
+class Query(Protocol):
+    """The parameters of an address; each may stand there several times."""
+
+    def getlist(self, key: Any) -> list[str]: ...
+
+
+def readable(services: Services, language: str, error: str | None) -> str | None:
+    """An error as this visitor may read it."""
+    return services.for_visitors(in_language(language, error)) if error else None
+
+
+# Jobs
+
+
+def asked_for(query: Query) -> list[tuple[str, int]]:
+    """(job, messages seen) of `?job=ID&after=N&job=...`."""
+    return [(job, int(n)) for job, n in zip(query.getlist("job"), query.getlist("after"),
+                                            strict=False) if n.isdecimal() and len(n) < 10]
+
+
+def feed_view(services: Services, polled: Iterable[tuple[str, int]], language: str) -> dict:
+    """By job: its state, its new messages, and its finished pictures once it is over."""
+    return {job: spoken(services, job, after, language)
+            | {"saved": saved_by(services.worker.job(job), language)} for job, after in polled}
+
+
+def saved_by(job: Job | None, language: str) -> list[dict]:
+    """The finished pictures of an ended job, for the tools beside its stage."""
+    if job is None or not job.over or not isinstance(job.result, (Drawn, Raced)):
+        return []
+    result = job.result
+    made = zip(result.saved.ids, result.seeds, result.words, strict=False)  # some, if stopped
+    raced = result.labels if isinstance(result, Raced) else []
+    labels = [run_title(label, language) for label in raced]
+    return [{"id": id_, "seed": str(seed), "label": labels[n] if labels else None,
+             "words": words} for n, (id_, seed, words) in enumerate(made)]
+
+
+def spoken(services: Services, job: str, after: int, language: str) -> dict:
+    """A job's news, with its error as this visitor may read it."""
+    news = services.worker.feed(job, after)
+    error = news["error"]
+    return {**news, "error": readable(services, language, error)}
+
+
+def jobs_view(services: Services, jobs: Sequence[Job], language: str) -> list[dict]:
+    """Jobs as they were asked for; those that wait come last, in the order they will run."""
+    views = [job_view(services, job, language) for job in jobs]
+    return sorted(views, key=lambda view: view["position"])
+
+
+def job_view(services: Services, job: Job, language: str) -> dict:
+    """A job without its messages: its state, what was asked for, and what came of it."""
+    news = spoken(services, job.id, len(job.messages), language)
+    rows = services.parked_seeds.rows([job.id])
+    order = job.order
+    return {"id": job.id, "kind": job.title, "seed": job.tag or None, "seconds": job.seconds,
+            **{key: news[key] for key in ("state", "position", "error", "progress",
+                                          "seconds_left")},
+            "expired": job.freed, "rows": list(rows[0]) if rows else None,
+            "settings": to_dict(order.settings) if isinstance(order, Order) else None,
+            "racers": list(order.racers) if isinstance(order, Race) else [],
+            "saved": saved_by(job, language), "result": result_view(services, job, language)}
+
+
+def result_view(services: Services, job: Job, language: str) -> dict | None:
+    """What came of a job that is over, beside its pictures; None if nothing did."""
+    result = job.result if job.over else None
+    if isinstance(result, Drawn):
+        return {"label": run_title(result.label, language), "stats": dict(result.stats),
+                "stopped_rows": result.stopped_rows, "rows": result.tokens.shape[1],
+                "unchanged": result.unchanged,
+                "problem": readable(services, language, result.saved.problem)}
+    if isinstance(result, Raced):
+        return {"verdict": verdict(result, language), "rows": race_rows(result, language),
+                "sheet": result.sheet.id if result.sheet else None,
+                "problem": readable(services, language, result.saved.problem)}
+    return in_use_view(services, result, language) if isinstance(result, InUse) else None
+
+
+def in_use_view(services: Services, now: InUse, language: str) -> dict:
+    """A newly loaded model, and the settings that are its own."""
+    own = to_dict(with_preset(Settings(), now.preset))
+    names = ("k_h", "k_v", "rounds", "incremental", "cfg")
+    return {"name": now.name, "heads": now.heads,
+            "problem": readable(services, language, now.problem), "sizes": sizes_of(now.sizes),
+            "settings": {name: own[name] for name in names}}
+
+
+def sizes_of(sizes: Iterable[tuple[int, int]]) -> list[str]:
+    return [f"{width}x{height}" for width, height in sizes]
+
+
+# Plans
+
+
+def plan_view(services: Services, settings: Settings, language: str) -> dict:
+    """What a run with these settings takes, and what is wrong with its words."""
+    backbone, stop = services.library.current.backbone, stop_of(settings)
+    return {"settings": to_dict(settings), "quality": None if stop is None else STOPS[stop].name,
+            "notes": [vars(note) for note in notes_of(settings, backbone, language)],
+            "filled": filled(settings, backbone, language == CHINESE),
+            **cost_view(services, settings, language)}
+
+
+def cost_view(services: Services, settings: Settings, language: str) -> dict:
+    """Passes and seconds; `problem` says why the settings do not fit the model, if they do not."""
+    loaded = services.library.current
+    try:
+        request = settings.request(loaded.backbone, loaded.heads)
+        text, plan = request_text(request, settings, language), request.plan
+    except SSDError as error:
+        return {"text": "", "problem": readable(services, language, str(error)), "plan": None,
+                "seconds": None, "ar_seconds": None}
+    choice = request.parts()[0].choice
+    return {"text": text, "problem": None, "plan": plan.to_json(),
+            "seconds": choice.cost.seconds if choice.cost else None,
+            "ar_seconds": choice.ar.seconds if choice.ar else None}
+
+
+# Pictures
+
+
+def entry_view(services: Services, entry: Entry, language: str, marked: Iterable[str]) -> dict:
+    """A saved picture; seeds are text, since browsers' numbers end at 2^53."""
+    return {"id": entry.id, "name": entry.path.stem, "kind": entry.kind, "width": entry.width,
+            "height": entry.height, "prompt": entry.prompt, "method": entry.method,
+            "seed": None if entry.seed is None else str(entry.seed),
+            "title": run_title(entry.label, language) if entry.label else None,
+            "caption": caption(entry, language), "favourite": entry.id in marked,
+            "where": services.place(entry.path.parent),
+            "picture": f"/studio/picture/{quote(entry.id)}",
+            "thumbnail": f"/api/thumbnail/{quote(entry.id)}"}
+
+
+def details_view(services: Services, entry: Entry, language: str) -> dict:
+    """A picture with its facts as [name, value], and what can be copied of it."""
+    try:
+        recipe: Mapping | None = read_recipe(entry.path)
+    except SSDError:
+        recipe = None
+    return {**entry_view(services, entry, language, services.history.favourites.ids),
+            "facts": [list(pair) for pair in facts(entry, recipe, language)],
+            "copy": copied(entry, recipe) if recipe else {}}
+
+
+def source_view(source: Source, language: str) -> dict:
+    """A picture to redo: its rows, the sizes to extend it to, and its words by its recipe."""
+    typed = source.typed
+    return {"how": in_language(language, source.how), "rows": source.rows,
+            "finished": source.finished, "taller": list(source.taller),
+            "prompt": typed.prompt if typed else None,
+            "negative": (typed.negative or "") if typed else None,
+            "fixed": fixed_text(typed, source.drawn) if typed else None}
+
+
+def restored_view(settings: Settings, text: str) -> dict:
+    """Settings of a picture; the switch of what is filled in stays as it is."""
+    raw = to_dict(settings)
+    del raw["expand"]
+    return {"text": text, "settings": raw}
+
+
+# Models
+
+
+def models_view(services: Services) -> dict:
+    """The models on this machine, the one in use, and those that can be downloaded."""
+    library, loaded = services.library, services.library.current
+    known = [{"name": name, "title": row.title, "bytes": row.about_bytes, "note": row.note,
+              "licence": licence_view(row.licence)} for name, row in CATALOGUE.items()]
+    return {"models": [model_view(services, model) for model in library.models()],
+            "in_use": {"name": loaded.name, "dtype": stored_dtype(loaded.backbone),
+                       "heads": loaded.heads is not None,
+                       "sizes": sizes_of(loaded.backbone.sizes)},
+            "places": [services.for_visitors(str(place)) for place in library.places()],
+            "known": known, "local": services.local}
+
+
+def model_view(services: Services, model: LocalModel) -> dict:
+    return {"name": model.name, "family": model.family, "heads": model.heads is not None,
+            "licence": model.licence, "path": services.for_visitors(str(model.path)),
+            "problem": services.for_visitors(model.why_not)}
+
+
+def licence_view(licence: Licence) -> dict:
+    return {"name": licence.name, "link": licence.link, "restricts": licence.restricts}
+
+
+def quote_view(quoted: DownloadPlan) -> dict:
+    """What a download takes, from the Hub."""
+    return {"name": quoted.name, "bytes": quoted.bytes, "missing": quoted.missing,
+            "where": str(quoted.destination), "licence": licence_view(quoted.licence)}
+
+
+def download_view(services: Services, download: Download | None, language: str) -> dict:
+    """The download that is going on, or the last one."""
+    if download is None:
+        return {"name": None}
+    return {"name": download.name, "done": download.done, "total": download.total,
+            "file": download.file, "over": download.over.is_set(),
+            "cancelled": download.cancelled,
+            "error": readable(services, language, download.error),
+            "where": str(download.where) if download.where else None}
