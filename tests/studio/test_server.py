@@ -179,7 +179,15 @@ def test_the_example_of_the_contract_draws(app):
     code = contract.split("```py\n")[1].split("```")[0]
     names = {}
     exec(code.replace("http://127.0.0.1:7860", app.address), names)  # noqa: S102
-    assert "passes" in names["plan"] and names["seed"] == "7"
+    assert "passes" in names["plan"] and "Saved as" in names["saved"]
+
+
+def test_the_page_and_the_api_are_served_by_one_program(app):
+    assert json.loads(ask(app, "api/models")[1])["in_use"]["name"] == "tiny"
+    status, answer = ask(app, "api/plan", {"settings": {"k_h": 0}})
+    assert status == 400 and "k_h" in json.loads(answer)["error"]
+    status, answer = ask(app, "api/queue/stop", {}, origin="http://evil.example")
+    assert (status, answer) == (403, b"this app takes nothing from other sites")
 
 
 @pytest.mark.parametrize(("name", "values"), [
