@@ -126,7 +126,7 @@ def postcard():
 
 def test_prompts_are_found_where_there_are_some():
     places = {where for where, _ in prompts()}
-    assert {"README.md", "environment.py", "studio/tabs/examples.py", "nodes/inputs.py",
+    assert {"README.md", "environment.py", "studio/prompts.py", "nodes/inputs.py",
             "ssd_core/cli/bench.py", "tools/workflow_graphs.py", "benchmarks/script.py",
             "tools/preview_film.py", "workflows/1_quick_start.json",
             "workflows/5_schedules_compared.json", "web/docs/SSD_Sampler.md",
