@@ -14,6 +14,7 @@ import os
 import statistics
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
+from functools import partial
 
 import torch
 
@@ -85,8 +86,9 @@ def measured(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads
             state.noise.hold()  # once a picture: no single pass may pay for it
             widths = [n for n in (CELLS if device.type == "cpu" else CARD_CELLS)
                       if n <= state.slots]
-            warm_up(lambda cells: pass_ms(state, cells), widths)
-            return timed(lambda cells: pass_ms(state, cells), widths, threads, limit)
+            pass_of = partial(pass_ms, state)
+            warm_up(pass_of, widths)
+            return timed(pass_of, widths, threads, limit)
 
 
 def warm_up(pass_of: Callable[[int], float], widths: Iterable[int]) -> None:
