@@ -19,13 +19,11 @@ def expands(backbone: Backbone) -> bool:
 
 def filled(settings: Settings, backbone: Backbone, chinese: bool) -> dict | None:
     """What web/filled.js shows: additions, or the words of another picture; None for nothing."""
-    names, made = settings.open, None
-    if settings.expand and settings.fixed is None:
-        made = filled_in(settings, backbone, names)
-    elif settings.expand and settings.fixed is not None:
-        names, made = as_fixed(settings, settings.fixed, backbone)
+    names, made, fixed = settings.open, None, settings.fixed
+    if settings.expand:
+        names, made = ((names, filled_in(settings, backbone, names)) if fixed is None
+                       else as_fixed(settings, fixed, backbone))
     if made is None:
-        fixed = settings.fixed
         if fixed is None or fixed == Words(settings.prompt, settings.negative or None):
             return None
         return message(settings, text=text_of(fixed))

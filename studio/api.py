@@ -318,7 +318,7 @@ def models_download(call: Call) -> dict:
 def models_cancel(call: Call) -> dict:
     call.require_local()
     call.services.downloads.cancel()
-    return download_view(call.services, call.services.downloads.last, call.language)
+    return download(call)
 
 
 def download(call: Call) -> dict:

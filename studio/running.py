@@ -68,8 +68,8 @@ def guarded(*runs: LiveRun) -> Iterator[None]:
     except BaseException as error:
         stopped = isinstance(error, Cancelled)
         for run in runs:
-            if stopped and run.preview is not None:
-                run.preview.refine(BRIEF)  # its top stays on the stage and can be kept
+            if stopped:
+                run.refine(BRIEF)  # its top stays on the stage and can be kept
             run.cancel("interrupted" if stopped else "failed")
         raise
 

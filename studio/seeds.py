@@ -153,8 +153,7 @@ class ParkedSeeds:
         own = run.request.grid.rows - top.rows
         with guarded(run):
             advance(job, run, top.rows + math.ceil(own * part))
-            if run.preview is not None:
-                run.preview.refine()  # people choose by what they see
+            run.refine()  # people choose by what they see
             with self._lock:
                 self._require(start, job)
                 self._parked[job.id] = Parked(run, job, nbytes)

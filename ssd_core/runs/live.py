@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,6 +72,11 @@ class LiveRun:
         self.result.take(event, seconds)  # first: sending a message may raise an interrupt
         if self.preview is not None:
             self.preview(event, seconds)
+
+    def refine(self, within: float = math.inf) -> None:
+        """Show all final rows decoded, if that is expected to take at most `within` seconds."""
+        if self.preview is not None:
+            self.preview.refine(within)
 
     def finish(self, pictures: torch.Tensor | None) -> None:
         """Show the finished pictures [B, H, W, 3], or the final rows of a run that stopped early.
