@@ -14,6 +14,7 @@ from support.mock_backbone import MockBackbone, events, random_heads, tokens
 
 from ssd_core import Finished, Grid, Pass, Sampling, SSDError, Started, generate, methods
 from ssd_core.backbones.reading.checksums import sum_of, write_sums
+from ssd_core.engine.region import Region
 from ssd_core.engine.state import DecodeState
 
 every_method = pytest.mark.parametrize("method", one_of_each(), ids=lambda m: m.name)
@@ -101,8 +102,9 @@ def test_prefill_equals_a_forward_of_prompt_and_kept_rows(prompts, keep_rows, cf
     branches = [model.tokenize(prompt) for prompt in prompts]
     branches += [ids[:1] for ids in branches] if cfg != 1 else []
     kept = torch.arange(len(prompts) * GRID.cells).view(-1, GRID.rows, GRID.columns) % model.codes
-    state = DecodeState(model, branches, len(prompts), Sampling(cfg=cfg), None)
-    state.prefill(kept, keep_rows)
+    state = DecodeState(model, branches, len(prompts), Sampling(cfg=cfg), None,
+                        region=Region.below(GRID, keep_rows), keep=kept)
+    state.prefill()
     stop = keep_rows * GRID.width
     slots = torch.nn.functional.pad(kept, (0, 1), value=model.codes)[:, :keep_rows].flatten(1)
     for row, ids in enumerate(branches):

@@ -116,7 +116,7 @@ def test_blocks_rollback_and_branches_equal_transformers(backbone, oracle):
     prompts += [view.unconditional(ids) for ids in prompts]
     assert len({len(ids) for ids in prompts}) == 3
     state = DecodeState(view, prompts, 2, Sampling(cfg=3.0), None)
-    state.prefill(None, 0)
+    state.prefill()
     assert_states(state, oracle, 0)
     draw = torch.Generator().manual_seed(1)
     for start, stop in ((0, 5), (5, 9), (3, 11), (11, 12), (0, view.grid.slots)):

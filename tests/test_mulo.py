@@ -57,7 +57,7 @@ def test_what_is_sampled_again_is_ars_choice_behind_the_final_tokens(row_end, ta
     assert 0.2 < again.float().mean() < 0.8
     state = DecodeState(backbone, [backbone.tokenize(one) for one in 3 * PEOPLE], 9,
                         sampling, None)
-    state.prefill(None, 0)
+    state.prefill()
     slots = torch.nn.functional.pad(told[-1].tokens, (0, int(row_end))).flatten(1)
     state.write(0, slots)
     state.feed(state.slots)

@@ -16,6 +16,7 @@ from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Grid, Sampling, generate, load_backbone, load_heads, methods
 from ssd_core.engine.events import Started
+from ssd_core.engine.region import Region
 from ssd_core.output import preview as preview_module
 from ssd_core.output.palette import cell_means, palette, patchwork
 from ssd_core.output.preview import Preview
@@ -266,7 +267,7 @@ def test_kept_rows_look_as_they_did_if_decoding_is_quick(monkeypatch, quick, off
     method, messages = methods.AR(), []
     screen = Preview(backbone, method, messages.append, label="x", keep_rows=2,
                      keep=torch.full((1, 4, 5), 7))
-    screen(Started(method.plan(backbone.grid, 2)), 0.0)
+    screen(Started(method.plan(Region.below(backbone.grid, 2))), 0.0)
     kept = messages[1]
     assert kept["kept"] and kept["refined"] is decoded and kept["last"] == 2
     corners = pixels(kept["strips"][0])[::2, ::2]

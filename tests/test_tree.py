@@ -39,7 +39,7 @@ def state_of(backbone: Backbone, tokens: torch.Tensor, fed: int, cfg: float = 1.
     """A state that holds tokens [B, n] and has fed the slots before `fed`."""
     branches = prompt_branches(backbone, list(prompts), None, cfg)
     state = DecodeState(backbone, branches, len(prompts), Sampling(cfg=cfg), None, SCRATCH)
-    state.prefill(None, 0)
+    state.prefill()
     state.write(0, tokens)
     if fed:
         state.feed(fed)

@@ -8,6 +8,7 @@ from support.joint import SMALL, drawn, joint, p_value
 from support.mock_backbone import MockBackbone, events, tokens
 
 from ssd_core import Grid, Pass, Rows, Sampling, methods
+from ssd_core.engine.region import Region
 from ssd_core.engine.wavefront import Wavefront, passes_at_once
 from ssd_core.model.noise import NoiseField
 
@@ -142,7 +143,7 @@ def check_visible(front: Wavefront) -> None:
 def test_a_front_moves_on_behind_its_delay_whatever_stands(grid, delay, cells, kept, seed):
     kept = min(kept, grid.rows - 1)
     generator = torch.Generator().manual_seed(seed)
-    front = Wavefront(grid, 2, kept, delay, cells, torch.device("cpu"))
+    front = Wavefront(Region.below(grid, kept), 2, delay, cells, torch.device("cpu"))
     passes = 1
     while front.complete < grid.rows:
         assert (front.slots.min() >= 0) and (front.slots.max() < front.stop <= grid.slots)
@@ -165,7 +166,7 @@ def test_a_front_moves_on_behind_its_delay_whatever_stands(grid, delay, cells, k
 def test_one_cell_a_pass_takes_the_passes_of_the_formula(rows, columns, delay):
     grid = Grid(rows, columns)
     expected = (rows - 1) * min(delay, columns) + columns
-    assert passes_at_once(grid, rows, min(delay, columns), 1) == expected
+    assert passes_at_once(grid, min(delay, columns), 1) == expected
 
 
 WAVES = st.builds(methods.Wave, st.integers(1, 7), st.integers(1, 4),

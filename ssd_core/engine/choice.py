@@ -21,6 +21,7 @@ from .heads import DraftHeads
 from .methods import AR, Exact, Method, Rolling
 from .methods.paced import Paced
 from .pace import pace_of
+from .region import Region
 from .threads import free_now
 from .usual import between, expected_passes
 
@@ -47,7 +48,8 @@ class Machine:
     """What is known about runs on this machine.
 
     pace_of: the pace for a number of pictures at once. heads: whether draft heads are loaded.
-    threads: the most that a pass may use; `free` of them find a free core now. device: its type.
+    threads: the most that a pass may use; `free` of them find a free core now. region: the cells to
+    draw, None: all. device: its type.
     """
 
     backbone: Backbone
@@ -55,17 +57,17 @@ class Machine:
     heads: bool = False
     threads: int = 1
     free: int = 1
-    keep_rows: int = 0
+    region: Region | None = None
     device: str = "cpu"
 
     @classmethod
-    def of(cls, backbone: Backbone, heads: DraftHeads | None, branches: int, keep_rows: int = 0,
-           device: torch.device | None = None) -> Machine:
+    def of(cls, backbone: Backbone, heads: DraftHeads | None, branches: int,
+           region: Region | None = None, device: torch.device | None = None) -> Machine:
         """The current machine. device: where the backbone will draw, if it is elsewhere now."""
         kind = (device or backbone.device).type
         most = torch.get_num_threads() if kind == "cpu" else 1
         paces = cache(lambda pictures: pace_of(backbone, pictures, branches, heads, device))
-        return cls(backbone, paces, heads is not None, most, free_now(most), keep_rows, kind)
+        return cls(backbone, paces, heads is not None, most, free_now(most), region, kind)
 
     def cost(self, method: Method, pictures: int = 1) -> Cost | None:
         """The cost of a run, or None if too little is known."""
@@ -92,7 +94,8 @@ class Machine:
     def passes(self, method: Method, pictures: int = 1) -> float | None:
         """The expected number of passes of a run, or None if too little is known."""
         grid = self.backbone.grid
-        plan = method.plan(grid, self.keep_rows)
+        region = self.region or Region.of(grid)
+        plan = method.plan(region)
         if plan.passes is not None or not isinstance(method, Paced):
             return plan.passes
         curve = expected_passes(self.backbone, method, self.heads)
@@ -100,7 +103,7 @@ class Machine:
             return plan.passes_max if isinstance(method, Rolling) else None
         whole = between(curve, method.for_device(grid, self.device).width(grid))
         whole *= 1 + SLOWEST * math.log2(pictures)
-        return min(whole * (grid.rows - self.keep_rows) / grid.rows, plan.passes_max)
+        return min(whole * region.cells / grid.cells, plan.passes_max)
 
     def sized(self, method: Method, pictures: int = 1) -> Method:
         """The method with the window that costs least; unchanged if set or if costs are unknown."""

@@ -24,6 +24,7 @@ from .graphs import runner
 from .heads import DraftHeads
 from .methods import Method
 from .plan import Plan
+from .region import Region
 from .state import DecodeState
 from .threads import Fixed, Threads, under_way, using_threads
 from .usual import usual_passes
@@ -34,40 +35,44 @@ WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
              heads: DraftHeads | None = None, sampling: Sampling = Sampling(),  # noqa: B008
              negative: str | None = None, size: tuple[int, int] | None = None,
-             keep: torch.Tensor | None = None, keep_rows: int = 0,
-             threads: int | None = None) -> Generator[Event, None, None]:
+             keep: torch.Tensor | None = None, keep_rows: int = 0, threads: int | None = None,
+             keep_mask: torch.Tensor | None = None) -> Generator[Event, None, None]:
     """Decode one picture per prompt, all in one batch, and yield the events of the run.
 
     Takes the arguments of `prepare`, which raises SSDError for wrong input before anything runs.
     """
     return prepare(backbone, prompts, method, heads, sampling, negative, size, keep, keep_rows,
-                   threads).events()
+                   threads, keep_mask).events()
 
 
 def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
             heads: DraftHeads | None = None, sampling: Sampling = Sampling(),  # noqa: B008
             negative: str | None = None, size: tuple[int, int] | None = None,
-            keep: torch.Tensor | None = None, keep_rows: int = 0,
-            threads: int | None = None) -> PreparedRun:
+            keep: torch.Tensor | None = None, keep_rows: int = 0, threads: int | None = None,
+            keep_mask: torch.Tensor | None = None) -> PreparedRun:
     """Check and resolve the input of a run without allocating anything. Raises SSDError.
 
-    size: (width, height) in pixels, one of backbone.sizes. keep: tokens [B or 1, R, C]; its first
-    keep_rows rows stay and the rest is decoded below them. Image i uses seed + i. threads: the
-    exact number; None: on a CPU torch's own, fewer while other programs need the cores.
+    size: (width, height) in pixels, one of backbone.sizes. keep: tokens [B or 1, R, C]. Those where
+    keep_mask, bool [R, C] or [B or 1, R, C], is True stay, and the rest is decoded around them;
+    keep_rows is short for a mask of the first rows. Image i uses seed + i. threads: the exact
+    number; None: on a CPU torch's own, fewer while other programs need the cores.
     """
     prompts = [prompts] if isinstance(prompts, str) else list(prompts)
     backbone = backbone.resized(check_size(size))
     method = method.resolve(backbone.preset)
     sampling = resolve_sampling(sampling, backbone.preset)
-    keep_rows = check_keep_rows(backbone.grid, keep_rows)
-    keep = check_keep(backbone, keep, keep_rows, len(prompts))
+    region = region_of(backbone.grid, len(prompts), keep_rows, keep_mask)
+    guided = keep is not None and method.starts_from_parent(keep_mask is not None)
+    parent = check_tokens(backbone, keep, len(prompts)) if keep is not None and guided else None
+    keep = check_keep(backbone, keep, region, len(prompts))
     check_needs(method, backbone, heads)
+    method.check_region(region)
     with alone(backbone.device):
         branches = prompt_branches(backbone, prompts, negative, sampling.cfg)
     return PreparedRun(backbone, method.for_device(backbone.grid, backbone.device.type), heads,
                        sampling, branches, len(prompts),
-                       plan(backbone, method, keep_rows, heads is not None), keep, keep_rows,
-                       threads)
+                       plan_of(backbone, method, region, heads is not None), keep, region,
+                       threads, parent)
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,8 @@ class PreparedRun:
     """The resolved input of one run, which `events` starts.
 
     method: resolved, with its window. branches: prompt ids of all sequences, [cond; uncond] with
-    guidance. pictures: B. keep: tokens [B, R, C], None if no rows are kept.
+    guidance. pictures: B. keep: tokens [B, R, C], None if no cell is pinned. parent: tokens
+    [B, R, C] that first guesses may take.
     """
 
     backbone: Backbone
@@ -86,8 +92,9 @@ class PreparedRun:
     pictures: int
     plan: Plan
     keep: torch.Tensor | None
-    keep_rows: int
+    region: Region
     threads: int | None
+    parent: torch.Tensor | None = None
 
     def events(self) -> Generator[Event, None, None]:
         """Run and yield the events. Raises SSDError if the backbone was loaded without values."""
@@ -103,21 +110,22 @@ class PreparedRun:
         state = self._allocate()
         with closing(state.run):  # before the codec needs the memory, and on cancelling
             yield from self._passes(state)
-        stats = {**statistics(state, self.plan, self.keep_rows), "threads": sorted(threads.used)}
+        stats = {**statistics(state, self.plan), "threads": sorted(threads.used)}
         yield Finished(state.picture(), stats)
 
     def _allocate(self) -> DecodeState:
         return DecodeState(self.backbone, self.branches, self.pictures, self.sampling, self.heads,
                            self.method.scratch(self.backbone.grid), runner(self.backbone),
-                           margin(self.backbone, self.sampling))
+                           margin(self.backbone, self.sampling), self.region, self.keep,
+                           self.parent)
 
     def _passes(self, state: DecodeState) -> Generator[Event, None, None]:
-        prefill = state.prefill(self.keep, self.keep_rows)
+        prefill = state.prefill()
         state.clock.lap("prefill")
         yield prefill
         state.clock.restart()
         reported = 0  # rows
-        for event in self.method.steps(state, self.keep_rows):
+        for event in self.method.steps(state):
             yield event
             if (done := final_rows(state)) > reported:
                 yield rows_done(state, reported, done)
@@ -128,8 +136,8 @@ class PreparedRun:
 
 
 def final_rows(state: DecodeState) -> int:
-    """The number of rows that are final in every picture."""
-    return min(state.final, state.slots) // state.grid.width
+    """The number of rows that are final in every picture; pinned cells always are."""
+    return state.region.next(min(state.final, state.slots)) // state.grid.width
 
 
 def rows_done(state: DecodeState, first: int, last: int) -> RowsDone:
@@ -139,9 +147,11 @@ def rows_done(state: DecodeState, first: int, last: int) -> RowsDone:
 
 
 def require_finite(state: DecodeState, rows: int) -> None:
-    """Raise SSDError if the hidden state that predicts the last cell of these rows is not finite.
+    """Raise SSDError if the hidden state that predicts the last cell drawn in these rows is not
+    finite.
     """
-    if not state.hidden[:, state.grid.slot(rows * state.grid.columns - 1)].isfinite().all():
+    drawn = state.region.count(0, rows * state.grid.width)
+    if drawn and not state.hidden[:, state.region.slots[drawn - 1]].isfinite().all():
         raise SSDError(state.backbone.overflowed())
 
 
@@ -170,12 +180,13 @@ def _run(device: torch.device, threads: Threads | Fixed, steps: Generator[Event,
             yield event.detached()
 
 
-def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
+def statistics(state: DecodeState, plan: Plan) -> dict:
     """The statistics that docs/contract.md lists, from the counters of a finished run."""
     each = state.passes - state.stats.finished_early
     stages = state.clock.seconds
     seconds = {"total": sum(stages.values()), **stages}
-    tokens = state.pictures * (state.grid.rows - keep_rows) * state.grid.columns
+    free = state.region.free
+    tokens = int(free.sum()) * state.pictures // len(free)
     return {"passes": state.passes, "ar_passes": plan.ar_passes,
             "step_acceleration": plan.ar_passes / state.passes, "seconds": seconds,
             "tokens_per_second": tokens / max(seconds["total"], 1e-9),
@@ -228,23 +239,46 @@ def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:
     return tuple(coerce("size", side, int) for side in size)
 
 
-def check_keep_rows(grid: Grid, keep_rows: int) -> int:
-    """The number of rows to keep; raises SSDError if it is no number or leaves no row to decode."""
+def region_of(grid: Grid, pictures: int = 1, keep_rows: int = 0,
+              keep_mask: torch.Tensor | None = None) -> Region:
+    """The cells to decode; raises SSDError if none are left or the mask does not fit."""
     keep_rows = coerce("keep_rows", keep_rows, int)
     if not 0 <= keep_rows < grid.rows:
         raise SSDError(f"keep_rows {keep_rows}: must lie in 0 .. {grid.rows - 1}")
-    return keep_rows
+    if keep_mask is None:
+        return Region.below(grid, keep_rows)
+    if keep_rows:
+        raise SSDError("keep_rows and keep_mask: give one of them; a mask can hold whole rows too")
+    if not isinstance(keep_mask, torch.Tensor) or keep_mask.dtype != torch.bool:
+        raise SSDError(f"keep_mask: must be a tensor of bool, True for cells that stay, not "
+                       f"{getattr(keep_mask, 'dtype', type(keep_mask).__name__)}")
+    kept = keep_mask[None] if keep_mask.dim() == 2 else keep_mask
+    if tuple(kept.shape[1:]) != (grid.rows, grid.columns) or len(kept) not in (1, pictures):
+        raise SSDError(f"keep_mask: a mask of shape {tuple(keep_mask.shape)} does not fit "
+                       f"{pictures} pictures of {grid}")
+    if kept.flatten(1).all(1).any():
+        raise SSDError("keep_mask: every cell is kept, so nothing is left to draw; set the cells "
+                       "to draw to False")
+    if not kept.any():
+        raise SSDError("keep_mask: no cell is kept; set the cells to keep to True, or leave the "
+                       "mask out")
+    return Region(grid, ~kept.cpu())
 
 
-def check_keep(backbone: Backbone, keep: torch.Tensor | None, keep_rows: int,
+def check_keep(backbone: Backbone, keep: torch.Tensor | None, region: Region,
                pictures: int) -> torch.Tensor | None:
-    """The tokens to keep [B, R, C], or None without kept rows; raises SSDError if they do not fit.
-    """
-    grid = backbone.grid
-    if keep_rows == 0:
+    """The tokens to keep [B, R, C], or None if all cells are free; SSDError if they do not fit."""
+    if bool(region.free.all()):
         return None
     if keep is None:
-        raise SSDError(f"keep_rows {keep_rows}: there is nothing to keep; give the tokens (keep)")
+        what = f"keep_rows {region.kept_rows}" if region.kept_rows else "keep_mask"
+        raise SSDError(f"{what}: there is nothing to keep; give the tokens (keep)")
+    return check_tokens(backbone, keep, pictures)
+
+
+def check_tokens(backbone: Backbone, keep: torch.Tensor, pictures: int) -> torch.Tensor:
+    """The tokens [B, R, C]; raises SSDError if they do not fit the backbone."""
+    grid = backbone.grid
     if not isinstance(keep, torch.Tensor) or keep.dtype not in WHOLE:
         raise SSDError(f"keep: must be a tensor of whole numbers, not "
                        f"{getattr(keep, 'dtype', type(keep).__name__)}; give tokens, not pixels")
@@ -257,22 +291,30 @@ def check_keep(backbone: Backbone, keep: torch.Tensor | None, keep_rows: int,
 
 
 def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, keep_rows: int = 0,
-         heads: bool = False, device: str | None = None) -> Plan:
+         heads: bool = False, device: str | None = None,
+         keep_mask: torch.Tensor | None = None) -> Plan:
     """Count the forward passes of a method on a Grid or a backbone, without running anything.
 
-    heads: whether draft heads are available. device: the type of the device that will decode; by
-    default the backbone's own device, or "cpu" for a Grid.
+    keep_rows, keep_mask: as in `prepare`. heads: whether draft heads are available. device: the
+    type of the device that will decode; by default the backbone's own device, or "cpu" for a Grid.
     """
-    device = device or device_of(grid_or_backbone)
     grid = grid_or_backbone if isinstance(grid_or_backbone, Grid) else grid_or_backbone.grid
-    keep_rows = check_keep_rows(grid, keep_rows)
+    pictures = 1 if keep_mask is None or keep_mask.dim() < 3 else len(keep_mask)
+    region = region_of(grid, pictures, keep_rows, keep_mask)
+    return plan_of(grid_or_backbone, method, region, heads, device)
+
+
+def plan_of(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, region: Region,
+            heads: bool = False, device: str | None = None) -> Plan:
+    """`plan` for a region."""
+    device, grid = device or device_of(grid_or_backbone), region.grid
     if isinstance(grid_or_backbone, Grid):
         usual, method = None, method.resolve(Preset())
     else:
         method = method.resolve(grid_or_backbone.preset)
         used = method.for_device(grid, device)
-        usual = usual_passes(grid_or_backbone, used, heads, keep_rows)
-    return replace(method.plan(grid, keep_rows), choice=method.choice(grid, device), usual=usual)
+        usual = usual_passes(grid_or_backbone, used, heads, region)
+    return replace(method.plan(region), choice=method.choice(grid, device), usual=usual)
 
 
 def device_of(target: Grid | Backbone | type[Backbone]) -> str:

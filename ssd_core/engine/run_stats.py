@@ -17,9 +17,9 @@ class RunStats:
     picture was complete. drafter_passes: passes of a second backbone that drafts.
     """
 
-    def __init__(self, pictures: int, device: torch.device, row_ends: torch.Tensor | None) -> None:
-        """row_ends [slots] bool: the forced row ends, which are not counted; None: no row ends."""
-        self.row_ends = row_ends
+    def __init__(self, pictures: int, device: torch.device, given: torch.Tensor | None) -> None:
+        """given [slots] or [B, slots] bool: row ends and pinned cells, which are not counted."""
+        self.given = given
         self.drafter_passes = 0
         self.converged_rows = torch.zeros(pictures, dtype=torch.long, device=device)
         self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)
@@ -27,11 +27,17 @@ class RunStats:
         self._accepted: dict[str, list[torch.Tensor]] = defaultdict(list)
 
     def add_acceptance(self, key: str, accepted: torch.Tensor, slots: Slots) -> None:
-        """Record accepted [B, n] bool of slots under `key`; row ends do not count."""
+        """Record accepted [B, n] bool of slots under `key`; given tokens do not count."""
         counted = torch.ones_like(accepted)
-        if self.row_ends is not None:
-            counted = ~self.row_ends[slots].expand_as(accepted)
+        if self.given is not None:
+            counted = ~self._given_at(slots).expand_as(accepted)
         self._accepted[key].append(torch.stack(((accepted & counted).sum(), counted.sum())))
+
+    def _given_at(self, slots: Slots) -> torch.Tensor:
+        assert self.given is not None
+        if self.given.dim() == 1:
+            return self.given[slots]
+        return self.given[:, slots] if isinstance(slots, slice) else self.given.gather(1, slots)
 
     def add_offsets(self, stage: str, accepted: torch.Tensor, stop: int, reach: int) -> None:
         """Record acceptance by draft offset d; accepted [B, n] covers the n slots before `stop`.

@@ -1,8 +1,8 @@
 """The state of a run: tokens, hidden states, the cache, noise and statistics.
 
 All tensors are indexed by image slot (grid.py). `hidden[:, s]` is h of the paper: the state that
-*predicts* slot s, which the backbone returns one position earlier. Forced row ends look like tokens
-of probability 1, so methods need no special case. Knows nothing about methods.
+*predicts* slot s, which the backbone returns one position earlier. Forced row ends and pinned cells
+look like tokens of probability 1, so methods need no special case. Knows nothing about methods.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from .events import Pass
 from .graphs import SLOTS, EagerRunner, PassRunner, rounded, rounded_cells, rounded_keys
 from .heads import DraftHeads
 from .prefill import followed, predicting
+from .region import Pinned, Region, by_slot
 from .run_stats import RunStats
 
 
@@ -29,9 +30,13 @@ class DecodeState:
 
     def __init__(self, backbone: Backbone, prompts: Sequence[list[int]], pictures: int,
                  sampling: Sampling, heads: DraftHeads | None, scratch: int = 0,
-                 run: PassRunner = EagerRunner(), margin: float = 0.0) -> None:  # noqa: B008
+                 run: PassRunner = EagerRunner(), margin: float = 0.0,  # noqa: B008
+                 region: Region | None = None, keep: torch.Tensor | None = None,
+                 parent: torch.Tensor | None = None) -> None:
         """scratch: cache slots behind the picture. run: calls capturable functions; the caller
-        closes it. margin: the result of `close_calls.margin`.
+        closes it. margin: the result of `close_calls.margin`. region: the cells to draw, by default
+        all; keep: tokens [B, R, C], needed where others are pinned. parent: tokens [B, R, C] for
+        first guesses.
         """
         grid, device = backbone.grid, backbone.device
         self.backbone, self.heads, self.grid = backbone, heads, grid
@@ -39,6 +44,7 @@ class DecodeState:
         self.branches, self.slots = len(prompts) // pictures, grid.slots
         self.prompts = prompts
         self.lengths = torch.tensor([len(ids) for ids in prompts], device=device)
+        self.region = region or Region.below(grid, 0)
         self.offset = len(prompts[0]) if len({len(ids) for ids in prompts}) == 1 else None
         self.clock = Stopwatch(device)
         self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
@@ -60,27 +66,41 @@ class DecodeState:
             self.row_end_probs = torch.zeros(backbone.codes, device=device)
             self.row_end_probs[0] = 1
             self.tokens[:, self.row_end_mask] = backbone.codes
+        self.parent = None if parent is None else by_slot(grid, parent.to(device))
+        self.pinned: Pinned | None = None
+        if keep is not None:
+            self._pin(keep)
         # final: slots before this have their final token in every picture; stale: see `feed`
         self.final, self.stale, self.passes = 0, 0, 0
-        self.stats = RunStats(pictures, device, self.row_end_mask)
+        given = self.row_end_mask if self.pinned is None else self.pinned.given
+        self.stats = RunStats(pictures, device, given)
         self.margin = margin
         self.fed: slice | None = None  # the last pass's slots, if they are the same in all pictures
         self.front: list[int] = []  # with a window: each picture's last final slot, on the host
         self._similar: dict[int, torch.Tensor] = {}  # tables of similar codes by their width
 
+    def _pin(self, keep: torch.Tensor) -> None:
+        """Write the pinned tokens, and mark them unless they all lie before the first free cell."""
+        region, codes = self.region, by_slot(self.grid, keep.to(self.tokens.device))
+        given = region.given.to(codes.device)
+        if self.row_end_mask is not None:
+            given = given & ~self.row_end_mask[:-1]
+        self.tokens[:, :-1] = torch.where(given, codes[:, :-1], self.tokens[:, :-1])
+        if region.scattered:
+            self.pinned = Pinned(region, codes.expand(self.pictures, -1), self.row_end_mask)
+            self.coordinates = self.coordinates.clone()  # events show pinned cells as row ends
+            self.coordinates[..., 1].masked_fill_(self.pinned.given[:, :-1], self.grid.columns)
+
     # Passes
 
-    def prefill(self, keep: torch.Tensor | None, keep_rows: int) -> Pass:
-        """Feed the prompts and the first keep_rows rows of the tokens `keep` [B, R, C].
+    def prefill(self) -> Pass:
+        """Feed the prompts and the pinned cells before the first free one.
 
-        Where a cell's bits do not depend on the width of a pass, the rows have a pass of their own,
+        Where a cell's bits do not depend on the width of a pass, these have a pass of their own,
         after the prompts as in the run that drew them: its rest then comes out as before.
         """
-        stop = keep_rows * self.grid.width
+        stop = self.region.first
         behind = 0 if self.backbone.batch_invariant else stop  # cells in the prompts' pass
-        if keep is not None:
-            picture = self.tokens[:, :-1].unflatten(1, (self.grid.rows, self.grid.width))
-            picture[:, :keep_rows, : self.grid.columns] = keep[:, :keep_rows].to(picture)
         ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in self.prompts], True)
         x = self.backbone.embed_prompt(ids.to(self.lengths.device))
         if behind:
@@ -255,8 +275,15 @@ class DecodeState:
 
     def probs(self, logits: torch.Tensor, slots: Slots,
               temperature_scale: float = 1.0) -> torch.Tensor:
-        """Logits [N, n, V] -> [B, n, V] after guidance and filters; row ends count as code 0."""
+        """Logits [N, n, V] -> [B, n, V] after guidance and filters.
+
+        Given tokens have probability 1; row ends count as code 0.
+        """
         probs = probabilities(guide(logits, self.sampling.cfg), self.sampling, temperature_scale)
+        if self.pinned is not None:
+            codes = at(self.pinned.codes, slots)[..., None]
+            certain = torch.zeros_like(probs).scatter_(-1, codes, 1.0)
+            return torch.where(at(self.pinned.given, slots)[..., None], certain, probs)
         if self.row_end_mask is None:
             return probs
         return torch.where(self.row_end_mask[slots][..., None], self.row_end_probs, probs)
@@ -282,12 +309,12 @@ class DecodeState:
     # Tokens
 
     def write(self, start: int, tokens: torch.Tensor) -> None:
-        """Set tokens [B, n] from slot `start` on; row ends keep their forced token."""
+        """Set tokens [B, n] from slot `start` on; row ends and pinned cells keep theirs."""
         self.write_at(slice(start, start + tokens.shape[1]), tokens)
 
     def write_at(self, slots: Slots, tokens: torch.Tensor) -> None:
-        """Set tokens [B, n] in slots; row ends keep their forced token."""
-        tokens = self.with_row_ends(tokens, slots)
+        """Set tokens [B, n] in slots; row ends and pinned cells keep theirs."""
+        tokens = self.with_given(tokens, slots)
         if isinstance(slots, slice):
             self.tokens[:, slots] = tokens
         else:
@@ -302,11 +329,25 @@ class DecodeState:
         return self._at_row_ends(self._tokens_at(slots), slots, 0)
 
     def _tokens_at(self, slots: Slots) -> torch.Tensor:
-        return self.tokens[:, slots] if isinstance(slots, slice) else self.tokens.gather(1, slots)
+        return at(self.tokens, slots)
 
-    def with_row_ends(self, tokens: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Tokens [B, n] of slots, with the forced token at row ends."""
+    def with_given(self, tokens: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Tokens [B, n] of slots, with the given tokens at row ends and pinned cells."""
+        if self.pinned is not None:
+            tokens = torch.where(at(self.pinned.given, slots), at(self.pinned.codes, slots), tokens)
         return self._at_row_ends(tokens, slots, self.backbone.codes)
+
+    def cells_on(self, slots: torch.Tensor, count: int) -> torch.Tensor:
+        """The slots [B] of the `count`-th free cells after slots [B]; behind the picture if none.
+        """
+        grid = self.grid
+        if self.pinned is not None:
+            return self.pinned.cells_on(slots, count)
+        if not grid.row_end:
+            return slots + count
+        y, x = slots // grid.width, slots % grid.width
+        cell = y * grid.columns + (x + 1).clamp(max=grid.columns) + count - 1
+        return cell // grid.columns * grid.width + cell % grid.columns
 
     def _at_row_ends(self, tokens: torch.Tensor, slots: Slots, code: int) -> torch.Tensor:
         if self.row_end_mask is None:
@@ -344,12 +385,16 @@ class DecodeState:
         """
         self.stats.add_acceptance("verify/1", unchanged[:, n_context:], slots[:, n_context:])
         self.passes += 1
-        cells = self.coordinates[0, slots.clamp(max=self.slots - 1)]
+        cells = self.coordinates[self.seq_index[: self.pictures], slots.clamp(max=self.slots - 1)]
         return Pass(self.passes, "verify", 1, cells, self.tokens.gather(1, slots), accepted,
-                    n_context,
-                    unchanged)
+                    n_context, unchanged)
 
     def picture(self) -> torch.Tensor:
         """Tokens [B, R, C] int64 without row ends."""
         return self.tokens[:, : self.slots].unflatten(
             1, (self.grid.rows, self.grid.width))[:, :, : self.grid.columns]
+
+
+def at(table: torch.Tensor, slots: Slots) -> torch.Tensor:
+    """The entries [B, n] of a table [B, slots + 1], for a slice or for slots [B, n]."""
+    return table[:, slots] if isinstance(slots, slice) else table.gather(1, slots)

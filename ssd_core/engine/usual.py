@@ -18,6 +18,7 @@ from ..model.grid import Grid
 from ..model.sampling import Sampling
 from .methods import Method
 from .methods.paced import Paced
+from .region import Region
 
 BUNDLED = ASSETS / "postcard" / "usual.json"
 CURVE_GRID = Grid(24, 24)  # the grid of the shipped figures, postcard's
@@ -46,12 +47,15 @@ def key_of(method: Paced, backbone: Backbone | type[Backbone], heads: bool) -> s
 
 
 def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, stats: Mapping,
-         keep_rows: int = 0) -> None:
-    """Record a finished run if plans estimate runs of its kind and its sampling is the default."""
+         partly: bool = False) -> None:
+    """Record a finished run if plans estimate runs of its kind and its sampling is the default.
+
+    partly: some cells were pinned.
+    """
     used, default = (resolve_sampling(each, backbone.preset) for each in (sampling, Sampling()))
     plain = all(getattr(used, name) == getattr(default, name)
                 for name in ("temperature", "top_k", "top_p", "min_p"))
-    if isinstance(method, Paced) and kind_of(method, heads) and plain and not keep_rows and (
+    if isinstance(method, Paced) and kind_of(method, heads) and plain and not partly and (
             backbone.sha256):
         key = key_of(method.for_device(backbone.grid, backbone.device.type), backbone, heads)
         each = stats["passes_each"]
@@ -60,7 +64,7 @@ def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, st
 
 
 def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: bool,
-                 keep_rows: int = 0) -> int | None:
+                 region: Region) -> int | None:
     """The usual passes of runs with exactly this window, or None if nothing is known.
 
     Own runs count from the first run if no figure is shipped, else after ENOUGH runs.
@@ -74,7 +78,7 @@ def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: boo
     known = shipped if shipped and runs < ENOUGH else own
     if known is None:
         return None
-    return max(1, round(known * (grid.rows - keep_rows) / grid.rows))
+    return max(1, round(known * region.cells / grid.cells))
 
 
 def expected_passes(backbone: Backbone, method: Paced, heads: bool) -> dict[int, float]:

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from ..model.grid import Grid
+from .region import Region
 
 
 class Wavefront:
@@ -21,20 +22,26 @@ class Wavefront:
     of its own slots, which changes nothing.
     """
 
-    def __init__(self, grid: Grid, pictures: int, first_row: int, delay: int, cells: int,
+    def __init__(self, region: Region, pictures: int, delay: int, cells: int,
                  device: torch.device) -> None:
+        grid, (first_row, column) = region.grid, divmod(region.first, region.grid.width)
         self.grid, self.delay, self.cells = grid, min(delay, grid.columns), cells
         self.y, self.x = grid.coordinates.to(device).unbind(-1)
         self.place = torch.arange(grid.slots, device=device)
         self.row_end = self.x == grid.columns
         self.done = torch.zeros(pictures, grid.rows, dtype=torch.long, device=device)
-        self.done[:, :first_row], self.done[:, first_row] = grid.columns, 1
-        self.seen = (self.y < first_row).expand(pictures, -1)
+        self.done[:, :first_row], self.done[:, first_row] = grid.columns, column + 1
+        self.seen = (self.place < region.first).expand(pictures, -1)
+        self.scattered = region.scattered
+        self.given = region.given.to(device).expand(pictures, -1)
+        self.free_from = next_free(region).to(device).expand(pictures, -1, -1)
         self.look_ahead()
 
     def look_ahead(self) -> None:
         """Decide what the next pass feeds."""
         columns = self.grid.columns
+        if self.scattered:
+            self._pass_over_pinned()
         self.above = F.pad(self.done[:, :-1], (1, 0), value=columns)
         behind = (self.above - self.delay + 1).clamp(min=0)
         self.limit = torch.where(self.above < columns, behind, columns)
@@ -43,12 +50,24 @@ class Wavefront:
         done, growing = self.done[:, self.y], growing[:, self.y]
         self.final = self.x < done
         front = growing & (self.x == done - 1) | self.final & ~self.seen
+        if self.scattered:  # row ends above rows that begin with a pinned cell
+            front = front | self.row_end & ~self.seen & (done == columns)
         leading = starting & (self.x == self.grid.width - 1)
         self.placeholder = leading & ~self.final & ~self.row_end
         window = growing & ~self.final & ~self.row_end
         self.open = window & (self.x < done + self.cells)
         drafts = window & (self.x < (done + self.cells).clamp(max=columns) - 1)
         self._order_slots(torch.where(drafts, 2, 3).masked_fill(leading, 1).masked_fill(front, 0))
+
+    def _pass_over_pinned(self) -> None:
+        """Make pinned cells final that follow the final cells of a row, up to its limit."""
+        columns = self.grid.columns
+        for y in range(self.grid.rows):
+            own = self.done[:, y : y + 1]
+            above = self.done[:, y - 1 : y] if y else torch.full_like(own, columns)
+            limit = (above - self.delay + 1).clamp(min=0).masked_fill(above == columns, columns)
+            free = self.free_from[:, y].gather(1, own)
+            self.done[:, y : y + 1] = torch.maximum(own, torch.minimum(free, limit))
 
     def _order_slots(self, order: torch.Tensor) -> None:
         """Sort slots by order [B, slots]: final or forced 0, placeholders 1, drafts 2, not fed 3.
@@ -101,12 +120,34 @@ class Wavefront:
         return now
 
 
-def passes_at_once(grid: Grid, rows: int, delay: int, cells: int) -> int:
-    """The passes over `rows` rows if every cell is final as soon as it is chosen."""
-    done, passes = [1] + [0] * (rows - 1), 1
-    while done[-1] < grid.columns:
-        above = [grid.columns, *done]
-        done = [min(own + cells, grid.columns if over == grid.columns else max(over - delay + 1, 0))
-                for own, over in zip(done, above, strict=False)]
+def next_free(region: Region) -> torch.Tensor:
+    """[B or 1, R, C + 1]: the first free column of each row from each column on; C if none."""
+    columns = region.grid.columns
+    place = torch.arange(columns).expand_as(region.free).masked_fill(~region.free, columns)
+    return F.pad(place.flip(-1).cummin(-1).values.flip(-1), (0, 1), value=columns)
+
+
+def passes_at_once(place: Grid | Region, delay: int, cells: int) -> int:
+    """The passes over a region if every cell is final as soon as it is chosen."""
+    region, passes = Region.of(place), 1
+    columns, (first, column) = region.grid.columns, divmod(region.first, region.grid.width)
+    free = next_free(Region(region.grid, region.free.any(0)[None]))[0].tolist()
+    done = [column + 1] + [0] * (region.grid.rows - 1 - first)
+
+    def limit(above: int) -> int:
+        return columns if above == columns else max(above - delay + 1, 0)
+
+    def over_pinned(done: list[int]) -> list[int]:
+        above, reached = columns, []
+        for y, own in enumerate(done, first):
+            above = max(own, min(free[y][own], limit(above)))
+            reached.append(above)
+        return reached
+
+    done = over_pinned(done)
+    while done[-1] < columns:
+        above = [columns, *done]
+        done = over_pinned([min(own + cells, limit(over))
+                            for own, over in zip(done, above, strict=False)])
         passes += 1
     return passes

@@ -11,12 +11,13 @@ import torch
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
 from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone
-from ..engine.decode import PreparedRun, check_needs, check_size, plan, prepare
+from ..engine.decode import PreparedRun, check_needs, check_size, plan_of, prepare, region_of
 from ..engine.events import Event, Finished, Pass, Rows
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..engine.pace import note_pace, pace_of
 from ..engine.plan import Plan
+from ..engine.region import Region
 from ..engine.usual import note
 from ..errors import SSDError
 from ..model.grid import Grid
@@ -43,7 +44,8 @@ class Request:
 
     backbone: as loaded; `sized` has this run's size. method: resolved. heads: the draft heads, None
     if the method uses none. sampling: with its cfg set. size: (width, height) in px, set. negative:
-    None if empty. keep: tokens [B or 1, R, C] whose first keep_rows rows are kept. fall_back: see
+    None if empty. keep: tokens [B or 1, R, C], of which the first keep_rows rows or the cells of
+    keep_mask [R, C] or [B or 1, R, C] are kept. fall_back: see
     `resolved_method`; its note is in `note`. named: the user chose this very method, as in a
     comparison, so that no quicker one replaces it; implied if fall_back is False. device: where it
     will draw, if the backbone is elsewhere now. threads: their exact number; None: the quickest.
@@ -75,6 +77,7 @@ class Request:
     expand: bool = False
     open: tuple[str, ...] = ()
     fixed: tuple[Words, ...] = ()
+    keep_mask: torch.Tensor | None = None
     note: str | None = field(default=None, init=False)
     choice: Choice = field(init=False)
     alone: bool = field(default=False, init=False)
@@ -95,10 +98,13 @@ class Request:
 
     def _choose(self, backbone: Backbone, method: Method) -> None:
         """Choose the window, or AR in place of `exact`, that takes least time on this machine."""
-        choice, rows = Choice(method), self.keep_rows
-        legal = self.pictures > 0 and isinstance(rows, int) and 0 <= rows < self.grid.rows
-        if legal:
-            machine = Machine.of(backbone, self.heads, self.branches, rows, self.device)
+        choice = Choice(method)
+        try:
+            region = self.region if self.pictures > 0 else None
+        except SSDError:  # `check` says what is wrong
+            region = None
+        if region is not None:
+            machine = Machine.of(backbone, self.heads, self.branches, region, self.device)
             named = self.named or not self.fall_back
             choice = chosen(machine, method, self.pictures, named)
             if self.pictures > 1:
@@ -160,7 +166,7 @@ class Request:
         drawn = self.words
         run = prepare(self.sized, [words.prompt for words in drawn], self.method, self.heads,
                       self.sampling, drawn[0].negative, keep=self.keep, keep_rows=self.keep_rows,
-                      threads=self.threads or self.choice.threads)
+                      threads=self.threads or self.choice.threads, keep_mask=self.keep_mask)
         return replace(run, plan=replace(run.plan, choice=self.choice_text or run.plan.choice))
 
     def events(self) -> Generator[Event, None, None]:
@@ -176,9 +182,8 @@ class Request:
         legal = self.keep is None or len(self.keep) in (1, self.pictures)
         if not self.alone or not legal:  # the run itself refuses an illegal keep
             return [self]
-        tops = None if self.keep is None else self.keep.expand(self.pictures, -1, -1)
         return [replace(self, method=self.asked, pictures=1, sampling=self.sampling.offset_seed(n),
-                        keep=None if tops is None else tops[n : n + 1],
+                        keep=of_picture(self.keep, n), keep_mask=of_picture(self.keep_mask, n),
                         fixed=self.fixed[n : n + 1] if len(self.fixed) > 1 else self.fixed)
                 for n in range(self.pictures)]
 
@@ -199,9 +204,14 @@ class Request:
     @property
     def plan(self) -> Plan:
         """The plan; its `choice` says what was chosen for this machine, and its cost."""
-        known = plan(self.sized, self.method, self.keep_rows, self.heads is not None,
-                     self.device_type)
+        known = plan_of(self.sized, self.method, self.region, self.heads is not None,
+                        self.device_type)
         return replace(known, choice=self.choice_text or known.choice)
+
+    @property
+    def region(self) -> Region:
+        """The cells to draw; raises SSDError if the kept ones do not fit."""
+        return region_of(self.grid, self.pictures, self.keep_rows, self.keep_mask)
 
     @property
     def choice_text(self) -> str:
@@ -267,15 +277,15 @@ class Request:
         """Peak memory beyond the weights: keys, values and the widest pass, or the pixels."""
         run, method = self.prepare(), self.method.for_device(self.grid, self.device_type)
         return run_bytes(run.backbone, self.pictures, self.branches > 1,
-                         method.widest_pass(self.grid), self.keep_rows,
+                         method.widest_pass(self.grid), run.region.widest_rows,
                          max(map(len, run.branches)), method.scratch(self.grid), self.device)
 
     def preview(self, send: Callable[[dict], None], *, node: str | None = None, panel: int = 0,
                 notes: Sequence[str] = ()) -> Preview:
         """A preview panel for the run; notes: sentences to show beside the pictures."""
         return Preview(self.sized, self.method, send, label=self.label, node=node, panel=panel,
-                       pictures=self.pictures, keep=self.keep, keep_rows=self.keep_rows,
-                       notes=notes)
+                       pictures=self.pictures, keep=self.keep,
+                       keep_rows=self.region.kept_rows, notes=notes)
 
     def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
         """The recipe of picture `index` with tokens [R, C]."""
@@ -293,10 +303,13 @@ class Request:
 
     @cached_property
     def _identity(self) -> tuple:
-        tokens_from_png = None if self.keep is None else self.keep[:, : self.keep_rows].tolist()
+        keep, mask = self.keep, self.keep_mask
+        if keep is not None and mask is None and not self.method.starts_from_parent(masked=False):
+            keep = keep[:, : self.keep_rows]
+        given = [None if each is None else each.tolist() for each in (keep, mask)]
         return (self.backbone.sha256, stored_dtype(self.backbone), self.heads and self.heads.sha256,
                 self.recorded, self.sampling, self.words, self.size, self.pictures,
-                self.keep_rows, str(tokens_from_png))
+                self.keep_rows, str(given))
 
     def __eq__(self, other: object) -> bool:
         """Whether both draw the same pictures by the same method."""
@@ -304,6 +317,13 @@ class Request:
 
     def __hash__(self) -> int:
         return hash(self._identity)
+
+
+def of_picture(each: torch.Tensor | None, picture: int) -> torch.Tensor | None:
+    """The part [1, R, C] or [R, C] of `each` that belongs to one picture of a batch."""
+    if each is None or each.dim() < 3 or len(each) == 1:
+        return each
+    return each[picture : picture + 1]
 
 
 @dataclass
@@ -326,7 +346,7 @@ class Result:
     _final: list[Rows] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        self.rows = self.request.keep_rows  # the first Rows event includes them
+        self.rows = self.request.region.kept_rows  # the first Rows event includes them
 
     def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Result:
         """Run the request to the end. on_event is called with every event that was processed."""
@@ -348,7 +368,7 @@ class Result:
             self.stats = event.stats
             self._final = [Rows(0, self.rows, event.tokens)]
             note(self.request.sized, self.request.method, self.request.heads is not None,
-                 self.request.sampling, event.stats, self.request.keep_rows)
+                 self.request.sampling, event.stats, self.request.keep is not None)
             note_pace(self.request.sized, self.request.method, self.request.heads is not None,
                       self.request.sampling, self.request.pictures, event.stats)
 
@@ -376,7 +396,7 @@ class Result:
         """The final rows of a stopped run, 0 if it finished none; None if the run finished."""
         if self.finished:
             return None
-        return self.rows if self.rows > self.request.keep_rows else 0
+        return self.rows if self.rows > self.request.region.kept_rows else 0
 
     def pictures(self) -> Iterator[torch.Tensor]:
         """The pictures, [H, W, 3] float 0..1 on the CPU, decoded one after the other."""

@@ -9,6 +9,7 @@ from typing import ClassVar
 from ...model.grid import Grid
 from ..events import Pass
 from ..plan import PAPER_AR_PASSES, Plan
+from ..region import Region
 from ..state import DecodeState
 from .base import Method, group_slots, make_plan
 
@@ -20,21 +21,20 @@ class AR(Method):
     name: ClassVar[str] = "ar"
     verdict: ClassVar[str] = "identical"
 
-    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        passes = (grid.rows - first_row) * grid.columns
-        return make_plan(grid, first_row, passes, passes, PAPER_AR_PASSES.get(grid))
+    def plan(self, place: Grid | Region) -> Plan:
+        region = Region.of(place)
+        return make_plan(region, region.cells, region.cells, PAPER_AR_PASSES.get(region.grid))
 
     def widest_pass(self, grid: Grid) -> int:
         return group_slots(grid, 0)
 
-    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        grid = state.grid
+    def steps(self, state: DecodeState) -> Iterator[Pass]:
+        region = state.region
         state.noise.hold()
-        for cell in range(first_row * grid.columns, grid.cells):
-            slot, after = grid.slot(cell), grid.slot(cell + 1)
+        for slot, after in zip(region.slots, [*region.slots[1:], region.end], strict=True):
             state.choose(slot)
             state.clock.lap("verify")
-            if cell + 1 < grid.cells:
+            if slot < region.last:
                 state.feed(after)
                 state.clock.lap("commit")
                 yield state.passed("commit", 0, slot, after)

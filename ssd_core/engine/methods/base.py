@@ -21,9 +21,10 @@ from ...model.grid import Grid
 from ...model.knobs import check_knobs
 from ...model.noise import Purpose, Slots
 from ...model.sampling import choose
-from .. import accept, close_calls
+from .. import accept
 from ..events import Pass
 from ..plan import PAPER_AR_PASSES, Plan
+from ..region import Region
 from ..state import DecodeState
 
 if TYPE_CHECKING:
@@ -79,9 +80,21 @@ class Method:
         """Whether the heads' file must contain a row drafter."""
         return getattr(self, "drafter", None) == "row"
 
-    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        """The passes, excluding rows before first_row; by default unknown, at most one per slot."""
-        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
+    def starts_from_parent(self, masked: bool) -> bool:
+        """Whether the first guess of a cell may be the token that `keep` has there.
+
+        masked: some cells are pinned by a mask.
+        """
+        guess = getattr(self, "guess", "usual")
+        return guess == "parent" or (guess == "auto" and masked)
+
+    def check_region(self, region: Region) -> None:
+        """Raise SSDError if the method cannot draw these cells alone."""
+
+    def plan(self, place: Grid | Region) -> Plan:
+        """The passes over a region, or a whole grid; by default unknown, at most one per slot."""
+        region = Region.of(place)
+        return make_plan(region, None, sum(region.open), None)
 
     def for_device(self, grid: Grid, device: str) -> Self:
         """The method with its window, or cells per row, set: the default on this type of device."""
@@ -102,8 +115,8 @@ class Method:
         """The method's choice for this type of device, in words; may be empty."""
         return ""
 
-    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        """Decode rows first_row to the last, and yield an event per pass."""
+    def steps(self, state: DecodeState) -> Iterator[Pass]:
+        """Decode the cells of `state.region`, and yield an event per pass."""
         raise NotImplementedError
 
 
@@ -112,11 +125,10 @@ def group_slots(grid: Grid, k: int) -> int:
     return min(k + 1 + grid.row_end, grid.slots)
 
 
-def make_plan(grid: Grid, first_row: int, passes: int | None, passes_max: int,
+def make_plan(region: Region, passes: int | None, passes_max: int,
               paper_passes: int | None) -> Plan:
-    """A Plan whose AR count covers the same rows, first_row to the last."""
-    ar_passes = (grid.rows - first_row) * grid.columns  # the prefill and every cell but the last
-    return Plan(passes, passes_max, paper_passes, ar_passes, PAPER_AR_PASSES.get(grid))
+    """A Plan whose AR count covers the same cells: the prefill, and every cell but the last."""
+    return Plan(passes, passes_max, paper_passes, region.cells, PAPER_AR_PASSES.get(region.grid))
 
 
 def require(rules: tuple[tuple[bool, str], ...]) -> None:
@@ -171,14 +183,15 @@ def one_hot(state: DecodeState, tokens: torch.Tensor) -> torch.Tensor:
 def horizontal_states(state: DecodeState, slot: int, stop: int) -> torch.Tensor:
     """Estimates of h [N, n, d] for slots slot+1..stop-1, all drafted from `slot` (Eq. 2).
 
-    Head d estimates the d-th cell after it. A row end is not a cell: its estimate is never used.
+    Head d estimates the d-th cell after it; the last head serves cells behind pinned ones, too. A
+    row end is not a cell: its estimate is never used.
     """
     hidden = state.hidden[:, slot : slot + 1]
     embedding = state.expand_branches(state.backbone.embed(state.tokens[:, slot : slot + 1]))
     cells = (not state.grid.is_row_end(s) for s in range(slot + 1, stop))
     heads = state.draft_heads.horizontal[: stop - slot - 1]
     estimates = [head(hidden, embedding) for head in heads]
-    return torch.cat([estimates[max(d, 1) - 1] for d in accumulate(cells)], dim=1)
+    return torch.cat([estimates[min(max(d, 1), len(heads)) - 1] for d in accumulate(cells)], dim=1)
 
 
 def vertical_states(state: DecodeState, start: int, rows: int) -> torch.Tensor:
@@ -328,63 +341,3 @@ def commit(state: DecodeState, stop: int) -> Iterator[Pass]:
     state.feed(stop)
     state.clock.lap("commit")
     yield state.passed("commit", 0, start, stop)
-
-
-# Groups of cells in raster order
-
-
-def group_bounds(grid: Grid, start: int, stop: int, k: int) -> list[tuple[int, int]]:
-    """Split slots start..stop-1 into groups: one sampled, up to k drafted cells, row ends."""
-    bounds = []
-    while start < stop:
-        end, cells = start, 0
-        while end < stop and (cells <= k or grid.is_row_end(end)):
-            cells += not grid.is_row_end(end)
-            end += 1
-        bounds.append((start, end))
-        start = end
-    return bounds
-
-
-def drafted_cells(grid: Grid, begin: int, end: int) -> int:
-    """The number of drafted cells in a group: all but its first, which is sampled, and row ends."""
-    return sum(not grid.is_row_end(slot) for slot in range(begin + 1, end))
-
-
-def group_passes(grid: Grid, start: int, stop: int, k: int, rounds_: int) -> int:
-    """Passes that `groups` takes, including the last group's commit."""
-    return sum(1 + min(rounds_, drafted_cells(grid, begin, end))
-               for begin, end in group_bounds(grid, start, stop, k))
-
-
-def converged_again(state: DecodeState, start: int, block: Block, last: int) -> Iterator[Pass]:
-    """Repeat the close calls of a converged block as AR makes them.
-
-    After each token that changes, runs rounds over the cells after it until they converge.
-    """
-    while (slot := (yield from close_calls.recheck(state, start, block.start, block.stop))):
-        block = block.part(slot, block.stop)
-        state.stale = slot
-        yield from rounds(state, block, range(1, last + 1), "horizontal")
-
-
-def groups(state: DecodeState, start: int, stop: int, k: int, rounds_: int, draft: Draft,
-           acceptance: str, last_commit: bool) -> Iterator[Pass]:
-    """Decode in groups: row 0 of SSD, or a whole picture by 1-D multi-token prediction.
-
-    A group's commit also computes the exact h of the next slot, which then needs no extra pass.
-    """
-    for begin, end in group_bounds(state.grid, start, stop, k):
-        state.choose(begin)
-        if acceptance == "coupled" and state.margin:
-            yield from close_calls.recheck(state, start, begin, begin + 1)
-        if cells := drafted_cells(state.grid, begin, end):
-            block = Block(begin + 1, end, draft(state, begin, end), acceptance, reach=1)
-            state.clock.lap("draft")
-            last = min(rounds_, cells)  # each round makes at least one more cell final
-            yield from rounds(state, block, range(1, last + 1), "horizontal")
-            if acceptance == "coupled" and state.margin:
-                yield from converged_again(state, start, block, last)
-        if end < stop or last_commit:
-            yield from commit(state, end)
-        state.final = end

@@ -11,6 +11,7 @@ from ...model.sampling import choose
 from ..events import Pass
 from ..state import DecodeState
 from ..tree import Fed, Tree, feed_tree, rounds_of
+from .window import Window, at_end, first_frontier
 
 
 class TreePass:
@@ -38,31 +39,50 @@ class TreePass:
         self.state.clock.lap("draft")
         return feed_tree(self.state, self.tree, self.frontier, candidates)
 
+    @property
+    def over_pinned(self) -> bool:
+        """Whether the next free cell of any picture lies behind all that the tree could draft."""
+        state, region = self.state, self.state.region
+        return region.scattered and any(region.ahead(i, slot, 1) - slot > self.deepest
+                                        for i, slot in enumerate(state.front))
+
+    def pass_over(self) -> Iterator[Pass]:
+        """Feed the pinned cells after the frontiers in one pass, and sample the next free cells."""
+        state = self.state
+        window = Window(state, self.frontier, most=1)
+        window.feed()
+        reached = state.cells_on(self.frontier, 1)[:, None]
+        noise = state.noise.fresh(Purpose.REPAIR, rounds_of(state, self.tree.most_siblings)[0],
+                                  reached)
+        state.write_at(reached, choose(state.target_probs_at(reached), noise))
+        unchanged = torch.ones_like(window.drafted, dtype=torch.bool)
+        yield from window.advance(reached[:, 0] - 1 - window.start, unchanged)
+        self.frontier = window.frontier.clamp(max=state.region.end - 1)
+        state.front = self.frontier.tolist()
+
     def advance(self, accepted: torch.Tensor) -> Pass:
         """Move the frontier past the accepted drafts [B] and the token after them."""
-        state, start, last = self.state, self.frontier, self.state.slots - 1
+        state, start, last = self.state, self.frontier, self.state.region.end - 1
         state.stats.finished_early += start >= last
         reached = start + accepted
-        self.frontier = (reached + 1).clamp(max=last)
+        self.frontier = at_end(state, (reached + 1).clamp(max=last))
         state.front = self.frontier.tolist()
-        lowest = min(state.front)
-        state.final = state.slots if lowest == last else lowest + 1
+        state.final = min(state.front) + 1
         state.clock.lap("verify")
         count = min(self.deepest + 1, state.slots)
         shown = start.clamp(max=state.slots - count)[:, None] + state.noise.slots[:count]
         return state.passed_at(shown, shown <= reached[:, None], shown <= reached[:, None])
 
 
-def sliding_trees(state: DecodeState, first: int, tree: Tree) -> Iterator[TreePass]:
-    """Yield passes from slot `first` on, until every picture is complete.
+def sliding_trees(state: DecodeState, tree: Tree) -> Iterator[TreePass]:
+    """Yield passes until every picture is complete.
 
-    The caller feeds each tree, writes the accepted tokens, and calls `TreePass.advance`.
+    The caller feeds each tree, writes the accepted tokens, and calls `TreePass.advance`; or calls
+    `TreePass.pass_over` where `over_pinned` is true.
     """
-    state.choose(first)
-    state.final = first + 1
-    frontier = torch.full((state.pictures,), first, device=state.tokens.device)
-    state.front = [first] * state.pictures
-    while state.final < state.slots:
+    frontier = first_frontier(state)
+    state.final = min(state.front) + 1
+    while state.final < state.region.end:
         step = TreePass(state, tree, frontier)
         yield step
         frontier = step.frontier
@@ -97,13 +117,18 @@ class VerticalDrafts:
         self.cached = torch.zeros(shape, dtype=state.hidden.dtype, device=state.hidden.device)
         above = state.noise.slots[max(first - self.span + 1, 0) : first + 1]
         self.note(above.expand(state.pictures, -1))
-        self.begun = False
+        self.begun, self.front = False, state.front
 
     def follow(self, frontier: torch.Tensor, most: int) -> None:
-        """Draft from the slots that are final since the last call, at most `most` per picture."""
+        """Draft from the slots that are final since the last call.
+
+        These are at most `most` per picture, unless passes went over pinned cells.
+        """
         if self.begun and self.rows:
+            moved = (now - then for now, then in zip(self.state.front, self.front, strict=True))
+            most = max(most, *moved)
             self.note(after(self.frontier[:, 0], most).clamp(max=frontier[:, None]))
-        self.begun = True
+        self.begun, self.front = True, self.state.front
 
     def note(self, slots: torch.Tensor) -> None:
         """Draft from slots [B, n] up to the frontier, whose tokens and hidden states are final."""

@@ -16,12 +16,12 @@ from typing import ClassVar
 
 import torch
 
-from ...model.grid import Grid
 from ...model.noise import Slots
 from ...model.sampling import choose
 from ..events import Pass
 from ..state import DecodeState
 from .knobs import drafted_by
+from .parent import guessed, guessed_by
 from .row_drafts import carry_over, draft_by_row
 from .window import Window, Windowed, is_final, sliding_windows
 
@@ -35,14 +35,15 @@ class Exact(Windowed):
     """
 
     drafter: str = drafted_by()
+    guess: str = guessed_by()
     name: ClassVar[str] = "exact"
     uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "identical"
 
-    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+    def steps(self, state: DecodeState) -> Iterator[Pass]:
         most, by_row = self.width(state.grid), self.needs_row_drafter()
         guess = FirstGuess(state, by_row)
-        for window in sliding_windows(state, first_row * state.grid.width, most):
+        for window in sliding_windows(state, most):
             guess.fill(window)
             window.feed()
             yield from window.advance(*rechoose(window, by_row=by_row))
@@ -51,8 +52,8 @@ class Exact(Windowed):
 class FirstGuess:
     """Drafts the slots that enter the window.
 
-    Drafts come from the row drafter, the vertical head, or the token above. A slot that the last
-    pass has chosen already keeps its token.
+    Drafts come from the parent, the row drafter, the vertical head, or the token above. A slot that
+    the last pass has chosen already keeps its token.
     """
 
     def __init__(self, state: DecodeState, by_row: bool) -> None:
@@ -70,11 +71,14 @@ class FirstGuess:
         self.guessed = torch.maximum(self.guessed, frontier + 1)
         if entering > 0:
             fresh = slots[:, -min(entering, count):]
-            old = fresh < self.guessed[:, None]
+            old, known = fresh < self.guessed[:, None], self.guessed
             if self.by_row:
                 draft_by_row(state, fresh, state.noise.fixed_at(fresh), old.sum(-1))
+                tokens = state.codes_at(fresh)
             else:
                 tokens = self._tokens(state, fresh, frontier, stops)
+            if not self.by_row or state.parent is not None:
+                tokens = guessed(state, fresh, known, tokens)
                 state.write_at(fresh, torch.where(old, state.codes_at(fresh), tokens))
         self.guessed = torch.maximum(self.guessed, slots[:, -1] + 2)
         self.guessed_host = [stop + 1 for stop in stops]
@@ -129,17 +133,8 @@ def rechosen(state: DecodeState, slots: torch.Tensor, next_slots: Slots, frontie
     tokens = torch.where(final, current, chosen)
     same = (tokens == current)[:, :-1]
     right = same.long().cumprod(-1).sum(-1)
-    behind = cells_on(state.grid, frontier, least) - 1
+    behind = state.cells_on(frontier, least) - 1
     right = torch.maximum(right, behind - slots[:, 0]).clamp(max=same.shape[1])
     index = state.noise.slots[: slots.shape[1]]
     tokens = torch.where(index < right[:, None], current, tokens)
     return right, same, tokens, final | (index <= right[:, None]), close
-
-
-def cells_on(grid: Grid, slots: torch.Tensor, count: int) -> torch.Tensor:
-    """The slots [B] of the cells that are `count` cells after slots [B], not counting row ends."""
-    if not grid.row_end:
-        return slots + count
-    y, x = slots // grid.width, slots % grid.width
-    cell = y * grid.columns + (x + 1).clamp(max=grid.columns) + count - 1
-    return cell // grid.columns * grid.width + cell % grid.columns

@@ -73,12 +73,15 @@ class Hawk(Method):
     def scratch(self, grid: Grid) -> int:
         return len(self.tree) - 1
 
-    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+    def steps(self, state: DecodeState) -> Iterator[Pass]:
         """Draft a tree from the q of every source, verify it, and continue after the accepted path.
         """
-        first, tree = first_row * state.grid.width, self.tree
-        vertical = VerticalDrafts(state, max(self.sources), first)
-        for step in sliding_trees(state, first, tree):
+        tree = self.tree
+        vertical = VerticalDrafts(state, max(self.sources), state.region.first)
+        for step in sliding_trees(state, tree):
+            if step.over_pinned:
+                yield from step.pass_over()
+                continue
             vertical.follow(step.frontier, step.deepest + 1)
             # q [B, siblings, n, V], drafts [B, siblings, n]
             q = self.draft_probs(state, step.next_slots, step.frontier, vertical)

@@ -17,7 +17,8 @@ import torch
 from ...model.grid import Grid
 from ..events import Pass
 from ..state import DecodeState
-from .base import groups
+from .groups import groups
+from .parent import guessed, guessed_by
 from .window import Windowed
 
 
@@ -25,6 +26,7 @@ from .window import Windowed
 class Jacobi(Windowed):
     """Iterates a block of `window` cells until nothing changes, then moves to the next block."""
 
+    guess: str = guessed_by()
     name: ClassVar[str] = "jacobi"
     verdict: ClassVar[str] = "identical"
 
@@ -33,14 +35,19 @@ class Jacobi(Windowed):
         row_ends = -(-window // grid.columns) * grid.row_end
         return min(window + row_ends, grid.slots)
 
-    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+    def steps(self, state: DecodeState) -> Iterator[Pass]:
         drafted = self.width(state.grid) - 1
-        yield from groups(state, first_row * state.grid.width, state.slots, drafted, drafted,
-                          repeated, "coupled", last_commit=False)
+        yield from groups(state, state.region.first, state.slots, drafted, drafted,
+                          repeated, "coupled", commit_to=None)
 
 
 def repeated(state: DecodeState, begin: int, end: int) -> torch.Tensor:
-    """Write the token of slot `begin` to all slots after it; returns a buffer for p [B, n, V]."""
+    """Write the parent's tokens, or that of slot `begin`, to all slots after it.
+
+    Returns a buffer for p [B, n, V].
+    """
     count = end - begin - 1
-    state.write(begin + 1, state.codes(begin, begin + 1).expand(-1, count))
+    slots, known = state.slots_between(begin + 1, end), state.slots_between(begin + 1, begin + 2)
+    usual = state.codes(begin, begin + 1).expand(-1, count)
+    state.write(begin + 1, guessed(state, slots, known[:, 0], usual))
     return torch.empty(state.pictures, count, state.backbone.codes, device=state.tokens.device)

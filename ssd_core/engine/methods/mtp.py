@@ -12,16 +12,10 @@ import torch
 from ...model.grid import Grid
 from ..events import Pass
 from ..plan import PAPER_AR_PASSES, Plan
+from ..region import Region
 from ..state import DecodeState
-from .base import (
-    Method,
-    group_passes,
-    group_slots,
-    groups,
-    horizontal_states,
-    make_plan,
-    sample_draft,
-)
+from .base import Method, group_slots, horizontal_states, make_plan, sample_draft
+from .groups import group_passes, groups
 from .knobs import cells_drafted, verification_rounds
 
 
@@ -41,11 +35,11 @@ class MTP(Method):
         """With a round for every draft, the last round verifies each draft after final tokens."""
         return "same distribution" if self.rounds >= self.k_h else self.verdict
 
-    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        start = first_row * grid.width
+    def plan(self, place: Grid | Region) -> Plan:
+        region = Region.of(place)
         # The prefill adds one pass; the last group needs no commit.
-        passes = group_passes(grid, start, grid.slots, self.k_h, self.rounds)
-        return make_plan(grid, first_row, passes, passes, self._paper_passes(grid))
+        passes = group_passes(region, region.first, region.grid.slots, self.k_h, self.rounds)
+        return make_plan(region, passes, passes, self._paper_passes(region.grid))
 
     def _paper_passes(self, grid: Grid) -> int:
         """The paper's count, which reproduces its Table 1.
@@ -68,6 +62,6 @@ class MTP(Method):
         sample_draft(state, begin + 1, draft_probs)
         return draft_probs
 
-    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        yield from groups(state, first_row * state.grid.width, state.slots, self.k_h, self.rounds,
-                          self.draft, "residual", last_commit=False)
+    def steps(self, state: DecodeState) -> Iterator[Pass]:
+        yield from groups(state, state.region.first, state.slots, self.k_h, self.rounds,
+                          self.draft, "residual", commit_to=None)

@@ -23,6 +23,7 @@ from ...model.grid import Grid
 from .. import accept
 from ..events import Pass
 from ..plan import Plan
+from ..region import Region
 from ..state import DecodeState
 from .base import Method, make_plan
 from .knobs import codes_pooled, knob, variation_bound
@@ -41,8 +42,14 @@ class MuLo(Method):
     delta: float = variation_bound(0.4)
     name: ClassVar[str] = "mulo"
 
-    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        return make_plan(grid, first_row, None, 1 + (grid.rows - first_row) * grid.columns, None)
+    def check_region(self, region: Region) -> None:
+        if region.scattered or region.first % region.grid.width:
+            raise SSDError("method mulo draws whole rows: keep only whole rows at the top, or use "
+                           "another method")
+
+    def plan(self, place: Grid | Region) -> Plan:
+        region = Region.of(place)
+        return make_plan(region, None, 1 + region.cells, None)
 
     def widest_pass(self, grid: Grid) -> int:
         return min(8 * grid.width, grid.slots)  # four new rows behind four that have changed
@@ -53,8 +60,8 @@ class MuLo(Method):
                            "has none: make one with 'python -m ssd_core train mulo', or choose "
                            "another method")
 
-    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        drafter = drafter_of(state.backbone)
+    def steps(self, state: DecodeState) -> Iterator[Pass]:
+        drafter, first_row = drafter_of(state.backbone), state.region.kept_rows
         small = SmallPicture(drafter, state, first_row)
         for y in range(first_row // drafter.ratio, drafter.backbone.grid.rows):
             rows = range(max(first_row, y * drafter.ratio), (y + 1) * drafter.ratio)
@@ -104,10 +111,12 @@ class SmallPicture:
 
     def __init__(self, drafter: Drafter, state: DecodeState, first_row: int) -> None:
         self.drafter, self.target = drafter, state
+        grid, keep_rows = drafter.backbone.grid, first_row // drafter.ratio
+        kept = F.pad(self._target_rows(keep_rows), (0, 0, 0, grid.rows - keep_rows))
         self.state = DecodeState(drafter.backbone, state.prompts, state.pictures, state.sampling,
-                                 None, run=state.run)
-        keep_rows = first_row // drafter.ratio
-        self.state.prefill(self._target_rows(keep_rows) if keep_rows else None, keep_rows)
+                                 None, run=state.run, region=Region.below(grid, keep_rows),
+                                 keep=kept)
+        self.state.prefill()
 
     def _target_rows(self, rows: int) -> torch.Tensor:
         """Tokens [B, rows, C] of the target's picture at low resolution."""

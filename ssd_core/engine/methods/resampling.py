@@ -20,8 +20,9 @@ from ...model.noise import Purpose
 from ...model.sampling import choose
 from .. import accept
 from ..events import Pass
-from ..state import DecodeState
+from ..state import DecodeState, at
 from .knobs import knob
+from .parent import right_nearby
 from .window import Windowed, is_final, sliding_windows
 
 
@@ -42,10 +43,10 @@ class Resampling(Windowed):
         """Accept or repair each draft independently."""
         raise NotImplementedError
 
-    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+    def steps(self, state: DecodeState) -> Iterator[Pass]:
         """Verify the last pass's tokens with p; sample those after the first rejection again."""
         drafts, most = Drafts(self.init), self.width(state.grid)
-        for window in sliding_windows(state, first_row * state.grid.width, most):
+        for window in sliding_windows(state, most):
             q = drafts.guess(state, window.slots, window.frontier)  # [B, n - 1, V]
             window.feed()
             next_slots = window.next_slots
@@ -101,7 +102,7 @@ class Drafts:
                 fresh = self._entering(state, next_slots[:, -count:], last)
                 new = entering[:, -count:, None]
                 draft_probs[:, -count:] = torch.where(new, fresh, draft_probs[:, -count:])
-        self.starts = [min(front, state.slots - slots.shape[1]) for front in state.front]
+        self.starts = [min(front, state.region.end - slots.shape[1]) for front in state.front]
         tokens = choose(draft_probs, state.noise.fixed_at(next_slots))
         write = entering & ~is_final(next_slots, frontier)
         state.write_at(next_slots, torch.where(write, tokens, state.codes_at(next_slots)))
@@ -110,7 +111,7 @@ class Drafts:
     def _most_entering(self, state: DecodeState, count: int) -> int:
         """An upper bound of the window's slots, of `count`, without a q from the last pass."""
         assert self.probs is not None
-        known, last = self.probs.shape[1], state.slots
+        known, last = self.probs.shape[1], state.region.end
         entering = max(min(front + count - 1, last) - (start + known)
                        for front, start in zip(state.front, self.starts, strict=True))
         return min(max(entering, 0), count - 1)
@@ -118,6 +119,15 @@ class Drafts:
     def _entering(self, state: DecodeState, slots: torch.Tensor,
                   last: torch.Tensor) -> torch.Tensor:
         """q [B, n, V] of tokens that enter the window; last [B, 1]: the last slot with a token."""
+        usual = self._usual(state, slots, last)
+        if state.parent is None:
+            return usual
+        right = right_nearby(state, slots, last[:, 0] + 1)[..., None]
+        return torch.where(right, F.one_hot(at(state.parent, slots), usual.shape[-1]).float(),
+                           usual)
+
+    def _usual(self, state: DecodeState, slots: torch.Tensor, last: torch.Tensor) -> torch.Tensor:
+        """`_entering` without a parent."""
         if self.place == "random":
             shape = (*slots.shape, state.backbone.codes)
             return torch.full(shape, 1 / state.backbone.codes, device=slots.device)

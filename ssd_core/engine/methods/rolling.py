@@ -14,10 +14,12 @@ from typing import ClassVar
 from ...model.grid import Grid
 from ..events import Pass
 from ..plan import Plan
+from ..region import Region
 from ..state import DecodeState
 from .base import make_plan, require
 from .exact import FirstGuess, rechoose
 from .knobs import drafted_by, knob
+from .parent import guessed_by
 from .window import Windowed, cheapest_window, sliding_windows
 
 
@@ -33,6 +35,7 @@ class Rolling(Windowed):
                              "used if a budget is set.", low=1, high=1000, step=0.5,
                         visibility="basic")
     drafter: str = drafted_by()
+    guess: str = guessed_by()
     name: ClassVar[str] = "rolling"
     uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "approximate"
@@ -61,20 +64,20 @@ class Rolling(Windowed):
     def default_size(self, grid: Grid, device: str) -> int:
         return min(max(cheapest_window(grid, device), 2 * self.reach(grid)), grid.slots)
 
-    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        reach = self.reach(grid)
+    def plan(self, place: Grid | Region) -> Plan:
+        region = Region.of(place)
+        grid, reach = region.grid, self.reach(region.grid)
         require(((not self.window or self.window <= grid.slots,
                   f"window {self.window}: the picture has {grid.slots} cells"),
                  (not self.window or self.window >= reach,
                   f"window {self.window}: a budget of {self.most_passes(grid)} passes moves on "
                   f"{reach} cells a pass; raise the window or the budget")))
-        cells = (grid.rows - first_row) * grid.columns
-        return make_plan(grid, first_row, None, 1 + -(-(cells - 1) // self.least(grid)), None)
+        return make_plan(region, None, 1 + -(-(region.cells - 1) // self.least(grid)), None)
 
-    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+    def steps(self, state: DecodeState) -> Iterator[Pass]:
         most, by_row = self.width(state.grid), self.needs_row_drafter()
         guess, least = FirstGuess(state, by_row), self.least(state.grid)
-        for window in sliding_windows(state, first_row * state.grid.width, most):
+        for window in sliding_windows(state, most, least):
             guess.fill(window)
             window.feed()
             yield from window.advance(*rechoose(window, least, by_row))

@@ -9,10 +9,11 @@ import torch
 
 from ...model.grid import Grid
 from ..plan import Plan
+from ..region import Region
 from ..state import DecodeState
 from .base import one_hot, sample_draft
 from .knobs import knob
-from .ssd import RowSchedule
+from .ssd import Drafted, RowSchedule
 
 
 @dataclass(frozen=True)
@@ -23,21 +24,30 @@ class Rows(RowSchedule):
                                       "token.", choices=("distribution", "copy"))
     name: ClassVar[str] = "rows"
 
-    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        return replace(super().plan(grid, first_row), paper_passes=None)
+    def plan(self, place: Grid | Region) -> Plan:
+        return replace(super().plan(place), paper_passes=None)
 
     def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
-        return self._drafted(state, slice(begin, begin + 1), begin + 1, end - begin - 1)
+        return self._drafted(state, slice(begin, begin + 1), begin + 1, end)
 
-    def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
-        return self._drafted(state, slice(start - state.grid.width, start), start, rows)
+    def draft_rows(self, state: DecodeState, drafted: Drafted) -> torch.Tensor:
+        top = drafted.rows.start * state.grid.width
+        above = slice(top - state.grid.width, top)
+        return self._drafted(state, above, drafted.start, drafted.stop)
 
-    def _drafted(self, state: DecodeState, source: slice, start: int, times: int) -> torch.Tensor:
-        """Draft the slots from `start` on by repeating the slots in `source` `times` times."""
-        tokens = state.codes(source.start, source.stop).repeat(1, times)
+    def _drafted(self, state: DecodeState, source: slice, start: int, stop: int) -> torch.Tensor:
+        """Draft the slots start..stop-1 from those in `source`, which repeat behind themselves."""
+        tokens = repeated(state.codes(source.start, source.stop), source, start, stop)
         if self.draft == "copy":
             state.write(start, tokens)
             return one_hot(state, tokens)
-        draft_probs = state.target_probs(source.start, source.stop).repeat(1, times, 1)
+        draft_probs = repeated(state.target_probs(source.start, source.stop), source, start, stop)
         sample_draft(state, start, draft_probs, self.acceptance)
         return draft_probs
+
+
+def repeated(values: torch.Tensor, source: slice, start: int, stop: int) -> torch.Tensor:
+    """values [B, m, ...] of the slots in `source`, repeated behind them, at slots start..stop-1."""
+    times = -(-(stop - source.stop) // values.shape[1])
+    repeats = values.repeat(1, times, *[1] * (values.dim() - 2))
+    return repeats[:, start - source.stop : stop - source.stop]

@@ -26,6 +26,7 @@ from ..tree import Descent, Fed, Tree, descend, rounds_of
 from .base import require
 from .candidates import after, laid_out, sliding_trees
 from .knobs import knob
+from .parent import guessed_by
 from .resampling import Drafts, Resampling
 
 MOST_LEAVES = 256
@@ -39,6 +40,7 @@ class SJD(Resampling):
                               "1: no tree.", low=1, high=16)
     tree_depth: int = knob(2, "Cells after the last final one that get several candidates.",
                            low=1, high=16)
+    guess: str = guessed_by()
     name: ClassVar[str] = "sjd"
     verdict: ClassVar[str] = "same distribution"
 
@@ -62,16 +64,19 @@ class SJD(Resampling):
     def scratch(self, grid: Grid) -> int:
         return len(self.tree(grid)) - 1 if self.tree_width > 1 else 0
 
-    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+    def steps(self, state: DecodeState) -> Iterator[Pass]:
         tree = self.tree(state.grid)
         if tree.most_siblings == 1:
-            return super().steps(state, first_row)
-        return self.tree_steps(state, first_row * state.grid.width, tree)
+            return super().steps(state)
+        return self.tree_steps(state, tree)
 
-    def tree_steps(self, state: DecodeState, first: int, tree: Tree) -> Iterator[Pass]:
+    def tree_steps(self, state: DecodeState, tree: Tree) -> Iterator[Pass]:
         """Like `Resampling.steps`, with siblings for the drafts next to the frontier."""
         drafts = Drafts(self.init)
-        for step in sliding_trees(state, first, tree):
+        for step in sliding_trees(state, tree):
+            if step.over_pinned:
+                yield from step.pass_over()
+                continue
             slots = torch.cat((step.root, step.next_slots), dim=1)
             q = drafts.guess(state, slots, step.frontier)  # [B, n, V]
             tokens, sibling_q = siblings(state, tree, step.next_slots, q)

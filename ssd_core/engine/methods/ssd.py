@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import torch
 
@@ -18,18 +18,15 @@ from ...backbones.base import Preset
 from ...model.grid import LONGEST_SIDE, Grid
 from ..events import Pass
 from ..plan import Plan, blocks
+from ..region import Region
 from ..state import DecodeState
 from .base import (
     Block,
     Method,
     Redraft,
     commit,
-    drafted_cells,
     drafting_noise,
-    group_bounds,
-    group_passes,
     group_slots,
-    groups,
     horizontal_states,
     make_plan,
     require,
@@ -37,11 +34,42 @@ from .base import (
     sample_draft,
     vertical_states,
 )
+from .groups import drafted_cells, group_bounds, group_passes, groups
 from .knobs import cells_drafted, drafted_by, knob, verification_rounds
 from .row_drafts import draft_by_row
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+class Drafted(NamedTuple):
+    """Rows that are drafted together: their open slots start..stop-1.
+
+    after: the first open slot behind them, None if there is none.
+    """
+
+    rows: range
+    start: int
+    stop: int
+    after: int | None
+
+    @property
+    def gap(self) -> bool:
+        """Whether pinned slots lie between these rows and the next open slot."""
+        return self.after is not None and self.after != self.stop
+
+
+def drafted_rows(region: Region, k_v: int) -> list[Drafted]:
+    """Split the rows with free cells, except row 0, into blocks of up to k_v rows."""
+    width, slots, found = region.grid.width, region.grid.slots, []
+    slot = region.next(max(width, region.first))
+    while slot < slots:
+        y = slot // width
+        start, stop = region.span(slot, min(y + k_v, region.grid.rows) * width)
+        slot = region.next(stop)
+        after = slot if slot < slots else None
+        found.append(Drafted(range(y, (stop - 1) // width + 1), start, stop, after))
+    return found
 
 
 @dataclass(frozen=True)
@@ -104,50 +132,70 @@ class RowSchedule(Method):
         staged = not self.fused_commit and min(self.rounds, self.incremental) >= grid.columns
         return (joint or staged) and not self.tolerance
 
-    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        passes = 1 + self._first_row_passes(grid, first_row) + sum(
-            self._block_passes(grid, len(rows), rows.stop == grid.rows)
-            for rows in blocks(max(1, first_row), grid.rows, self.k_v))
-        return make_plan(grid, first_row, None if self.tolerance else passes, passes,
-                         self._paper_passes(grid))
+    def plan(self, place: Grid | Region) -> Plan:
+        region, exact = Region.of(place), self._first_exact(Region.of(place))
+        passes = 1 + self._first_row_passes(region)
+        for drafted in drafted_rows(region, self.k_v):
+            passes += self._block_passes(region, drafted, exact)
+            exact = not self.fused_commit or drafted.gap
+        return make_plan(region, None if self.tolerance else passes, passes,
+                         self._paper_passes(region.grid))
 
     def widest_pass(self, grid: Grid) -> int:
         block = self.k_v * (1 + self.fused_commit) * grid.width
         return max(min(block, grid.slots), group_slots(grid, self.k_h))
 
-    def _first_row_passes(self, grid: Grid, first_row: int) -> int:
-        if first_row:
+    def _first_row_passes(self, region: Region) -> int:
+        width = region.grid.width
+        if region.first >= width:
             return 0
-        saved = not self._commits_first_row(grid)
-        return group_passes(grid, 0, grid.width, self.k_h, self._group_rounds(grid)) - saved
+        saved = self._commit_first_row(region) is None
+        rounds_ = self._group_rounds(region.grid)
+        return group_passes(region, region.first, width, self.k_h, rounds_) - saved
 
-    def _commits_first_row(self, grid: Grid) -> bool:
-        """Whether row 0 ends with a commit pass.
+    def _commit_first_row(self, region: Region) -> int | None:
+        """Where the commit pass of row 0 ends, None if it has none.
 
         A fused commit replaces it, unless the last group is a single cell: no round feeds that
         cell, so the first cell of the next row would have no h.
         """
-        begin, end = group_bounds(grid, 0, grid.width, self.k_h)[-1]
-        return grid.rows > 1 and not (self.fused_commit and drafted_cells(grid, begin, end))
+        width = region.grid.width
+        begin, end = group_bounds(region, region.first, width, self.k_h)[-1]
+        after = region.next(width)
+        fused = self.fused_commit and drafted_cells(region, begin, end) and after == end
+        return None if after == region.grid.slots or fused else after
+
+    def _first_exact(self, region: Region) -> bool:
+        """Whether the first block starts with a cell that is sampled from an exact h.
+
+        Fused commits count as if it did not, unless pinned cells lie before it.
+        """
+        width = region.grid.width
+        _, end = region.span(0, width)
+        return not self.fused_commit or region.first < width and region.next(width) != end
 
     def _group_rounds(self, grid: Grid) -> int:
         """Rounds for a group of row 0: one, as in the paper, or enough for it to converge."""
         converging = self.acceptance != "residual" and self.rounds >= grid.columns
         return self.k_h if converging else 1
 
-    def _useful(self, rounds_: int, cells: int) -> int:
-        """At most one round per drafted cell; the first cell is exact unless commits are fused."""
-        return min(rounds_, cells - (not self.fused_commit))
-
-    def _block_passes(self, grid: Grid, rows: int, last: bool) -> int:
-        joint = self._useful(self.rounds, rows * grid.columns)
-        staged = (rows - 1) * self._useful(self.incremental, grid.columns)
+    def _block_passes(self, region: Region, drafted: Drafted, exact: bool) -> int:
+        """The passes of a block. exact: its first cell is sampled from an exact h."""
+        first, *later = self._cells_by_row(region, drafted)
+        joint = min(self.rounds, first + sum(later) - exact)
+        staged = sum(min(self.incremental, cells - (not self.fused_commit)) for cells in later)
         if self.fused_commit:
-            return joint + staged
+            return joint + staged + drafted.gap
         commits = 1
         if self.incremental:  # a first row of one cell is exact and needs no commit once fed
-            commits = rows - (grid.columns == 1 and joint > 0)
-        return joint + staged + commits - last
+            commits += len(later) - (first == 1 and bool(later) and joint > 0)
+        return joint + staged + commits - (drafted.after is None)
+
+    def _cells_by_row(self, region: Region, drafted: Drafted) -> list[int]:
+        """The number of free cells of each row that has some."""
+        width = region.grid.width
+        counts = (region.count(y * width, (y + 1) * width) for y in drafted.rows)
+        return [cells for cells in counts if cells]
 
     def _paper_passes(self, grid: Grid) -> int | None:
         first = 1 + 2 * math.ceil((grid.columns - 1) / self.k_h) + grid.row_end
@@ -158,28 +206,32 @@ class RowSchedule(Method):
         """Write drafts after slot `begin`; returns their draft_probs [B, end - begin - 1, V]."""
         raise NotImplementedError
 
-    def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
-        """Write drafts for `rows` rows from slot `start` on; returns draft_probs [B, n, V]."""
+    def draft_rows(self, state: DecodeState, drafted: Drafted) -> torch.Tensor:
+        """Write drafts for the slots of a block; returns draft_probs [B, n, V]."""
         raise NotImplementedError
 
     def redraft(self) -> Redraft | None:
         """A function that drafts the slots after a repair again; None: drafts would not change."""
         return None
 
-    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        grid = state.grid
-        if first_row == 0:
-            yield from groups(state, 0, grid.width, self.k_h, self._group_rounds(grid),
+    def steps(self, state: DecodeState) -> Iterator[Pass]:
+        region, width = state.region, state.grid.width
+        exact = self._first_exact(region)
+        if region.first < width:
+            yield from groups(state, region.first, width, self.k_h, self._group_rounds(state.grid),
                               self.draft_group, self.acceptance,
-                              last_commit=self._commits_first_row(grid))
-        for rows in blocks(max(1, first_row), grid.rows, self.k_v):
-            yield from self._block(state, rows)
+                              commit_to=self._commit_first_row(region))
+        for drafted in drafted_rows(region, self.k_v):
+            yield from self._block(state, drafted, exact)
+            if drafted.after is not None and (drafted.gap or not self.fused_commit):
+                yield from commit(state, drafted.after)
+            state.final = drafted.stop
+            exact = not self.fused_commit or drafted.gap
 
-    def _block(self, state: DecodeState, rows: range) -> Iterator[Pass]:
-        width = state.grid.width
-        start, stop = rows.start * width, rows.stop * width
+    def _block(self, state: DecodeState, drafted: Drafted, exact: bool) -> Iterator[Pass]:
+        width, rows, start, stop = state.grid.width, drafted.rows, drafted.start, drafted.stop
         state.stats.converged.fill_(False)
-        draft_probs = self.draft_rows(state, start, len(rows))
+        draft_probs = self.draft_rows(state, drafted)
         state.choose(start)
         if self.acceptance != "coupled":
             draft_probs[:, :1] = state.target_probs(start, start + 1)
@@ -188,21 +240,21 @@ class RowSchedule(Method):
         begin = start if state.stale < start else start + 1
         block = Block(begin, stop, draft_probs[:, begin - start :], self.acceptance, width,
                       self.redraft(), self.tolerance)
-        last = self._useful(self.rounds, len(rows) * state.grid.columns)
+        last = min(self.rounds, state.region.count(start, stop) - exact)
         yield from rounds(state, block, range(1, last + 1), "vertical")
         state.stats.converged_rows += state.stats.converged * (1 if self.incremental else len(rows))
         if self.incremental:
             yield from self._staged(state, block, rows)
-        if not self.fused_commit and stop < state.slots:
-            yield from commit(state, stop)
-        state.final = stop
 
     def _staged(self, state: DecodeState, block: Block, rows: range) -> Iterator[Pass]:
         """Commit a row, then refine the next row with the corrected row as its context."""
-        width = state.grid.width
-        last = self.rounds + self._useful(self.incremental, state.grid.columns)
+        width, region = state.grid.width, state.region
         for y in rows[1:]:
-            begin, end = y * width, (y + 1) * width
+            begin, end = region.span(y * width, (y + 1) * width)
+            if begin == end:
+                continue
+            cells = region.count(begin, end) - (not self.fused_commit)
+            last = self.rounds + min(self.incremental, cells)
             if state.stale >= end:
                 state.stats.converged_rows += 1
                 continue
@@ -243,12 +295,13 @@ class SSD(RowSchedule):
             return self._drafted_by_row(state, begin + 1, end, known_slots(state, 0))
         return self._drafted(state, horizontal_states(state, begin, end), begin + 1, end)
 
-    def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
-        stop = start + rows * state.grid.width
+    def draft_rows(self, state: DecodeState, drafted: Drafted) -> torch.Tensor:
+        start, stop, top = drafted.start, drafted.stop, drafted.rows.start * state.grid.width
         if self.needs_row_drafter():
             state.choose(start)  # the drafts of the next cells depend on its token
             return self._drafted_by_row(state, start, stop, known_slots(state, 1))
-        return self._drafted(state, vertical_states(state, start, rows), start, stop)
+        estimate = vertical_states(state, top, len(drafted.rows))[:, start - top : stop - top]
+        return self._drafted(state, estimate, start, stop)
 
     def redraft(self) -> Redraft | None:
         return self._drafted_by_row if self.needs_row_drafter() else None

@@ -39,9 +39,9 @@ class Strict(Method):
     def widest_pass(self, grid: Grid) -> int:
         return group_slots(grid, self.k_h)
 
-    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+    def steps(self, state: DecodeState) -> Iterator[Pass]:
         """Draft k_h tokens from q, verify them with p, stop at the first rejection."""
-        for window in sliding_windows(state, first_row * state.grid.width, self.k_h + 1):
+        for window in sliding_windows(state, self.k_h + 1):
             drafted, next_slots = window.drafted, window.next_slots
             q = self._draft_probs(state, drafted, window.frontier[:, None])  # [B, n - 1, V]
             window.write(drafted, choose(q, state.noise.fresh(Purpose.DRAFT, state.passes,

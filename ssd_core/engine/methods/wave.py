@@ -28,6 +28,7 @@ from ...model.noise import Purpose
 from .. import accept
 from ..events import Pass
 from ..plan import Plan
+from ..region import Region
 from ..state import DecodeState
 from ..wavefront import Wavefront, passes_at_once
 from .base import make_plan, one_hot
@@ -74,7 +75,7 @@ class Wave(Paced):
         return OPEN
 
     def longest(self, grid: Grid) -> int:
-        return passes_at_once(grid, grid.rows, min(self.delay, grid.columns), 1)
+        return passes_at_once(grid, min(self.delay, grid.columns), 1)
 
     def usual_width(self, grid: Grid) -> int:
         """The cells of a typical pass, from the rows in flight and the open cells of each.
@@ -91,22 +92,24 @@ class Wave(Paced):
         whole = self.delay >= grid.columns
         return "same distribution" if whole and verified else self.verdict
 
-    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        rows, delay = grid.rows - first_row, min(self.delay, grid.columns)
+    def plan(self, place: Grid | Region) -> Plan:
+        region = Region.of(place)
+        grid, delay = region.grid, min(self.delay, region.grid.columns)
         waiting = self.adaptive and delay < grid.columns
-        most = passes_at_once(grid, rows, grid.columns if waiting else delay,
+        most = passes_at_once(region, grid.columns if waiting else delay,
                               self.each if self.verification == "none" else 1)
         known = not waiting and (self.verification == "none" or self.cells == 1)
-        return make_plan(grid, first_row, most if known else None, most, None)
+        known = known and not region.ragged
+        return make_plan(region, most if known else None, most, None)
 
     def widest_pass(self, grid: Grid) -> int:
         in_flight = min(-(-grid.columns // min(self.delay, grid.columns)) + 1, grid.rows)
         each = self.each * (2 if self.verification == "none" else 1) + 1
         return min(in_flight * min(each, grid.width), grid.slots)
 
-    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        state.choose(first_row * state.grid.width)
-        front = Wavefront(state.grid, state.pictures, first_row, self.delay, self.each,
+    def steps(self, state: DecodeState) -> Iterator[Pass]:
+        state.choose(state.region.first)
+        front = Wavefront(state.region, state.pictures, self.delay, self.each,
                           state.tokens.device)
         drafts = Drafts(state, front, self)
         while front.complete < state.grid.rows:
@@ -131,7 +134,8 @@ class Drafts:
 
     def __init__(self, state: DecodeState, front: Wavefront, method: Wave) -> None:
         self.state, self.front, self.method = state, front, method
-        self.has_token = self.is_chosen = torch.zeros_like(front.seen)
+        self.is_chosen = torch.zeros_like(front.seen)
+        self.has_token = front.given & ~front.row_end
         self.probs: torch.Tensor | None = None  # [B, n, V] of the last pass, at `index`
         self.index = torch.zeros_like(state.tokens)
 

@@ -18,6 +18,7 @@ from ...model.grid import Grid
 from .. import close_calls
 from ..events import Pass
 from ..plan import Plan
+from ..region import Region
 from ..state import DecodeState
 from .base import require
 from .knobs import knob
@@ -44,10 +45,11 @@ class Windowed(Paced):
                               none_means="the cheapest number on this device")
     paced: ClassVar[str] = "window"
 
-    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
+    def plan(self, place: Grid | Region) -> Plan:
+        grid = Region.of(place).grid
         require(((not self.window or self.window <= grid.slots,
                   f"window {self.window}: the picture has {grid.slots} cells"),))
-        return super().plan(grid, first_row)
+        return super().plan(place)
 
     def narrowest(self, grid: Grid) -> int:
         """The narrowest window that the machine's pace may choose."""
@@ -80,12 +82,17 @@ class Window:
     its frontier. frontier [B] int64: the last final slot.
     """
 
-    def __init__(self, state: DecodeState, first: int, frontier: torch.Tensor, most: int) -> None:
-        """first: the run's first slot. most: the most slots of a window."""
-        count = min(most, state.slots - min(state.front))
-        self.state, self.first, self.frontier = state, first, frontier
-        self.start = frontier.clamp(max=state.slots - count)
-        self.starts = [min(slot, state.slots - count) for slot in state.front]  # on the host
+    def __init__(self, state: DecodeState, frontier: torch.Tensor, most: int,
+                 least: int = 1) -> None:
+        """most: the most slots of a window, unless the next `least` free cells lie further on."""
+        region = state.region
+        if region.scattered:
+            most = max(most, *(region.ahead(i, slot, least) - slot
+                               for i, slot in enumerate(state.front)))
+        count = min(most, region.end - min(state.front))
+        self.state, self.first, self.frontier = state, region.first, frontier
+        self.start = frontier.clamp(max=region.end - count)
+        self.starts = [min(slot, region.end - count) for slot in state.front]  # on the host
         self.slots = self.start[:, None] + state.noise.slots[:count]
 
     @property
@@ -120,13 +127,13 @@ class Window:
         which drafts keep their tokens. close [B, n] bool: which tokens of `next_slots` rounding may
         have decided; these are chosen again as AR chooses them. None: no close calls to repeat.
         """
-        state, last, before = self.state, last_cell(self.state), self.frontier
-        state.stats.finished_early += before >= last
-        frontier = (self.start + 1 + accepted).clamp(max=state.slots)
+        state, before = self.state, self.frontier
+        state.stats.finished_early += before >= state.region.last
+        frontier = (self.start + 1 + accepted).clamp(max=state.region.end)
         if close is not None:
             frontier = yield from close_calls.decided(state, self.first, self.slots, close, before,
                                                       frontier)
-        self.frontier = frontier
+        self.frontier = frontier = at_end(state, frontier)
         state.front = frontier.tolist()  # the pass's only wait for the device
         state.clock.lap("verify")
         state.final = min(state.front) + 1
@@ -134,24 +141,39 @@ class Window:
                               F.pad(unchanged, (1, 0), value=True))
 
 
-def sliding_windows(state: DecodeState, first: int, most: int) -> Iterator[Window]:
-    """Yield windows of up to `most` slots from slot `first` on, until every picture is complete.
+def sliding_windows(state: DecodeState, most: int, least: int = 1) -> Iterator[Window]:
+    """Yield windows of up to `most` slots until every picture is complete.
 
-    The caller feeds each window and advances it with `Window.advance`.
+    The caller feeds each window and advances it with `Window.advance`. A window covers the next
+    `least` free cells of every picture, so that one pass feeds a stretch of pinned cells.
     """
-    state.choose(first)
-    frontier = torch.full((state.pictures,), first, device=state.tokens.device)
-    state.front = [first] * state.pictures
-    while min(state.front) < last_cell(state):
-        window = Window(state, first, frontier, most)
+    frontier = first_frontier(state)
+    while min(state.front) < state.region.last:
+        window = Window(state, frontier, most, least)
         yield window
         frontier = window.frontier
     state.final = state.slots
 
 
-def last_cell(state: DecodeState) -> int:
-    """The slot of the last cell; the token of a row end after it is known."""
-    return state.grid.slot(state.grid.cells - 1)
+def first_frontier(state: DecodeState) -> torch.Tensor:
+    """Choose the first free cell; returns its slot for every picture, int64 [B]."""
+    first = state.region.first
+    state.choose(first)
+    frontier = torch.full((state.pictures,), first, device=state.tokens.device)
+    state.front = [first] * state.pictures
+    if state.region.ragged:
+        frontier = at_end(state, frontier)
+        state.front = frontier.tolist()
+    return frontier
+
+
+def at_end(state: DecodeState, frontier: torch.Tensor) -> torch.Tensor:
+    """The frontier [B], moved to the end of the run where a picture has no more free cells."""
+    region, pinned = state.region, state.pinned
+    if pinned is None or not region.ragged:
+        return frontier
+    over = (frontier >= pinned.lasts) & (pinned.lasts < region.last)
+    return torch.where(over, region.end - 1, frontier)
 
 
 def is_final(slots: torch.Tensor, frontier: torch.Tensor) -> torch.Tensor:
@@ -163,8 +185,8 @@ def horizontal_estimates(state: DecodeState, slots: torch.Tensor, frontier: torc
                          k_h: int) -> torch.Tensor:
     """Estimates of h [N, n, d] for slots [B, n], drafted from the frontier [B, 1].
 
-    Head d estimates the d-th cell after the frontier. A row end is not a cell: its estimate is
-    never used.
+    Head d estimates the d-th cell after the frontier, the last head also those further on. A row
+    end is not a cell: its estimate is never used.
     """
     hidden, embedding = state.hidden_at(frontier), state.embedding_at(frontier)
     heads = state.draft_heads.horizontal[:k_h]

@@ -1,0 +1,144 @@
+"""The cells that a run draws. All others are pinned: their tokens are given, with probability 1.
+
+Kept rows are pinned cells too. Pictures of a batch may differ; steps that all pictures take
+together go by the cells that are free in any of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import cached_property
+
+import torch
+import torch.nn.functional as F
+
+from ..model.grid import Grid
+
+
+class Region:
+    """free [B or 1, R, C] bool on the CPU: the cells to draw, at least one in every picture."""
+
+    def __init__(self, grid: Grid, free: torch.Tensor) -> None:
+        self.grid, self.free = grid, free
+        cells = free.any(0).flatten().nonzero()[:, 0].tolist()
+        self.cells = len(cells)  # free in any picture
+        self.slots = [grid.slot(cell) for cell in cells]
+        self.first, self.last = self.slots[0], self.slots[-1]
+        self.end = grid.slots if cells[-1] == grid.cells - 1 else self.last + 1
+
+    @classmethod
+    def below(cls, grid: Grid, rows: int) -> Region:
+        """All cells but those of the first `rows` rows."""
+        return cls(grid, (torch.arange(grid.rows) >= rows)[None, :, None].expand(
+            1, -1, grid.columns))
+
+    @classmethod
+    def of(cls, place: Grid | Region) -> Region:
+        """The region itself, or all cells of a grid."""
+        return place if isinstance(place, Region) else cls.below(place, 0)
+
+    @property
+    def kept_rows(self) -> int:
+        """The number of rows at the top without a free cell."""
+        return self.first // self.grid.width
+
+    @cached_property
+    def scattered(self) -> bool:
+        """Whether any cell after the first free one is pinned in any picture."""
+        y, x = divmod(self.first, self.grid.width)
+        return not bool(self.free.flatten(1)[:, y * self.grid.columns + x :].all())
+
+    @cached_property
+    def ragged(self) -> bool:
+        """Whether the pictures of the batch differ."""
+        return bool((self.free != self.free[:1]).any())
+
+    @cached_property
+    def given(self) -> torch.Tensor:
+        """[B or 1, slots] bool: pinned cells, and the row ends after pinned cells."""
+        free = self.free
+        if self.grid.row_end:
+            free = torch.cat((free, free[..., -1:]), dim=-1)
+        return ~free.flatten(1)
+
+    @cached_property
+    def open(self) -> list[bool]:
+        """By slot: whether the run decides it, as a free cell or as the row end after one."""
+        return (~self.given.all(0)).tolist()
+
+    @cached_property
+    def _next(self) -> list[int]:
+        following, slot = [], self.grid.slots
+        for index in range(self.grid.slots - 1, -1, -1):
+            slot = index if self.open[index] else slot
+            following.append(slot)
+        return [*reversed(following), self.grid.slots]
+
+    def next(self, slot: int) -> int:
+        """The first open slot from `slot` on; the number of slots if there is none."""
+        return self._next[slot]
+
+    def span(self, start: int, stop: int) -> tuple[int, int]:
+        """From the first open slot of start..stop-1 to behind the last; (stop, stop): none."""
+        while stop > start and not self.open[stop - 1]:
+            stop -= 1
+        return min(self.next(start), stop), stop
+
+    def count(self, start: int, stop: int) -> int:
+        """The number of free cells in slots start..stop-1."""
+        return bisect_right(self.slots, stop - 1) - bisect_right(self.slots, start - 1)
+
+    # Pictures of their own
+
+    @cached_property
+    def each(self) -> list[list[int]]:
+        """The slots of the free cells of each picture."""
+        width, columns = self.grid.width, self.grid.columns
+        return [[cell // columns * width + cell % columns
+                 for cell in one.flatten().nonzero()[:, 0].tolist()] for one in self.free]
+
+    def ahead(self, picture: int, slot: int, count: int) -> int:
+        """A picture's slot `count` free cells after `slot`, at most its last; `slot` if none."""
+        own = self.each[picture % len(self.each)]
+        index = bisect_right(own, slot)
+        return max(slot, own[min(index + count, len(own)) - 1])
+
+    @property
+    def widest_rows(self) -> int:
+        """The rows of the widest stretch of pinned cells, which one pass feeds."""
+        gaps = (after - before for own in self.each
+                for before, after in zip([-1, *own], own, strict=False))
+        return max(gaps) // self.grid.width
+
+
+class Pinned:
+    """The pinned cells of a batch on its device, needed if they lie between free ones.
+
+    given [B, slots + 1] bool: pinned cells and row ends. codes [B, slots + 1] int64: their tokens,
+    0 at row ends. lasts [B]: the last free cell of each picture.
+    """
+
+    def __init__(self, region: Region, codes: torch.Tensor, row_end: torch.Tensor | None) -> None:
+        """codes: the result of `by_slot`. row_end [slots + 1] bool."""
+        device, slots = codes.device, region.grid.slots
+        self.codes = codes
+        given = F.pad(region.given.to(device), (0, 1)).expand(len(codes), -1)
+        self.given = given if row_end is None else given | row_end
+        self.lasts = torch.tensor([own[-1] for own in region.each], device=device)
+        most = max(map(len, region.each))
+        order = torch.tensor([own + [region.end] * (most + 1 - len(own)) for own in region.each])
+        free = F.pad(~region.given, (0, 1))
+        if region.grid.row_end:
+            free[:, region.grid.columns :: region.grid.width] = False
+        self._rank = free[:, : slots + 1].long().cumsum(1).to(device).expand(len(codes), -1)
+        self._order = order.to(device).expand(len(codes), -1)
+
+    def cells_on(self, slots: torch.Tensor, count: int) -> torch.Tensor:
+        """The slots [B] of the `count`-th free cells after slots [B]; the run's end if none."""
+        index = self._rank.gather(1, slots[:, None]) + count - 1
+        return self._order.gather(1, index.clamp(max=self._order.shape[1] - 1))[:, 0]
+
+
+def by_slot(grid: Grid, tokens: torch.Tensor) -> torch.Tensor:
+    """Tokens [B, R, C] by slot, [B, slots + 1]; 0 at row ends and behind the picture."""
+    return F.pad(F.pad(tokens.long(), (0, grid.row_end)).flatten(1), (0, 1))
