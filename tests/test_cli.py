@@ -26,7 +26,8 @@ from ssd_core.engine.methods import METHODS, SSD, Exact
 from ssd_core.errors import SSDError
 from ssd_core.model.transformer import DecoderShape
 from ssd_core.output.guarantees import NEEDED, by_guarantee, heads_use
-from ssd_core.output.recipe import read_recipe, recipe_tokens, tokens_sha256
+from ssd_core.output.packed import tokens_sha256
+from ssd_core.output.recipe import read_recipe, recipe_tokens
 from ssd_core.weights.load import load_backbone
 
 ROOT = Path(__file__).resolve().parents[1]

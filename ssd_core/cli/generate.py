@@ -11,7 +11,8 @@ import typer
 
 from ..backbones.base import Backbone
 from ..errors import SSDError
-from ..output.recipe import opened, recipe_of, save_png, tokens_from_png, tokens_sha256
+from ..output.packed import tokens_sha256
+from ..output.recipe import opened, recipe_of, save_png, tokens_from_png
 from ..output.together import together
 from ..output.words import Words, inherited
 from ..runs.request import Request, Result

@@ -14,7 +14,8 @@ from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
 from ..model.sampling import Sampling
-from ..output.recipe import method_of, other_dtype, read_recipe, recipe_tokens, sampling_of
+from ..output.kept_cells import kept_of
+from ..output.recipe import method_of, other_dtype, read_recipe, sampling_of
 from ..output.words import drawn_words
 from .options import Knobs, Loading, PictureOptions, SamplingOptions, flag
 from .specs import build_method
@@ -100,14 +101,17 @@ class Source:
                 "drawn_before": other_dtype(self.recipe, backbone)}
 
     def _kept(self, backbone: Backbone) -> dict:
-        rows = self.recipe["keep_rows"] if self.recipe else 0
-        if not rows or self.recipe is None or {"keep", "keep_rows"} & self.flags_set:
+        if self.recipe is None or {"keep", "keep_rows"} & self.flags_set:
+            return {}
+        kept, rows = kept_of(self.recipe), self.recipe["keep_rows"]
+        if not kept:
             return {}
         if backbone.sha256 != self.recipe["backbone"]["sha256"] or "size" in self.flags_set:
-            raise SSDError(f"the picture's top {rows} rows were kept from another one, which needs "
-                           "its own backbone and size: leave --backbone and --size out, or draw "
-                           "all rows with --keep-rows 0")
-        return {"keep": recipe_tokens(self.recipe)[None], "keep_rows": rows}
+            what = f"the picture's top {rows} rows" if rows else "cells of the picture"
+            raise SSDError(f"{what} were kept from another one, which needs its own backbone and "
+                           "size: leave --backbone and --size out, or draw all rows with "
+                           "--keep-rows 0")
+        return kept
 
     def _require_same(self, flag_name: str, loaded: str | None, wanted: str | None) -> None:
         if flag_name not in self.flags_set and wanted not in (loaded, None):

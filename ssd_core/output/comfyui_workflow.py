@@ -123,6 +123,9 @@ def note(recipe: Mapping, lost: list[str]) -> str:
     if recipe.get("keep_rows"):
         lines.append(f"Its top {recipe['keep_rows']} rows were kept from another picture: *Kept "
                      "Rows* holds them.")
+    if "keep_mask" in recipe:
+        lines.append("Some of its cells were kept from another picture, which no node does: here "
+                     "they are drawn anew.")
     if recipe.get("heads") and recipe["backbone"]["name"] != BUNDLED:
         lines.append("Its draft heads were a file of their own: choose it in *Load Draft Heads*.")
     if lost:

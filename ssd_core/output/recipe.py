@@ -8,7 +8,6 @@ the bytes that `tokens_sha256` hashes. Files are not trusted: everything that is
 
 from __future__ import annotations
 
-import base64
 import binascii
 import hashlib
 import json
@@ -40,13 +39,14 @@ from ..unicode import is_unicode
 from ..weights.figures import stored_dtype
 from ..weights.memory import WEIGHT_BYTES
 from .comfyui_workflow import workflow_of
+from .kept_cells import check_kept, kept_keys
+from .packed import pack, unpack
 from .words import Words, drawn_words, recorded
 
 VERSION = 2
 CHUNK = "ssd_recipe"
 OLDER_DTYPE = "fp32"  # of recipes without a dtype
 MAX_CHARACTERS = 1 << 20  # an Emu3 recipe, 90 x 90 tokens, has about 45,000
-MAX_SIDE = 1024
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error,
               Image.DecompressionBombError)
 
@@ -57,10 +57,12 @@ UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.err
 def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
                 sampling: Sampling, tokens: torch.Tensor, stats: Mapping, *, index: int,
                 prompt: str, negative: str | None = None, keep_rows: int = 0,
-                drawn: Words | None = None) -> dict:
+                drawn: Words | None = None, parent: torch.Tensor | None = None,
+                keep_mask: torch.Tensor | None = None) -> dict:
     """The recipe of picture `index` of a run; tokens [R, C] are that picture's.
 
-    drawn: the words it was drawn from; None: the typed ones.
+    drawn: the words it was drawn from; None: the typed ones. parent, keep_mask [R, C]: the tokens
+    it started from, and which of them it kept.
     """
     from .. import __version__
 
@@ -68,7 +70,7 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
                      negative=negative, keep_rows=keep_rows, drawn=drawn)
     del known["numerics"]  # has no meaning any more
     return {
-        **known,
+        **known, **kept_keys(parent, keep_mask),
         "tokens": pack(tokens), "versions": {"ssd": __version__, "torch": torch.__version__},
         "passes": stats["passes"], "seconds": dict(stats["seconds"])}
 
@@ -150,40 +152,9 @@ def pixels_sha256(pixels: np.ndarray) -> str:
     return hashlib.sha256(np.ascontiguousarray(pixels).tobytes()).hexdigest()
 
 
-# Tokens
-
-
-def raster_bytes(tokens: torch.Tensor) -> bytes:
-    """Tokens [R, C] as little-endian int32 in raster order."""
-    return tokens.cpu().numpy().astype("<i4").tobytes()
-
-
-def tokens_sha256(tokens: torch.Tensor) -> str:
-    """SHA-256 of one picture's tokens [R, C], the same on every machine."""
-    return hashlib.sha256(raster_bytes(tokens)).hexdigest()
-
-
-def pack(tokens: torch.Tensor) -> dict:
-    data = base64.b64encode(raster_bytes(tokens)).decode("ascii")
-    return {"shape": list(tokens.shape), "data": data}
-
-
 def recipe_tokens(recipe: Mapping) -> torch.Tensor:
     """Tokens [R, C] int64 of a recipe; ValueError if they are malformed."""
-    packed = recipe.get("tokens")
-    shape, text = (packed.get("shape"), packed.get("data")) if is_mapping(packed) else (None, None)
-    if not (isinstance(shape, list) and len(shape) == 2
-            and all(is_int(side) and 1 <= side <= MAX_SIDE for side in shape)):
-        raise ValueError("tokens have no shape")
-    if not is_text(text):
-        raise ValueError("tokens have no data")
-    data = base64.b64decode(text, validate=True)
-    if len(data) != 4 * shape[0] * shape[1]:
-        raise ValueError("tokens do not fill their shape")
-    tokens = torch.from_numpy(np.frombuffer(data, "<i4").astype(np.int64)).view(*shape)
-    if tokens.min() < 0:
-        raise ValueError("tokens are negative")
-    return tokens
+    return unpack(recipe.get("tokens"))
 
 
 # Reading
@@ -329,6 +300,7 @@ def check(recipe: Mapping) -> None:
     except SSDError as error:
         raise ValueError(str(error)) from error
     rows = len(recipe_tokens(recipe))
+    check_kept(recipe)
     for key, most in (("keep_rows", rows - 1), ("stopped_rows", rows)):
         if recipe.get(key, 0) > most:
             raise ValueError(f"{key} {recipe[key]}: must lie in 0 .. {most}")
@@ -393,4 +365,5 @@ FIELDS: dict[str, Callable[[object], bool]] = {
                     is_set)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
     "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
+    "keep_mask": is_mapping, "parent": is_mapping,
     "pixels_sha256": is_text, "prompt_expanded": is_text, "negative_expanded": is_text_or_none}
