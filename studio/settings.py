@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import torch
@@ -26,6 +26,7 @@ from ssd_core.output.knobs import (
     check_pictures,
     from_number,
     sampling_knobs,
+    visible_knobs,
 )
 from ssd_core.output.quality_presets import SPEEDS
 from ssd_core.output.recipe import is_int, method_of
@@ -113,7 +114,7 @@ class Settings:
         kind = METHODS.get(self.method)
         if kind is None:
             raise SSDError(f"method {self.method!r}: choose one of {', '.join(METHODS)}")
-        known = {f.name: self.knobs[f.name] for f in fields(kind)}
+        known = {knob.name: self.knobs[knob.name] for knob in visible_knobs(kind)}
         return kind(**{name: value for name, value in known.items() if value is not None})
 
     def sampling(self) -> Sampling:
@@ -263,7 +264,9 @@ def from_recipe(recipe: Mapping[str, Any]) -> Settings:
     width, height = recipe["size"]
     drawn = (knob.name for knob in sampling_knobs())
     own = {name: recipe[name] for name in ("prompt", "method", *drawn) if name in recipe}
-    knobs = {name: value for name, value in asdict(method_of(recipe)).items() if value is not None}
+    method = method_of(recipe)
+    offered = {knob.name: getattr(method, knob.name) for knob in visible_knobs(type(method))}
+    knobs = {name: value for name, value in offered.items() if value is not None}
     return from_dict({**knobs, **own, "negative": recipe["negative"] or "",
                       "size": f"{width}x{height}",
                       "fixed": fixed_text(typed_words(recipe), drawn_words(recipe))})

@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 
-from ..engine.methods import AR
+from ..engine.methods import AR, METHODS
 from ..files import ASSETS
+from ..model.knobs import specs
 from . import kept_rows
 from .chinese import in_chinese
 from .knobs import all_knobs, sampling_knobs
@@ -95,11 +96,16 @@ def set_method(graph: dict, method: str, knobs: Mapping) -> list[str]:
 
 def quality(method: str, knobs: Mapping) -> str | None:
     """The sampler's quality with this method and these knobs; None if there is none."""
-    fixed = {knob: value for knob, value in knobs.items() if value is not None}
+    fixed = chosen(knobs)
     return next((speed.title for speed in SPEEDS.values()
                  if speed.method.name == method != AR.name
-                 and fixed == {knob: value for knob, value in asdict(speed.method).items()
-                               if value is not None}), None)
+                 and fixed == chosen(asdict(speed.method))), None)
+
+
+def chosen(knobs: Mapping) -> dict:
+    """The knobs with a value, without hidden ones that have their default."""
+    return {name: value for name, value in knobs.items()
+            if value is not None and (name in all_knobs() or value != default_of(name))}
 
 
 def known(node: Mapping, wanted: Mapping) -> dict:
@@ -114,7 +120,10 @@ def missing(node: Mapping, wanted: Mapping) -> list[str]:
 
 def default_of(knob: str) -> object:
     """The value that a node uses for a knob without a widget."""
-    return all_knobs()[knob].default if knob in all_knobs() else None
+    if knob in all_knobs():
+        return all_knobs()[knob].default
+    hidden = {spec.name: spec.default for method in METHODS.values() for spec in specs(method)}
+    return hidden.get(knob)
 
 
 def note(recipe: Mapping, lost: list[str]) -> str:

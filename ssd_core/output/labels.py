@@ -29,6 +29,7 @@ def knobs_of(method: Method, heads: bool = False) -> str:
     """Every knob that has a value, except drafter "heads" if there are no draft heads."""
     known = {f.name: getattr(method, f.name) for f in fields(method)}
     unused = {"drafter"} if known.get("drafter") == "heads" and not heads else set()
+    unused |= {"guess"} if known.get("guess") == "auto" else set()
     return ", ".join(f"{name} {value}" for name, value in known.items()
                      if value is not None and name not in unused)
 

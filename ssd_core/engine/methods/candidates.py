@@ -52,8 +52,7 @@ class TreePass:
         window = Window(state, self.frontier, most=1)
         window.feed()
         reached = state.cells_on(self.frontier, 1)[:, None]
-        noise = state.noise.fresh(Purpose.REPAIR, rounds_of(state, self.tree.most_siblings)[0],
-                                  reached)
+        noise = state.noise.fresh(Purpose.REPAIR, state.passes, reached)
         state.write_at(reached, choose(state.target_probs_at(reached), noise))
         unchanged = torch.ones_like(window.drafted, dtype=torch.bool)
         yield from window.advance(reached[:, 0] - 1 - window.start, unchanged)
