@@ -63,7 +63,7 @@ def test_pinned_cells_stand_and_only_free_ones_are_reported(method, row_end):
         if run[0].plan.passes is not None:
             assert stats["passes"] <= run[0].plan.passes, name
         for event in run:
-            if isinstance(event, Pass):
+            if isinstance(event, Pass) and event.stage != "prefill":
                 y, x = event.cells.unbind(-1)
                 assert not mask[y[x < GRID.columns], x[x < GRID.columns]].any(), name
         rows = [event for event in run if isinstance(event, Rows)]

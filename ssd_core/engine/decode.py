@@ -299,7 +299,8 @@ def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, kee
     type of the device that will decode; by default the backbone's own device, or "cpu" for a Grid.
     """
     grid = grid_or_backbone if isinstance(grid_or_backbone, Grid) else grid_or_backbone.grid
-    pictures = 1 if keep_mask is None or keep_mask.dim() < 3 else len(keep_mask)
+    batched = isinstance(keep_mask, torch.Tensor) and keep_mask.dim() == 3
+    pictures = len(keep_mask) if keep_mask is not None and batched else 1
     region = region_of(grid, pictures, keep_rows, keep_mask)
     return plan_of(grid_or_backbone, method, region, heads, device)
 

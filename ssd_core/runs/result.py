@@ -61,7 +61,8 @@ class Result:
             self.stats = event.stats
             self._final = [Rows(0, self.rows, event.tokens)]
             note(self.request.sized, self.request.method, self.request.heads is not None,
-                 self.request.sampling, event.stats, self.request.keep is not None)
+                 self.request.sampling, event.stats,
+                 partly=not bool(self.request.region.free.all()))
             note_pace(self.request.sized, self.request.method, self.request.heads is not None,
                       self.request.sampling, self.request.pictures, event.stats)
 
