@@ -63,7 +63,7 @@ def test_pinned_cells_stand_and_only_free_ones_are_reported(method, row_end):
         if run[0].plan.passes is not None:
             assert stats["passes"] <= run[0].plan.passes, name
         for event in run:
-            if isinstance(event, Pass) and event.stage != "prefill":
+            if isinstance(event, Pass):
                 y, x = event.cells.unbind(-1)
                 assert not mask[y[x < GRID.columns], x[x < GRID.columns]].any(), name
         rows = [event for event in run if isinstance(event, Rows)]
@@ -267,23 +267,34 @@ def test_a_guess_never_changes_ars_picture(method, name):
     assert auto.stats["passes"] == given.stats["passes"]  # with a mask
 
 
-@pytest.mark.parametrize("method", GUESSING, ids=str)
-def test_a_parent_that_is_right_takes_fewer_passes(method):
-    mask = all_but((slice(0, 6), slice(0, 7)))
-    mask[0, 0] = True
+LARGE = MockBackbone(Grid(14, 12), codes=12)
+BELOW = all_but((slice(1, 14), slice(0, 12)), grid=LARGE.grid)
+
+
+def passes_with(method, guess: str, kept: torch.Tensor, seed: int, **sampling) -> int:
+    method = type(method)(**{**vars(method), "guess": guess})
+    return events(LARGE, method, keep=kept, keep_mask=BELOW,
+                  sampling=Sampling(seed=seed, **sampling))[-1].stats["passes"]
+
+
+@pytest.mark.parametrize(("method", "share", "sampling"), [
+    (methods.Exact(window=24), 0.65, {}), (methods.Jacobi(window=24), 0.8, {}),
+    (methods.Rolling(window=24, budget=60), 0.8, {}), (methods.SJD(24), 0.9, {"temperature": 0.1})],
+    ids=["exact", "jacobi", "rolling", "sjd"])
+def test_a_parent_that_is_right_saves_passes(method, share, sampling):
     usual = passes = 0
-    for seed in range(6):
-        kept = told(backbone(), methods.AR(), mask, WORDS[:1], sampling=Sampling(seed=seed))[-1]
-        usual += with_guess(method, "usual", kept.tokens, mask, seed).stats["passes"]
-        passes += with_guess(method, "auto", kept.tokens, mask, seed).stats["passes"]
-    assert passes < usual if method.name in ("rolling", "sjd") else passes <= 0.65 * usual
+    for seed in range(4):
+        kept = tokens(LARGE, methods.AR(), sampling=Sampling(seed=seed, **sampling))
+        usual += passes_with(method, "usual", kept, seed, **sampling)
+        passes += passes_with(method, "auto", kept, seed, **sampling)
+    assert passes <= share * usual, (passes, usual)
 
 
 def test_a_parent_that_is_wrong_costs_next_to_nothing():
-    mask = all_but((slice(1, 6), slice(0, 7)))
-    each = {guess: sum(with_guess(GUESSING[0], guess, parent(), mask, seed).stats["passes"]
-                       for seed in range(12)) for guess in ("usual", "parent")}
-    assert each["parent"] <= 1.03 * each["usual"]
+    wrong = (torch.arange(LARGE.grid.cells).view(1, 14, 12) * 7) % 12
+    usual, passes = (sum(passes_with(methods.Exact(window=24), guess, wrong, seed)
+                         for seed in range(6)) for guess in ("usual", "parent"))
+    assert passes <= 1.03 * usual, (passes, usual)
 
 
 def test_rows_kept_by_number_start_from_the_usual_guess_unless_told():

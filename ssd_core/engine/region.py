@@ -16,10 +16,13 @@ from ..model.grid import Grid
 
 
 class Region:
-    """free [B or 1, R, C] bool on the CPU: the cells to draw, at least one in every picture."""
+    """free [B or 1, R, C] bool on the CPU: the cells to draw, at least one in every picture.
 
-    def __init__(self, grid: Grid, free: torch.Tensor) -> None:
-        self.grid, self.free = grid, free
+    by_rows: they are given as a number of kept rows; events then list kept cells that a pass feeds.
+    """
+
+    def __init__(self, grid: Grid, free: torch.Tensor, by_rows: bool = False) -> None:
+        self.grid, self.free, self.by_rows = grid, free, by_rows
         cells = free.any(0).flatten().nonzero()[:, 0].tolist()
         self.cells = len(cells)  # free in any picture
         self.slots = [grid.slot(cell) for cell in cells]
@@ -30,7 +33,7 @@ class Region:
     def below(cls, grid: Grid, rows: int) -> Region:
         """All cells but those of the first `rows` rows."""
         return cls(grid, (torch.arange(grid.rows) >= rows)[None, :, None].expand(
-            1, -1, grid.columns))
+            1, -1, grid.columns), by_rows=True)
 
     @classmethod
     def of(cls, place: Grid | Region) -> Region:

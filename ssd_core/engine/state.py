@@ -86,10 +86,11 @@ class DecodeState:
         if self.row_end_mask is not None:
             given = given & ~self.row_end_mask[:-1]
         self.tokens[:, :-1] = torch.where(given, codes[:, :-1], self.tokens[:, :-1])
+        if not region.by_rows:
+            self.coordinates = self.coordinates.clone()  # events show pinned cells as row ends
+            self.coordinates[..., 1].masked_fill_(given, self.grid.columns)
         if region.scattered:
             self.pinned = Pinned(region, codes.expand(self.pictures, -1), self.row_end_mask)
-            self.coordinates = self.coordinates.clone()  # events show pinned cells as row ends
-            self.coordinates[..., 1].masked_fill_(self.pinned.given[:, :-1], self.grid.columns)
 
     # Passes
 

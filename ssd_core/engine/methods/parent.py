@@ -41,7 +41,7 @@ def guessed(state: DecodeState, slots: torch.Tensor, stop: torch.Tensor,
 def right_nearby(state: DecodeState, slots: torch.Tensor, stop: torch.Tensor) -> torch.Tensor:
     """[B, n] bool: whether the parent has the tokens of the chosen cells near slots [B, n].
 
-    Pinned cells say nothing. Where nothing is chosen yet, the parent counts as right.
+    Pinned cells say nothing. Where nothing is chosen yet, the parent does not count as right.
     """
     assert state.parent is not None
     grid, offsets = state.grid, offsets_on(slots.device)
@@ -54,7 +54,7 @@ def right_nearby(state: DecodeState, slots: torch.Tensor, stop: torch.Tensor) ->
         told = told & ~at(state.pinned.given, near)
     same = told & (at(state.tokens, near) == at(state.parent, near))
     told, same = (each.unflatten(1, (-1, len(NEARBY))).sum(-1) for each in (told, same))
-    return same >= RIGHT * told
+    return (told > 0) & (same >= RIGHT * told)
 
 
 @lru_cache(maxsize=8)
