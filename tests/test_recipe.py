@@ -19,6 +19,7 @@ from ssd_core.engine.methods import METHODS, SSD
 from ssd_core.errors import SSDError
 from ssd_core.model.grid import Grid
 from ssd_core.model.sampling import Sampling
+from ssd_core.output.packed import tokens_sha256
 from ssd_core.output.recipe import (
     make_recipe,
     method_of,
@@ -28,7 +29,6 @@ from ssd_core.output.recipe import (
     sampling_of,
     save_png,
     tokens_from_png,
-    tokens_sha256,
 )
 from studio.settings import from_recipe
 

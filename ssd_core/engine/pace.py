@@ -158,7 +158,7 @@ def window_pass(state: DecodeState, start: int, cells: int) -> None:
     starts = [max(0, start - n % cells) for n in range(state.pictures)]
     frontier = torch.tensor(starts, device=state.tokens.device)
     state.front = starts
-    window = Window(state, 0, frontier, cells)
+    window = Window(state, frontier, cells)
     entering_after(state, frontier, round(cells - cells**0.5)).fill(window)
     window.feed()
     rechoose(window)

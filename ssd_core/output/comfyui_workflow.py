@@ -11,12 +11,11 @@ import copy
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import cache
 
 from ..engine.methods import AR, METHODS
 from ..files import ASSETS
-from ..model.knobs import specs
 from . import kept_rows
 from .chinese import in_chinese
 from .knobs import all_knobs, sampling_knobs
@@ -122,7 +121,7 @@ def default_of(knob: str) -> object:
     """The value that a node uses for a knob without a widget."""
     if knob in all_knobs():
         return all_knobs()[knob].default
-    hidden = {spec.name: spec.default for method in METHODS.values() for spec in specs(method)}
+    hidden = {f.name: f.default for method in METHODS.values() for f in fields(method)}
     return hidden.get(knob)
 
 
