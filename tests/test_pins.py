@@ -279,7 +279,8 @@ def passes_with(method, guess: str, kept: torch.Tensor, seed: int, **sampling) -
 
 @pytest.mark.parametrize(("method", "share", "sampling"), [
     (methods.Exact(window=24), 0.65, {}), (methods.Jacobi(window=24), 0.8, {}),
-    (methods.Rolling(window=24, budget=60), 0.8, {}), (methods.SJD(24), 0.95, {"temperature": 0.1})],
+    (methods.Rolling(window=24, budget=60), 0.8, {}),
+    (methods.SJD(24), 0.95, {"temperature": 0.1})],
     ids=["exact", "jacobi", "rolling", "sjd"])
 def test_a_parent_that_is_right_saves_passes(method, share, sampling):
     usual = passes = 0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.mock_backbone import MockBackbone, events, random_heads, tokens
 
 from ssd_core import Grid, Sampling, SSDError, methods, plan
-from ssd_core.engine.methods.exact import cells_on
+from ssd_core.engine.region import cells_on
 
 BACKBONE = MockBackbone(Grid(5, 6, True), codes=12)
 HEADS = random_heads(BACKBONE)

@@ -145,3 +145,12 @@ class Pinned:
 def by_slot(grid: Grid, tokens: torch.Tensor) -> torch.Tensor:
     """Tokens [B, R, C] by slot, [B, slots + 1]; 0 at row ends and behind the picture."""
     return F.pad(F.pad(tokens.long(), (0, grid.row_end)).flatten(1), (0, 1))
+
+
+def cells_on(grid: Grid, slots: torch.Tensor, count: int) -> torch.Tensor:
+    """The slots [B] of the cells that are `count` cells after slots [B], not counting row ends."""
+    if not grid.row_end:
+        return slots + count
+    y, x = slots // grid.width, slots % grid.width
+    cell = y * grid.columns + (x + 1).clamp(max=grid.columns) + count - 1
+    return cell // grid.columns * grid.width + cell % grid.columns

@@ -21,7 +21,7 @@ from .events import Pass
 from .graphs import SLOTS, EagerRunner, PassRunner, rounded, rounded_cells, rounded_keys
 from .heads import DraftHeads
 from .prefill import followed, predicting
-from .region import Pinned, Region, by_slot
+from .region import Pinned, Region, by_slot, cells_on
 from .run_stats import RunStats
 
 
@@ -341,14 +341,9 @@ class DecodeState:
     def cells_on(self, slots: torch.Tensor, count: int) -> torch.Tensor:
         """The slots [B] of the `count`-th free cells after slots [B]; behind the picture if none.
         """
-        grid = self.grid
         if self.pinned is not None:
             return self.pinned.cells_on(slots, count)
-        if not grid.row_end:
-            return slots + count
-        y, x = slots // grid.width, slots % grid.width
-        cell = y * grid.columns + (x + 1).clamp(max=grid.columns) + count - 1
-        return cell // grid.columns * grid.width + cell % grid.columns
+        return cells_on(self.grid, slots, count)
 
     def _at_row_ends(self, tokens: torch.Tensor, slots: Slots, code: int) -> torch.Tensor:
         if self.row_end_mask is None:
