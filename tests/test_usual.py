@@ -39,7 +39,7 @@ def test_own_runs_are_told_by_the_next_plan_of_the_same_kind_alone(backbone):
 
 def test_runs_unlike_the_plans_are_not_remembered(backbone):
     note(backbone, [9], sampling=Sampling(temperature=2.0))
-    note(backbone, [9], keep_rows=2)
+    note(backbone, [9], partly=True)
     note(backbone, [9], method=methods.SSD())
     assert not backbone.estimates.passes.entries
 

@@ -103,15 +103,15 @@ class Source:
     def _kept(self, backbone: Backbone) -> dict:
         if self.recipe is None or {"keep", "keep_rows"} & self.flags_set:
             return {}
-        kept, rows = kept_of(self.recipe), self.recipe["keep_rows"]
-        if not kept:
+        options, rows = kept_of(self.recipe), self.recipe["keep_rows"]
+        if not options:
             return {}
         if backbone.sha256 != self.recipe["backbone"]["sha256"] or "size" in self.flags_set:
             what = f"the picture's top {rows} rows" if rows else "cells of the picture"
             raise SSDError(f"{what} were kept from another one, which needs its own backbone and "
                            "size: leave --backbone and --size out, or draw all rows with "
                            "--keep-rows 0")
-        return kept
+        return options
 
     def _require_same(self, flag_name: str, loaded: str | None, wanted: str | None) -> None:
         if flag_name not in self.flags_set and wanted not in (loaded, None):

@@ -252,17 +252,17 @@ def region_of(grid: Grid, pictures: int = 1, keep_rows: int = 0,
     if not isinstance(keep_mask, torch.Tensor) or keep_mask.dtype != torch.bool:
         raise SSDError(f"keep_mask: must be a tensor of bool, True for cells that stay, not "
                        f"{getattr(keep_mask, 'dtype', type(keep_mask).__name__)}")
-    kept = keep_mask[None] if keep_mask.dim() == 2 else keep_mask
-    if tuple(kept.shape[1:]) != (grid.rows, grid.columns) or len(kept) not in (1, pictures):
+    stays = keep_mask[None] if keep_mask.dim() == 2 else keep_mask
+    if tuple(stays.shape[1:]) != (grid.rows, grid.columns) or len(stays) not in (1, pictures):
         raise SSDError(f"keep_mask: a mask of shape {tuple(keep_mask.shape)} does not fit "
                        f"{pictures} pictures of {grid}")
-    if kept.flatten(1).all(1).any():
+    if stays.flatten(1).all(1).any():
         raise SSDError("keep_mask: every cell is kept, so nothing is left to draw; set the cells "
                        "to draw to False")
-    if not kept.any():
+    if not stays.any():
         raise SSDError("keep_mask: no cell is kept; set the cells to keep to True, or leave the "
                        "mask out")
-    return Region(grid, ~kept.cpu())
+    return Region(grid, ~stays.cpu())
 
 
 def check_keep(backbone: Backbone, keep: torch.Tensor | None, region: Region,

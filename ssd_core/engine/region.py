@@ -57,7 +57,7 @@ class Region:
         return bool((self.free != self.free[:1]).any())
 
     @cached_property
-    def given(self) -> torch.Tensor:
+    def certain(self) -> torch.Tensor:
         """[B or 1, slots] bool: pinned cells, and the row ends after pinned cells."""
         free = self.free
         if self.grid.row_end:
@@ -67,7 +67,7 @@ class Region:
     @cached_property
     def open(self) -> list[bool]:
         """By slot: whether the run decides it, as a free cell or as the row end after one."""
-        return (~self.given.all(0)).tolist()
+        return (~self.certain.all(0)).tolist()
 
     @cached_property
     def _next(self) -> list[int]:
@@ -98,7 +98,7 @@ class Region:
         """The slots of the free cells of each picture."""
         width, columns = self.grid.width, self.grid.columns
         return [[cell // columns * width + cell % columns
-                 for cell in one.flatten().nonzero()[:, 0].tolist()] for one in self.free]
+                 for cell in free.flatten().nonzero()[:, 0].tolist()] for free in self.free]
 
     def ahead(self, picture: int, slot: int, count: int) -> int:
         """A picture's slot `count` free cells after `slot`, at most its last; `slot` if none."""
@@ -117,7 +117,7 @@ class Region:
 class Pinned:
     """The pinned cells of a batch on its device, needed if they lie between free ones.
 
-    given [B, slots + 1] bool: pinned cells and row ends. codes [B, slots + 1] int64: their tokens,
+    certain [B, slots + 1] bool: pinned cells and row ends. codes [B, slots + 1] int64: their tokens,
     0 at row ends. lasts [B]: the last free cell of each picture.
     """
 
@@ -125,12 +125,12 @@ class Pinned:
         """codes: the result of `by_slot`. row_end [slots + 1] bool."""
         device, slots = codes.device, region.grid.slots
         self.codes = codes
-        given = F.pad(region.given.to(device), (0, 1)).expand(len(codes), -1)
-        self.given = given if row_end is None else given | row_end
+        certain = F.pad(region.certain.to(device), (0, 1)).expand(len(codes), -1)
+        self.certain = certain if row_end is None else certain | row_end
         self.lasts = torch.tensor([own[-1] for own in region.each], device=device)
         most = max(map(len, region.each))
         order = torch.tensor([own + [region.end] * (most + 1 - len(own)) for own in region.each])
-        free = F.pad(~region.given, (0, 1))
+        free = F.pad(~region.certain, (0, 1))
         if region.grid.row_end:
             free[:, region.grid.columns :: region.grid.width] = False
         self._rank = free[:, : slots + 1].long().cumsum(1).to(device).expand(len(codes), -1)

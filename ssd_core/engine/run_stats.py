@@ -17,9 +17,9 @@ class RunStats:
     picture was complete. drafter_passes: passes of a second backbone that drafts.
     """
 
-    def __init__(self, pictures: int, device: torch.device, given: torch.Tensor | None) -> None:
-        """given [slots] or [B, slots] bool: row ends and pinned cells, which are not counted."""
-        self.given = given
+    def __init__(self, pictures: int, device: torch.device, certain: torch.Tensor | None) -> None:
+        """certain [slots] or [B, slots] bool: row ends and pinned cells, which are not counted."""
+        self.certain = certain
         self.drafter_passes = 0
         self.converged_rows = torch.zeros(pictures, dtype=torch.long, device=device)
         self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)
@@ -29,15 +29,15 @@ class RunStats:
     def add_acceptance(self, key: str, accepted: torch.Tensor, slots: Slots) -> None:
         """Record accepted [B, n] bool of slots under `key`; given tokens do not count."""
         counted = torch.ones_like(accepted)
-        if self.given is not None:
-            counted = ~self._given_at(slots).expand_as(accepted)
+        if self.certain is not None:
+            counted = ~self._certain_at(slots).expand_as(accepted)
         self._accepted[key].append(torch.stack(((accepted & counted).sum(), counted.sum())))
 
-    def _given_at(self, slots: Slots) -> torch.Tensor:
-        assert self.given is not None
-        if self.given.dim() == 1:
-            return self.given[slots]
-        return self.given[:, slots] if isinstance(slots, slice) else self.given.gather(1, slots)
+    def _certain_at(self, slots: Slots) -> torch.Tensor:
+        assert self.certain is not None
+        if self.certain.dim() == 1:
+            return self.certain[slots]
+        return self.certain[:, slots] if isinstance(slots, slice) else self.certain.gather(1, slots)
 
     def add_offsets(self, stage: str, accepted: torch.Tensor, stop: int, reach: int) -> None:
         """Record acceptance by draft offset d; accepted [B, n] covers the n slots before `stop`.

@@ -72,8 +72,8 @@ class DecodeState:
             self._pin(keep)
         # final: slots before this have their final token in every picture; stale: see `feed`
         self.final, self.stale, self.passes = 0, 0, 0
-        given = self.row_end_mask if self.pinned is None else self.pinned.given
-        self.stats = RunStats(pictures, device, given)
+        certain = self.row_end_mask if self.pinned is None else self.pinned.certain
+        self.stats = RunStats(pictures, device, certain)
         self.margin = margin
         self.fed: slice | None = None  # the last pass's slots, if they are the same in all pictures
         self.front: list[int] = []  # with a window: each picture's last final slot, on the host
@@ -82,13 +82,13 @@ class DecodeState:
     def _pin(self, keep: torch.Tensor) -> None:
         """Write the pinned tokens, and mark them unless they all lie before the first free cell."""
         region, codes = self.region, by_slot(self.grid, keep.to(self.tokens.device))
-        given = region.given.to(codes.device)
+        certain = region.certain.to(codes.device)
         if self.row_end_mask is not None:
-            given = given & ~self.row_end_mask[:-1]
-        self.tokens[:, :-1] = torch.where(given, codes[:, :-1], self.tokens[:, :-1])
+            certain = certain & ~self.row_end_mask[:-1]
+        self.tokens[:, :-1] = torch.where(certain, codes[:, :-1], self.tokens[:, :-1])
         if not region.by_rows:
             self.coordinates = self.coordinates.clone()  # events show pinned cells as row ends
-            self.coordinates[..., 1].masked_fill_(given, self.grid.columns)
+            self.coordinates[..., 1].masked_fill_(certain, self.grid.columns)
         if region.scattered:
             self.pinned = Pinned(region, codes.expand(self.pictures, -1), self.row_end_mask)
 
@@ -284,7 +284,7 @@ class DecodeState:
         if self.pinned is not None:
             codes = at(self.pinned.codes, slots)[..., None]
             certain = torch.zeros_like(probs).scatter_(-1, codes, 1.0)
-            return torch.where(at(self.pinned.given, slots)[..., None], certain, probs)
+            return torch.where(at(self.pinned.certain, slots)[..., None], certain, probs)
         if self.row_end_mask is None:
             return probs
         return torch.where(self.row_end_mask[slots][..., None], self.row_end_probs, probs)
@@ -335,7 +335,8 @@ class DecodeState:
     def with_given(self, tokens: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Tokens [B, n] of slots, with the given tokens at row ends and pinned cells."""
         if self.pinned is not None:
-            tokens = torch.where(at(self.pinned.given, slots), at(self.pinned.codes, slots), tokens)
+            codes = at(self.pinned.codes, slots)
+            tokens = torch.where(at(self.pinned.certain, slots), codes, tokens)
         return self._at_row_ends(tokens, slots, self.backbone.codes)
 
     def cells_on(self, slots: torch.Tensor, count: int) -> torch.Tensor:

@@ -33,7 +33,7 @@ class Wavefront:
         self.done[:, :first_row], self.done[:, first_row] = grid.columns, column + 1
         self.seen = (self.place < region.first).expand(pictures, -1)
         self.scattered = region.scattered
-        self.given = region.given.to(device).expand(pictures, -1)
+        self.certain = region.certain.to(device).expand(pictures, -1)
         self.free_from = next_free(region).to(device).expand(pictures, -1, -1)
         self.look_ahead()
 

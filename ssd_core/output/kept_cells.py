@@ -48,3 +48,8 @@ def check_kept(recipe: Mapping) -> None:
         raise ValueError("keep_mask does not fit tokens and parent")
     if mask.all() or not mask.any():
         raise ValueError("keep_mask must keep some cells, not all")
+
+
+def of_picture(each: torch.Tensor | None, picture: int) -> torch.Tensor | None:
+    """The part [R, C] of [R, C] or [B or 1, R, C] that belongs to one picture of a batch."""
+    return each if each is None or each.dim() < 3 else each[picture % len(each)]

@@ -1,11 +1,10 @@
-"""A run as every host requests it. Knows no host."""
+"""A run as every host requests it (`Request`), and its outcome (`Result`). Knows no host."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import overload
 
 import torch
 
@@ -13,39 +12,32 @@ from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
 from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone
 from ..engine.decode import PreparedRun, check_needs, check_size, plan_of, prepare, region_of
-from ..engine.events import Event
+from ..engine.events import Event, Finished, Pass, Rows
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
-from ..engine.pace import pace_of
+from ..engine.pace import note_pace, pace_of
 from ..engine.plan import Plan
 from ..engine.region import Region
+from ..engine.usual import note
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.knobs import coerce
 from ..model.sampling import Sampling
 from ..output import labels
-from ..output.kept_cells import kept_of
+from ..output.guarantees import guarantee, guarantee_text
+from ..output.kept_cells import of_picture
 from ..output.knobs import check_pictures
+from ..output.pixels import pixels
 from ..output.preview import Preview
-from ..output.recipe import make_recipe, method_of, other_dtype, sampling_of
+from ..output.recipe import make_recipe
 from ..output.unknown import misplaced_in, unknown_in, word_notes
-from ..output.words import Words, drawn_words, expansions, shared
+from ..output.words import Words, expansions, shared
 from ..postcards.expanded import Expanded
 from ..weights.figures import stored_dtype
 from ..weights.fit import run_bytes
 from .fallback import resolved_method
-from .result import Result
-
-__all__ = ["Request", "Result"]
-
-
-@overload
-def of_picture(each: torch.Tensor, picture: int) -> torch.Tensor: ...
-@overload
-def of_picture(each: None, picture: int) -> None: ...
-def of_picture(each: torch.Tensor | None, picture: int) -> torch.Tensor | None:
-    """The part [R, C] of [R, C] or [B or 1, R, C] that belongs to one picture of a batch."""
-    return each if each is None or each.dim() < 3 else each[picture % len(each)]
+from .restored import restored
+from .scheduling import timed
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,23 +128,7 @@ class Request:
         device: see `Request`. A window that an older recipe left open becomes the device's default.
         Raises SSDError if backbone or heads are not those of the recipe.
         """
-        for what, loaded, wanted in (
-                ("backbone", backbone.sha256, recipe["backbone"]["sha256"]),
-                ("draft heads", heads and heads.sha256, recipe["heads"])):
-            if wanted not in (loaded, None):
-                raise SSDError(
-                    f"the recipe was made with {what} {wanted[:10]}, but {loaded[:10]} is loaded: "
-                    "load the recipe's own first" if loaded else
-                    f"the recipe was made with {what} {wanted[:10]}, and none are loaded: load the "
-                    "recipe's own first")
-        heads = None if recipe["heads"] is None else heads
-        size = tuple(recipe["size"])
-        place = (device or backbone.device).type
-        method = filled(method_of(recipe), backbone.resized(size).grid, place)
-        return cls(backbone, heads, method, sampling_of(recipe), recipe["prompt"],
-                   recipe["negative"], size, fall_back=False, device=device,
-                   drawn_before=other_dtype(recipe, backbone), fixed=(drawn_words(recipe),),
-                   **kept_of(recipe))
+        return cls(**restored(recipe, backbone, heads, device))
 
     # The run
 
@@ -333,3 +309,98 @@ class Request:
 
     def __hash__(self) -> int:
         return hash(self._identity)
+
+
+@dataclass
+class Result:
+    """The outcome of a run so far, to be read at any time.
+
+    Call `run`, or `take` with every event. An interrupted `run` leaves the rows that were final.
+    Passes and pace of a finished run are recorded for later plans.
+
+    rows: number of final rows. seconds: the run's own time. stats: None until it has finished.
+    share: of tokens equal to AR's, None if AR did not run too (see `compare_with_ar`).
+    """
+
+    request: Request
+    rows: int = field(init=False)
+    passes: int = 0
+    seconds: float = 0.0
+    stats: Mapping | None = None
+    share: float | None = None
+    _final: list[Rows] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self.rows = self.request.region.kept_rows  # the first Rows event includes them
+
+    def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Result:
+        """Run the request to the end. on_event is called with every event that was processed."""
+        for seconds, event in timed(self.request.events()):
+            self.take(event, seconds)
+            on_event(event)
+        return self
+
+    def take(self, event: Event, seconds: float | None = None) -> None:
+        """Process an event. seconds: the run's own time so far, if known."""
+        if seconds is not None:
+            self.seconds = seconds
+        if isinstance(event, Pass):
+            self.passes = event.index
+        elif isinstance(event, Rows):
+            self.rows = event.last
+            self._final.append(event)
+        elif isinstance(event, Finished):
+            self.stats = event.stats
+            self._final = [Rows(0, self.rows, event.tokens)]
+            note(self.request.sized, self.request.method, self.request.heads is not None,
+                 self.request.sampling, event.stats,
+                 partly=not bool(self.request.region.free.all()))
+            note_pace(self.request.sized, self.request.method, self.request.heads is not None,
+                      self.request.sampling, self.request.pictures, event.stats)
+
+    @property
+    def tokens(self) -> torch.Tensor:
+        """[B, R, C] int64 on the CPU; zeros in rows that are not final."""
+        grid = self.request.grid
+        tokens = torch.zeros(self.request.pictures, grid.rows, grid.columns, dtype=torch.long)
+        for rows in self._final:
+            tokens[:, rows.first : rows.last] = rows.tokens.cpu()
+        return tokens
+
+    @property
+    def finished(self) -> bool:
+        return self.stats is not None
+
+    @property
+    def measured(self) -> Mapping:
+        """The statistics of a finished run."""
+        assert self.stats is not None
+        return self.stats
+
+    @property
+    def stopped_rows(self) -> int | None:
+        """The final rows of a stopped run, 0 if it finished none; None if the run finished."""
+        if self.finished:
+            return None
+        return self.rows if self.rows > self.request.region.kept_rows else 0
+
+    def pictures(self) -> Iterator[torch.Tensor]:
+        """The pictures, [H, W, 3] float 0..1 on the CPU, decoded one after the other."""
+        return pixels(self.request.sized, self.tokens)
+
+    def recipes(self) -> list[dict]:
+        """One recipe per picture; those of a stopped run state how many rows were final."""
+        stats = self.stats or {"passes": self.passes, "seconds": {"total": self.seconds}}
+        stopped = {} if self.finished else {"stopped_rows": self.rows}
+        return [{**self.request.recipe(index, tokens, stats), **stopped}
+                for index, tokens in enumerate(self.tokens)]
+
+    @property
+    def verdict(self) -> str:
+        """The guarantee of the pictures, as a word of docs/contract.md."""
+        return guarantee(self.request.method, self.request.sized, self.share)
+
+    @property
+    def guarantee_text(self) -> str:
+        """The same as a sentence."""
+        return guarantee_text(self.request.method, self.request.sized, self.share)

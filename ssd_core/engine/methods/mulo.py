@@ -112,12 +112,12 @@ class SmallPicture:
     def __init__(self, drafter: Drafter, state: DecodeState, first_row: int) -> None:
         self.drafter, self.target = drafter, state
         grid, keep_rows = drafter.backbone.grid, first_row // drafter.ratio
-        kept = None
+        top = None
         if keep_rows:
-            kept = F.pad(self._target_rows(keep_rows), (0, 0, 0, grid.rows - keep_rows))
+            top = F.pad(self._target_rows(keep_rows), (0, 0, 0, grid.rows - keep_rows))
         self.state = DecodeState(drafter.backbone, state.prompts, state.pictures, state.sampling,
                                  None, run=state.run, region=Region.below(grid, keep_rows),
-                                 keep=kept)
+                                 keep=top)
         self.state.prefill()
 
     def _target_rows(self, rows: int) -> torch.Tensor:

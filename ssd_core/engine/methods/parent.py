@@ -48,13 +48,13 @@ def right_nearby(state: DecodeState, slots: torch.Tensor, stop: torch.Tensor) ->
     row = slots[..., None] // grid.width + offsets[:, 0]
     column = slots[..., None] % grid.width + offsets[:, 1]
     near = (row * grid.width + column).clamp(0, state.slots).flatten(1)
-    told = ((row >= 0) & (column >= 0) & (column < grid.columns)).flatten(1)
-    told = told & (near < stop[:, None])
+    counted = ((row >= 0) & (column >= 0) & (column < grid.columns)).flatten(1)
+    counted = counted & (near < stop[:, None])
     if state.pinned is not None:
-        told = told & ~at(state.pinned.given, near)
-    same = told & (at(state.tokens, near) == at(state.parent, near))
-    told, same = (each.unflatten(1, (-1, len(NEARBY))).sum(-1) for each in (told, same))
-    return (told > 0) & (same >= RIGHT * told)
+        counted = counted & ~at(state.pinned.certain, near)
+    same = counted & (at(state.tokens, near) == at(state.parent, near))
+    counted, same = (each.unflatten(1, (-1, len(NEARBY))).sum(-1) for each in (counted, same))
+    return (counted > 0) & (same >= RIGHT * counted)
 
 
 @lru_cache(maxsize=8)

@@ -135,7 +135,7 @@ class Drafts:
     def __init__(self, state: DecodeState, front: Wavefront, method: Wave) -> None:
         self.state, self.front, self.method = state, front, method
         self.is_chosen = torch.zeros_like(front.seen)
-        self.has_token = front.given & ~front.row_end
+        self.has_token = front.certain & ~front.row_end
         self.probs: torch.Tensor | None = None  # [B, n, V] of the last pass, at `index`
         self.index = torch.zeros_like(state.tokens)
 

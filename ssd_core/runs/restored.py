@@ -1,0 +1,42 @@
+"""The fields of a `Request` that draws the picture of a recipe again. Knows no host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+
+from ..backbones.base import Backbone
+from ..engine.choice import filled
+from ..engine.heads import DraftHeads
+from ..errors import SSDError
+from ..output.kept_cells import kept_of
+from ..output.recipe import method_of, other_dtype, sampling_of
+from ..output.words import drawn_words
+
+
+def restored(recipe: Mapping, backbone: Backbone, heads: DraftHeads | None,
+             device: torch.device | None) -> dict:
+    """The fields; raises SSDError if backbone or heads are not those of the checked recipe."""
+    require_models(recipe, backbone, heads)
+    size = tuple(recipe["size"])
+    place = (device or backbone.device).type
+    method = filled(method_of(recipe), backbone.resized(size).grid, place)
+    return {"backbone": backbone, "heads": None if recipe["heads"] is None else heads,
+            "method": method, "sampling": sampling_of(recipe), "prompt": recipe["prompt"],
+            "negative": recipe["negative"], "size": size, "fall_back": False, "device": device,
+            "drawn_before": other_dtype(recipe, backbone), "fixed": (drawn_words(recipe),),
+            **kept_of(recipe)}
+
+
+def require_models(recipe: Mapping, backbone: Backbone, heads: DraftHeads | None) -> None:
+    """Raise SSDError if backbone or heads are not those of the recipe."""
+    for what, loaded, wanted in (
+            ("backbone", backbone.sha256, recipe["backbone"]["sha256"]),
+            ("draft heads", heads and heads.sha256, recipe["heads"])):
+        if wanted not in (loaded, None):
+            raise SSDError(
+                f"the recipe was made with {what} {wanted[:10]}, but {loaded[:10]} is loaded: "
+                "load the recipe's own first" if loaded else
+                f"the recipe was made with {what} {wanted[:10]}, and none are loaded: load the "
+                "recipe's own first")
