@@ -117,8 +117,8 @@ class Region:
 class Pinned:
     """The pinned cells of a batch on its device, needed if they lie between free ones.
 
-    certain [B, slots + 1] bool: pinned cells and row ends. codes [B, slots + 1] int64: their tokens,
-    0 at row ends. lasts [B]: the last free cell of each picture.
+    certain [B, slots + 1] bool: pinned cells and row ends. codes [B, slots + 1] int64: their
+    tokens, 0 at row ends. lasts [B]: the last free cell of each picture.
     """
 
     def __init__(self, region: Region, codes: torch.Tensor, row_end: torch.Tensor | None) -> None:

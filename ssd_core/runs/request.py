@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -100,11 +101,9 @@ class Request:
 
     def _choose(self, backbone: Backbone, method: Method) -> None:
         """Choose the window, or AR in place of `exact`, that takes least time on this machine."""
-        choice = Choice(method)
-        try:
+        choice, region = Choice(method), None
+        with suppress(SSDError):  # `check` says what does not fit
             region = self.region if self.pictures > 0 else None
-        except SSDError:  # `check` says what is wrong
-            region = None
         if region is not None:
             machine = Machine.of(backbone, self.heads, self.branches, region, self.device)
             named = self.named or not self.fall_back
@@ -123,11 +122,7 @@ class Request:
     @classmethod
     def of_recipe(cls, recipe: Mapping, backbone: Backbone, heads: DraftHeads | None,
                   device: torch.device | None = None) -> Request:
-        """The request that draws the picture of a checked recipe again.
-
-        device: see `Request`. A window that an older recipe left open becomes the device's default.
-        Raises SSDError if backbone or heads are not those of the recipe.
-        """
+        """The request that draws the picture of a checked recipe again; see `restored`."""
         return cls(**restored(recipe, backbone, heads, device))
 
     # The run
@@ -297,11 +292,11 @@ class Request:
     @cached_property
     def _identity(self) -> tuple:
         top = None if self.keep is None else self.keep[:, : self.keep_rows]
-        given = [None if each is None else each.tolist()
-                 for each in (top, self.parent, self.keep_mask)]
+        tables = [each if each is None else each.tolist()
+                  for each in (top, self.parent, self.keep_mask)]
         return (self.backbone.sha256, stored_dtype(self.backbone), self.heads and self.heads.sha256,
                 self.recorded, self.sampling, self.words, self.size, self.pictures,
-                self.keep_rows, str(given))
+                self.keep_rows, str(tables))
 
     def __eq__(self, other: object) -> bool:
         """Whether both draw the same pictures by the same method."""
@@ -352,11 +347,10 @@ class Result:
         elif isinstance(event, Finished):
             self.stats = event.stats
             self._final = [Rows(0, self.rows, event.tokens)]
-            note(self.request.sized, self.request.method, self.request.heads is not None,
-                 self.request.sampling, event.stats,
-                 partly=not bool(self.request.region.free.all()))
-            note_pace(self.request.sized, self.request.method, self.request.heads is not None,
-                      self.request.sampling, self.request.pictures, event.stats)
+            run = self.request
+            kind = (run.sized, run.method, run.heads is not None, run.sampling)
+            note(*kind, event.stats, partly=not bool(run.region.free.all()))
+            note_pace(*kind, run.pictures, event.stats)
 
     @property
     def tokens(self) -> torch.Tensor:

@@ -17,7 +17,10 @@ from ..output.words import drawn_words
 
 def restored(recipe: Mapping, backbone: Backbone, heads: DraftHeads | None,
              device: torch.device | None) -> dict:
-    """The fields; raises SSDError if backbone or heads are not those of the checked recipe."""
+    """The fields; raises SSDError if backbone or heads are not those of the checked recipe.
+
+    device: see `Request`. A window that an older recipe left open becomes the device's default.
+    """
     require_models(recipe, backbone, heads)
     size = tuple(recipe["size"])
     place = (device or backbone.device).type
