@@ -1,13 +1,18 @@
 """Pinned cells in every method: what stands, what AR would draw, and what is reported."""
 
+import json
+
 import pytest
 import torch
 from support.every_method import one_of_each
 from support.joint import SMALL, joint, p_value
-from support.mock_backbone import MockBackbone, events, random_heads, tokens
+from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
 from ssd_core import Finished, Grid, Pass, Rows, Sampling, SSDError, methods, plan
 from ssd_core.engine import accept
+from ssd_core.output.packed import pack, pack_mask, unpack, unpack_mask
+from ssd_core.output.recipe import check
+from ssd_core.runs.request import Request
 
 GRID = Grid(6, 7)
 WORDS = ("sun", "a red house")
@@ -304,3 +309,50 @@ def test_rows_kept_by_number_start_from_the_usual_guess_unless_told():
            for guess in ("auto", "usual", "parent")}
     assert run["auto"].tokens.equal(run["usual"].tokens)
     assert not run["auto"].tokens.equal(run["parent"].tokens)
+
+
+# Requests and recipes
+
+
+@pytest.mark.parametrize("method", [methods.Exact(window=5), methods.SJD(5)], ids=str)
+def test_a_recipe_carries_mask_and_parent_and_draws_the_same_again(method, tmp_path):
+    model = tiny_postcard(grid=Grid(6, 7))
+    mask = torch.stack((MASKS["box"], MASKS["corners"]))
+    request = Request(model, None, method, Sampling(seed=5), "a red house", pictures=2,
+                      keep=parent(2), keep_mask=mask, named=True)
+    for index, (tokens_, recipe) in enumerate(zip(*drawn_by(request), strict=True)):
+        assert tokens_[mask[index]].equal(parent(2)[index][mask[index]])
+        check(recipe)
+        assert unpack_mask(recipe["keep_mask"]).equal(mask[index])
+        assert unpack(recipe["parent"]).equal(parent(2)[index])
+        again = Request.of_recipe(json.loads(json.dumps(recipe)), model, None)
+        assert again.keep_mask.equal(mask[index]) and again.plan.ar_passes == (~mask[index]).sum()
+        if method.name == "exact":
+            assert again.run().tokens[0].equal(tokens_)
+
+
+def drawn_by(request: Request) -> tuple:
+    result = request.run()
+    return result.tokens, result.recipes()
+
+
+def test_an_unfinished_edit_goes_on_below_its_rows():
+    model = tiny_postcard(grid=Grid(6, 7))
+    request = Request(model, None, methods.AR(), Sampling(seed=5), "a red house", named=True,
+                      keep=parent(), keep_mask=MASKS["box"])
+    tokens_, (recipe,) = drawn_by(request)
+    rest = Request.of_recipe({**recipe, "keep_rows": 2}, model, None)
+    assert rest.keep_mask[:2].all() and rest.keep_mask[2:].equal(MASKS["box"][2:])
+    assert rest.run().tokens.equal(tokens_)
+
+
+@pytest.mark.parametrize("change", [
+    {"keep_mask": {"shape": [6, 7], "data": ""}}, {"keep_mask": pack_mask(MASKS["box"][:5])},
+    {"parent": None}, {"keep_mask": pack_mask(torch.ones(6, 7, dtype=torch.bool))},
+    {"parent": pack(parent()[0][:5])}])
+def test_a_damaged_mask_is_refused(change):
+    request = Request(tiny_postcard(grid=Grid(6, 7)), None, methods.AR(), Sampling(seed=5),
+                      "a red house", keep=parent(), keep_mask=MASKS["box"], named=True)
+    _, (recipe,) = drawn_by(request)
+    with pytest.raises(ValueError):
+        check({**recipe, **change})

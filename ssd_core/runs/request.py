@@ -162,7 +162,7 @@ class Request:
         if not self.alone or not legal:  # the run itself refuses an illegal keep
             return [self]
         return [replace(self, method=self.asked, pictures=1, sampling=self.sampling.offset_seed(n),
-                        keep=None if self.keep is None else of_picture(self.keep, n)[None],
+                        keep=None if self.keep is None else self.keep[n % len(self.keep)][None],
                         keep_mask=of_picture(self.keep_mask, n),
                         fixed=self.fixed[n : n + 1] if len(self.fixed) > 1 else self.fixed)
                 for n in range(self.pictures)]
