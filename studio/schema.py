@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from ssd_core import __version__
@@ -31,6 +33,7 @@ from .settings import (
 from .vocabulary import word_kinds
 from .words import CHINESE, TABLE, label_in, method_key, run_names, say
 
+PAGE_TEXTS = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
 LARGEST_UPLOAD = 40 << 20  # bytes
 KINDS = {int: "int", float: "float", bool: "bool", str: "text"}
 
@@ -51,7 +54,14 @@ def schema_view(services: Services, language: str) -> dict:
             "examples": [{"prompt": prompt, "picture": f"/studio/examples/{n}.jpg"}
                          for n, prompt in enumerate(example_prompts(language))],
             "names": run_names(language), "mp4": can_write_mp4(),
-            "texts": {key: texts[language == CHINESE] for key, texts in TABLE.items()}}
+            "texts": {key: texts[language == CHINESE] for key, texts in TABLE.items()},
+            "page": page_texts(language)}
+
+
+def page_texts(language: str) -> dict[str, dict[str, str]]:
+    """The texts of the page by section, in one language."""
+    return {section: {key: pair[language == CHINESE] for key, pair in pairs.items()}
+            for section, pairs in PAGE_TEXTS.items()}
 
 
 def ordered_knobs() -> tuple[KnobSpec, ...]:
