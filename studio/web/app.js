@@ -6,6 +6,7 @@ import { say } from "./core/strings.js";
 import { headMenu } from "./head.js";
 import { Jobs } from "./jobs.js";
 import { Places } from "./places.js";
+import { Planner } from "./planner.js";
 import { Settings } from "./settings.js";
 import { Toasts } from "./toasts.js";
 
@@ -15,6 +16,7 @@ export class App {
     Object.assign(this, { api, schema, words: schema.page, settings: new Settings(schema) });
     this.toasts = new Toasts(document.getElementById("toasts"), this.words.common);
     this.jobs = new Jobs(api, (line) => document.body.toggleAttribute("data-lost", line !== ""));
+    this.planner = new Planner(this);
     this.places = new Places(this);
     this.language = schema.language;
   }

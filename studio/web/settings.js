@@ -22,7 +22,8 @@ export class Settings {
     const names = Object.keys(known).filter((name) => !same(known[name], this.values[name]));
     if (names.length === 0) return;
     this.values = { ...this.values, ...known };
-    remember(this.values);
+    // what was filled in belongs to one picture
+    remember({ ...this.values, open: this.defaults.open, fixed: this.defaults.fixed });
     for (const look of this.#watchers) look(this.values, names);
   }
 
@@ -52,8 +53,7 @@ function recall() {
 
 function remember(values) {
   try {
-    // what was filled in belongs to one picture
-    localStorage.setItem(KEY, JSON.stringify({ ...values, open: [], fixed: null }));
+    localStorage.setItem(KEY, JSON.stringify(values));
   } catch {
     // private windows may refuse
   }
