@@ -11,7 +11,7 @@ function canvasOf(width, height) {
   const context = { save() {}, beginPath() {}, rect() {}, clip() {}, restore() {},
     clearRect: (x, top, _, tall) => drawn.push(["soft", top, tall]),
     drawImage: ({ name }, x, y) => name && drawn.push([name, y]) };
-  return { width, height, drawn, setAttribute() {}, getContext: () => context };
+  return { width, height, drawn, setAttribute() {}, append() {}, getContext: () => context };
 }
 
 globalThis.document = { createElement: () => canvasOf(0, 0) };
