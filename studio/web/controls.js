@@ -41,7 +41,7 @@ function plan(app) {
 
 function shape(app) {
   const { schema, settings, words } = app;
-  const sizes = [{ value: null, label: words.create.ownSize },
+  const sizes = [{ value: schema.settings.size, label: words.create.ownSize },
     ...schema.model.sizes.map((size) => ({ value: size, label: size.replace("x", " × ") }))];
   const size = select(sizes, (value) => settings.set({ size: value }));
   size.element.id = "size";
@@ -52,7 +52,7 @@ function shape(app) {
     count.value = settings.get("pictures");
   });
   settings.watch((values) => {
-    size.set(values.size ?? null);
+    size.set(values.size);
     count.value = values.pictures;
   });
   return make("div", "pair", {}, [field(words.create.size, size.element),
