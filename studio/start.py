@@ -29,8 +29,9 @@ from .downloads import Downloads
 from .history import History
 from .jobs import Worker
 from .library import Library, trim
+from .policy import LOOPBACK
 from .seeds import ParkedSeeds
-from .server import LOOPBACK, require_address, serve
+from .server import require_address, serve
 from .services import Services
 from .sharing import read_users
 
