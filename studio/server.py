@@ -10,6 +10,7 @@ import os
 import socket
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 
 import gradio as gr
 from gradio import processing_utils
@@ -25,6 +26,7 @@ from .api import api_routes
 from .errors import in_language
 from .pages import page_routes
 from .policy import middleware
+from .programs import Programs
 from .services import Services
 from .words import language_of
 
@@ -74,20 +76,30 @@ def require_address(host: str, port: int | None) -> None:
                        "machine and a --port that is free") from error
 
 
+def require_mcp() -> None:
+    """Raise SSDError unless Gradio can serve MCP."""
+    if find_spec("mcp") is None:
+        raise SSDError("--mcp needs the package mcp: pip install 'gradio[mcp]'")
+
+
 def serve(services: Services, host: str, port: int | None, share: bool, browser: bool = False,
-          block: bool = True, users: Mapping[str, str] | None = None) -> gr.Blocks:
+          block: bool = True, users: Mapping[str, str] | None = None,
+          mcp: bool = False) -> gr.Blocks:
     """Serve the app, in a browser if `browser`; `block` keeps it open until Ctrl-C.
 
-    users: names and passwords of those who may enter; None or empty for everybody.
+    users: names and passwords of those who may enter; None or empty for everybody. mcp: offer the
+    named endpoints as MCP tools, too.
     """
     processing_utils.async_ssrf_protected_download = fetch_nothing
     os.environ["GRADIO_RUN_HISTORY"] = "False"  # our own history can be deleted
     server = gr.Server(routes=routes(services), openapi_url=None, docs_url=None, redoc_url=None,
                        middleware=middleware(host, share, users or {}))
+    Programs(services).offer(server)
     server.launch(
         server_name=host, server_port=port, share=share, inbrowser=browser,
         prevent_thread_lock=True, quiet=True,  # its lines advise on code that users do not have
-        ssr_mode=False, enable_monitoring=False, state_session_capacity=64, run_history=False)
+        ssr_mode=False, enable_monitoring=False, state_session_capacity=64, run_history=False,
+        mcp_server=mcp)
     running = server.get_blocks()
     if block:
         sys.stdout.write(f"Running on {running.local_url} (Ctrl-C ends it)\n")
