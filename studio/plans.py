@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ssd_core import SSDError
@@ -19,6 +20,8 @@ from .errors import in_language
 from .library import Loaded
 from .settings import STOPS, Settings, stop_of
 from .words import say
+
+MOST_UNKNOWN = 32  # words that are noted; a letter is no prompt
 
 
 def plan_text(loaded: Loaded, settings: Settings, language: str) -> str:
@@ -79,21 +82,38 @@ def about_speed(settings: Settings, backbone: Backbone, language: str) -> str:
 
 @dataclass(frozen=True)
 class Note:
-    """A line below the prompt. kind: refused, moved, unknown or misplaced; see `notes_of`."""
+    """A line about a prompt. kind: refused, moved, unknown or misplaced; see `notes_of`.
+
+    start, end: where an unknown word stands in the prompt, in characters; 0 if it does not stand
+    there. nearest: the known word that looks most like it, "" if none does.
+    """
 
     kind: str
     text: str
+    start: int = 0
+    end: int = 0
+    nearest: str = ""
 
 
 def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note]:
     """What is wrong with the prompts, and which words are drawn as negative, unknown, or known
-    only beside others.
+    only beside others; a note for each place of an unknown word.
     """
     try:
         request = settings.checked_words(backbone)
     except SSDError as error:
         return [Note("refused", in_language(language, str(error)))]
-    words = {"moved": moved(request), "unknown": request.unknown_words,
-             "misplaced": request.misplaced_words}
-    return [Note(kind, say(language, kind, words=", ".join(names)))
-            for kind, names in words.items() if names]
+    words = {"moved": moved(request), "misplaced": request.misplaced_words}
+    notes = [Note(kind, say(language, kind, words=", ".join(names)))
+             for kind, names in words.items() if names]
+    return notes + [Note("unknown", say(language, "unknown", words=word), *place,
+                         backbone.nearest_word(word))
+                    for word in request.unknown_words[:MOST_UNKNOWN]
+                    for place in places_of(word, settings.prompt) or [(0, 0)]]
+
+
+def places_of(word: str, prompt: str) -> list[tuple[int, int]]:
+    """Where a word stands in a prompt, not as a part of another one."""
+    letter = r"[a-z0-9]" if word.isascii() and word.isalnum() else r"(?!)"
+    found = re.finditer(f"(?<!{letter}){re.escape(word)}(?!{letter})", prompt, re.IGNORECASE)
+    return [match.span() for match in found]

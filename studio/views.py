@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -14,6 +15,7 @@ from ssd_core.weights.quotes import DownloadPlan
 from ssd_core.weights.registry import LocalModel
 
 from .additions import filled
+from .choices import MOST, how_many
 from .downloads import Download
 from .errors import in_language
 from .facts import caption, copied, facts
@@ -131,8 +133,17 @@ def plan_view(services: Services, settings: Settings, language: str) -> dict:
     backbone, stop = services.library.current.backbone, stop_of(settings)
     return {"settings": to_dict(settings), "quality": None if stop is None else STOPS[stop].name,
             "notes": [vars(note) for note in notes_of(settings, backbone, language)],
-            "filled": filled(settings, backbone, language == CHINESE),
+            "choices": choices_view(settings),
+            "filled": filled(replace(settings, prompt=settings.said), backbone,
+                             language == CHINESE),
             **cost_view(services, settings, language)}
+
+
+def choices_view(settings: Settings) -> dict | None:
+    """The alternatives in a prompt: how many pictures they make, and what is drawn now."""
+    if settings.said == settings.prompt:
+        return None
+    return {"count": how_many(settings.prompt), "most": MOST, "prompt": settings.said}
 
 
 def cost_view(services: Services, settings: Settings, language: str) -> dict:

@@ -23,7 +23,7 @@ from ..model.grid import Grid
 from ..model.processor import prefers_column_major
 from ..model.products import Int8Matrix, Matrix, put
 from ..model.transformer import Decoder, DecoderShape, axial_angles
-from ..postcards.aliases import Said, said, without_repeats
+from ..postcards.aliases import Said, nearest, said, without_repeats
 from ..postcards.captions import MAX_TOKENS, WORDS
 from ..postcards.chips import KINDS, Kind
 from ..postcards.expanded import Expanded
@@ -126,6 +126,10 @@ class Postcard(Backbone):
         """Return the pieces that `tokenize` ignores, without repeats, in the prompt's order."""
         return list(dict.fromkeys(piece.typed for piece in self.pieces_of(prompt)
                                   if piece.words is None))
+
+    def nearest_word(self, word: str) -> str:
+        known = nearest(word)
+        return "" if self.unknown_words(known) else known
 
     def misplaced_words(self, prompt: str) -> list[str]:
         words = [(word, piece.typed) for piece in self.pieces_of(prompt)

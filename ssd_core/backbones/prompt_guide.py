@@ -20,6 +20,10 @@ class PromptGuide:
         """Return the words of a prompt that this backbone does not know and ignores."""
         return []
 
+    def nearest_word(self, word: str) -> str:
+        """Return the known word that looks most like an unknown one; "" if none does."""
+        return ""
+
     def misplaced_words(self, prompt: str) -> list[str]:
         """Return words that training showed in certain phrases only, with those phrases.
 

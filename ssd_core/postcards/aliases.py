@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from difflib import get_close_matches
+from functools import cache, lru_cache
 
 from .captions import WORDS
 
@@ -121,6 +122,7 @@ _CHINESE: dict[str, str] = {
     ",": ",", "，": ",", "。": ".", "、": ",", "；": ",", "：": ",", "！": ".", "？": ".",
 }
 MARKS = (",", ".")
+ALIKE = 0.65  # share of letters that a word has in common with one that is offered for it
 # English words that resemble known words without being misspellings of them.
 _OTHER_WORDS = frozenset("""battles bottle brides cattle dessert fellow fiddle fridge hearth horses
     kettle mellow mother mouses paining parrot pointing riddle saddle salting tables testament
@@ -214,6 +216,13 @@ def _misspelt(piece: str) -> str | None:
     near = {word for word in (*WORDS, *_SYNONYMS)
             if _swapped(piece, word) or (len(word) >= 6 and _one_letter_off(piece, word))}
     return near.pop() if len(near) == 1 else None
+
+
+@lru_cache(4096)
+def nearest(piece: str) -> str:
+    """The word or synonym that looks most like an unknown piece; "" if none does."""
+    words = [word for word in (*WORDS, *_SYNONYMS) if len(word) > 2]
+    return next(iter(get_close_matches(piece.lower(), words, 1, ALIKE)), "")
 
 
 def _first_difference(a: str, b: str) -> int:
