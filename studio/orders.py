@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe
 
-from . import runs
+from . import races, runs
 from .history import Entry
 from .jobs import Job
 from .runs import Work
@@ -34,6 +34,10 @@ class Order:
         """The work of a job; SSDError for an order that no job could carry out."""
         raise NotImplementedError
 
+    def wishes(self) -> list[Settings]:
+        """Settings with all prompts that will be drawn."""
+        return [self.settings]
+
 
 @dataclass(frozen=True)
 class Draw(Order):
@@ -46,17 +50,26 @@ class Draw(Order):
 
 @dataclass(frozen=True)
 class Race(Order):
-    """racers: names of methods or of speeds, or `settings.AS_CHOSEN`."""
+    """racers: names of methods or of speeds, or `settings.AS_CHOSEN`.
+
+    setting, values: a row for each value of that setting, as in `races.race`.
+    """
 
     title = "race"
     racers: tuple[str, ...] = ()
+    setting: str = ""
+    values: tuple[Any, ...] = ()
 
     def work(self, services: Services) -> Work:
         chosen = [racing(self.settings, name) for name in self.racers]
         for racer in chosen:
             racer.chosen_method()  # an unknown one is refused before the queue
-        return runs.race(services.library, services.history, self.settings, chosen,
-                         metadata=self.metadata)
+        return races.race(services.library, services.history, self.settings, chosen,
+                          self.metadata, self.setting, self.values)
+
+
+    def wishes(self) -> list[Settings]:
+        return races.row_settings(self.settings, self.setting, self.values)
 
 
 @dataclass(frozen=True)
@@ -75,8 +88,10 @@ class Redo(Order):
 
 def submit(services: Services, owner: str, order: Order) -> Job:
     """Queue an order. Raises SSDError for prompts that no method would take."""
-    order.settings.checked_words(services.library.current.backbone)
-    return services.worker.submit(order.title, order.work(services), owner, order=order)
+    work = order.work(services)
+    for wish in order.wishes():
+        wish.checked_words(services.library.current.backbone)
+    return services.worker.submit(order.title, work, owner, order=order)
 
 
 def start_seeds(services: Services, owner: str, settings: Settings, count: int, part: str,
