@@ -74,7 +74,7 @@ def has_choices(prompt: str) -> bool:
 
 
 def every_prompt(prompt: str) -> list[str]:
-    """All prompts in the order of typing, or MOST_CHOICES + 1 of them if there are more."""
+    """All prompts, or MOST_CHOICES + 1 of them if there are more."""
     return list(dict.fromkeys(islice(_every(as_typed(prompt)), MOST_CHOICES + 1)))
 
 
