@@ -3,7 +3,7 @@
 import { make, setText } from "./core/elements.js";
 import { Feed } from "./feed.js";
 import { cellsOf } from "./lineup.js";
-import { Tile, openLarge } from "./tile.js";
+import { Tile, openLarge } from "./run_tile.js";
 import { pictureUrl } from "./tools.js";
 import { qualityName } from "./uses.js";
 

@@ -4,7 +4,7 @@ import { isPaused, isRest, shareOf } from "./batch.js";
 import { make, setText } from "./core/elements.js";
 import { menuButton } from "./menu.js";
 import { seedText } from "./status.js";
-import { Tile } from "./tile.js";
+import { Tile } from "./run_tile.js";
 import { downloadLinks } from "./tools.js";
 
 export class SeedTile {

@@ -7,7 +7,7 @@ import { keep, recall } from "./kept.js";
 import { SeedForm } from "./seed_form.js";
 import { SeedTile } from "./seed_tile.js";
 import { savesRecipe } from "./seed.js";
-import { openLarge } from "./tile.js";
+import { openLarge } from "./run_tile.js";
 import { pictureUrl } from "./tools.js";
 
 export function mount(section, app) {

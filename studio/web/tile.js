@@ -1,47 +1,70 @@
-/** A run among several: its live picture, which a click opens in large once it is saved. */
+/** A saved picture in the grid of the history: its thumbnail, its words, a tick and a star. */
 
 import { make } from "./core/elements.js";
-import { Preview } from "./core/preview.js";
-import { pixelMode } from "./pixels.js";
+
+const LONG = 500; // ms of a press that chooses
 
 export class Tile {
-  /** options: of the preview. */
-  constructor(app, options = {}) {
-    this.app = app;
-    this.preview = new Preview({ language: app.language, ...options });
-    this.preview.element.classList.add("on-stage");
-    pixelMode.mark(this.preview.element);
-    this.opener = make("button", "tile-open", { type: "button", hidden: "" });
-    this.window = make("div", "tile-window", {}, [this.preview.element, this.opener]);
+  /** on: open(event), large(), star(), choose(on, shift). */
+  constructor(app, entry, on) {
+    Object.assign(this, { entry, on });
+    const { history: words, stage } = app.words;
+    const name = entry.prompt || entry.name;
+    const image = make("img", "", { src: entry.thumbnail, alt: "", loading: "lazy",
+      decoding: "async", draggable: "false" });
+    this.button = make("button", "picture-open", { type: "button", title: name }, [
+      make("span", "picture-box", {}, [image]), make("span", "picture-title", {}, [name]),
+      make("span", "small hint clip", {}, [entry.title ?? ""])]);
+    this.box = make("input", "", { type: "checkbox",
+      "aria-label": app.say(words.choosePicture, { name }) });
+    this.star = make("button", "picture-star", { type: "button", title: stage.favourite,
+      "aria-label": `${stage.favourite}: ${name}` }, ["★"]);
+    this.element = make("li", "picture", { "data-id": entry.id },
+      [this.button, make("label", "picture-check", {}, [this.box]), this.star]);
+    this.#listen();
   }
 
-  /** The run's state by its messages; undefined before the first one. */
-  get panel() {
-    return this.preview.state.panels[0];
-  }
-
-  /** Handle messages, whichever panel of their job they are of. */
-  feed(messages) {
-    const { names } = this.app.schema;
-    for (const message of messages) {
-      this.preview.feed({ ...message, panel: 0, label: names[message.label] ?? message.label });
+  #listen() {
+    this.button.addEventListener("click", (event) => {
+      if (this.held) event.preventDefault();
+      else this.on.open(event);
+      this.held = false;
+    });
+    this.button.addEventListener("dblclick", () => this.on.large());
+    this.box.addEventListener("click", ({ shiftKey }) => this.on.choose(this.box.checked, shiftKey));
+    this.star.addEventListener("click", () => this.on.star());
+    this.button.addEventListener("pointerdown", ({ pointerType }) => {
+      this.held = false;
+      if (pointerType === "touch") this.timer = setTimeout(() => this.#hold(), LONG);
+    });
+    for (const end of ["pointerup", "pointercancel", "pointerleave"]) {
+      this.button.addEventListener(end, () => clearTimeout(this.timer));
     }
+    this.button.addEventListener("contextmenu", (event) => this.held && event.preventDefault());
   }
 
-  /** Let a click open the picture; name: for those who do not see it. */
-  openBy(open, name) {
-    this.opener.hidden = false;
-    this.opener.setAttribute("aria-label", name);
-    this.opener.onclick = open;
+  /** A long press chooses; the click that follows it opens nothing. */
+  #hold() {
+    this.held = true;
+    this.on.choose(!this.box.checked, false);
   }
 
-  dispose() {
-    this.preview.dispose();
+  /** Whether the Tab key reaches it. */
+  reach(on) {
+    for (const control of [this.button, this.box, this.star]) control.tabIndex = on ? 0 : -1;
   }
-}
 
-/** Show saved pictures in large; pictures: [{src, label}]. */
-export async function openLarge(app, pictures, first = 0) {
-  const { view } = await import("./viewer.js");
-  view(app, pictures, first);
+  focus() {
+    this.button.focus();
+  }
+
+  update(choice, open) {
+    const { id, favourite } = this.entry;
+    this.box.checked = choice.has(id);
+    this.element.classList.toggle("chosen", choice.has(id));
+    this.element.classList.toggle("favourite", favourite);
+    this.star.setAttribute("aria-pressed", String(favourite));
+    if (id === open) this.button.setAttribute("aria-current", "true");
+    else this.button.removeAttribute("aria-current");
+  }
 }

@@ -1,0 +1,69 @@
+/** The prompt of the next picture: its text, words to click, and what is filled in and left out. */
+
+import { addStyleSheet, make } from "./core/elements.js";
+import { alternatives } from "./alternatives.js";
+import { fillIns } from "./fill_ins.js";
+import { Marks, suggestions } from "./marks.js";
+import { notes } from "./notes.js";
+import { recentMenu, rememberPrompt } from "./recent.js";
+import { wordChips } from "./word_chips.js";
+
+/** below: the element under the text. Returns {element, focus(), remember(prompt)}. */
+export function promptArea(app, below) {
+  addStyleSheet(new URL("prompt.css", import.meta.url).href);
+  const area = textArea(app, "prompt", app.words.words.placeholder);
+  area.setAttribute("aria-describedby", "prompt-notes");
+  area.addEventListener("keydown", (event) => drawByKey(app, event));
+  const marks = new Marks(app, area);
+  const box = make("div", "prompt-box", {}, [marks.layer, area]);
+  const element = make("div", "stack prompt-area", {}, [
+    make("div", "stack prompt-head", {}, [label(app), box]), below,
+    suggestions(app, marks), fillIns(app, area), alternatives(app), notes(app),
+    wordChips(app), negative(app)]);
+  return { element, focus: () => area.focus(), remember: rememberPrompt };
+}
+
+/** A text area bound to the setting of this name. */
+function textArea(app, name, placeholder) {
+  const area = make("textarea", "", { id: name, rows: "1", placeholder, spellcheck: "false",
+    autocomplete: "off", maxlength: String(app.schema.limits.text) });
+  area.addEventListener("input", () => app.settings.set({ [name]: area.value }));
+  app.settings.watch((values) => {
+    if (area.value !== values[name]) area.value = values[name];
+  });
+  return area;
+}
+
+function drawByKey(app, event) {
+  if (event.key !== "Enter" || event.isComposing || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  app.draw();
+}
+
+function label(app) {
+  const { words } = app.words;
+  const surprise = make("button", "button plain small", { type: "button", id: "surprise",
+    title: words.surpriseHint }, [words.surprise]);
+  surprise.addEventListener("click", async () => {
+    const answer = await app.attempt(app.api.get("surprise"));
+    if (answer) app.settings.set({ prompt: answer.prompt, open: "", fixed: "" });
+  });
+  const { button, menu } = recentMenu(app);
+  return make("div", "row prompt-label", {}, [
+    make("label", "label grow", { for: "prompt" }, [words.prompt]), surprise, button, menu]);
+}
+
+/** Folded away until it has words. */
+function negative(app) {
+  const { words } = app.words;
+  const area = textArea(app, "negative", words.negativeHint);
+  area.setAttribute("aria-label", words.negative);
+  area.addEventListener("keydown", (event) => drawByKey(app, event));
+  const fold = make("details", "negative", {}, [
+    make("summary", "small", {}, [words.negative]), area]);
+  fold.open = app.settings.get("negative") !== "";
+  app.settings.watch((values, names) => {
+    if (names.includes("negative") && values.negative) fold.open = true;
+  });
+  return fold;
+}
