@@ -1,4 +1,4 @@
-"""What visitors ask for becomes jobs: the page's tabs and the API submit their work here."""
+"""What visitors ask for becomes jobs: the endpoints submit their work here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe
-from ssd_core.output.words import typed_words
 
 from . import runs
 from .choices import with_choice, with_each_choice
@@ -83,9 +82,7 @@ class Redo(Order):
 def submit(services: Services, owner: str, order: Order) -> Job:
     """Queue an order. Raises SSDError for prompts that no method would take."""
     order.drawn.checked_words(services.library.current.backbone)
-    job = services.worker.submit(order.title, order.work(services), owner, order=order)
-    services.last_words.note(owner, typed_words(vars(order.settings)))
-    return job
+    return services.worker.submit(order.title, order.work(services), owner, order=order)
 
 
 def draw_each(services: Services, owner: str, order: Draw) -> list[Job]:
@@ -107,7 +104,6 @@ def start_seeds(services: Services, owner: str, settings: Settings, count: int, 
     services.worker.require_room(count)
     works = services.parked_seeds.start(settings, count, PARTS[part], owner, top)
     services.worker.forget(*services.worker.of(owner, TOPS, FINISHED))
-    services.last_words.note(owner, typed_words(vars(settings)))
     return [services.worker.submit(TOPS, work, owner, str(seed)) for seed, work in works]
 
 

@@ -21,27 +21,26 @@ from .choices import every_prompt, has_choices, with_choice
 from .errors import in_language
 from .library import Loaded
 from .settings import STOPS, Settings, stop_of
-from .words import say
+from .words import CHINESE, say
 
 Span = tuple[int, int]  # [start, end) of a text
 
 
 def plan_text(loaded: Loaded, settings: Settings, language: str) -> str:
     """How many passes a run takes, and how long; SSDError if the settings do not fit."""
-    return request_text(settings.request(loaded.backbone, loaded.heads), settings, language)
+    return request_text(settings.request(loaded.backbone, loaded.heads), language)
 
 
-def request_text(request: Request, settings: Settings, language: str) -> str:
-    """`plan_text` of the request that these settings make."""
-    line = " ".join((about_speed(settings, request.backbone, language),
-                     about_passes(request.plan, language)))
+def request_text(request: Request, language: str) -> str:
+    """`plan_text` of a request: its seconds and passes, or its passes if seconds are unknown."""
+    lines = about_cost(request, language) or [about_passes(request.plan, language)]
     if request.note == FALLBACK_NOTE:
-        line += " " + say(language, "fell_back")
-    return line + about_cost(request, language)
+        lines.append(say(language, "fell_back"))
+    return ("" if language == CHINESE else " ").join(lines)
 
 
 def about_passes(plan: Plan, language: str) -> str:
-    """The passes of a run beside those of normal decoding."""
+    """The passes of a run beside those of the reference."""
     if plan.passes_max == plan.ar_passes and plan.passes is not None:
         return say(language, "plan_same", passes=plan.passes)
     kind = "plan" if plan.passes is not None else "plan_usual" if plan.usual else "plan_most"
@@ -49,26 +48,37 @@ def about_passes(plan: Plan, language: str) -> str:
                times=f"{plan.ar_passes / plan.passes_max:.1f}")
 
 
-def about_cost(request: Request, language: str) -> str:
-    """What the run takes on this machine beside normal decoding; empty if that is unknown.
+def about_cost(request: Request, language: str) -> list[str]:
+    """What the run takes on this machine beside the reference; empty if that is unknown.
 
     Of pictures that are drawn one after the other it is what each of them takes.
     """
     count, request = request.pictures, request.parts()[0]
     choice = request.choice
     if choice.cost is None or choice.ar is None:
-        return ""
+        return []
     cost, ar = choice.cost, choice.ar
     lines = [say(language, "plan_alone", count=count)] if request.pictures < count else []
-    lines += [say(language, "plan_cost", seconds=f"{cost.seconds:.2f}", ms=f"{cost.ms:.1f}",
-                 passes=f"{cost.passes:.0f}", ar=f"{ar.seconds:.2f}")]
+    plain = isinstance(request.method, AR)
+    lines.append(say(language, "plan_cost_plain" if plain else "plan_cost",
+                     seconds=f"{cost.seconds:.2f}", passes=f"{cost.passes:.0f}",
+                     most=f"{ar.passes:.0f}", ar=f"{ar.seconds:.2f}"))
     if choice.instead is not None:
         lines.append(say(language, "plan_by_ar", exact=f"{choice.instead.seconds:.2f}"))
-    elif cost.seconds >= ar.seconds and not isinstance(request.method, AR):
+    elif cost.seconds >= ar.seconds and not plain:
         lines.append(say(language, "plan_slower"))
-    if isinstance(request.method, Paced) and request.method.size:
-        lines.append(say(language, f"plan_{request.method.paced}", size=request.method.size))
-    return "".join(f" {line}" for line in lines)
+    return lines
+
+
+def pace_text(request: Request, language: str) -> str:
+    """The milliseconds of a pass and the window, for those who ask; empty if unknown."""
+    request = request.parts()[0]
+    cost, method = request.choice.cost, request.method
+    lines = [] if cost is None else [
+        say(language, "plan_pace", passes=f"{cost.passes:.0f}", ms=f"{cost.ms:.1f}")]
+    if isinstance(method, Paced) and method.size:
+        lines.append(say(language, f"plan_{method.paced}", size=method.size))
+    return " ".join(lines)
 
 
 def about_speed(settings: Settings, backbone: Backbone, language: str) -> str:

@@ -32,9 +32,3 @@ THUMBNAILS = Path(__file__).parent / "examples"  # 0.jpg of the first example, a
 
 def example_prompts(language: str) -> list[str]:
     return CHINESE_EXAMPLES if language == CHINESE else EXAMPLES
-
-
-def examples(language: str) -> list[list[str]]:
-    """A thumbnail and its prompt for each example."""
-    return [[str(THUMBNAILS / f"{n}.jpg"), prompt]
-            for n, prompt in enumerate(example_prompts(language))]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 from ssd_core import __version__
@@ -12,6 +10,7 @@ from ssd_core.model.knobs import KnobSpec
 from ssd_core.output.animation import can_write_mp4
 from ssd_core.output.knob_words import KNOB_WORDS
 from ssd_core.output.knobs import MOST_PICTURES, UNSET_NUMBER, all_knobs, sampling_knobs
+from ssd_core.output.quality_presets import SPEEDS
 from ssd_core.weights.memory import WEIGHT_BYTES
 
 from .additions import expands
@@ -31,9 +30,8 @@ from .settings import (
     with_preset,
 )
 from .vocabulary import word_kinds
-from .words import CHINESE, TABLE, label_in, method_key, run_names, say
+from .words import CHINESE, knob_label, method_label, page_texts, run_names, say, title
 
-PAGE_TEXTS = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
 LARGEST_UPLOAD = 40 << 20  # bytes
 KINDS = {int: "int", float: "float", bool: "bool", str: "text"}
 
@@ -54,14 +52,7 @@ def schema_view(services: Services, language: str) -> dict:
             "examples": [{"prompt": prompt, "picture": f"/studio/examples/{n}.jpg"}
                          for n, prompt in enumerate(example_prompts(language))],
             "names": run_names(language), "mp4": can_write_mp4(),
-            "texts": {key: texts[language == CHINESE] for key, texts in TABLE.items()},
             "page": page_texts(language)}
-
-
-def page_texts(language: str) -> dict[str, dict[str, str]]:
-    """The texts of the page by section, in one language."""
-    return {section: {key: pair[language == CHINESE] for key, pair in pairs.items()}
-            for section, pairs in PAGE_TEXTS.items()}
 
 
 def ordered_knobs() -> tuple[KnobSpec, ...]:
@@ -77,7 +68,7 @@ def knob_view(knob: KnobSpec, language: str) -> dict[str, Any]:
     first = first_value(knob)
     words = KNOB_WORDS.get(knob.name)
     return {"name": knob.name, "kind": "choice" if knob.choices else KINDS[knob.kind],
-            "label": label_in(language, knob.name),
+            "label": knob_label(knob.name, knob.help, language),
             "help": words.help if words and language == CHINESE else knob.help,
             "default": str(first) if knob.name == "seed" else
             UNSET_NUMBER if first is None else first,
@@ -92,14 +83,14 @@ def has_range(knob: KnobSpec) -> bool:
 
 
 def method_view(name: str, language: str) -> dict:
-    return {"name": name, "label": label_in(language, method_key(name)),
+    return {"name": name, "label": method_label(name, language),
             "verdict": METHODS[name].verdict,
             "knobs": [knob.name for knob in KNOBS.values() if name in knob.methods]}
 
 
 def qualities(language: str) -> list[dict]:
     """The choices of speed from slowest to fastest, and the settings that each makes."""
-    return [{"name": stop.name, "label": label_in(language, f"stop_{stop.name}"),
+    return [{"name": stop.name, "label": title(SPEEDS[stop.name], language),
              "about": say(language, f"about_{stop.name}"), "settings": unset(stop.knobs)}
             for stop in STOPS]
 

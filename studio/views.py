@@ -22,7 +22,7 @@ from .history import Entry
 from .jobs import Job
 from .models import InUse
 from .orders import Order, Race
-from .plans import notes_of, request_text
+from .plans import about_speed, notes_of, pace_text, request_text
 from .runs import Drawn, Raced, Source
 from .services import Services
 from .settings import STOPS, Settings, stop_of, to_dict, with_preset
@@ -150,12 +150,14 @@ def cost_view(services: Services, settings: Settings, language: str) -> dict:
     loaded = services.library.current
     try:
         request = settings.request(loaded.backbone, loaded.heads)
-        text, plan = request_text(request, settings, language), request.plan
+        text, plan = request_text(request, language), request.plan
     except SSDError as error:
         return {"text": "", "problem": readable(services, language, str(error)), "plan": None,
-                "seconds": None, "ar_seconds": None}
+                "about": "", "pace": "", "seconds": None, "ar_seconds": None}
     choice = request.parts()[0].choice
     return {"text": text, "problem": None, "plan": plan.to_json(),
+            "about": about_speed(settings, loaded.backbone, language),
+            "pace": pace_text(request, language),
             "seconds": choice.cost.seconds if choice.cost else None,
             "ar_seconds": choice.ar.seconds if choice.ar else None}
 

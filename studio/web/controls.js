@@ -22,8 +22,7 @@ function quality(app) {
   app.planner.watch((answer) => {
     if (!answer) return;
     bar.set(answer.quality);
-    const chosen = schema.qualities.find(({ name }) => name === answer.quality);
-    setText(about, chosen?.about ?? words.create.custom);
+    setText(about, answer.about ?? "");
   });
   return make("div", "field", {},
     [make("span", "label", {}, [words.create.quality]), bar.element, about]);
@@ -34,6 +33,7 @@ function plan(app) {
   const line = make("p", "small plan", { id: "plan", role: "status" });
   app.planner.watch((answer) => {
     setText(line, answer ? answer.problem ?? answer.text : "");
+    line.title = answer?.pace ?? "";
     line.classList.toggle("bad", Boolean(answer?.problem));
   });
   return line;
@@ -41,7 +41,7 @@ function plan(app) {
 
 function shape(app) {
   const { schema, settings, words } = app;
-  const sizes = [{ value: null, label: words.create.ownSize },
+  const sizes = [{ value: schema.settings.size, label: words.create.ownSize },
     ...schema.model.sizes.map((size) => ({ value: size, label: size.replace("x", " × ") }))];
   const size = select(sizes, (value) => settings.set({ size: value }));
   size.element.id = "size";
@@ -52,7 +52,7 @@ function shape(app) {
     count.value = settings.get("pictures");
   });
   settings.watch((values) => {
-    size.set(values.size ?? null);
+    size.set(values.size);
     count.value = values.pictures;
   });
   return make("div", "pair", {}, [field(words.create.size, size.element),

@@ -8,8 +8,8 @@ import { notes } from "./notes.js";
 import { recentMenu, rememberPrompt } from "./recent.js";
 import { wordChips } from "./word_chips.js";
 
-/** Returns {element, focus(), remember(prompt)}. */
-export function promptArea(app) {
+/** below: the element under the text. Returns {element, focus(), remember(prompt)}. */
+export function promptArea(app, below) {
   addStyleSheet(new URL("prompt.css", import.meta.url).href);
   const area = textArea(app, "prompt", app.words.words.placeholder);
   area.setAttribute("aria-describedby", "prompt-notes");
@@ -17,7 +17,7 @@ export function promptArea(app) {
   const marks = new Marks(app, area);
   const box = make("div", "prompt-box", {}, [marks.layer, area]);
   const element = make("div", "stack prompt-area", {}, [
-    make("div", "stack prompt-head", {}, [label(app), box]),
+    make("div", "stack prompt-head", {}, [label(app), box]), below,
     suggestions(app, marks), fillIns(app, area), alternatives(app), notes(app),
     wordChips(app), negative(app)]);
   return { element, focus: () => area.focus(), remember: rememberPrompt };

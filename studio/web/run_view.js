@@ -30,8 +30,9 @@ export class RunView {
 
   #newPreview(options = {}) {
     const preview = new Preview({ language: this.app.language, fills: true, most: LARGEST,
-      ...options });
+      smooth: !pixelMode.sharp, ...options });
     preview.element.classList.add("on-stage");
+    preview.bar.remove(); // the switch of the overlay stands among the tools
     pixelMode.mark(preview.element);
     return preview;
   }
@@ -79,6 +80,15 @@ export class RunView {
     });
     this.kept.append(make("span", "", {},
       [app.say(words.stoppedAt, { row: rows, rows: job.result.rows })]), keep);
+  }
+
+  /** Switch the overlay; returns whether it is on. */
+  overlay() {
+    this.preview.setOverlay(!this.preview.overlay);
+    this.element.classList.toggle("with-overlay", this.preview.overlay);
+    this.legend ??= this.preview.legend;
+    this.kept.before(this.legend);
+    return this.preview.overlay;
   }
 
   /** Show the figures behind the run, or hide them; returns whether they are shown. */

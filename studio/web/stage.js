@@ -25,6 +25,7 @@ export class Stage {
     this.status = make("p", "status small", { role: "status", id: "status" });
     this.body = make("div", "stage-body");
     this.tools = new Tools(app, {
+      overlay: () => this.#view?.overlay?.() ?? false,
       replay: () => this.#view?.replay?.() ?? false,
       details: () => this.#view?.details?.() ?? false,
       redo: (id) => this.redo(id),

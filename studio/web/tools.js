@@ -29,13 +29,15 @@ export class Tools {
   #chosen = 0;
   #before = null; // the picture that was shown before these
 
-  /** does: replay() and details(), which return whether they are on now; redo(id). */
+  /** does: overlay(), replay() and details(), which return whether they are on now; redo(id). */
   constructor(app, does) {
     Object.assign(this, { app, does, words: app.words.stage });
     const button = (name, run) => this.#button(name, run);
     this.numbers = make("span", "row numbers", { role: "group", "aria-label": this.words.pictures });
-    const save = menuButton(this.words.save, () => downloadLinks(this.words, this.#picture.id));
+    const save = menuButton(this.words.save, () => downloadLinks(this.words, this.#picture.id),
+      "button plain");
     save.button.id = "save";
+    this.overlay = button("overlay", () => press(this.overlay, does.overlay()));
     this.replay = button("replay", () => press(this.replay, does.replay()));
     this.info = button("details", () => press(this.info, does.details()));
     this.favourite = button("favourite", () => this.#favour());
@@ -49,7 +51,7 @@ export class Tools {
       id: "tools", hidden: "" }, [this.numbers, button("full", () => this.#full()), save.button,
       save.menu, button("copy", () => this.#copy()), this.favourite, button("redo",
         () => does.redo(this.#picture.id)), button("vary", () => this.#vary()), this.compare,
-      this.replay, this.sharp, this.info]);
+      this.replay, this.overlay, this.sharp, this.info]);
   }
 
   #button(name, run) {
@@ -69,9 +71,10 @@ export class Tools {
     this.#before = this.#picture ?? this.#before;
     this.#saved = saved;
     this.element.hidden = saved.length === 0;
-    this.replay.hidden = this.info.hidden = !replay;
-    press(this.replay, false);
-    press(this.info, false);
+    for (const button of [this.replay, this.overlay, this.info]) {
+      button.hidden = !replay;
+      press(button, false);
+    }
     this.numbers.hidden = saved.length < 2;
     this.numbers.replaceChildren(...saved.map((_, n) => this.#number(n)));
     if (saved.length) this.#choose(0);

@@ -284,7 +284,7 @@ def test_a_race_says_its_verdict(finished):
     job = finished("/api/race", settings=HOUSE, racers=["ar", "faithful"])
     assert job["racers"] == ["ar", "faithful"] and len(job["saved"]) == 2
     assert job["result"]["verdict"] == "Faithful is identical to normal decoding."
-    assert [row[0] for row in job["result"]["rows"]] == ["Normal decoding", "Faithful"]
+    assert [row[0] for row in job["result"]["rows"]] == ["Reference", "Faithful"]
     assert job["result"]["sheet"].endswith("-race.png")
 
 

@@ -159,9 +159,11 @@ export function panelColumns(count, { width, height }) {
  *
  * The scale is any number, except just above one screen pixel per picture pixel: there it is 1,
  * because pixels of uneven width would show. `density`: screen pixels per CSS px. Without a height
- * (null) the arrangement is square and of any height. `most`: the largest scale.
+ * (null) the arrangement is square and of any height. `most`: the largest scale. `smooth`: whether
+ * enlarged pixels are blended, so that any scale looks fine.
  */
-export function fit(count, width, height, box, density = 1, most = Infinity) {
+export function fit(count, width, height, box, density = 1,
+  { most = Infinity, smooth = false } = {}) {
   const square = Math.ceil(Math.sqrt(count));
   if (box.height === null) return { columns: square, scale: scaleFor(square) };
   let best = { columns: square, scale: 0 };
@@ -177,6 +179,6 @@ export function fit(count, width, height, box, density = 1, most = Infinity) {
     const down = (box.height - GAP * (lines - 1)) / (lines * height);
     const least = box.height === null ? across : Math.min(across, down);
     const room = Math.max(0, Math.min(least, most));
-    return room >= 1 && room * density < FRACTIONAL ? 1 / density : room;
+    return !smooth && room >= 1 && room * density < FRACTIONAL ? 1 / density : room;
   }
 }

@@ -17,11 +17,11 @@ export class Panel {
   #painted = 0; // rows whose pixels are painted; the state may be ahead of them
 
   /**
-   * `fills`: the host gives a height, into which the pictures must fit. `most`: their largest
-   * scale. `finished`: by run, its pictures at the end as bitmaps, if it is an old run.
+   * `fills`: the host gives a height, into which the pictures must fit. `most` and `smooth`: as in
+   * drawing.fit. `finished`: by run, its pictures at the end as bitmaps, if it is an old run.
    */
-  constructor(words, { fills, most, finished = new Map() }, onPainted) {
-    Object.assign(this, { words, fills, most, onPainted, finished });
+  constructor(words, { fills, most, smooth, finished = new Map() }, onPainted) {
+    Object.assign(this, { words, fills, most, smooth, onPainted, finished });
     this.heading = make("div", "ssd-heading");
     this.area = make("div", "ssd-pictures");
     this.summary = make("div", "ssd-summary");
@@ -105,7 +105,7 @@ export class Panel {
     };
     const density = window.devicePixelRatio;
     const { columns, scale } = fit(start.pictures, start.width, start.height, box, density,
-      this.most);
+      { most: this.most, smooth: this.smooth });
     this.area.style.gap = `${GAP}px`;
     this.area.style.gridTemplateColumns = `repeat(${columns}, max-content)`;
     // Whole screen pixels keep edges sharp.
