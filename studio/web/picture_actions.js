@@ -20,11 +20,15 @@ export async function restore(app, id) {
   app.go("create", { show: id });
 }
 
-/** Settings from a picture; what they replace can be brought back. */
-export function adopt(app, { settings, text }) {
-  const before = { ...app.settings.values };
+/** Take over settings; action: what is offered beside that, by default to bring back the old ones. */
+export function adopt(app, { settings, text }, action = undoing(app)) {
   app.settings.set(settings);
-  app.toast(text, { action: { label: app.words.common.undo, run: () => app.settings.set(before) } });
+  app.toast(text, { action });
+}
+
+function undoing(app) {
+  const before = { ...app.settings.values };
+  return { label: app.words.common.undo, run: () => app.settings.set(before) };
 }
 
 /** Draw the start of other seeds with the settings of a picture. */
