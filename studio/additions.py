@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.output.words import Words, expansions
 from ssd_core.postcards.expanded import Added, Expanded, edited, pinned
 from ssd_core.runs.request import Request
 
-from .choices import chosen
+from .choices import choice, with_choice
 from .settings import Settings
-
-LONGEST = 400  # characters of a prompt in which places are tried
 
 
 def expands(backbone: Backbone) -> bool:
@@ -23,7 +20,7 @@ def expands(backbone: Backbone) -> bool:
 
 def filled(settings: Settings, backbone: Backbone, chinese: bool) -> dict | None:
     """What the page shows: additions, or the words of another picture; None for nothing."""
-    typed, settings = settings, replace(settings, prompt=settings.said)
+    typed, settings = settings, with_choice(settings)
     names, made, fixed = settings.open, None, settings.fixed
     if settings.expand:
         names, made = ((names, filled_in(settings, backbone, names)) if fixed is None
@@ -49,19 +46,13 @@ def chip(typed: Settings, added: Added, chinese: bool) -> dict:
 
 
 def pinned_into(typed: Settings, added: Added) -> str:
-    """The typed prompt with an addition in it, outside of alternatives where that is possible.
-
-    Without its alternatives if there is no such place.
-    """
-    prompt, seed, wanted = typed.prompt, typed.knobs["seed"], pinned(typed.said, added)
-    if typed.said == prompt or len(prompt) > LONGEST:
-        return wanted
-    places = [at for at in range(len(prompt) + 1) if prompt.startswith(added.replaced, at)]
-    for at in sorted(places, key=lambda at: prompt[:at].count("{") - prompt[:at].count("}")):
-        whole = edited(prompt, [(at, at + len(added.replaced), added.written)])
-        if chosen(whole, seed) == wanted:
-            return whole
-    return wanted
+    """The typed prompt with an addition in it; without its alternatives if one is rewritten."""
+    seed = typed.knobs["seed"]
+    chosen = choice(typed.prompt, seed)
+    start = chosen.place(added.start)
+    end = chosen.origin[added.end - 1] + 1 if added.end > added.start else start
+    whole, wanted = edited(typed.prompt, [(start, end, added.written)]), pinned(chosen.text, added)
+    return whole if choice(whole, seed).text == wanted else wanted
 
 
 def filled_in(settings: Settings, backbone: Backbone, names: Sequence[str]) -> Expanded | None:

@@ -3,68 +3,80 @@
 import pytest
 
 from ssd_core import SSDError
+from ssd_core.backbones.postcard import Postcard
 from ssd_core.output.recipe import read_recipe
 from ssd_core.postcards.expansion import expand
-from studio import runs
+from studio import orders, runs
 from studio.additions import filled
-from studio.choices import MOST, chosen, every, how_many
+from studio.choices import (
+    MOST_CHOICES,
+    choice,
+    every_prompt,
+    has_choices,
+    with_choice,
+    with_each_choice,
+)
 from studio.settings import Settings, from_dict, to_dict
 
 NESTED = "a {red|{dark |}blue|} house{, at night|}"
 
 
 def test_all_alternatives_without_blanks_left_over():
-    assert every("{1|2} {a|b}") == ["1 a", "1 b", "2 a", "2 b"]
-    assert every("a {red|} house") == ["a red house", "a house"]
-    assert how_many(NESTED) == len(set(every(NESTED))) == 8
+    assert every_prompt("{1|2} {a|b}") == ["1 a", "1 b", "2 a", "2 b"]
+    assert sorted(every_prompt(NESTED)) == sorted(
+        f"a {colour}house{time}" for colour in ("red ", "dark blue ", "blue ", "")
+        for time in (", at night", ""))
 
 
 def test_a_seed_draws_the_same_one_again_and_seeds_draw_all_of_them():
-    drawn = [chosen(NESTED, seed) for seed in range(64)]
-    assert drawn == [chosen(NESTED, seed) for seed in range(64)]
-    assert set(drawn) == set(every(NESTED))
+    drawn = [choice(NESTED, seed).text for seed in range(64)]
+    assert drawn == [choice(NESTED, seed).text for seed in range(64)]
+    assert set(drawn) == set(every_prompt(NESTED))
 
 
 def test_seeds_draw_alternatives_equally_often():
-    reds = sum(chosen("{red|blue}", seed) == "red" for seed in range(2000))
+    reds = sum(choice("{red|blue}", seed).text == "red" for seed in range(2000))
     assert 900 < reds < 1100
 
 
 @pytest.mark.parametrize("prompt", ["", "a house", "a {red} house", "a {red house", "red|blue",
                                     "a  house }|{"])
 def test_other_prompts_are_drawn_as_typed(prompt):
-    assert chosen(prompt, 3) == prompt and every(prompt) == [prompt] and how_many(prompt) == 1
+    assert not has_choices(prompt)
+    assert choice(prompt, 3).text == prompt and every_prompt(prompt) == [" ".join(prompt.split())]
+
+
+def test_characters_know_where_they_were_typed():
+    chosen = choice(NESTED, 5)
+    assert "".join(NESTED[at] for at in chosen.origin) == chosen.text
 
 
 def test_too_many_alternatives_are_refused_in_one_line():
-    with pytest.raises(SSDError, match=f"^prompt: its alternatives make more than {MOST} pictures"):
-        every("{1|2|3|4|5|6|7|8|9}" * 3)
-    assert len(every("{1|2|3|4|5|6|7|8}" * 2)) == MOST
+    many = Settings.of(prompt="{1|2|3|4|5|6|7|8|9}" * 3)
+    with pytest.raises(SSDError, match=f"^prompt: more than {MOST_CHOICES} pictures"):
+        with_each_choice(many)
+    assert len(with_each_choice(many.changed(prompt="{1|2|3|4|5|6|7|8}" * 2))) == MOST_CHOICES
 
 
-def test_a_picture_is_drawn_from_the_alternative_of_its_seed(library, history, ended):
-    settings = Settings.of(prompt="a {red|blue|green} house", seed=7)
-    picture, = ended(runs.draw(library, history, settings)).result.entries
-    assert read_recipe(picture.path)["prompt"] == settings.said
-
-
-@pytest.fixture
-def expanding(monkeypatch):
-    """The tiny backbones fill in, too; of the words they know only few."""
-    from ssd_core.backbones.postcard import Postcard
-    monkeypatch.setattr(Postcard, "expand", lambda self, *args: expand(*args))
+def test_a_picture_is_drawn_from_the_alternative_of_its_seed(library, history, worker, settings,
+                                                             ended):
+    settings = settings.changed(prompt="a {red|blue|green} house")
+    order = orders.Draw(settings)
+    picture, = ended(runs.draw(library, history, order.drawn)).result.entries
+    assert read_recipe(picture.path)["prompt"] == with_choice(settings).prompt
 
 
 @pytest.mark.parametrize("prompt", ["a {red|blue} house", "{a red|a blue} house", "house, {night|}",
                                     "a {house|boat}", "{一座红色的房子|蓝色的小船}"])
-def test_what_is_filled_in_is_written_beside_the_alternatives(library, expanding, prompt):
+def test_what_is_filled_in_is_written_beside_the_alternatives(library, monkeypatch, prompt):
+    monkeypatch.setattr(Postcard, "expand", lambda self, *args: expand(*args))
     backbone = library.current.backbone
     for seed in range(6):
         settings = Settings.of(prompt=prompt, seed=seed)
         shown = filled(settings, backbone, chinese=False)
-        assert shown["prompt"] == prompt
+        assert shown["prompt"] == prompt and shown["chips"]
         for chip in shown["chips"]:
             pinned = from_dict({**to_dict(settings), "prompt": chip["pinned"]})
             assert "|" in pinned.prompt
-            again = filled(pinned, backbone, chinese=False)
-            assert chip["name"] not in [one["name"] for one in (again or {"chips": []})["chips"]]
+            again = filled(pinned, backbone, chinese=False) or {"chips": []}
+            assert chip["name"] not in [one["name"] for one in again["chips"]]
