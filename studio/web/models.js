@@ -3,8 +3,9 @@
 import { addStyleSheet, make } from "./core/elements.js";
 import { DownloadLine, quoteDialog } from "./download.js";
 import { field, select } from "./form.js";
-import { isOver } from "./jobs.js";
 import { sizeText } from "./sizes.js";
+
+const LINE = "ssd-studio-loaded"; // said once the page has been built anew
 
 export function mount(section, app) {
   addStyleSheet(new URL("models.css", import.meta.url).href);
@@ -25,6 +26,8 @@ class Models {
     const local = app.schema.local ? [
       make("h2", "", { id: "models-get" }, [words.get]), make("p", "hint", {}, [words.getHint]),
       this.download.element, this.known] : [];
+    const line = leftLine();
+    if (line) app.toast(line);
     section.append(make("div", "sheet models", {}, [
       make("h1", "title", {}, [words.title]),
       ...(app.schema.local ? [this.#precision()] : [make("p", "hint", {}, [words.shared])]),
@@ -115,21 +118,19 @@ class Models {
       return;
     }
     app.toast(app.say(words.loading, { name }));
-    const end = app.jobs.watch(() => {
-      const now = app.jobs.job(job.id);
-      if (now && !isOver(now)) return;
-      queueMicrotask(() => end());
-      button.disabled = false;
-      if (now?.state === "done") this.#loaded(now.result);
-      else app.toast(now?.error ?? app.words.common.lost, { bad: true });
-    });
+    const ended = await app.jobs.ended(job.id);
+    button.disabled = false;
+    if (ended?.state === "done") this.#loaded(ended.result);
+    else app.toast(ended?.error ?? app.words.common.lost, { bad: true });
   }
 
   #loaded({ name, heads, problem, sizes, settings }) {
     const { app, words } = this;
     const size = app.settings.get("size");
     app.settings.set({ ...settings, size: sizes.includes(size) ? size : app.settings.defaults.size });
-    app.note(problem ?? app.say(words[heads ? "loaded" : "noHeads"], { name }));
+    const line = problem ?? app.say(words[heads ? "loaded" : "noHeads"], { name });
+    if (app.places.current === "models") reload(line);
+    else app.toast(line, { action: { label: words.reload, run: () => location.reload() } });
   }
 
   #tableKnown() {
@@ -146,7 +147,7 @@ class Models {
           : words.unknown]),
         make("td", "action", {}, [here.has(model.name) ? words.have : ask])]);
     });
-    return table(words.get, [words.name, words.licence, words.restricts, words.size, words.download],
+    return table(words.get, [words.name, words.licence, words.restricts, words.size, words.fetch],
       rows);
   }
 
@@ -170,3 +171,23 @@ const cell = (head, children, className = "") => make("td", className, { "data-h
 
 const link = ({ name, link: href }) => make("a", "", { href, target: "_blank",
   rel: "noreferrer" }, [name]);
+
+/** Build the page anew; it then says this line. */
+function reload(line) {
+  try {
+    sessionStorage.setItem(LINE, line);
+  } catch {
+    // no storage: the table says which model is in use
+  }
+  location.reload();
+}
+
+function leftLine() {
+  try {
+    const line = sessionStorage.getItem(LINE);
+    sessionStorage.removeItem(LINE);
+    return line;
+  } catch {
+    return null; // no storage
+  }
+}

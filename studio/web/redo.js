@@ -2,7 +2,6 @@
 
 import { addStyleSheet, make, setText } from "./core/elements.js";
 import { field, select } from "./form.js";
-import { isOver } from "./jobs.js";
 import { detailsOf } from "./picture_actions.js";
 import { pixelMode } from "./pixels.js";
 import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
@@ -61,7 +60,7 @@ class RedoLine {
     this.rows = make("input", "", { type: "number", id: "redo-rows", min: "1" });
     this.rows.addEventListener("input", () => this.#typed());
     this.rows.addEventListener("change", () => this.#keep(this.slider.value));
-    this.start = this.#button("redo-start", words.start, () => this.#redo(), "button main");
+    this.start = this.#button("redo-start", words.start, () => this.#redo(), "button first");
     const cancel = this.#button("redo-cancel", words.cancel,
       () => this.app.go("create", { show: this.entry.id }));
     const hint = make("p", "hint small", { title: this.look.how },
@@ -132,21 +131,12 @@ class RedoLine {
     this.start.disabled = false;
     if (!job) return;
     if (!keepsSeed()) app.settings.set({ seed: freshSeed() });
-    tellUnchanged(app, job.id);
     app.go("create", { fresh: true });
+    const ended = await app.jobs.ended(job.id);
+    if (ended?.result?.unchanged) app.toast(this.words.unchanged);
   }
 
   dispose() {
     this.element.remove();
   }
-}
-
-/** Say when a redo is over whose rows all came out as before. */
-function tellUnchanged(app, id) {
-  const end = app.jobs.watch(() => {
-    const job = app.jobs.job(id);
-    if (job && !isOver(job)) return;
-    if (job?.result?.unchanged) app.toast(app.words.redo.unchanged);
-    queueMicrotask(() => end());
-  });
 }
