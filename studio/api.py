@@ -18,7 +18,6 @@ from . import api_history as saved
 from . import api_models as models
 from . import orders, runs
 from .calls import Call, answering, nowhere
-from .choices import every
 from .orders import finish_seeds, keep_top, rows_kept_from, start_seeds, submit
 from .payloads import listed, one_of
 from .schema import schema_view
@@ -57,13 +56,12 @@ def surprise(call: Call) -> dict:
 
 
 def draw(call: Call) -> dict:
-    """Queue a run; with `all`, one for each of the alternatives in the prompt, as `jobs`."""
-    settings, metadata = call.settings, call.flag("metadata", True)
+    """Queue a picture; with `all`, one for each alternative in the prompt."""
+    order = orders.Draw(call.settings, call.flag("metadata", True))
     if not call.flag("all", False):
-        return submitted(call, orders.Draw(settings, metadata))
-    wishes = [replace(settings, prompt=prompt) for prompt in every(settings.prompt)]
-    call.services.worker.require_room(len(wishes))
-    return {"jobs": [submitted(call, orders.Draw(wish, metadata)) for wish in wishes]}
+        return submitted(call, order)
+    made = orders.draw_each(call.services, call.owner, order)
+    return {"jobs": jobs_view(call.services, made, call.language)}
 
 
 def race(call: Call) -> dict:

@@ -1,57 +1,102 @@
-"""Alternatives in prompts: of `{a|b}` the seed chooses one, or each is drawn."""
+"""Alternatives in a prompt: of `{red|blue}` one is drawn, by the seed; groups may be nested."""
 
 from __future__ import annotations
 
-import hashlib
+import random
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice, pairwise
 
 from ssd_core import SSDError
 
-CHOICE = re.compile(r"\{([^{}]*\|[^{}]*)\}")  # innermost ones first
-MOST = 64  # pictures that alternatives make at once
+from .settings import Settings
+
+MOST_CHOICES = 64  # prompts that are drawn at once
+_GROUP = re.compile(r"\{[^{}|]*(?:\|[^{}|]*)+\}")  # one without another inside
 
 
-def chosen(prompt: str, seed: int) -> str:
-    """A prompt with one of each of its alternatives, always the same for a seed."""
-    place = 0
-    while (found := CHOICE.search(prompt)) is not None:
-        words = found[1].split("|")
-        digest = hashlib.sha256(f"{seed}/{place}".encode()).digest()
-        word = words[int.from_bytes(digest[:8], "big") % len(words)]
-        prompt, place = with_word(prompt, found, word), place + 1
-    return prompt
+@dataclass(frozen=True)
+class Chosen:
+    """A prompt without some alternatives. origin: the position of each character as typed."""
+
+    typed: str
+    origin: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        return "".join(self.typed[at] for at in self.origin)
+
+    @property
+    def tidy(self) -> Chosen:
+        """The same without the blanks that an alternative leaves behind."""
+        text = self.text
+        blank = [sign.isspace() for sign in text]
+        return Chosen(self.typed, tuple(at for n, at in enumerate(self.origin) if not blank[n] or (
+            text[:n].strip() and text[n:].strip() and not blank[n - 1])))
+
+    def variants(self) -> list[Chosen]:
+        """This prompt with each alternative of its first group; [] without one."""
+        group = _GROUP.search(self.text)
+        if group is None:
+            return []
+        bars = [group.start(), *(group.start() + n for n, sign in enumerate(group[0])
+                                 if sign == "|"), group.end() - 1]
+        before, after = self.origin[: group.start()], self.origin[group.end():]
+        return [Chosen(self.typed, before + self.origin[bar + 1: end] + after)
+                for bar, end in pairwise(bars)]
+
+    def place(self, at: int) -> int:
+        """Where as typed a text belongs that is inserted at `at`: outside of groups, if it can."""
+        before = self.origin[at - 1] + 1 if at else 0
+        after = self.origin[at] if at < len(self.origin) else len(self.typed)
+        return before if self.typed[before:after].startswith("{") else after
 
 
-def every(prompt: str) -> list[str]:
-    """Each prompt that alternatives make, in their order; SSDError if there are too many."""
-    if how_many(prompt) > MOST:
-        raise SSDError(f"prompt: its alternatives make more than {MOST} pictures: leave some out")
-    return expanded(prompt)
+def as_typed(prompt: str) -> Chosen:
+    return Chosen(prompt, tuple(range(len(prompt))))
 
 
-def how_many(prompt: str) -> int:
-    """How many prompts its alternatives make; more than MOST are not all counted."""
-    return len(expanded(prompt))
+@lru_cache(64)
+def choice(prompt: str, seed: int) -> Chosen:
+    """The prompt that a seed draws."""
+    chosen, draw = as_typed(prompt), random.Random(seed)
+    if not has_choices(prompt):
+        return chosen
+    while variants := chosen.variants():
+        chosen = draw.choice(variants)
+    return chosen.tidy
 
 
-def expanded(prompt: str) -> list[str]:
-    prompts = [prompt]
-    while len(prompts) <= MOST and any(map(CHOICE.search, prompts)):
-        prompts = list(dict.fromkeys(one for prompt in prompts for one in split(prompt)))
-    return prompts
+def has_choices(prompt: str) -> bool:
+    return _GROUP.search(prompt) is not None
 
 
-def split(prompt: str) -> list[str]:
-    """The prompts that the first alternatives make."""
-    found = CHOICE.search(prompt)
-    if found is None:
-        return [prompt]
-    return [with_word(prompt, found, word) for word in found[1].split("|")]
+def every_prompt(prompt: str) -> list[str]:
+    """All prompts, or MOST_CHOICES + 1 of them if there are more."""
+    return list(dict.fromkeys(islice(_every(as_typed(prompt)), MOST_CHOICES + 1)))
 
 
-def with_word(prompt: str, found: re.Match[str], word: str) -> str:
-    """The prompt with a word in place of what was found; no double blanks around an empty one."""
-    before, after = prompt[: found.start()], prompt[found.end() :]
-    if not word.strip():
-        return (before.rstrip() + " " + after.lstrip()).strip()
-    return f"{before}{word.strip()}{after}"
+def _every(chosen: Chosen) -> Iterator[str]:
+    left = [chosen]
+    while left:
+        chosen = left.pop()
+        variants = chosen.variants()
+        left += reversed(variants)
+        if not variants:
+            yield chosen.tidy.text
+
+
+def with_choice(settings: Settings) -> Settings:
+    """The settings with the prompt that their seed draws."""
+    return settings.changed(prompt=choice(settings.prompt, settings.knobs["seed"]).text)
+
+
+def with_each_choice(settings: Settings) -> list[Settings]:
+    """The settings once for each alternative; SSDError if there are too many."""
+    prompts = every_prompt(settings.prompt)
+    if len(prompts) > MOST_CHOICES:
+        raise SSDError(f"prompt: more than {MOST_CHOICES} pictures would be drawn: take some "
+                       "alternatives out of its braces")
+    return [settings.changed(prompt=prompt) for prompt in prompts]

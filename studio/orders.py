@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe
 
 from . import races, runs
+from .choices import with_choice, with_each_choice
 from .history import Entry
 from .jobs import Job
 from .runs import Work
@@ -34,9 +35,14 @@ class Order:
         """The work of a job; SSDError for an order that no job could carry out."""
         raise NotImplementedError
 
+    @property
+    def drawn(self) -> Settings:
+        """The settings with the prompt that their seed chooses."""
+        return with_choice(self.settings)
+
     def wishes(self) -> list[Settings]:
         """Settings with all prompts that will be drawn."""
-        return [self.settings]
+        return [self.drawn]
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ class Draw(Order):
     title = "draw"
 
     def work(self, services: Services) -> Work:
-        return runs.draw(services.library, services.history, self.settings,
+        return runs.draw(services.library, services.history, self.drawn,
                          metadata=self.metadata)
 
 
@@ -67,7 +73,6 @@ class Race(Order):
         return races.race(services.library, services.history, self.settings, chosen,
                           self.metadata, self.setting, self.values)
 
-
     def wishes(self) -> list[Settings]:
         return races.row_settings(self.settings, self.setting, self.values)
 
@@ -82,7 +87,7 @@ class Redo(Order):
     size: str | None = None
 
     def work(self, services: Services) -> Work:
-        return runs.redo(services.library, services.history, self.settings, self.source,
+        return runs.redo(services.library, services.history, self.drawn, self.source,
                          self.rows, self.size, metadata=self.metadata)
 
 
@@ -94,13 +99,22 @@ def submit(services: Services, owner: str, order: Order) -> Job:
     return services.worker.submit(order.title, work, owner, order=order)
 
 
+def draw_each(services: Services, owner: str, order: Draw) -> list[Job]:
+    """Queue a picture of each alternative in the prompt, or none if one of them is refused."""
+    every = with_each_choice(order.settings)
+    services.worker.require_room(len(every))
+    for settings in every:
+        settings.checked_words(services.library.current.backbone)
+    return [submit(services, owner, replace(order, settings=settings)) for settings in every]
+
+
 def start_seeds(services: Services, owner: str, settings: Settings, count: int, part: str,
                 top: KeptRows = NOTHING) -> list[Job]:
     """Queue the tops of `count` seeds, in place of those that this visitor started before.
 
     part: of PARTS. top: rows that all of them keep.
     """
-    settings.checked_words(services.library.current.backbone)
+    with_choice(settings).checked_words(services.library.current.backbone)
     services.worker.require_room(count)
     works = services.parked_seeds.start(settings, count, PARTS[part], owner, top)
     services.worker.forget(*services.worker.of(owner, TOPS, FINISHED))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from .words import CHINESE
@@ -28,6 +29,7 @@ CHINESE_EXAMPLES = [
     "粉色的热气球，群山",
 ]
 THUMBNAILS = Path(__file__).parent / "examples"  # 0.jpg of the first example, and so on
+SEEDS = json.loads((THUMBNAILS / "seeds.json").read_text(encoding="utf-8"))  # that drew them
 
 
 def example_prompts(language: str) -> list[str]:

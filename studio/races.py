@@ -26,6 +26,7 @@ from ssd_core.runs.comparison import Comparison, compare_with_ar, conditions
 from ssd_core.runs.live import LiveRun
 from ssd_core.runs.request import Result
 
+from .choices import with_choice
 from .drawn import Saved, not_saved, words_of
 from .history import Entry, History
 from .jobs import Cancelled, Job
@@ -171,12 +172,11 @@ def race(library: Library, history: History, settings: Settings,
 
 def row_settings(settings: Settings, setting: str, values: Sequence[Any]) -> list[Settings]:
     """The settings of each row; as they are if rows differ in nothing."""
-    if not setting:
-        return [settings]
-    rows = [settings.changed(**{setting: value_of(setting, value)}) for value in values]
+    rows = [settings.changed(**{setting: value_of(setting, value)}) for value in values
+            ] if setting else [settings]
     for row in rows:
         check(row)
-    return rows
+    return [with_choice(row) for row in rows]
 
 
 def require_number(racers: int, setting: str, values: Sequence[Any]) -> None:

@@ -15,7 +15,7 @@ from ssd_core.weights.memory import WEIGHT_BYTES
 
 from .additions import expands
 from .orders import PARTS
-from .prompts import example_prompts
+from .prompts import SEEDS, example_prompts
 from .races import MOST_PICTURES as MOST_RACED
 from .races import MOST_RACERS, SETTINGS
 from .seeds import MOST_SEEDS
@@ -51,7 +51,8 @@ def schema_view(services: Services, language: str) -> dict:
             "model": {"name": loaded.name, "heads": loaded.heads is not None,
                       "sizes": [f"{width}x{height}" for width, height in backbone.sizes],
                       "expands": expands(backbone), "words": word_kinds(backbone, language)},
-            "examples": [{"prompt": prompt, "picture": f"/studio/examples/{n}.jpg"}
+            "examples": [{"prompt": prompt, "picture": f"/studio/examples/{n}.jpg",
+                          "seed": str(SEEDS[n])}
                          for n, prompt in enumerate(example_prompts(language))],
             "names": run_names(language), "mp4": can_write_mp4(),
             "page": page_texts(language)}

@@ -33,7 +33,6 @@ from ssd_core.output.words import Words, drawn_words, typed_words
 from ssd_core.runs.request import Request
 from ssd_core.unicode import require_unicode
 
-from .choices import chosen
 from .typed import fixed_of, fixed_text, open_of, open_text
 
 LONGEST_TEXT = 4000
@@ -90,14 +89,9 @@ class Settings:
 
         named: no other method may take this one's place, as in a race.
         """
-        return Request(backbone, heads, self.chosen_method(), self.sampling(), self.said,
+        return Request(backbone, heads, self.chosen_method(), self.sampling(), self.prompt,
                        self.negative, self.pixels(), self.pictures, keep, keep_rows, named=named,
                        **self.wording())
-
-    @property
-    def said(self) -> str:
-        """The prompt with those of its alternatives that the seed chooses."""
-        return chosen(self.prompt, self.knobs["seed"])
 
     def wording(self) -> dict[str, Any]:
         """What of a request decides the words that are drawn for the prompt."""
@@ -109,7 +103,7 @@ class Settings:
 
         Raises SSDError for prompts that no method would take, before a queue is waited for.
         """
-        request = Request(backbone, None, AR(), self.sampling(), self.said, self.negative,
+        request = Request(backbone, None, AR(), self.sampling(), self.prompt, self.negative,
                           self.pixels(), **self.wording())
         request.check()
         return request

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -15,7 +14,7 @@ from ssd_core.weights.quotes import DownloadPlan
 from ssd_core.weights.registry import LocalModel
 
 from .additions import filled
-from .choices import MOST, how_many
+from .choices import MOST_CHOICES, every_prompt, has_choices, with_choice
 from .downloads import Download
 from .errors import in_language
 from .facts import caption, copied, facts
@@ -24,7 +23,7 @@ from .history import Entry
 from .jobs import Job
 from .models import InUse
 from .orders import Order, Race
-from .plans import notes_of, request_text
+from .plans import about_speed, notes_of, pace_text, request_text
 from .races import Raced
 from .runs import Drawn, Source
 from .services import Services
@@ -156,17 +155,17 @@ def plan_view(services: Services, settings: Settings, language: str) -> dict:
     backbone, stop = services.library.current.backbone, stop_of(settings)
     return {"settings": to_dict(settings), "quality": None if stop is None else STOPS[stop].name,
             "notes": [vars(note) for note in notes_of(settings, backbone, language)],
+            "filled": filled(settings, backbone, language == CHINESE),
             "choices": choices_view(settings),
-            "filled": filled(replace(settings, prompt=settings.said), backbone,
-                             language == CHINESE),
-            **cost_view(services, settings, language)}
+            **cost_view(services, with_choice(settings), language)}
 
 
 def choices_view(settings: Settings) -> dict | None:
-    """The alternatives in a prompt: how many pictures they make, and what is drawn now."""
-    if settings.said == settings.prompt:
+    """How many prompts there are to choose from, and the one that the seed draws."""
+    if not has_choices(settings.prompt):
         return None
-    return {"count": how_many(settings.prompt), "most": MOST, "prompt": settings.said}
+    return {"count": len(every_prompt(settings.prompt)), "most": MOST_CHOICES,
+            "prompt": with_choice(settings).prompt}
 
 
 def cost_view(services: Services, settings: Settings, language: str) -> dict:
@@ -174,12 +173,14 @@ def cost_view(services: Services, settings: Settings, language: str) -> dict:
     loaded = services.library.current
     try:
         request = settings.request(loaded.backbone, loaded.heads)
-        text, plan = request_text(request, settings, language), request.plan
+        text, plan = request_text(request, language), request.plan
     except SSDError as error:
         return {"text": "", "problem": readable(services, language, str(error)), "plan": None,
-                "seconds": None, "ar_seconds": None}
+                "about": "", "pace": "", "seconds": None, "ar_seconds": None}
     choice = request.parts()[0].choice
     return {"text": text, "problem": None, "plan": plan.to_json(),
+            "about": about_speed(settings, loaded.backbone, language),
+            "pace": pace_text(request, language),
             "seconds": choice.cost.seconds if choice.cost else None,
             "ar_seconds": choice.ar.seconds if choice.ar else None}
 

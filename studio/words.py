@@ -8,6 +8,7 @@ from the engine and are English.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +21,7 @@ from ssd_core.output.labels import label
 from ssd_core.output.quality_presets import SPEEDS, QualityPreset
 
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
+MACHINES = re.compile(r" (window|cells|budget)=\S+")  # knobs that are chosen for the machine
 TEXTS = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
 SERVER = TEXTS.pop("server")
 
@@ -69,7 +71,7 @@ def run_names(language: str) -> dict[str, str]:
 
 def run_title(name: str, language: str) -> str:
     """The name of the speed that a run of this label had; the label itself if it was none."""
-    return run_names(language).get(name, name)
+    return run_names(language).get(MACHINES.sub("", name), name)
 
 
 def title(speed: QualityPreset, language: str) -> str:

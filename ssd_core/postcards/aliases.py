@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache, lru_cache
+from functools import cache
 
 from .captions import WORDS
 
@@ -122,7 +122,6 @@ _CHINESE: dict[str, str] = {
     ",": ",", "，": ",", "。": ".", "、": ",", "；": ",", "：": ",", "！": ".", "？": ".",
 }
 MARKS = (",", ".")
-ALIKE = 0.65  # share of letters that a word has in common with one that is offered for it
 # English words that resemble known words without being misspellings of them.
 _OTHER_WORDS = frozenset("""battles bottle brides cattle dessert fellow fiddle fridge hearth horses
     kettle mellow mother mouses paining parrot pointing riddle saddle salting tables testament
@@ -133,6 +132,9 @@ _KNOWN = frozenset(WORDS)
 _PHRASES = [alias for alias in _SYNONYMS if " " in alias]
 _FIRST_WORDS = {phrase.split()[0] for phrase in _PHRASES}
 _LONGEST = max(map(len, _CHINESE))
+_OFFERED = [word for word in dict.fromkeys((*WORDS, *_SYNONYMS)) if len(word) > 2
+            and _SYNONYMS.get(word, word)]
+_LIKE = 0.76  # least likeness of a word that is offered in place of an unknown one, 0..1
 
 
 @dataclass(frozen=True)
@@ -218,11 +220,11 @@ def _misspelt(piece: str) -> str | None:
     return near.pop() if len(near) == 1 else None
 
 
-@lru_cache(4096)
-def nearest(piece: str) -> str:
-    """The word or synonym that looks most like an unknown piece; "" if none does."""
-    words = [word for word in (*WORDS, *_SYNONYMS) if len(word) > 2]
-    return next(iter(get_close_matches(piece.lower(), words, 1, ALIKE)), "")
+def nearest(piece: str) -> str | None:
+    """A word with a meaning that is spelt much like an unknown piece; None if there is none."""
+    typed = piece.lower()
+    near = [] if typed in _OTHER_WORDS else get_close_matches(typed, _OFFERED, 1, _LIKE)
+    return near[0] if near else None
 
 
 def _first_difference(a: str, b: str) -> int:

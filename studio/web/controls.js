@@ -22,8 +22,7 @@ function quality(app) {
   app.planner.watch((answer) => {
     if (!answer) return;
     bar.set(answer.quality);
-    const chosen = schema.qualities.find(({ name }) => name === answer.quality);
-    setText(about, chosen?.about ?? words.create.custom);
+    setText(about, answer.about ?? "");
   });
   return make("div", "field", {},
     [make("span", "label", {}, [words.create.quality]), bar.element, about]);
@@ -34,6 +33,7 @@ function plan(app) {
   const line = make("p", "small plan", { id: "plan", role: "status" });
   app.planner.watch((answer) => {
     setText(line, answer ? answer.problem ?? answer.text : "");
+    line.title = answer?.pace ?? "";
     line.classList.toggle("bad", Boolean(answer?.problem));
   });
   return line;

@@ -23,13 +23,13 @@ class Create {
     this.stage = new Stage(app);
     this.strip = new Filmstrip(app, (entry) => this.stage.showPicture(entry));
     this.stage.onSaved = () => this.strip.refresh();
-    this.prompt = promptArea(app);
+    this.prompt = promptArea(app, this.#buttons());
     section.append(make("div", "create", {}, [
       make("aside", "panel stack", { "aria-label": this.words.panel },
-        [this.prompt.element, this.#buttons(), controls(app), queueList(app, this.stage)]),
+        [this.prompt.element, controls(app), queueList(app, this.stage)]),
       make("div", "stage-side", {}, [this.stage.element, this.strip.element]),
     ]));
-    this.strip.refresh();
+    setTimeout(() => this.strip.refresh()); // once the page can be used
   }
 
   #buttons() {

@@ -1,15 +1,14 @@
 /** The prompt of the next picture: its text, words to click, and what is filled in and left out. */
 
 import { addStyleSheet, make } from "./core/elements.js";
-import { alternatives } from "./alternatives.js";
 import { fillIns } from "./fill_ins.js";
 import { Marks, suggestions } from "./marks.js";
 import { notes } from "./notes.js";
 import { recentMenu, rememberPrompt } from "./recent.js";
 import { wordChips } from "./word_chips.js";
 
-/** Returns {element, focus(), remember(prompt)}. */
-export function promptArea(app) {
+/** below: the element under the text. Returns {element, focus(), remember(prompt)}. */
+export function promptArea(app, below) {
   addStyleSheet(new URL("prompt.css", import.meta.url).href);
   const area = textArea(app, "prompt", app.words.words.placeholder);
   area.setAttribute("aria-describedby", "prompt-notes");
@@ -17,10 +16,23 @@ export function promptArea(app) {
   const marks = new Marks(app, area);
   const box = make("div", "prompt-box", {}, [marks.layer, area]);
   const element = make("div", "stack prompt-area", {}, [
-    make("div", "stack prompt-head", {}, [label(app), box]),
+    make("div", "stack prompt-head", {}, [label(app), box]), below,
     suggestions(app, marks), fillIns(app, area), alternatives(app), notes(app),
     wordChips(app), negative(app)]);
   return { element, focus: () => area.focus(), remember: rememberPrompt };
+}
+
+/** The line about `{a|b}`, loaded with the first prompt that has such. */
+function alternatives(app) {
+  const place = make("div", "");
+  place.hidden = true;
+  app.planner.watch(async ({ choices = null }) => {
+    if (choices === null || place.dataset.begun) return;
+    place.dataset.begun = "true";
+    const module = await import("./alternatives.js");
+    place.replaceWith(module.alternatives(app));
+  });
+  return place;
 }
 
 /** A text area bound to the setting of this name. */

@@ -1,0 +1,187 @@
+/** The place where methods draw the same picture side by side. */
+
+import { addStyleSheet, make, setText } from "./core/elements.js";
+import { isOver } from "./jobs.js";
+import { extremes } from "./lineup.js";
+import { countOf, Racers } from "./racers.js";
+import { RaceView } from "./race_view.js";
+import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
+import { statusText, timeLeft } from "./status.js";
+import { pictureUrl } from "./tools.js";
+import { usesLine } from "./uses.js";
+
+export function mount(section, app) {
+  for (const name of ["tiles.css", "race.css"]) {
+    addStyleSheet(new URL(name, import.meta.url).href);
+  }
+  return new Race(section, app);
+}
+
+class Race {
+  #view = null;
+  #job = null; // id of the shown race
+  #entry = null;
+
+  constructor(section, app) {
+    Object.assign(this, { app, words: app.words.race });
+    this.form = new Racers(app, () => this.#lineUp());
+    this.status = make("p", "small hint", { role: "status", id: "race-status" });
+    this.result = make("section", "stack race-result", { id: "race-result", hidden: "",
+      "aria-label": this.words.result });
+    this.body = make("div", "race-body");
+    section.append(make("div", "sided race", {}, [
+      make("aside", "side stack", { "aria-label": this.words.panel }, [
+        make("h1", "title", {}, [app.words.places.race]), usesLine(app), this.#buttons(),
+        this.status, this.result, this.form.element]),
+      make("section", "sided-stage", { id: "race-stage", "aria-label": this.words.stage },
+        [this.body, this.#foot()]),
+    ]));
+    app.jobs.watch((jobs) => this.#look(jobs));
+    if (this.#view === null) this.#lineUp();
+  }
+
+  #buttons() {
+    const { words, app } = this;
+    this.start = make("button", "button main grow", { type: "button", id: "race-start" });
+    this.start.addEventListener("click", () => this.#begin());
+    const stop = make("button", "button danger", { type: "button", id: "race-stop" },
+      [app.words.create.stop]);
+    stop.addEventListener("click", () => app.attempt(app.jobs.act(this.#active.id, "stop")));
+    app.jobs.watch(() => { stop.hidden = this.#active === undefined; });
+    setText(this.start, words.start);
+    return make("div", "row buttons", {}, [this.start, stop]);
+  }
+
+  get #active() {
+    return this.app.jobs.active.find(({ id }) => id === this.#job)
+      ?? this.app.jobs.active.find(({ kind }) => kind === "race");
+  }
+
+  #foot() {
+    const { words } = this;
+    this.compare = make("button", "button plain", { type: "button", id: "race-compare" },
+      [words.compare]);
+    this.compare.addEventListener("click", () => this.#view.compare());
+    this.sheet = make("a", "button plain", { id: "race-sheet" }, [words.sheet]);
+    this.again = make("button", "button plain", { type: "button", id: "race-again" },
+      [words.again]);
+    this.again.addEventListener("click", () => this.#lineUp(true));
+    this.overlay = make("div", "");
+    this.foot = make("div", "row race-foot", { role: "toolbar", "aria-label": words.tools,
+      hidden: "" }, [this.overlay, this.compare, this.sheet, this.again]);
+    return this.foot;
+  }
+
+  /** Show who is going to race, unless a race is shown; anew: also in place of that. */
+  #lineUp(anew = false) {
+    setText(this.start, this.app.say(this.words.startCount, { count: countOf(this.form) }));
+    if (this.#job !== null && !anew) return;
+    this.#show(new RaceView(this.app, this.form.lineup));
+    this.#job = null;
+    this.#dismissed = anew;
+    this.#clear();
+  }
+
+  #dismissed = false; // the last race was put away
+
+  async #begin() {
+    const { app } = this;
+    const lineup = this.form.sent();
+    if (lineup === null) return;
+    const job = await app.attempt(app.jobs.submit("race",
+      { settings: app.settings.values, metadata: savesRecipe(), ...lineup }));
+    if (job === null) return;
+    if (!keepsSeed()) app.settings.set({ seed: freshSeed() });
+    this.#dismissed = false;
+    this.#look(app.jobs.list, job.id);
+    this.body.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Show the race that runs, else one that was asked for or is over. */
+  #look(jobs, wanted = this.#job) {
+    const races = jobs.filter(({ kind }) => kind === "race");
+    const shown = races.find(({ state }) => state === "running")
+      ?? races.find(({ id }) => id === wanted)
+      ?? (this.#dismissed ? undefined : races.findLast(isOver) ?? races[0]);
+    if (shown && shown.id !== this.#job) this.#follow(shown);
+    if (shown?.id === this.#job && isOver(shown)) this.#tellResult(shown);
+  }
+
+  #follow(job) {
+    this.#job = job.id;
+    this.#clear();
+    const lineup = { racers: job.racers, setting: job.setting ?? "",
+      values: (job.values ?? []).map(String) };
+    this.#show(new RaceView(this.app, lineup, job.id, {
+      entry: (entry) => this.#tell(entry, false),
+      lost: (lost) => this.#tell(this.#entry, lost),
+      ticked: (count) => { this.compare.disabled = count < 2; },
+    }));
+    this.overlay.replaceChildren(this.#view.overlay);
+  }
+
+  #show(view) {
+    this.#view?.dispose();
+    this.#view = view;
+    this.body.replaceChildren(view.element);
+  }
+
+  #clear() {
+    this.#entry = null;
+    this.#told = null;
+    this.result.hidden = this.foot.hidden = true;
+    setText(this.status, "");
+  }
+
+  #tell(entry, lost) {
+    this.#entry = entry;
+    const { stage, common } = this.app.words;
+    const begun = this.#view?.racers.some(({ tile }) => tile.panel?.start) ?? false;
+    const line = lost ? common.lost : statusText(entry, stage, begun) || timeLeft(entry, stage);
+    setText(this.status, line || (entry?.state === "cancelled" ? this.words.stopped : ""));
+    this.status.classList.toggle("bad", lost || entry?.state === "failed");
+  }
+
+  #told = null; // key of the result that is shown
+
+  /** The verdict, a table of what was measured, and what can be done with the pictures. */
+  #tellResult({ id, result, saved }) {
+    const key = `${id} ${saved.length} ${result !== null}`;
+    if (this.#told === key) return;
+    this.#told = key;
+    this.result.hidden = result === null;
+    this.foot.hidden = false;
+    this.compare.hidden = saved.length < 2;
+    this.sheet.hidden = !result?.sheet;
+    if (result?.sheet) {
+      this.sheet.href = pictureUrl(result.sheet);
+      this.sheet.download = result.sheet.split("/").at(-1);
+    }
+    if (result) this.result.replaceChildren(...this.#resultParts(result));
+  }
+
+  #resultParts({ verdict, rows, problem }) {
+    const { words, app } = this;
+    const ends = extremes(rows);
+    const quickest = ends && app.say(words.quickest, { name: ends.quickest.name,
+      seconds: ends.quickest.seconds, times: ends.times.toFixed(1), other: ends.slowest.name });
+    return [make("h2", "", {}, [words.result]),
+      ...[quickest, rows.length === 2 ? verdict : null].filter(Boolean)
+        .map((line) => make("p", "", {}, [line])),
+      ...(problem ? [make("p", "small bad", {}, [problem])] : []), this.#table(rows)];
+  }
+
+  #table(rows) {
+    const { words } = this;
+    const { setting, values } = this.#view.lineup;
+    const own = values.length ? [words[setting]] : [];
+    const cells = (row, n) => (own.length ? [this.#view.cells[n]?.[1] ?? "", ...row] : row);
+    const heads = [...own, words.method, words.passes, words.seconds, words.picture];
+    return make("table", "small", { "aria-label": words.measured }, [
+      make("thead", "", {}, [make("tr", "", {}, heads.map((head) => make("th", "",
+        { scope: "col" }, [head])))]),
+      make("tbody", "", {}, rows.map((row, n) => make("tr", "", {},
+        cells(row, n).map((cell) => make("td", /^[0-9.]+$/.test(cell) ? "number" : "", {},
+          [cell])))))]);
+  }
+}
