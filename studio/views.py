@@ -14,7 +14,7 @@ from ssd_core.weights.quotes import DownloadPlan
 from ssd_core.weights.registry import LocalModel
 
 from .additions import filled
-from .choices import MOST_CHOICES, every_prompt, has_choices, with_choice
+from .choices import MOST_CHOICES, choice, every_prompt, has_choices, with_choice
 from .downloads import Download
 from .errors import in_language
 from .facts import caption, copied, facts
@@ -164,8 +164,9 @@ def choices_view(settings: Settings) -> dict | None:
     """How many prompts there are to choose from, and the one that the seed draws."""
     if not has_choices(settings.prompt):
         return None
+    chosen = choice(settings.prompt, settings.knobs["seed"])
     return {"count": len(every_prompt(settings.prompt)), "most": MOST_CHOICES,
-            "prompt": with_choice(settings).prompt}
+            "prompt": chosen.text, "words": chosen.words}
 
 
 def cost_view(services: Services, settings: Settings, language: str) -> dict:

@@ -14,8 +14,9 @@ export function alternatives(app) {
   app.planner.watch(({ choices = null }) => {
     element.hidden = choices === null;
     if (choices === null) return;
-    const { count, most, prompt } = choices;
-    setText(line, app.say(words.oneOf, { count: count > most ? `${most}+` : count, prompt }));
+    const { count, most, words: chosen } = choices;
+    const drawn = chosen.join(", ") || words.nothing;
+    setText(line, app.say(words.oneOf, { count: count > most ? `${most}+` : count, drawn }));
     setText(all, app.say(words.drawAll, { count }));
     all.hidden = count > most;
   });

@@ -123,7 +123,7 @@ export function suggestions(app, marks) {
 function suggestion(app, marks, mark) {
   if (!mark.nearest) return make("span", "unknown-word", {}, [mark.word]);
   const button = make("button", "chip", { type: "button", title: app.words.words.takeNearest }, [
-    make("s", "", {}, [mark.word]), ` ${mark.nearest}`]);
+    `${mark.word} → ${mark.nearest}`]);
   button.addEventListener("click", () => marks.take(mark));
   return button;
 }
