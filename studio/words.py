@@ -8,6 +8,7 @@ from the engine and are English.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +20,7 @@ from ssd_core.output.knob_words import KNOB_WORDS
 from ssd_core.output.labels import label
 from ssd_core.output.quality_presets import SPEEDS, QualityPreset
 
+PACE = re.compile(r" (window|cells|budget)=\d+")  # in the label of a run
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
 TEXTS = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
 SERVER = TEXTS.pop("server")
@@ -68,8 +70,11 @@ def run_names(language: str) -> dict[str, str]:
 
 
 def run_title(name: str, language: str) -> str:
-    """The name of the speed that a run of this label had; the label itself if it was none."""
-    return run_names(language).get(name, name)
+    """The name of the speed that a run of this label had; the label itself if it was none.
+
+    How far ahead a run drafts is chosen for the machine, and does not make another speed of it.
+    """
+    return run_names(language).get(PACE.sub("", name), name)
 
 
 def title(speed: QualityPreset, language: str) -> str:

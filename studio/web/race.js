@@ -3,7 +3,7 @@
 import { addStyleSheet, make, setText } from "./core/elements.js";
 import { isOver } from "./jobs.js";
 import { extremes } from "./lineup.js";
-import { countOf, Racers } from "./racers.js";
+import { Racers } from "./racers.js";
 import { RaceView } from "./race_view.js";
 import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
 import { statusText, timeLeft } from "./status.js";
@@ -31,7 +31,7 @@ class Race {
     this.body = make("div", "race-body");
     section.append(make("div", "sided race", {}, [
       make("aside", "side stack", { "aria-label": this.words.panel }, [
-        make("h1", "title", {}, [app.words.places.race]), usesLine(app), this.#buttons(),
+        make("h1", "unseen", {}, [app.words.places.race]), usesLine(app), this.#buttons(),
         this.status, this.result, this.form.element]),
       make("section", "sided-stage", { id: "race-stage", "aria-label": this.words.stage },
         [this.body, this.#foot()]),
@@ -74,7 +74,6 @@ class Race {
 
   /** Show who is going to race, unless a race is shown; anew: also in place of that. */
   #lineUp(anew = false) {
-    setText(this.start, this.app.say(this.words.startCount, { count: countOf(this.form) }));
     if (this.#job !== null && !anew) return;
     this.#show(new RaceView(this.app, this.form.lineup));
     this.#job = null;
@@ -160,8 +159,10 @@ class Race {
     if (result) this.result.replaceChildren(...this.#resultParts(result));
   }
 
-  #resultParts({ verdict, rows, problem }) {
+  #resultParts({ verdict, rows: measured, problem }) {
     const { words, app } = this;
+    const rows = measured.map(([, ...rest], n) => [this.#view.nameOf(this.#view.cells[n][0]),
+      ...rest]);
     const ends = extremes(rows);
     const quickest = ends && app.say(words.quickest, { name: ends.quickest.name,
       seconds: ends.quickest.seconds, times: ends.times.toFixed(1), other: ends.slowest.name });
@@ -175,7 +176,7 @@ class Race {
     const { words } = this;
     const { setting, values } = this.#view.lineup;
     const own = values.length ? [words[setting]] : [];
-    const cells = (row, n) => (own.length ? [this.#view.cells[n]?.[1] ?? "", ...row] : row);
+    const cells = (row, n) => (own.length ? [this.#view.cells[n][1], ...row] : row);
     const heads = [...own, words.method, words.passes, words.seconds, words.picture];
     return make("table", "small", { "aria-label": words.measured }, [
       make("thead", "", {}, [make("tr", "", {}, heads.map((head) => make("th", "",

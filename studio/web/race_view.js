@@ -5,7 +5,7 @@ import { Feed } from "./feed.js";
 import { cellsOf } from "./lineup.js";
 import { Tile, openLarge } from "./run_tile.js";
 import { pictureUrl } from "./tools.js";
-import { qualityName } from "./uses.js";
+import { qualityName, sizeOf } from "./uses.js";
 
 const LARGEST = 2; // screen pixels for each pixel of the picture
 const TWO = 2; // pictures are compared
@@ -26,6 +26,9 @@ export class RaceView {
       this.#arranged());
     this.element.classList.toggle("with-rows", lineup.values.length > 0);
     this.element.classList.toggle("idle", job === null);
+    const [width, height] = sizeOf(app);
+    this.element.style.setProperty("--width", String(width));
+    this.element.style.setProperty("--height", String(height));
     this.#size();
     if (job) this.#follow(job);
   }
@@ -53,19 +56,21 @@ export class RaceView {
 
   #racer(racer, value, n) {
     const tile = new Tile(this.app, { fills: true, most: LARGEST });
-    const name = make("span", "race-name clip grow", {}, [this.#nameOf(racer)]);
+    const name = make("span", "race-name clip grow", {}, [this.nameOf(racer)]);
     const box = make("input", "", { type: "checkbox" });
     box.addEventListener("change", () => this.#tick(n, box.checked));
     const pick = make("label", "race-pick small", { hidden: "" }, [box, this.words.pick]);
     const done = make("span", "");
-    if (!this.job) tile.window.append(make("p", "small", {}, [this.#aboutOf(racer)]));
+    if (!this.job) {
+      tile.window.append(make("p", "race-frame small", {}, [this.#aboutOf(racer)]));
+    }
     const element = make("figure", "race-tile", {}, [
       make("figcaption", "race-caption", {}, [name, pick]),
       make("div", "bar", { "aria-hidden": "true" }, [done]), tile.window]);
     return { tile, name, box, pick, done, element, racer, value };
   }
 
-  #nameOf(racer) {
+  nameOf(racer) {
     const { schema } = this.app;
     if (racer === schema.as_chosen) return this.words.asChosen;
     return [...schema.qualities, ...schema.methods].find(({ name }) => name === racer)?.label
@@ -84,7 +89,7 @@ export class RaceView {
     const { racer, value } = this.racers[n];
     const row = value === null ? "" : this.app.say(this.words.inRow,
       { setting: this.words[this.lineup.setting], value });
-    return this.#nameOf(racer) + row;
+    return this.nameOf(racer) + row;
   }
 
   #follow(job) {

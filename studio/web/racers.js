@@ -1,6 +1,6 @@
 /** The form of a race: two to six racers, and rows by another setting. */
 
-import { make } from "./core/elements.js";
+import { make, setText } from "./core/elements.js";
 import { field, select } from "./form.js";
 import { keep, recall } from "./kept.js";
 import { areValues, firstValues, picturesOf, sentValues, valuesIn } from "./lineup.js";
@@ -11,7 +11,11 @@ const SETTINGS = ["seed", "cfg", "temperature", "prompt"];
 export class Racers {
   /** changed(): called after every change of the line-up. */
   constructor(app, changed) {
-    Object.assign(this, { app, changed, words: app.words.race });
+    Object.assign(this, { app, words: app.words.race });
+    this.changed = () => {
+      this.#count();
+      changed();
+    };
     this.options = racerOptions(app);
     this.racers = this.#known(recall("racers", []));
     this.list = make("ul", "stack racers");
@@ -53,6 +57,13 @@ export class Racers {
     keep("racers", racers);
     this.#show();
     this.changed();
+  }
+
+  /** How many pictures that makes. */
+  #count() {
+    const { racers, values } = this.lineup;
+    setText(this.sum, values.length ? this.app.say(this.words.sum, { racers: racers.length,
+      values: values.length, count: picturesOf(this.lineup) }) : "");
   }
 
   /** A racer that does not race yet. */
@@ -101,8 +112,9 @@ export class Racers {
     });
     this.valuesField = field(words.values, this.values);
     this.help = make("span", "help", { id: "race-values-help" });
+    this.sum = make("span", "help");
     this.values.setAttribute("aria-describedby", this.help.id);
-    this.valuesField.append(this.help);
+    this.valuesField.append(this.help, this.sum);
     this.valuesField.hidden = true;
     return make("div", "stack", {}, [field(words.rows, choice.element, words.rowsHelp),
       this.valuesField]);
@@ -126,6 +138,3 @@ function racerOptions({ schema, words }) {
     ...schema.methods.filter(({ name }) => name !== reference)
       .map(({ name, label }) => ({ value: name, label }))];
 }
-
-/** How many pictures the line-up draws at once. */
-export const countOf = (racers) => picturesOf(racers.lineup);
