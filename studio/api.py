@@ -56,7 +56,12 @@ def surprise(call: Call) -> dict:
 
 
 def draw(call: Call) -> dict:
-    return submitted(call, orders.Draw(call.settings, call.flag("metadata", True)))
+    """Queue a picture; with `all`, one for each alternative in the prompt."""
+    order = orders.Draw(call.settings, call.flag("metadata", True))
+    if not call.flag("all", False):
+        return submitted(call, order)
+    made = orders.draw_each(call.services, call.owner, order)
+    return {"jobs": jobs_view(call.services, made, call.language)}
 
 
 def race(call: Call) -> dict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe
 
 from . import runs
+from .choices import with_choice, with_each_choice
 from .history import Entry
 from .jobs import Job
 from .runs import Work
@@ -34,13 +35,18 @@ class Order:
         """The work of a job; SSDError for an order that no job could carry out."""
         raise NotImplementedError
 
+    @property
+    def drawn(self) -> Settings:
+        """The settings with the prompt that their seed chooses."""
+        return with_choice(self.settings)
+
 
 @dataclass(frozen=True)
 class Draw(Order):
     title = "draw"
 
     def work(self, services: Services) -> Work:
-        return runs.draw(services.library, services.history, self.settings,
+        return runs.draw(services.library, services.history, self.drawn,
                          metadata=self.metadata)
 
 
@@ -52,10 +58,10 @@ class Race(Order):
     racers: tuple[str, ...] = ()
 
     def work(self, services: Services) -> Work:
-        chosen = [racing(self.settings, name) for name in self.racers]
+        chosen = [racing(self.drawn, name) for name in self.racers]
         for racer in chosen:
             racer.chosen_method()  # an unknown one is refused before the queue
-        return runs.race(services.library, services.history, self.settings, chosen,
+        return runs.race(services.library, services.history, self.drawn, chosen,
                          metadata=self.metadata)
 
 
@@ -69,14 +75,23 @@ class Redo(Order):
     size: str | None = None
 
     def work(self, services: Services) -> Work:
-        return runs.redo(services.library, services.history, self.settings, self.source,
+        return runs.redo(services.library, services.history, self.drawn, self.source,
                          self.rows, self.size, metadata=self.metadata)
 
 
 def submit(services: Services, owner: str, order: Order) -> Job:
     """Queue an order. Raises SSDError for prompts that no method would take."""
-    order.settings.checked_words(services.library.current.backbone)
+    order.drawn.checked_words(services.library.current.backbone)
     return services.worker.submit(order.title, order.work(services), owner, order=order)
+
+
+def draw_each(services: Services, owner: str, order: Draw) -> list[Job]:
+    """Queue a picture of each alternative in the prompt, or none if one of them is refused."""
+    every = with_each_choice(order.settings)
+    services.worker.require_room(len(every))
+    for settings in every:
+        settings.checked_words(services.library.current.backbone)
+    return [submit(services, owner, replace(order, settings=settings)) for settings in every]
 
 
 def start_seeds(services: Services, owner: str, settings: Settings, count: int, part: str,
@@ -85,7 +100,7 @@ def start_seeds(services: Services, owner: str, settings: Settings, count: int, 
 
     part: of PARTS. top: rows that all of them keep.
     """
-    settings.checked_words(services.library.current.backbone)
+    with_choice(settings).checked_words(services.library.current.backbone)
     services.worker.require_room(count)
     works = services.parked_seeds.start(settings, count, PARTS[part], owner, top)
     services.worker.forget(*services.worker.of(owner, TOPS, FINISHED))

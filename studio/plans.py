@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ssd_core import SSDError
@@ -15,10 +17,13 @@ from ssd_core.runs.request import Request
 from ssd_core.weights.figures import stored_dtype
 
 from .additions import moved
+from .choices import every_prompt, has_choices, with_choice
 from .errors import in_language
 from .library import Loaded
 from .settings import STOPS, Settings, stop_of
 from .words import CHINESE, say
+
+Span = tuple[int, int]  # [start, end) of a text
 
 
 def plan_text(loaded: Loaded, settings: Settings, language: str) -> str:
@@ -89,10 +94,16 @@ def about_speed(settings: Settings, backbone: Backbone, language: str) -> str:
 
 @dataclass(frozen=True)
 class Note:
-    """A line below the prompt. kind: refused, moved, unknown or misplaced; see `notes_of`."""
+    """A line below the prompt. kind: refused, moved, unknown or misplaced; see `notes_of`.
+
+    start, end: of an unknown word in the typed prompt. nearest: a known word that it may mean.
+    """
 
     kind: str
     text: str
+    start: int | None = None
+    end: int | None = None
+    nearest: str | None = None
 
 
 def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note]:
@@ -100,10 +111,45 @@ def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note
     only beside others.
     """
     try:
-        request = settings.checked_words(backbone)
+        request = with_choice(settings).checked_words(backbone)
     except SSDError as error:
         return [Note("refused", in_language(language, str(error)))]
-    words = {"moved": moved(request), "unknown": request.unknown_words,
-             "misplaced": request.misplaced_words}
-    return [Note(kind, say(language, kind, words=", ".join(names)))
-            for kind, names in words.items() if names]
+    prompt = settings.prompt
+    spans = unknown_spans(prompt, request)
+    marked = {plain(prompt[start:end]) for start, end in spans}
+    left = [word for word in request.unknown_words if word not in marked]
+    words = {"moved": moved(request), "unknown": left, "misplaced": request.misplaced_words}
+    return [*(unknown_note(prompt, span, backbone, language) for span in joined(spans)),
+            *(Note(kind, say(language, kind, words=", ".join(names)))
+              for kind, names in words.items() if names)]
+
+
+def unknown_note(prompt: str, span: Span, backbone: Backbone, language: str) -> Note:
+    word = prompt[slice(*span)]
+    return Note("unknown", say(language, "unknown", words=word), *span,
+                backbone.nearest_word(word))
+
+
+def unknown_spans(prompt: str, request: Request) -> list[Span]:
+    """The unknown words of a typed prompt, alternatives included."""
+    backbone, words = request.backbone, set(request.unknown_words)
+    if has_choices(prompt):
+        others = {word for text in every_prompt(prompt) for word in backbone.unknown_words(text)}
+        words |= others - set(backbone.unknown_words(request.prompt))
+    return [(start, end) for start, end in backbone.unknown_spans(prompt)
+            if plain(prompt[start:end]) in words]
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """The spans with those that touch as one: Chinese has no blanks between words."""
+    whole: list[Span] = []
+    for start, end in spans:
+        if whole and whole[-1][1] == start:
+            start, _ = whole.pop()
+        whole.append((start, end))
+    return whole
+
+
+def plain(text: str) -> str:
+    """Full-width letters and ligatures as the model reads them."""
+    return unicodedata.normalize("NFKC", text)

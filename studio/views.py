@@ -14,6 +14,7 @@ from ssd_core.weights.quotes import DownloadPlan
 from ssd_core.weights.registry import LocalModel
 
 from .additions import filled
+from .choices import MOST_CHOICES, every_prompt, has_choices, with_choice
 from .downloads import Download
 from .errors import in_language
 from .facts import caption, copied, facts
@@ -132,7 +133,16 @@ def plan_view(services: Services, settings: Settings, language: str) -> dict:
     return {"settings": to_dict(settings), "quality": None if stop is None else STOPS[stop].name,
             "notes": [vars(note) for note in notes_of(settings, backbone, language)],
             "filled": filled(settings, backbone, language == CHINESE),
-            **cost_view(services, settings, language)}
+            "choices": choices_view(settings),
+            **cost_view(services, with_choice(settings), language)}
+
+
+def choices_view(settings: Settings) -> dict | None:
+    """How many prompts there are to choose from, and the one that the seed draws."""
+    if not has_choices(settings.prompt):
+        return None
+    return {"count": len(every_prompt(settings.prompt)), "most": MOST_CHOICES,
+            "prompt": with_choice(settings).prompt}
 
 
 def cost_view(services: Services, settings: Settings, language: str) -> dict:

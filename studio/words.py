@@ -20,8 +20,8 @@ from ssd_core.output.knob_words import KNOB_WORDS
 from ssd_core.output.labels import label
 from ssd_core.output.quality_presets import SPEEDS, QualityPreset
 
-PACE = re.compile(r" (window|cells|budget)=\d+")  # in the label of a run
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
+MACHINES = re.compile(r" (window|cells|budget)=\S+")  # knobs that are chosen for the machine
 TEXTS = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
 SERVER = TEXTS.pop("server")
 
@@ -70,11 +70,8 @@ def run_names(language: str) -> dict[str, str]:
 
 
 def run_title(name: str, language: str) -> str:
-    """The name of the speed that a run of this label had; the label itself if it was none.
-
-    How far ahead a run drafts is chosen for the machine, and does not make another speed of it.
-    """
-    return run_names(language).get(PACE.sub("", name), name)
+    """The name of the speed that a run of this label had; the label itself if it was none."""
+    return run_names(language).get(MACHINES.sub("", name), name)
 
 
 def title(speed: QualityPreset, language: str) -> str:

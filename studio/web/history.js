@@ -2,6 +2,7 @@
 
 import { addStyleSheet, make, setText } from "./core/elements.js";
 import { Choice } from "./choice.js";
+import { openButton } from "./incoming.js";
 import { compareTwo, detailsOf, favour, remove, showLarge, zipUrl } from "./picture_actions.js";
 import { PictureList } from "./picture_list.js";
 import { PicturePanel } from "./picture_panel.js";
@@ -22,7 +23,8 @@ class HistoryPlace {
     Object.assign(this, { app, words: app.words.history });
     this.choice = new Choice(() => this.#update());
     const star = (entry) => this.#star([entry]);
-    const large = (entry) => showLarge(this.list.entries, this.list.ids.indexOf(entry.id), app);
+    const large = (entry) => showLarge(app, this.list.entries,
+      this.list.ids.indexOf(entry.id));
     const removed = (entry) => this.#remove([entry.id]);
     this.list = new PictureList(app, this.choice, { star, large, remove: removed,
       open: (entry) => this.#open(entry, { focus: true }), listed: () => this.#update(),
@@ -60,7 +62,7 @@ class HistoryPlace {
   }
 
   #finding() {
-    const { words } = this;
+    const { app, words } = this;
     this.search = make("input", "", { type: "search", id: "history-search",
       placeholder: words.search, "aria-label": words.search, maxlength: "200" });
     let timer;
@@ -68,20 +70,21 @@ class HistoryPlace {
       clearTimeout(timer);
       timer = setTimeout(() => this.#find(), PAUSE);
     });
-    this.only = this.#toggle("history-only", `★ ${words.favourites}`, () => this.#find());
-    this.pick = this.#toggle("history-pick", words.choose, (on) => {
+    this.only = this.#toggle("history-only", ["★", make("span", "", {}, [words.favourites])],
+      () => this.#find());
+    this.pick = this.#toggle("history-pick", [words.choose], (on) => {
       this.list.choosing = on;
       if (!on) this.choice.drop();
       this.#update();
     });
     this.finding = make("div", "row", { role: "search" }, [make("div", "grow", {}, [this.search]),
-      this.only, this.pick]);
+      this.only, this.pick, ...openButton(app, words.openFile)]);
     return this.finding;
   }
 
   /** A button that is on or off. */
-  #toggle(id, label, turned) {
-    const button = make("button", "button", { type: "button", id, "aria-pressed": "false" }, [label]);
+  #toggle(id, children, turned) {
+    const button = make("button", "button", { type: "button", id, "aria-pressed": "false" }, children);
     button.addEventListener("click", () => {
       const on = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(on));

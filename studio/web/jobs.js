@@ -50,6 +50,18 @@ export class Jobs {
     return answer;
   }
 
+  /** Resolves to a job as soon as it is over, or to null if it is forgotten before. */
+  ended(id) {
+    return new Promise((resolve) => {
+      const end = this.watch(() => {
+        const job = this.job(id);
+        if (job && !isOver(job)) return;
+        resolve(job);
+        queueMicrotask(() => end());
+      });
+    });
+  }
+
   async remove(job) {
     await this.api.remove(`jobs/${job}`);
     await this.refresh();

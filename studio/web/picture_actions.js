@@ -1,5 +1,6 @@
 /** What can be done with saved pictures, wherever they are shown. */
 
+import { say } from "./core/strings.js";
 import { copyPicture, copyText } from "./clipboard.js";
 import { pictureUrl } from "./tools.js";
 
@@ -20,11 +21,15 @@ export async function restore(app, id) {
   app.go("create", { show: id });
 }
 
-/** Settings from a picture; what they replace can be brought back. */
-export function adopt(app, { settings, text }) {
-  const before = { ...app.settings.values };
+/** Take over settings; action: what is offered beside that, by default to bring back the old ones. */
+export function adopt(app, { settings, text }, action = undoing(app)) {
   app.settings.set(settings);
-  app.toast(text, { action: { label: app.words.common.undo, run: () => app.settings.set(before) } });
+  app.toast(text, { action });
+}
+
+function undoing(app) {
+  const before = { ...app.settings.values };
+  return { label: app.words.common.undo, run: () => app.settings.set(before) };
 }
 
 /** Draw the start of other seeds with the settings of a picture. */
@@ -79,15 +84,24 @@ export function zipUrl(ids) {
 }
 
 /** Show a saved picture among others over the whole page. */
-export async function showLarge(entries, at, app) {
+export async function showLarge(app, entries, at) {
   const { view } = await import("./viewer.js");
-  return view(app, entries.map(shown), at);
+  return view(app, entries.map((entry) => ({ src: entry.picture, label: caption(entry) })), at);
 }
 
-export async function compareTwo(app, [left, right]) {
+/** Show two saved pictures on each other; their labels say in what they differ. */
+export async function compareTwo(app, pair) {
   const { compare } = await import("./viewer.js");
-  return compare(app, shown(left), shown(right));
+  const labels = differences(pair, app.words.stage.seed);
+  return compare(app, ...pair.map(({ picture }, n) => ({ src: picture, label: labels[n] })));
 }
 
-const shown = ({ picture, prompt, name, title, seed }) => ({ src: picture,
-  label: [prompt || name, title, seed].filter(Boolean).join(" · ") });
+const caption = ({ prompt, name, title, seed }) => [prompt || name, title, seed]
+  .filter(Boolean).join(" · ");
+
+/** What tells two pictures from each other: words, quality and seed, or else their files. */
+export function differences(pair, seedText) {
+  const keys = ["prompt", "title", "seed"].filter((key) => pair[0][key] !== pair[1][key]);
+  return pair.map((entry) => keys.filter((key) => entry[key])
+    .map((key) => (key === "seed" ? say(seedText, entry) : entry[key])).join(" · ") || entry.name);
+}

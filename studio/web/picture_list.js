@@ -7,6 +7,7 @@ const PAGE = 48;
 
 export class PictureList {
   entries = [];
+  choosing = false; // a click chooses, even while none is chosen
   #tiles = new Map(); // by id
   #asking = null; // ends the question that goes on
   #query = {};

@@ -4,6 +4,7 @@ import { make, setText } from "./core/elements.js";
 import { menuButton } from "./menu.js";
 import { copyImage, copyLine, detailsOf, restore, vary } from "./picture_actions.js";
 import { pixelMode } from "./pixels.js";
+import { nameOf } from "./tile.js";
 import { downloadLinks } from "./tools.js";
 
 export class PicturePanel {
@@ -33,7 +34,7 @@ export class PicturePanel {
   async show(entry, { focus = false } = {}) {
     this.entry = entry;
     this.element.hidden = false;
-    setText(this.title, entry.prompt || entry.name);
+    setText(this.title, nameOf(entry, this.words));
     Object.assign(this.image, { src: entry.picture, alt: entry.prompt ?? entry.name });
     this.#fill({ ...entry, facts: [], copy: {} });
     if (focus) this.title.focus({ preventScroll: true });

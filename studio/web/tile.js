@@ -4,17 +4,22 @@ import { make } from "./core/elements.js";
 
 const LONG = 500; // ms of a press that chooses
 
+/** What a picture is called: its prompt, or what kind of picture it is. */
+export const nameOf = ({ prompt, kind, name }, words) => prompt
+  || (kind === "race" ? words.race : name);
+
 export class Tile {
   /** on: open(event), large(), star(), choose(on, shift). */
   constructor(app, entry, on) {
     Object.assign(this, { entry, on });
     const { history: words, stage } = app.words;
-    const name = entry.prompt || entry.name;
+    const name = nameOf(entry, words);
     const image = make("img", "", { src: entry.thumbnail, alt: "", loading: "lazy",
       decoding: "async", draggable: "false" });
     this.button = make("button", "picture-open", { type: "button", title: name }, [
       make("span", "picture-box", {}, [image]), make("span", "picture-title", {}, [name]),
-      make("span", "small hint clip", {}, [entry.title ?? ""])]);
+      make("span", "small hint clip", {},
+        [[entry.title, entry.kind === "partial" && words.partial].filter(Boolean).join(" · ")])]);
     this.box = make("input", "", { type: "checkbox",
       "aria-label": app.say(words.choosePicture, { name }) });
     this.star = make("button", "picture-star", { type: "button", title: stage.favourite,

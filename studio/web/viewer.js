@@ -114,7 +114,7 @@ class Pair extends Viewer {
     });
     this.slider.handle.setAttribute("autofocus", "");
     this.field.removeAttribute("autofocus");
-    setText(this.label, app.say(this.words.two, { left: left.label, right: right.label }));
+    setText(this.label, this.words.hint);
     this.#divide(50);
     this.open();
   }
