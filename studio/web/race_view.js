@@ -12,7 +12,7 @@ const TWO = 2; // pictures are compared
 
 export class RaceView {
   #ticked = []; // numbers of the pictures to compare, the last one ticked at the end
-  #saved = [];
+  #pictures = new Map(); // those that are saved, {src, label}, by number
 
   /**
    * lineup: {racers, setting, values}. job: of the race, none before it begins.
@@ -118,18 +118,19 @@ export class RaceView {
 
   /** Saved pictures can be opened and compared; of a race that was stopped these are some. */
   #offer(saved) {
-    if (this.#saved.length) return;
-    this.#saved = saved;
-    const pictures = saved.map(({ id }, n) => ({ src: pictureUrl(id), label: this.titleOf(n) }));
-    this.pictures = pictures;
-    pictures.forEach(({ label }, n) => {
-      const { tile, pick, box } = this.racers[n];
+    if (this.#pictures.size) return;
+    const pictures = saved.map(({ id, place }) => (
+      { src: pictureUrl(id), label: this.titleOf(place) }));
+    saved.forEach(({ place }, n) => {
+      const { tile, pick, box } = this.racers[place];
+      const { label } = pictures[n];
+      this.#pictures.set(place, pictures[n]);
       tile.openBy(() => openLarge(this.app, pictures, n),
         this.app.say(this.words.open, { name: label }));
       pick.hidden = pictures.length <= TWO;
       box.setAttribute("aria-label", this.app.say(this.words.pickNamed, { name: label }));
     });
-    for (const n of [0, 1]) if (pictures[n]) this.#tick(n, true);
+    for (const { place } of saved.slice(0, TWO)) this.#tick(place, true);
   }
 
   /** Of three ticked ones the one that was ticked first is let go. */
@@ -140,18 +141,23 @@ export class RaceView {
     this.on.ticked(this.#ticked.length);
   }
 
-  /** The switch of the overlay, for all pictures. */
+  /** What the colours of the overlay mean. */
+  get legend() {
+    return this.racers[0].tile.preview.legend;
+  }
+
   get overlay() {
-    const [first, ...others] = this.racers.map(({ tile }) => tile.preview);
-    first.toggle.addEventListener("click",
-      () => others.forEach((preview) => preview.setOverlay(first.overlay)));
-    return first.bar;
+    return this.racers[0].tile.preview.overlay;
+  }
+
+  setOverlay(on) {
+    for (const { tile } of this.racers) tile.preview.setOverlay(on);
   }
 
   /** The ticked two with a divider between them. */
   async compare() {
     const { compare } = await import("./viewer.js");
-    const [left, right] = this.#ticked.toSorted((a, b) => a - b).map((n) => this.pictures[n]);
+    const [left, right] = this.#ticked.toSorted((a, b) => a - b).map((n) => this.#pictures.get(n));
     compare(this.app, left, right);
   }
 

@@ -6,7 +6,6 @@ import { keep, recall } from "./kept.js";
 import { areValues, firstValues, picturesOf, sentValues, valuesIn } from "./lineup.js";
 
 const LEAST = 2;
-const SETTINGS = ["seed", "cfg", "temperature", "prompt"];
 
 export class Racers {
   /** changed(): called after every change of the line-up. */
@@ -16,6 +15,7 @@ export class Racers {
       this.#count();
       changed();
     };
+    this.setting = "";
     this.options = racerOptions(app);
     this.racers = this.#known(recall("racers", []));
     this.list = make("ul", "stack racers");
@@ -42,6 +42,11 @@ export class Racers {
     if (!legal) this.values.reportValidity();
     return legal ? { racers, ...(setting && { setting, values: sentValues(setting, values) }) }
       : null;
+  }
+
+  /** With rows a single racer is enough. */
+  get #least() {
+    return this.setting ? 1 : LEAST;
   }
 
   /** Those racers that there are; with fewer than two the usual ones. */
@@ -93,16 +98,15 @@ export class Racers {
     });
     out.className = "button plain icon";
     out.setAttribute("aria-label", this.app.say(this.words.remove, { number: n + 1 }));
-    out.disabled = this.racers.length <= LEAST;
+    out.disabled = this.racers.length <= this.#least;
     return make("li", "row racer", {}, [choice.element, out]);
   }
 
   /** The setting by which there are rows, and its values. */
   #rows() {
     const { words } = this;
-    this.setting = "";
     const choice = select([{ value: "", label: words.noRows },
-      ...SETTINGS.map((value) => ({ value, label: words[value] }))],
+      ...this.app.schema.rows.map((value) => ({ value, label: words[value] }))],
     (setting) => this.#by(setting));
     choice.element.id = "race-rows";
     this.values = make("textarea", "", { id: "race-values", rows: "1" });
@@ -126,7 +130,8 @@ export class Racers {
     this.values.value = setting && firstValues(setting, this.app.settings.values);
     this.values.rows = setting === "prompt" ? 4 : 1;
     this.help.textContent = this.words[setting === "prompt" ? "promptValues" : "numberValues"];
-    this.changed();
+    while (this.racers.length < this.#least) this.racers = [...this.racers, this.#next()];
+    this.#set(this.racers);
   }
 }
 
