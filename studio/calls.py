@@ -152,7 +152,7 @@ def nowhere(services: Services, routes: Sequence[Route]) -> Callable[[Request], 
         path = request.path_params["rest"]
         taken = sorted({method for route in routes if route.path_regex.match(f"/{path}")
                         for method in route.methods or ()})
-        line = f"send {' or '.join(taken)}" if taken else "no such address; docs/contract.md has all"
+        line = f"send {' or '.join(taken)}" if taken else "no such address; see docs/contract.md"
         return failed(services, language_of(request, services.language),
                       f"/api/{path[:80]}: {line}", 405 if taken else 404)
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
+from functools import lru_cache
 from pathlib import Path
 
 from starlette.requests import Request
@@ -12,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from .prompts import THUMBNAILS
+from .schema import schema_view
 from .services import Services
 from .words import AUTO, language_of
 
@@ -19,6 +23,7 @@ WEB = Path(__file__).parent / "web"
 PREVIEW = WEB / "core"  # its place in a wheel; in the repository ComfyUI uses it too
 if not PREVIEW.is_dir():
     PREVIEW = WEB.parent.parent / "web" / "preview"
+IMPORTED = re.compile(r'^(?:import|\}) [^;]*?from "\./([^"]+)";', re.MULTILINE)
 ALWAYS, ASKED = "public, max-age=31536000, immutable", "no-cache"
 
 
@@ -53,17 +58,40 @@ def version() -> str:
     return hashlib.sha256(repr(stamps).encode()).hexdigest()[:12]
 
 
-def page_html(language: str, forced: str) -> str:
-    """The page in a language; with one that is forced, its modules ask no browser."""
+def page_html(language: str, forced: str, schema: dict) -> str:
+    """The page in a language, with the schema; with a forced language its modules ask no browser.
+    """
     told = "" if forced == AUTO else f' data-ssd-language="{forced}"'
     html = (WEB / "page.html").read_text(encoding="utf-8")
     html = html.replace('<html lang="en"', f'<html lang="{language}"{told}', 1)
-    return html.replace("/studio/web/", f"/studio/web/v/{version()}/")
+    at = f"/studio/web/v/{version()}/"
+    links = "".join(f'  <link rel="modulepreload" href="{at}{name}">\n'
+                    for name in first_modules(version()))
+    data = json.dumps(schema, ensure_ascii=False).replace("<", "\\u003c")
+    data = f'  <script type="application/json" id="schema">{data}</script>\n'
+    return html.replace("/studio/web/", at).replace("</head>", f"{links}{data}</head>", 1)
+
+
+@lru_cache(1)
+def first_modules(now: str) -> list[str]:
+    """The modules that the page needs at once, so that a browser asks for all of them together."""
+    found, left = [], ["app.js", "create.js"]
+    while left:
+        name = left.pop(0)
+        if name in found:
+            continue
+        found.append(name)
+        folder, file = (PREVIEW, name[5:]) if name.startswith("core/") else (WEB, name)
+        prefix = name[: -len(file)]
+        source = (folder / file).read_text(encoding="utf-8")
+        left += [prefix + other for other in IMPORTED.findall(source)]
+    return found
 
 
 def page_routes(services: Services) -> list[BaseRoute]:
     def page(request: Request) -> Response:
-        html = page_html(language_of(request, services.language), services.language)
+        language = language_of(request, services.language)
+        html = page_html(language, services.language, schema_view(services, language))
         return Response(html, media_type="text/html",
                         headers={"cache-control": ASKED, "vary": "accept-language"})
 

@@ -1,7 +1,6 @@
-/** Starts the page: asks for the schema, then shows the place that the address names. */
+/** Starts the page: reads the schema, then shows the place that the address names. */
 
 import { Api } from "./api.js";
-import { make } from "./core/elements.js";
 import { say } from "./core/strings.js";
 import { headMenu } from "./head.js";
 import { takeIncoming } from "./incoming.js";
@@ -9,13 +8,11 @@ import { Jobs } from "./jobs.js";
 import { Places } from "./places.js";
 import { Planner } from "./planner.js";
 import { Settings } from "./settings.js";
-import { Toasts } from "./toasts.js";
 
 /** What every place gets: the server, the settings, the jobs, the texts and the way about. */
 export class App {
   constructor(api, schema) {
     Object.assign(this, { api, schema, words: schema.page, settings: new Settings(schema) });
-    this.toasts = new Toasts(document.getElementById("toasts"), this.words.common);
     this.jobs = new Jobs(api, (line) => document.body.toggleAttribute("data-lost", line !== ""));
     this.planner = new Planner(this);
     this.places = new Places(this);
@@ -31,8 +28,10 @@ export class App {
     return say(template, values);
   }
 
-  toast(line, options) {
-    return this.toasts.say(line, options);
+  async toast(line, options) {
+    const { Toasts } = await import("./toasts.js");
+    this.toasts ??= new Toasts(document.getElementById("toasts"), this.words.common);
+    this.toasts.say(line, options);
   }
 
   /** Await what the server does; an error becomes a toast, and the answer is then null. */
@@ -46,18 +45,10 @@ export class App {
   }
 }
 
+/** The schema stands in the page, which spares a question. */
 async function start() {
-  const api = new Api();
-  let schema;
-  try {
-    schema = await api.get("schema");
-  } catch (error) {
-    document.getElementById("main").prepend(
-      make("p", "notice", { role: "alert" }, [error.message]));
-    return;
-  }
-  document.documentElement.lang = schema.language;
-  const app = new App(api, schema);
+  const schema = JSON.parse(document.getElementById("schema").textContent);
+  const app = new App(new Api({ lost: schema.page.common.lost }), schema);
   document.getElementById("places").append(
     ...app.places.links(["create", "race", "seeds", "history"]));
   document.getElementById("head-side").append(...headMenu(app));
@@ -65,6 +56,15 @@ async function start() {
   await app.places.start();
   app.jobs.refresh();
   document.body.dataset.ready = "true";
+  await later(app);
+}
+
+/** What nobody needs at once. */
+async function later(app) {
+  const [{ takeIncoming }, { notifySwitch }] = await Promise.all(
+    [import("./incoming.js"), import("./notify.js")]);
+  takeIncoming(app);
+  document.getElementById("notify").replaceWith(notifySwitch(app));
 }
 
 start();

@@ -29,7 +29,7 @@ class Create {
         [this.prompt.element, controls(app), queueList(app, this.stage)]),
       make("div", "stage-side", {}, [this.stage.element, this.strip.element]),
     ]));
-    this.strip.refresh();
+    setTimeout(() => this.strip.refresh()); // once the page can be used
   }
 
   #buttons() {

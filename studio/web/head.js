@@ -2,7 +2,6 @@
 
 import { make } from "./core/elements.js";
 import { segments } from "./form.js";
-import { notifySwitch } from "./notify.js";
 
 const THEME = "ssd-studio-theme";
 
@@ -14,7 +13,8 @@ export function headMenu(app) {
   const menu = make("div", "menu stack", { popover: "", id: "gear-menu" }, [
     ...["models", "doctor"].map((name) => make("a", "button plain",
       { href: `#${name}` }, [words.places[name]])),
-    make("hr", ""), themeChoice(words.head), notifySwitch(app),
+    make("hr", ""), themeChoice(words.head),
+    make("span", "", { id: "notify" }),
     make("hr", ""), make("span", "small hint", {},
       [app.say(words.head[app.schema.local ? "about" : "aboutShared"],
         { version: app.schema.version })]),

@@ -8,7 +8,7 @@ export function notes(app) {
   let shown = "";
   app.planner.watch(({ notes: all = [], settings, problem }) => {
     const lines = settings?.prompt
-      ? all.filter(({ kind, text }) => kind !== "unknown" && text !== problem) : [];
+      ? all.filter(({ kind, text, end }) => !(kind === "unknown" && end) && text !== problem) : [];
     if (JSON.stringify(lines) === shown) return;
     shown = JSON.stringify(lines);
     element.replaceChildren(...lines.map(({ kind, text }) => make("p",

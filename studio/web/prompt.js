@@ -1,7 +1,6 @@
 /** The prompt of the next picture: its text, words to click, and what is filled in and left out. */
 
 import { addStyleSheet, make } from "./core/elements.js";
-import { alternatives } from "./alternatives.js";
 import { fillIns } from "./fill_ins.js";
 import { Marks, suggestions } from "./marks.js";
 import { notes } from "./notes.js";
@@ -21,6 +20,19 @@ export function promptArea(app, below) {
     suggestions(app, marks), fillIns(app, area), alternatives(app), notes(app),
     wordChips(app), negative(app)]);
   return { element, focus: () => area.focus(), remember: rememberPrompt };
+}
+
+/** The line about `{a|b}`, loaded with the first prompt that has such. */
+function alternatives(app) {
+  const place = make("div", "");
+  place.hidden = true;
+  app.planner.watch(async ({ choices = null }) => {
+    if (choices === null || place.dataset.begun) return;
+    place.dataset.begun = "true";
+    const module = await import("./alternatives.js");
+    place.replaceWith(module.alternatives(app));
+  });
+  return place;
 }
 
 /** A text area bound to the setting of this name. */

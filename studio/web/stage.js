@@ -1,19 +1,19 @@
 /**
  * The stage of Create: a gallery until the first picture, then the run that goes on, a finished
- * picture, or a picture with the line below which it is redone.
+ * picture, or a picture with the line below which it is redone. What a page needs only then is
+ * loaded then.
  */
 
 import { make, setText } from "./core/elements.js";
 import { gallery } from "./gallery.js";
-import { RunView } from "./run_view.js";
-import { SavedView } from "./saved_view.js";
-import { Tools } from "./tools.js";
 
 const KINDS = new Set(["draw", "redo"]);
 
 export class Stage {
   #view = null; // what is shown: {element, dispose()}
   #job = null; // id of the shown job
+  #turn = 0; // counts what was asked for; what is loaded too late is not shown
+  #tools = null; // loaded with the first picture
   #following = true; // whether the next run that begins is shown
 
   /** onSaved(): called whenever pictures were saved. */
@@ -24,14 +24,8 @@ export class Stage {
     this.bar = make("div", "bar", { "aria-hidden": "true" }, [this.progress]);
     this.status = make("p", "status small", { role: "status", id: "status" });
     this.body = make("div", "stage-body");
-    this.tools = new Tools(app, {
-      overlay: () => this.#view?.overlay?.() ?? false,
-      replay: () => this.#view?.replay?.() ?? false,
-      details: () => this.#view?.details?.() ?? false,
-      redo: (id) => this.redo(id),
-    });
     this.element = make("section", "stage", { id: "create-stage",
-      "aria-label": app.words.stage.name }, [this.bar, this.body, this.status, this.tools.element]);
+      "aria-label": app.words.stage.name }, [this.bar, this.body, this.status]);
     app.jobs.watch((jobs) => this.#look(jobs));
     if (this.#view === null) this.#show(gallery(app));
   }
@@ -43,13 +37,13 @@ export class Stage {
   }
 
   /** Show a saved picture; the stage stays with it until the next run is asked for. */
-  showPicture(entry) {
-    this.#following = false;
-    this.#job = null;
+  async showPicture(entry) {
+    const turn = this.#leave();
+    const { SavedView } = await import("./saved_view.js");
+    if (turn !== this.#turn) return;
     this.#show(new SavedView(this.app, entry));
-    this.#tell("");
-    this.tools.offer([{ id: entry.id, seed: entry.seed, label: null, words: "",
-      favourite: entry.favourite, prompt: entry.prompt }], { replay: false });
+    await this.#offer([{ id: entry.id, seed: entry.seed, label: null, words: "",
+      favourite: entry.favourite, prompt: entry.prompt }]);
   }
 
   async showById(id) {
@@ -59,14 +53,38 @@ export class Stage {
 
   /** Let a saved picture be redone from a row. */
   async redo(id) {
+    const turn = this.#leave();
     const { redoLine } = await import("./redo.js");
     const view = await this.app.attempt(redoLine(this.app, id));
-    if (!view) return;
+    if (!view || turn !== this.#turn) return;
+    this.#show(view);
+    await this.#offer([]);
+  }
+
+  /** No longer follow the runs; returns the turn of what comes instead. */
+  #leave() {
     this.#following = false;
     this.#job = null;
-    this.#show(view);
     this.#tell("");
-    this.tools.offer([]);
+    this.#turn += 1;
+    return this.#turn;
+  }
+
+  /** Offer the tools for these saved pictures. */
+  async #offer(saved, { replay = false } = {}) {
+    if (!this.#tools && saved.length === 0) return;
+    const turn = this.#turn;
+    const { Tools } = await import("./tools.js");
+    if (!this.#tools) {
+      this.#tools = new Tools(this.app, {
+        overlay: () => this.#view?.overlay?.() ?? false,
+        replay: () => this.#view?.replay?.() ?? false,
+        details: () => this.#view?.details?.() ?? false,
+        redo: (id) => this.redo(id),
+      });
+      this.element.append(this.#tools.element);
+    }
+    if (turn === this.#turn) this.#tools.offer(saved, { replay });
   }
 
   /** The jobs have changed: show the one that runs, or tell how the shown one stands. */
@@ -79,14 +97,18 @@ export class Stage {
     this.#title(own.find(({ state }) => state === "running"));
   }
 
-  #showRun(job) {
+  async #showRun(job) {
     this.#job = job.id;
-    this.tools.offer([]);
+    this.#turn += 1;
+    const turn = this.#turn;
+    const { RunView } = await import("./run_view.js");
+    if (turn !== this.#turn) return;
+    this.#offer([]);
     this.#show(new RunView(this.app, job.id, {
       tell: (line, bad) => this.#tell(line, bad),
       progress: (share) => this.#progress(share),
       saved: (pictures) => {
-        this.tools.offer(pictures, { replay: true });
+        this.#offer(pictures, { replay: true });
         this.onSaved();
       },
       stopped: (kept) => kept && this.onSaved(),

@@ -3,8 +3,11 @@
 import pytest
 
 from ssd_core import SSDError
+from ssd_core.backbones.postcard import Postcard
 from ssd_core.output.recipe import read_recipe
+from ssd_core.postcards.expansion import expand
 from studio import orders, runs
+from studio.additions import filled
 from studio.choices import (
     MOST_CHOICES,
     choice,
@@ -13,7 +16,7 @@ from studio.choices import (
     with_choice,
     with_each_choice,
 )
-from studio.settings import Settings
+from studio.settings import Settings, from_dict, to_dict
 
 NESTED = "a {red|{dark |}blue|} house{, at night|}"
 
@@ -61,3 +64,19 @@ def test_a_picture_is_drawn_from_the_alternative_of_its_seed(library, history, w
     order = orders.Draw(settings)
     picture, = ended(runs.draw(library, history, order.drawn)).result.entries
     assert read_recipe(picture.path)["prompt"] == with_choice(settings).prompt
+
+
+@pytest.mark.parametrize("prompt", ["a {red|blue} house", "{a red|a blue} house", "house, {night|}",
+                                    "a {house|boat}", "{一座红色的房子|蓝色的小船}"])
+def test_what_is_filled_in_is_written_beside_the_alternatives(library, monkeypatch, prompt):
+    monkeypatch.setattr(Postcard, "expand", lambda self, *args: expand(*args))
+    backbone = library.current.backbone
+    for seed in range(6):
+        settings = Settings.of(prompt=prompt, seed=seed)
+        shown = filled(settings, backbone, chinese=False)
+        assert shown["prompt"] == prompt and shown["chips"]
+        for chip in shown["chips"]:
+            pinned = from_dict({**to_dict(settings), "prompt": chip["pinned"]})
+            assert "|" in pinned.prompt
+            again = filled(pinned, backbone, chinese=False) or {"chips": []}
+            assert chip["name"] not in [one["name"] for one in again["chips"]]
