@@ -258,7 +258,8 @@ def models_view(services: Services) -> dict:
 
 def model_view(services: Services, model: LocalModel) -> dict:
     return {"name": model.name, "family": model.family, "heads": model.heads is not None,
-            "licence": model.licence, "path": services.for_visitors(str(model.path)),
+            "licence": model.licence, "bytes": model.bytes,
+            "path": services.for_visitors(str(model.path)),
             "problem": services.for_visitors(model.why_not)}
 
 
