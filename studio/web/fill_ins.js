@@ -55,10 +55,10 @@ class FillIns {
       title: this.app.say(hint, { text: chip.text, instead: chip.instead }) }, [chip.text]);
     pin.addEventListener("click", () => this.#pin(chip));
     pin.addEventListener("keydown", ({ key }) => {
-      if (key === "Delete" || key === "Backspace") this.#leave(chip);
+      if (key === "Delete" || key === "Backspace") this.#leave(chip, element);
     });
     const element = this.#withCross(pin, this.app.say(this.words.leaveOpen, { text: chip.text }),
-      () => this.#leave(chip));
+      () => this.#leave(chip, element));
     element.lastChild.tabIndex = -1; // one stop of the Tab key for each chip
     return element;
   }
@@ -92,16 +92,18 @@ class FillIns {
     this.app.settings.set({ seed: freshSeed(), open: "", fixed: "" });
   }
 
-  #leave(chip) {
-    const place = this.filled.chips.indexOf(chip);
+  /** The chip goes at once, before the server answers. */
+  #leave(chip, element) {
     if (!this.#current) return;
-    this.chips.children[place]?.remove();
+    const place = [...this.chips.children].indexOf(element);
+    element.remove();
     this.#focus(place);
     this.#set([...this.filled.open, chip.name]);
   }
 
   #set(names) {
     if (!this.#current) return;
+    this.filled = { ...this.filled, open: names };
     this.app.settings.set({ fixed: "", open: openText(this.filled.prompt, names) });
   }
 

@@ -13,7 +13,8 @@ export function promptArea(app, below) {
   area.setAttribute("aria-describedby", "prompt-notes");
   area.addEventListener("keydown", (event) => drawByKey(app, event));
   const marks = new Marks(app, area);
-  const box = make("div", "prompt-box", {}, [marks.layer, area, marks.offer]);
+  const box = make("div", "prompt-box", {}, [
+    make("div", "prompt-text", {}, [marks.layer, area, marks.offer])]);
   const element = make("div", "stack prompt-area", {}, [
     make("div", "stack prompt-head", {}, [label(app), box]), below,
     suggestions(app, marks), alternatives(app), notes(app), fillIns(app, area),
