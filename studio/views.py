@@ -14,7 +14,7 @@ from ssd_core.weights.quotes import DownloadPlan
 from ssd_core.weights.registry import LocalModel
 
 from .additions import filled
-from .choices import MOST_CHOICES, every_prompt, has_choices, with_choice
+from .choices import MOST_CHOICES, choice, every_prompt, has_choices, with_choice
 from .downloads import Download
 from .errors import in_language
 from .facts import caption, copied, facts
@@ -169,8 +169,9 @@ def choices_view(settings: Settings) -> dict | None:
     """How many prompts there are to choose from, and the one that the seed draws."""
     if not has_choices(settings.prompt):
         return None
+    chosen = choice(settings.prompt, settings.knobs["seed"])
     return {"count": len(every_prompt(settings.prompt)), "most": MOST_CHOICES,
-            "prompt": with_choice(settings).prompt}
+            "prompt": chosen.text, "words": chosen.words}
 
 
 def cost_view(services: Services, settings: Settings, language: str) -> dict:
@@ -262,7 +263,8 @@ def models_view(services: Services) -> dict:
 
 def model_view(services: Services, model: LocalModel) -> dict:
     return {"name": model.name, "family": model.family, "heads": model.heads is not None,
-            "licence": model.licence, "path": services.for_visitors(str(model.path)),
+            "licence": model.licence, "bytes": model.bytes,
+            "path": services.for_visitors(str(model.path)),
             "problem": services.for_visitors(model.why_not)}
 
 

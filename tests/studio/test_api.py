@@ -471,6 +471,8 @@ def test_the_models_are_listed_and_judged_and_another_one_is_loaded(client, fini
     listed = client.get("/api/models").json()
     models = {model["name"]: model for model in listed["models"]}
     assert {"tiny", "bare"} <= set(models) and models["tiny"]["heads"]
+    file = services.library.models_dir / "ssd_backbones" / "tiny" / "backbone.safetensors"
+    assert models["tiny"]["bytes"] == file.stat().st_size
     assert listed["in_use"]["name"] == "tiny" and listed["known"][0]["licence"]["link"]
     assert "weights" in client.post("/api/models/fit", json={
         "name": "bare", "settings": HOUSE}).json()["text"]
