@@ -231,7 +231,7 @@ def test_each_seed_fills_in_by_itself_and_every_racer_alike(services, ended):
         ended(work)
         *_, last = services.parked_seeds._parked.values()
         assert last.run.request.words[0].prompt == expand("a red house", None, seed).prompt
-    raced = ended(runs.race(library, history, HOUSE, ("ar", "exact"))).result
+    raced = ended(races.race(library, history, HOUSE, ("ar", "exact"))).result
     assert {drawn_from(entry) for entry in raced.entries} == {Words(WHOLE.prompt)}
 
 
