@@ -65,8 +65,14 @@ def draw(call: Call) -> dict:
 
 
 def race(call: Call) -> dict:
-    racers = tuple(listed("racers", call.values.get("racers")))
-    return submitted(call, orders.Race(call.settings, call.flag("metadata", True), racers))
+    """Queue a race; `setting`, `values`: a row for each value of a setting."""
+    values = call.values.get("values", [])
+    if not isinstance(values, list):
+        raise SSDError("values: must be a list, with a value for each row")
+    return submitted(call, orders.Race(
+        call.settings, call.flag("metadata", True),
+        tuple(listed("racers", call.values.get("racers"))), call.text("setting", ""),
+        tuple(values)))
 
 
 def redo(call: Call) -> dict:
@@ -199,7 +205,8 @@ ENDPOINTS: list[tuple[str, str, Callable[[Call], Any]]] = [
     ("GET", "/models/download", models.download), ("POST", "/models/cancel", models.cancel),
     ("GET", "/doctor", models.doctor),
 ]
-UPLOADS: list[tuple[str, Callable[[Call], Any]]] = [("/restore", saved.restore_upload)]
+UPLOADS: list[tuple[str, Callable[[Call], Any]]] = [
+    ("/restore", saved.restore_upload), ("/history/add", saved.add)]
 METHODS_OF_HTTP = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 

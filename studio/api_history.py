@@ -11,9 +11,12 @@ from starlette.responses import Response, StreamingResponse
 
 from ssd_core import SSDError
 
+from . import runs
 from .calls import Call
+from .errors import in_language
 from .facts import hint_text, restored_text, wanted, why_empty
 from .history import restore
+from .pictures import as_png, read
 from .settings import whole
 from .views import details_view, entry_view, restored_view
 
@@ -83,9 +86,24 @@ def zipped(call: Call) -> Response:
                              media_type="application/zip", background=BackgroundTask(packed.close))
 
 
+def add(call: Call) -> dict:
+    """Put a picture, which is the body of the request, into the history, so that it can be redone.
+
+    One of another size is cropped and scaled. `how`: where its tokens come from.
+    """
+    services, name = call.services, bare_name(call.query("name", "picture.png"))
+    backbone = services.library.current.backbone
+    entry = services.history.add(as_png(call.body, name, backbone.sizes), name)
+    source = runs.look(services.history, entry.path, backbone)
+    return {**entry_view(services, entry, call.language, ()),
+            "how": in_language(call.language, source.how), "encoded": source.encoded}
+
+
 def restore_upload(call: Call) -> dict:
-    """The settings of a PNG that is the body of the request; `?name=`: what it is called."""
+    """The settings of a picture that is the body of the request; `?name=`: what it is called."""
     name = bare_name(call.query("name", "picture.png"))
+    if read(call.body, name).format != "PNG":
+        raise SSDError(f"{name}: no settings in it, which only PNGs have: redo it from a row")
     with TemporaryDirectory(prefix="ssd-restore-") as folder:
         path = Path(folder, "picture.png")
         path.write_bytes(call.body)

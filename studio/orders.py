@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe
 
-from . import runs
+from . import races, runs
 from .choices import with_choice, with_each_choice
 from .history import Entry
 from .jobs import Job
@@ -40,6 +40,10 @@ class Order:
         """The settings with the prompt that their seed chooses."""
         return with_choice(self.settings)
 
+    def wishes(self) -> list[Settings]:
+        """Settings with all prompts that will be drawn."""
+        return [self.drawn]
+
 
 @dataclass(frozen=True)
 class Draw(Order):
@@ -52,17 +56,25 @@ class Draw(Order):
 
 @dataclass(frozen=True)
 class Race(Order):
-    """racers: names of methods or of speeds, or `settings.AS_CHOSEN`."""
+    """racers: names of methods or of speeds, or `settings.AS_CHOSEN`.
+
+    setting, values: a row for each value of that setting, as in `races.race`.
+    """
 
     title = "race"
     racers: tuple[str, ...] = ()
+    setting: str = ""
+    values: tuple[Any, ...] = ()
 
     def work(self, services: Services) -> Work:
-        chosen = [racing(self.drawn, name) for name in self.racers]
+        chosen = [racing(self.settings, name) for name in self.racers]
         for racer in chosen:
             racer.chosen_method()  # an unknown one is refused before the queue
-        return runs.race(services.library, services.history, self.drawn, chosen,
-                         metadata=self.metadata)
+        return races.race(services.library, services.history, self.settings, chosen,
+                          self.metadata, self.setting, self.values)
+
+    def wishes(self) -> list[Settings]:
+        return races.row_settings(self.settings, self.setting, self.values)
 
 
 @dataclass(frozen=True)
@@ -81,8 +93,10 @@ class Redo(Order):
 
 def submit(services: Services, owner: str, order: Order) -> Job:
     """Queue an order. Raises SSDError for prompts that no method would take."""
-    order.drawn.checked_words(services.library.current.backbone)
-    return services.worker.submit(order.title, order.work(services), owner, order=order)
+    work = order.work(services)
+    for wish in order.wishes():
+        wish.checked_words(services.library.current.backbone)
+    return services.worker.submit(order.title, work, owner, order=order)
 
 
 def draw_each(services: Services, owner: str, order: Draw) -> list[Job]:
@@ -103,6 +117,8 @@ def start_seeds(services: Services, owner: str, settings: Settings, count: int, 
     with_choice(settings).checked_words(services.library.current.backbone)
     services.worker.require_room(count)
     works = services.parked_seeds.start(settings, count, PARTS[part], owner, top)
+    for job in services.worker.of(owner, TOPS):
+        job.cancel()  # those that still wait, or run
     services.worker.forget(*services.worker.of(owner, TOPS, FINISHED))
     return [services.worker.submit(TOPS, work, owner, str(seed)) for seed, work in works]
 

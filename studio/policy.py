@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .sharing import Password
+from .sharing import Password, UploadQuota
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OURS = ("/api", "/studio/")  # and the page itself, at /
@@ -76,11 +76,13 @@ def same_site(request: Request) -> bool:
 def middleware(host: str, share: bool, users: Mapping[str, str]) -> list[Middleware]:
     """On loopback answer only to this machine's names, which prevents DNS rebinding.
 
-    With users, everybody else is refused.
+    With users, everybody else is refused. Visitors of a shared app may send so much an hour.
     """
     own = [Middleware(Policy)]
     if users:
         own.append(Middleware(Password, users=users))
-    if host in LOOPBACK and not share:
+    if share or host not in LOOPBACK:
+        own.append(Middleware(UploadQuota))
+    else:
         own.append(Middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]"]))
     return own

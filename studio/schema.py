@@ -16,7 +16,8 @@ from ssd_core.weights.memory import WEIGHT_BYTES
 from .additions import expands
 from .orders import PARTS
 from .prompts import SEEDS, example_prompts
-from .runs import MOST_RACERS
+from .races import MOST_PICTURES as MOST_RACED
+from .races import MOST_RACERS, SETTINGS
 from .seeds import MOST_SEEDS
 from .services import Services
 from .settings import (
@@ -45,6 +46,7 @@ def schema_view(services: Services, language: str) -> dict:
             "knobs": [knob_view(knob, language) for knob in ordered_knobs()],
             "methods": [method_view(name, language) for name in METHODS],
             "qualities": qualities(language), "as_chosen": AS_CHOSEN, "parts": list(PARTS),
+            "rows": list(SETTINGS),
             "limits": limits(), "dtypes": ["auto", *WEIGHT_BYTES],
             "model": {"name": loaded.name, "heads": loaded.heads is not None,
                       "sizes": [f"{width}x{height}" for width, height in backbone.sizes],
@@ -103,4 +105,4 @@ def unset(knobs: Any) -> dict:
 
 def limits() -> dict[str, int]:
     return {"pictures": MOST_PICTURES, "seeds": MOST_SEEDS, "racers": MOST_RACERS,
-            "text": LONGEST_TEXT, "upload": LARGEST_UPLOAD}
+            "raced": MOST_RACED, "text": LONGEST_TEXT, "upload": LARGEST_UPLOAD}

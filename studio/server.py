@@ -25,6 +25,8 @@ from ssd_core.output.replay import moments
 from .api import api_routes
 from .errors import in_language
 from .pages import page_routes
+from .payloads import one_of
+from .pictures import FORMATS, SCALES, converted
 from .policy import middleware
 from .programs import Programs
 from .services import Services
@@ -39,12 +41,16 @@ async def fetch_nothing(url: str, *_: object, **__: object) -> str:
 def routes(services: Services) -> list[BaseRoute]:
     """Our routes, which come before Gradio's."""
     def picture(request: Request) -> Response:
-        """A picture, byte for byte as on the disk or in memory."""
+        """A picture, byte for byte, or as the query wants it: `format`, `scale`, `smooth`."""
+        language = language_of(request, services.language)
         try:
             png = services.history.png(request.path_params["entry"])
         except SSDError as error:
-            return PlainTextResponse(services.for_visitors(str(error)), 404)
-        return Response(png, media_type="image/png")
+            return PlainTextResponse(services.for_visitors(in_language(language, str(error))), 404)
+        try:
+            return picture_in(png, request.query_params)
+        except SSDError as error:
+            return PlainTextResponse(services.for_visitors(in_language(language, str(error))), 400)
 
     def replay(request: Request) -> Response:
         """The film of a run that is still known, with its overlay if the query says so."""
@@ -61,6 +67,16 @@ def routes(services: Services) -> list[BaseRoute]:
     return [*page_routes(services), Mount("/api", routes=api_routes(services)),
             Route("/studio/picture/{entry:path}", picture),
             *(Route(f"/studio/replay/{{job}}.{kind}", replay) for kind in FILMS)]
+
+
+def picture_in(png: bytes, wish: Mapping[str, str]) -> Response:
+    """A picture in the format and at the scale that are wanted, else as it is."""
+    if not wish.keys() & {"format", "scale", "smooth"}:
+        return Response(png, media_type=FORMATS["png"])
+    kind = one_of("format", wish.get("format", "png"), FORMATS)
+    scale = one_of("scale", wish.get("scale", "1"), [str(scale) for scale in SCALES])
+    smooth = one_of("smooth", wish.get("smooth", "false"), ("true", "false"))
+    return Response(converted(png, kind, int(scale), smooth == "true"), media_type=FORMATS[kind])
 
 
 def require_address(host: str, port: int | None) -> None:

@@ -18,12 +18,14 @@ from .choices import MOST_CHOICES, choice, every_prompt, has_choices, with_choic
 from .downloads import Download
 from .errors import in_language
 from .facts import caption, copied, facts
+from .figures import Measured, figures, summary
 from .history import Entry
 from .jobs import Job
 from .models import InUse
 from .orders import Order, Race
 from .plans import about_speed, notes_of, pace_text, request_text
-from .runs import Drawn, Raced, Source
+from .races import Raced
+from .runs import Drawn, Source
 from .services import Services
 from .settings import STOPS, Settings, stop_of, to_dict, with_preset
 from .typed import fixed_text
@@ -65,8 +67,22 @@ def saved_by(job: Job | None, language: str) -> list[dict]:
     made = zip(result.saved.ids, result.seeds, result.words, strict=False)  # some, if stopped
     raced = result.labels if isinstance(result, Raced) else []
     labels = [run_title(label, language) for label in raced]
+    measured = measured_by(result)
     return [{"id": id_, "seed": str(seed), "label": labels[n] if labels else None,
-             "words": words} for n, (id_, seed, words) in enumerate(made)]
+             "words": words, "place": result.places[n] if isinstance(result, Raced) else n,
+             "picture": f"/studio/picture/{quote(id_)}",
+             "summary": summary(measured[n], language) if n < len(measured) else "",
+             "facts": figures(measured[n], language) if n < len(measured) else []}
+            for n, (id_, seed, words) in enumerate(made)]
+
+
+def measured_by(result: Drawn | Raced) -> list[Measured]:
+    """What was measured of each finished picture."""
+    if isinstance(result, Drawn):
+        return result.measured
+    return [Measured(*run) for run in zip(
+        result.stats, result.verdicts, [n not in result.judged for n in range(len(result.stats))],
+        result.identical, strict=True)]
 
 
 def spoken(services: Services, job: str, after: int, language: str) -> dict:
@@ -92,8 +108,15 @@ def job_view(services: Services, job: Job, language: str) -> dict:
                                           "seconds_left")},
             "expired": job.freed, "rows": list(rows[0]) if rows else None,
             "settings": to_dict(order.settings) if isinstance(order, Order) else None,
-            "racers": list(order.racers) if isinstance(order, Race) else [],
+            **race_view(order),
             "saved": saved_by(job, language), "result": result_view(services, job, language)}
+
+
+def race_view(order: object) -> dict:
+    """Who races, and the setting with whose values there are rows, if there are."""
+    if not isinstance(order, Race):
+        return {"racers": [], "setting": "", "values": []}
+    return {"racers": list(order.racers), "setting": order.setting, "values": list(order.values)}
 
 
 def result_view(services: Services, job: Job, language: str) -> dict | None:
@@ -172,6 +195,7 @@ def entry_view(services: Services, entry: Entry, language: str, marked: Iterable
             "height": entry.height, "prompt": entry.prompt, "method": entry.method,
             "seed": None if entry.seed is None else str(entry.seed),
             "title": run_title(entry.label, language) if entry.label else None,
+            "source": entry.source,
             "caption": caption(entry, language), "favourite": entry.id in marked,
             "where": services.place(entry.path.parent),
             "picture": f"/studio/picture/{quote(entry.id)}",
@@ -186,13 +210,23 @@ def details_view(services: Services, entry: Entry, language: str) -> dict:
         recipe = None
     return {**entry_view(services, entry, language, services.history.favourites.ids),
             "facts": [list(pair) for pair in facts(entry, recipe, language)],
+            "source": known_source(services, entry),
             "copy": copied(entry, recipe) if recipe else {}}
+
+
+def known_source(services: Services, entry: Entry) -> str | None:
+    """The picture that this one was redone from, while the history still has it."""
+    try:
+        return services.history.entry(entry.source).id if entry.source else None
+    except SSDError:
+        return None
 
 
 def source_view(source: Source, language: str) -> dict:
     """A picture to redo: its rows, the sizes to extend it to, and its words by its recipe."""
     typed = source.typed
-    return {"how": in_language(language, source.how), "rows": source.rows,
+    return {"how": in_language(language, source.how), "encoded": source.encoded,
+            "rows": source.rows,
             "finished": source.finished, "taller": list(source.taller),
             "prompt": typed.prompt if typed else None,
             "negative": (typed.negative or "") if typed else None,
@@ -224,7 +258,8 @@ def models_view(services: Services) -> dict:
 
 def model_view(services: Services, model: LocalModel) -> dict:
     return {"name": model.name, "family": model.family, "heads": model.heads is not None,
-            "licence": model.licence, "path": services.for_visitors(str(model.path)),
+            "licence": model.licence, "bytes": model.bytes,
+            "path": services.for_visitors(str(model.path)),
             "problem": services.for_visitors(model.why_not)}
 
 

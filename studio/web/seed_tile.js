@@ -6,6 +6,7 @@ import { menuButton } from "./menu.js";
 import { seedText } from "./status.js";
 import { Tile } from "./run_tile.js";
 import { downloadLinks } from "./tools.js";
+import { sizeOf } from "./uses.js";
 
 export class SeedTile {
   #had = 0; // messages that the preview was fed
@@ -47,15 +48,10 @@ export class SeedTile {
   /** Show this share of the picture, from the top. */
   crop(share) {
     const start = this.tile.panel?.start;
-    const [width, height] = start ? [start.width, start.height] : this.#size();
+    const [width, height] = start ? [start.width, start.height] : sizeOf(this.app);
     this.tile.window.style.aspectRatio = `${width} / ${height * share}`;
     this.tile.window.style.setProperty("--picture", `${width} / ${height}`);
     this.tile.window.classList.toggle("cut", share < 1);
-  }
-
-  #size() {
-    const { schema, settings } = this.app;
-    return (settings.get("size") || schema.model.sizes[0]).split("x").map(Number);
   }
 
   /** News of the job by the feed. */
@@ -70,7 +66,9 @@ export class SeedTile {
 
   #tell() {
     const words = { ...this.app.words.stage, ...this.words };
-    const said = this.job?.expired ? words.gone : seedText(this.job, this.tile.panel, words);
+    const quiet = this.job === null || isPaused(this.job); // the bar says it of all at once
+    const said = this.job?.expired ? words.gone
+      : quiet ? "" : seedText(this.job, this.tile.panel, words);
     setText(this.state, said);
     this.state.classList.toggle("bad", this.job?.state === "failed");
   }

@@ -22,17 +22,19 @@ from starlette.testclient import TestClient  # noqa: E402
 from ssd_core.engine.methods import METHODS  # noqa: E402
 from ssd_core.weights import quotes  # noqa: E402
 from studio import jobs as jobs_module  # noqa: E402
-from studio.api import ENDPOINTS  # noqa: E402
+from studio.api import ENDPOINTS, UPLOADS  # noqa: E402
 from studio.calls import VISITOR  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402
-from studio.server import middleware, routes  # noqa: E402
+from studio.policy import middleware  # noqa: E402
+from studio.server import routes  # noqa: E402
 from studio.services import Services  # noqa: E402
 from studio.settings import KNOBS, Settings, to_dict  # noqa: E402
-from studio.words import TABLE  # noqa: E402
+from studio.words import TEXTS  # noqa: E402
 
 HOUSE = {"prompt": "a red house", "seed": "7"}
 ANN, BOB = ({VISITOR: digit * 64} for digit in "ab")
 CHINESE = {"accept-language": "zh-CN,zh"}
+EVERYWHERE = [*ENDPOINTS, *(("POST", path, None) for path, _ in UPLOADS)]
 HOSTILE = (None, 5, -1, "x", "", [], {}, [[]], True, "\ud800", "9" * 400, "../../etc/passwd")
 
 
@@ -101,7 +103,7 @@ def line_of(answer):
 def test_the_contract_lists_every_endpoint():
     contract = (Path(__file__).parents[2] / "docs" / "contract.md").read_text(encoding="utf-8")
     listed = re.findall(r"`(GET|POST|DELETE) /api(/[^`]*)`", contract)
-    routes = [("POST", "/restore"), *((method, path) for method, path, _ in ENDPOINTS)]
+    routes = [(method, path) for method, path, _ in EVERYWHERE]
     assert sorted(listed) == sorted((method, path.replace(":path", "")) for method, path in routes)
 
 
@@ -111,7 +113,7 @@ def test_the_contract_lists_every_endpoint():
 @pytest.mark.parametrize(("headers", "place"), [({}, 0), (CHINESE, 1)])
 def test_the_schema_describes_every_setting_in_the_language_of_the_page(client, headers, place):
     schema = client.get("/api/schema", headers=headers).json()
-    assert schema["texts"]["draw"] == TABLE["draw"][place]
+    assert schema["page"]["create"]["draw"] == TEXTS["create"]["draw"][place]
     knobs = {knob["name"]: knob for knob in schema["knobs"]}
     assert set(knobs) == set(KNOBS) and set(schema["settings"]) == set(to_dict(Settings()))
     assert (knobs["k_h"]["label"].startswith("k_h:")) is (place == 0)
@@ -265,12 +267,6 @@ def test_a_run_needs_a_visitor(services, token):
     assert answer.status_code == 400 and VISITOR in line_of(answer)
 
 
-def test_a_page_of_gradio_and_the_api_know_the_same_visitor_by_the_token(client, services, busy):
-    services.visits.attach("session", "a" * 64)
-    job = client.post("/api/draw", json={"settings": HOUSE}).json()
-    assert services.worker.latest("session", "draw").id == job["id"]
-
-
 def test_the_queue_has_an_end(client, three, monkeypatch):
     monkeypatch.setattr(jobs_module, "MOST_WAITING", 4)
     for path, body in (("draw", {}), ("seeds/start", {"count": 2})):
@@ -283,7 +279,7 @@ def test_the_queue_has_an_end(client, three, monkeypatch):
 def test_a_race_says_its_verdict(finished):
     job = finished("/api/race", settings=HOUSE, racers=["ar", "faithful"])
     assert job["racers"] == ["ar", "faithful"] and len(job["saved"]) == 2
-    assert job["result"]["verdict"] == "Faithful is identical to normal decoding."
+    assert job["result"]["verdict"] == "Faithful is the reference picture."
     assert [row[0] for row in job["result"]["rows"]] == ["Reference", "Faithful"]
     assert job["result"]["sheet"].endswith("-race.png")
 
@@ -462,8 +458,8 @@ def test_more_than_is_allowed_is_not_read(client, monkeypatch):
     assert answer.status_code == 413 and "MiB" in line_of(answer)
 
 
-def test_uploads_of_a_shared_app_count_towards_the_quota(shared):
-    answer = shared.post("/api/restore", content=iter([b"x"]))
+def test_pictures_that_are_added_to_a_shared_app_count_towards_the_quota(shared):
+    answer = shared.post("/api/history/add", content=iter([b"x"]))
     assert answer.status_code == 413 and "how long" in answer.text
 
 
@@ -474,6 +470,8 @@ def test_the_models_are_listed_and_judged_and_another_one_is_loaded(client, fini
     listed = client.get("/api/models").json()
     models = {model["name"]: model for model in listed["models"]}
     assert {"tiny", "bare"} <= set(models) and models["tiny"]["heads"]
+    file = services.library.models_dir / "ssd_backbones" / "tiny" / "backbone.safetensors"
+    assert models["tiny"]["bytes"] == file.stat().st_size
     assert listed["in_use"]["name"] == "tiny" and listed["known"][0]["licence"]["link"]
     assert "weights" in client.post("/api/models/fit", json={
         "name": "bare", "settings": HOUSE}).json()["text"]
@@ -512,13 +510,13 @@ def test_the_doctor_reports(client, services):
 
 def test_nothing_answers_without_the_password(services):
     stranger = serving(services, {"ann": "secret"})
-    for method, path, _ in [*ENDPOINTS, ("POST", "/restore", None)]:
+    for method, path, _ in EVERYWHERE:
         answer = stranger.request(method, f"/api{path}")
         assert answer.status_code == 401 and b"name and a password" in answer.content, path
 
 
 def test_nothing_is_taken_from_other_sites_and_other_hosts_are_not_served(client):
-    for method, path, _ in [*ENDPOINTS, ("POST", "/restore", None)]:
+    for method, path, _ in EVERYWHERE:
         if method != "GET":
             for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "http://evil.example"}):
                 assert client.request(method, f"/api{path}", headers=headers).status_code == 403

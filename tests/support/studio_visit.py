@@ -40,6 +40,7 @@ HELD = 3  # rows
 # The browser's own line about a request that was refused, as the page tells in words.
 REFUSED = tuple("Failed to load resource: the server responded with a status of " + status
                 for status in ("400 (Bad Request)", "404 (Not Found)"))
+LOST = ("Failed to load resource: net::ERR_FAILED",)
 # It names everything, so nothing is filled in: what the app draws is what is drawn without it.
 PROMPT = "one red house on the left, on a lake, hills behind, in the rain, at sunset"
 
@@ -117,7 +118,7 @@ def served(folder: Path, language: str = "auto", models: Path | None = None,
 @contextmanager
 def visits(chromium, app: App):
     """Opens pages, each in a context of its own; ends with no complaint and nothing running."""
-    with watched(chromium, REFUSED) as new_page:
+    with watched(chromium, REFUSED + LOST) as new_page:
         def open_one(address: str = app.address, **options):
             return Visitor(new_page(**options), address)
         yield open_one
