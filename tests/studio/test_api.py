@@ -176,7 +176,7 @@ def test_unknown_words_are_noted(client):
 
 @pytest.mark.parametrize("prompt, words", [
     ("🏠 a zzxq, zzxq", ["🏠", "zzxq", "zzxq"]), ("红色的房子，恐龙", ["恐龙"]),
-    ("a {red|zzxq} house", ["zzxq"]), ("{a|b", ["{", "|b"])])
+    ("a {red|zzxq} house", ["zzxq"]), ("{a|b", ["{", "|", "b"])])
 def test_every_unknown_word_is_noted_where_it_stands(client, prompt, words):
     notes = plan(client, prompt=prompt)["notes"]
     found = [prompt[note["start"]: note["end"]] for note in notes if note["kind"] == "unknown"]
