@@ -21,7 +21,7 @@ export function unknownIn(notes, text) {
       word: text.slice(at(start), at(end)) }));
 }
 
-/** Marks of the text `before` for the text `after`; those that the change touches are gone. Pure. */
+/** Marks of the text `before` in the text `after`, without those that the change touches. Pure. */
 export function shifted(marks, before, after) {
   const most = Math.min(before.length, after.length);
   let head = 0;

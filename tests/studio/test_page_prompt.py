@@ -105,7 +105,7 @@ def test_an_unknown_word_is_underlined_and_a_click_takes_the_nearest_known_one(p
 
 
 def test_the_layer_grows_and_scrolls_with_the_text(page):
-    lines = "\n".join(f"a red house and a hous, {n}" for n in range(11))
+    lines = "\n".join(["a house"] * 11)
     for text, grown in (("a hous", False), (f"{lines}\n", True)):
         page.fill("#prompt", text)
         places = page.evaluate(PLACES)
@@ -116,7 +116,8 @@ def test_the_layer_grows_and_scrolls_with_the_text(page):
     expect(page.locator(".prompt-layer mark").last).to_have_text("zzxq")
     places = page.evaluate(PLACES)
     assert places["sizes"][0] == places["sizes"][1]
-    assert places["scrolled"] == places["whole"] - places["seen"] > 0, "the caret is in sight"
+    below = places["whole"] - places["seen"] - places["scrolled"]
+    assert places["scrolled"] > 0 and below <= 10, "the last line is in sight"
 
 
 def test_one_alternative_is_drawn_by_the_seed_or_each_of_them(page, visitor, app):
