@@ -60,13 +60,14 @@ export class RaceView {
     const clock = make("span", "race-clock hint", { "aria-hidden": "true" });
     const box = make("input", "", { type: "checkbox" });
     box.addEventListener("change", () => this.#tick(n, box.checked));
-    const pick = make("label", "race-pick small", { hidden: "" }, [box, this.words.pick]);
+    const pick = make("label", "race-pick small", { hidden: "" }, [box,
+      make("span", "", {}, [this.words.pick])]);
     const done = make("span", "");
     if (!this.job) {
       tile.window.append(make("p", "race-frame small", {}, [this.#aboutOf(racer)]));
     }
     const element = make("figure", "race-tile", {}, [
-      make("figcaption", "race-caption", {}, [clock, name, pick]),
+      make("figcaption", "race-caption", {}, [name, pick, clock]),
       make("div", "bar", { "aria-hidden": "true" }, [done]), tile.window]);
     return { tile, name, clock, box, pick, done, element, racer, value };
   }
