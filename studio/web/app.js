@@ -3,7 +3,6 @@
 import { Api } from "./api.js";
 import { say } from "./core/strings.js";
 import { headMenu } from "./head.js";
-import { takeIncoming } from "./incoming.js";
 import { Jobs } from "./jobs.js";
 import { Places } from "./places.js";
 import { Planner } from "./planner.js";
@@ -52,10 +51,10 @@ async function start() {
   document.getElementById("places").append(
     ...app.places.links(["create", "race", "seeds", "history"]));
   document.getElementById("head-side").append(...headMenu(app));
-  takeIncoming(app);
   await app.places.start();
   app.jobs.refresh();
   document.body.dataset.ready = "true";
+  performance.mark("usable");
   await later(app);
 }
 

@@ -17,7 +17,7 @@ export function gallery(app) {
     return make("li", "", {}, [tile]);
   });
   const element = make("div", "gallery", { id: "gallery" }, [
-    make("h1", "title", {}, [words.stage.welcome]),
+    make("h2", "title", {}, [words.stage.welcome]),
     make("p", "hint", {}, [words.stage.welcomeHint]), make("ul", "", {}, tiles)]);
   return { element, dispose: () => element.remove() };
 }

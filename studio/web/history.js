@@ -17,6 +17,7 @@ export function mount(section, app) {
 
 class HistoryPlace {
   #shown = false;
+  #scrolled = 0; // px, when the place was left
   #over = 0; // jobs that were over when the list was asked for
 
   constructor(section, app) {
@@ -47,11 +48,13 @@ class HistoryPlace {
   shown(value) {
     this.#shown = true;
     this.list.refresh();
+    setTimeout(() => scrollTo(0, this.#scrolled)); // the browser itself scrolls to the place first
     if (value?.show) this.#openById(value.show);
   }
 
   hidden() {
     this.#shown = false;
+    this.#scrolled = scrollY;
   }
 
   /** Pictures that were saved meanwhile appear. */

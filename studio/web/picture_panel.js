@@ -36,7 +36,9 @@ export class PicturePanel {
     this.element.hidden = false;
     setText(this.title, nameOf(entry, this.words));
     Object.assign(this.image, { src: entry.picture, alt: entry.prompt ?? entry.name });
-    this.#fill({ ...entry, facts: [], copy: {} });
+    this.actions.replaceChildren(...this.#actions());
+    this.facts.replaceChildren();
+    this.made.hidden = true;
     if (focus) this.title.focus({ preventScroll: true });
     const details = await detailsOf(this.app, entry.id);
     if (details && this.entry?.id === entry.id) this.#fill(details);
@@ -50,22 +52,25 @@ export class PicturePanel {
     this.on.closed(id);
   }
 
-  #fill(details) {
-    const { entry } = this;
-    this.actions.replaceChildren(...this.#actionsFor(details));
-    this.facts.replaceChildren(...details.facts.filter(([, value]) => value !== entry.prompt)
+  #fill({ facts, source, copy }) {
+    this.settings = copy.copy_settings;
+    this.copySettings.hidden = !this.settings;
+    this.facts.replaceChildren(...facts.filter(([, value]) => value !== this.entry.prompt)
       .flatMap(([name, value]) => [make("dt", "", {}, [name]), make("dd", "", {}, [value])]));
-    this.made.hidden = !details.source;
-    if (details.source) this.#showSource(details.source);
+    this.made.hidden = !source;
+    if (source) this.#showSource(source);
   }
 
-  #actionsFor({ copy }) {
+  #actions() {
     const { app, words, entry } = this;
     const { stage } = app.words;
     const known = entry.seed !== null;
     const one = entry.kind !== "race";
     const save = menuButton(stage.save, () => downloadLinks(stage, entry.id), "button");
     this.star = this.#button("favourite", () => this.on.star(entry), [`★ ${stage.favourite}`]);
+    this.copySettings = this.#button("copy-settings", () => copyLine(app, this.settings),
+      [words.copySettings]);
+    this.copySettings.hidden = true; // until they are known
     this.update();
     return [
       known && this.#button("restore", () => restore(app, entry.id), [words.restore], "button main"),
@@ -73,11 +78,8 @@ export class PicturePanel {
       known && one && this.#button("vary", () => vary(app, entry.id), [stage.vary]),
       save.button, save.menu,
       this.#button("copy", () => copyImage(app, entry.id), [words.copyPicture]),
-      copy.copy_prompt && this.#button("copy-prompt", () => copyLine(app, copy.copy_prompt),
-        [words.copyPrompt]),
-      copy.copy_settings && this.#button("copy-settings", () => copyLine(app, copy.copy_settings),
-        [words.copySettings]),
-      this.star,
+      known && this.#button("copy-prompt", () => copyLine(app, entry.prompt), [words.copyPrompt]),
+      this.copySettings, this.star,
       app.schema.local && this.#button("delete", () => this.on.remove(entry), [words.remove],
         "button danger"),
     ].filter(Boolean);

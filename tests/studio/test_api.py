@@ -167,8 +167,9 @@ def test_prompts_that_cannot_run_are_noted_in_the_plan_and_refused_before_the_qu
 
 
 def test_unknown_words_are_noted(client):
-    note, = plan(client, prompt="a red house with a zzxq")["notes"]
-    assert note["kind"] == "unknown" and "zzxq" in note["text"]
+    notes = plan(client, prompt="a red house with a zzxq")["notes"]
+    note = next(note for note in notes if "zzxq" in note["text"])
+    assert note["kind"] == "unknown" and (note["start"], note["end"]) == (19, 23)
 
 
 # Runs and the queue
@@ -470,6 +471,8 @@ def test_the_models_are_listed_and_judged_and_another_one_is_loaded(client, fini
     listed = client.get("/api/models").json()
     models = {model["name"]: model for model in listed["models"]}
     assert {"tiny", "bare"} <= set(models) and models["tiny"]["heads"]
+    file = services.library.models_dir / "ssd_backbones" / "tiny" / "backbone.safetensors"
+    assert models["tiny"]["bytes"] == file.stat().st_size
     assert listed["in_use"]["name"] == "tiny" and listed["known"][0]["licence"]["link"]
     assert "weights" in client.post("/api/models/fit", json={
         "name": "bare", "settings": HOUSE}).json()["text"]
