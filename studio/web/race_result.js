@@ -1,4 +1,4 @@
-/** What came of a race: who was quickest, the verdict in words, and a table of what was measured. */
+/** What came of a race: who was quickest, the verdict in words, and a table of measurements. */
 
 import { make } from "./core/elements.js";
 import { extremes } from "./lineup.js";

@@ -1,4 +1,4 @@
-/** One seed among several: the rows that are drawn, a box to tick, and what a finished one offers. */
+/** One seed among several: its drawn rows, a box to tick, and what a finished one offers. */
 
 import { isPaused, isRest, shareOf } from "./batch.js";
 import { make, setText } from "./core/elements.js";
