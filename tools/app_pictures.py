@@ -61,7 +61,7 @@ def finished_seeds(page: Page) -> None:
     ask(page, PROMPTS[1], 1)
     seeds(page)
     for tile in (2, 5):
-        page.locator("#seeds-grid input").nth(tile).check()
+        page.locator("#seeds-grid .seed-label").nth(tile).click()
     page.click("#seeds-finish")
     page.wait_for_selector("#seeds-grid [data-state=done] >> nth=1", timeout=PATIENCE)
 
