@@ -10,7 +10,7 @@ import { wordChips } from "./word_chips.js";
 export function promptArea(app, below) {
   addStyleSheet(new URL("prompt.css", import.meta.url).href);
   const area = textArea(app, "prompt", app.words.words.placeholder);
-  area.setAttribute("aria-describedby", "prompt-notes");
+  area.setAttribute("aria-describedby", "unknown prompt-notes");
   area.addEventListener("keydown", (event) => drawByKey(app, event));
   const marks = new Marks(app, area);
   const box = make("div", "prompt-box", {}, [
