@@ -208,6 +208,20 @@ def test_chinese_words_are_clicked_marked_and_filled_in(visit):
     expect(page.locator(".prompt-layer mark")).to_have_text("恐龙")
 
 
+def test_control_and_enter_draw_from_anywhere_and_enter_from_a_field_of_one_line(
+        page, visitor, app):
+    page.fill("#prompt", PROMPT)
+    page.fill("#seed", "77")
+    visitor.drawn(lambda: page.press("#seed", "Enter"))
+    assert read_recipe(app.pictures[-1])["seed"] == 77
+    before = len(app.pictures)
+    click(page, "Time")
+    visitor.drawn(lambda: page.get_by_role("button", name="Time").press("Control+Enter"))
+    assert len(app.pictures) == before + 1
+    page.press("#prompt", "Enter")
+    assert page.input_value("#prompt") == f"{PROMPT}\n"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_in_a_prompt_with_all_that_can_be_said_of_it(visit, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright",
