@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import groupby, islice, pairwise
 
 from ssd_core import SSDError
 
@@ -35,6 +35,13 @@ class Chosen:
         blank = [sign.isspace() for sign in text]
         return Chosen(self.typed, tuple(at for n, at in enumerate(self.origin) if not blank[n] or (
             text[:n].strip() and text[n:].strip() and not blank[n - 1])))
+
+    @property
+    def words(self) -> list[str]:
+        """What is drawn in place of each group."""
+        inside = [self.typed[:at].count("{") > self.typed[:at].count("}") for at in self.origin]
+        groups = groupby(zip(inside, self.text, strict=True), key=lambda pair: pair[0])
+        return ["".join(sign for _, sign in group).strip() for chosen, group in groups if chosen]
 
     def variants(self) -> list[Chosen]:
         """This prompt with each alternative of its first group; [] without one."""

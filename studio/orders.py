@@ -117,6 +117,8 @@ def start_seeds(services: Services, owner: str, settings: Settings, count: int, 
     with_choice(settings).checked_words(services.library.current.backbone)
     services.worker.require_room(count)
     works = services.parked_seeds.start(settings, count, PARTS[part], owner, top)
+    for job in services.worker.of(owner, TOPS):
+        job.cancel()  # those that still wait, or run
     services.worker.forget(*services.worker.of(owner, TOPS, FINISHED))
     return [services.worker.submit(TOPS, work, owner, str(seed)) for seed, work in works]
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from functools import lru_cache
+from html import escape
 from pathlib import Path
 
 from starlette.requests import Request
@@ -14,9 +15,12 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
+from ssd_core import SSDError
+
 from .prompts import THUMBNAILS
 from .schema import schema_view
 from .services import Services
+from .views import readable
 from .words import AUTO, language_of
 
 WEB = Path(__file__).parent / "web"
@@ -88,11 +92,20 @@ def first_modules(now: str) -> list[str]:
     return found
 
 
+def not_yet(line: str, language: str) -> Response:
+    """What stands in place of the page while another model is loaded; it asks again by itself."""
+    html = f'<!doctype html><html lang="{language}"><title>SSD Studio</title><p>{escape(line)}</p>'
+    return Response(html, 503, {"refresh": "2", "cache-control": "no-store"}, "text/html")
+
+
 def page_routes(services: Services) -> list[BaseRoute]:
     def page(request: Request) -> Response:
         language = language_of(request, services.language)
-        html = page_html(language, services.language, schema_view(services, language))
-        return Response(html, media_type="text/html",
+        try:
+            schema = schema_view(services, language)
+        except SSDError as error:
+            return not_yet(readable(services, language, str(error)), language)
+        return Response(page_html(language, services.language, schema), media_type="text/html",
                         headers={"cache-control": ASKED, "vary": "accept-language"})
 
     return [Route("/", page),

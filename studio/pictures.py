@@ -16,7 +16,7 @@ from .entries import MOST_PIXELS
 
 TAKEN = ("PNG", "JPEG", "WEBP")
 FORMATS = {"png": "image/png", "jpeg": "image/jpeg", "webp": "image/webp"}
-SCALES = (1, 2)
+SCALES, QUALITY = (1, 2), 92
 KEPT = ("parameters", CHUNK)  # texts of a PNG that say how it was drawn
 Size = tuple[int, int]
 
@@ -75,6 +75,8 @@ def texts_of(image: Image.Image) -> PngInfo:
 
 def encoded(image: Image.Image, kind: str, info: PngInfo | None = None) -> bytes:
     file = io.BytesIO()
-    options = {"png": {"pnginfo": info}, "jpeg": {"quality": 92}, "webp": {"quality": 90}}[kind]
-    image.save(file, kind.upper(), **options)
+    if kind == "png":
+        image.save(file, "PNG", pnginfo=info)
+    else:
+        image.save(file, kind.upper(), quality=QUALITY)
     return file.getvalue()

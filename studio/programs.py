@@ -20,6 +20,7 @@ import gradio as gr
 from starlette.datastructures import QueryParams
 
 from ssd_core import SSDError
+from ssd_core.model.knobs import coerce
 
 from . import api, api_history, api_models
 from .calls import TOKEN, VISITOR, Call
@@ -61,9 +62,8 @@ class Programs:
         Returns:
             A job: its state, and in `saved` id and address of each picture.
         """
-        values = {"settings": wish(prompt, quality, seed, {**(settings or {}),
-                                                           "pictures": pictures})}
-        return await self.over(api.draw, self.call(request, **values))
+        values = {"settings": wish(prompt, quality, seed, settings, pictures=pictures)}
+        return await self.over(api.draw, self.call(request, values))
 
     async def race(self, request: gr.Request, prompt: str, racers: list[str], seed: str = "",
                    settings: dict | None = None, setting: str = "",
@@ -83,7 +83,7 @@ class Programs:
         """
         asked = {"settings": wish(prompt, "", seed, settings), "racers": racers,
                  "setting": setting, "values": values or []}
-        return await self.over(api.race, self.call(request, **asked))
+        return await self.over(api.race, self.call(request, asked))
 
     def plan(self, request: gr.Request, prompt: str, quality: str = "faithful", seed: str = "",
              settings: dict | None = None) -> dict:
@@ -98,7 +98,7 @@ class Programs:
         Returns:
             Passes, seconds and notes about words.
         """
-        return api.plan(self.call(request, settings=wish(prompt, quality, seed, settings)))
+        return api.plan(self.call(request, {"settings": wish(prompt, quality, seed, settings)}))
 
     def restore(self, request: gr.Request, id: str = "", picture: str = "",
                 name: str = "picture.png") -> dict:
@@ -113,12 +113,12 @@ class Programs:
             Its settings, and a line about them.
         """
         if id:
-            return api_history.restore_entry(self.call(request, {"id": id}))
+            return api_history.restore_entry(self.call(request, {}, id=id))
         try:
-            body = base64.b64decode(picture, validate=True)
+            body = base64.b64decode(coerce("picture", picture, str), validate=True)
         except (binascii.Error, ValueError) as error:
             raise SSDError("picture: cannot be read: send a file as base64") from error
-        return api_history.restore_upload(self.call(request, {"name": name}, body))
+        return api_history.restore_upload(self.call(request, {}, body, name=name))
 
     async def seeds_start(self, request: gr.Request, prompt: str, count: int = 8,
                           part: str = "most", quality: str = "faithful", seed: str = "",
@@ -137,7 +137,7 @@ class Programs:
             Paused jobs; `seeds_finish` takes their ids.
         """
         values = {"settings": wish(prompt, quality, seed, settings), "count": count, "part": part}
-        return await self.all_over(api.seeds_start, self.call(request, **values))
+        return await self.all_over(api.seeds_start, self.call(request, values))
 
     async def seeds_finish(self, request: gr.Request, jobs: list[str]) -> list[dict]:
         """Finish paused seeds and save their pictures.
@@ -148,7 +148,7 @@ class Programs:
         Returns:
             Jobs, with id and address of each picture in `saved`.
         """
-        return await self.all_over(api.seeds_finish, self.call(request, jobs=jobs))
+        return await self.all_over(api.seeds_finish, self.call(request, {"jobs": jobs}))
 
     def doctor(self, request: gr.Request) -> str:
         """Tell what a bug report needs: versions, models, devices, and the last error.
@@ -156,7 +156,7 @@ class Programs:
         Returns:
             Lines of text.
         """
-        return api_models.doctor(self.call(request))["report"]
+        return api_models.doctor(self.call(request, {}))["report"]
 
     def fit(self, request: gr.Request, name: str, dtype: str = "auto",
             settings: dict | None = None) -> str:
@@ -170,8 +170,8 @@ class Programs:
         Returns:
             One line.
         """
-        return api_models.fit(self.call(request, name=name, dtype=dtype,
-                                        settings=settings or {}))["text"]
+        return api_models.fit(self.call(request, {"name": name, "dtype": dtype,
+                                                  "settings": settings or {}}))["text"]
 
     async def use_backbone(self, request: gr.Request, name: str, dtype: str = "auto") -> dict:
         """Load another model; only on an app that is not shared.
@@ -183,14 +183,15 @@ class Programs:
         Returns:
             A job; `result` has the model's sizes and settings.
         """
-        return await self.over(api_models.use, self.call(request, name=name, dtype=dtype))
+        return await self.over(api_models.use, self.call(request, {"name": name, "dtype": dtype}))
 
     # Helpers
 
-    def call(self, request: gr.Request, parameters: dict[str, str] | None = None,
-             body: bytes = b"", **values: Any) -> Call:
+    def call(self, request: gr.Request, values: dict[str, Any], body: bytes = b"",
+             **parameters: str) -> Call:
+        """A call of an endpoint; parameters: of its address."""
         return Call(self.services, language_of(request, self.services.language), values,
-                    visitor_of(request), parameters=QueryParams(parameters or {}), body=body)
+                    visitor_of(request), parameters=QueryParams(parameters), body=body)
 
     async def over(self, endpoint: Callable[[Call], dict], call: Call) -> dict:
         """Submit one job and wait for it; SSDError if it fails."""
@@ -214,11 +215,14 @@ NAMES = ("draw", "race", "plan", "restore", "seeds_start", "seeds_finish", "doct
          "use_backbone")
 
 
-def wish(prompt: str, quality: str, seed: str, settings: dict | None) -> dict:
+def wish(prompt: str, quality: str, seed: str, settings: dict | None, **more: Any) -> dict:
     """Settings as the API takes them."""
-    raw = {**(settings or {}), "prompt": prompt, "seed": str(seed) or str(random.getrandbits(32))}
+    if not isinstance(settings, dict | None):
+        raise SSDError("settings: must be an object, with a value for each setting")
+    raw = {**(settings or {}), **more, "prompt": prompt,
+           "seed": str(seed) or str(random.getrandbits(32))}
     asked = from_dict(raw)
-    return to_dict(racing(asked, quality) if quality else asked)
+    return to_dict(racing(asked, coerce("quality", quality, str)) if quality else asked)
 
 
 def visitor_of(request: gr.Request) -> str:
@@ -245,7 +249,7 @@ def guarded(endpoint: Callable, services: Services) -> Callable:
             log.exception("%s", endpoint.__name__)
             line = services.worker.last_error = fault(error)
         language = language_of(request, services.language)
-        raise gr.Error(readable(services, language, line) or line, print_exception=False)
+        raise gr.Error(readable(services, language, line), print_exception=False)
 
     known: Any = answer
     known.__signature__ = inspect.signature(endpoint)  # else a bound method's has `self`

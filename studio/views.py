@@ -14,7 +14,7 @@ from ssd_core.weights.quotes import DownloadPlan
 from ssd_core.weights.registry import LocalModel
 
 from .additions import filled
-from .choices import MOST_CHOICES, every_prompt, has_choices, with_choice
+from .choices import MOST_CHOICES, choice, every_prompt, has_choices, with_choice
 from .downloads import Download
 from .errors import in_language
 from .facts import caption, copied, facts
@@ -39,9 +39,14 @@ class Query(Protocol):
     def getlist(self, key: Any) -> list[str]: ...
 
 
-def readable(services: Services, language: str, error: str | None) -> str | None:
+def readable(services: Services, language: str, error: str) -> str:
     """An error as this visitor may read it."""
-    return services.for_visitors(in_language(language, error)) if error else None
+    return services.for_visitors(in_language(language, error))
+
+
+def told(services: Services, language: str, error: str | None) -> str | None:
+    """`readable` of an error, if there is one."""
+    return readable(services, language, error) if error else None
 
 
 # Jobs
@@ -89,7 +94,7 @@ def spoken(services: Services, job: str, after: int, language: str) -> dict:
     """A job's news, with its error as this visitor may read it."""
     news = services.worker.feed(job, after)
     error = news["error"]
-    return {**news, "error": readable(services, language, error)}
+    return {**news, "error": told(services, language, error)}
 
 
 def jobs_view(services: Services, jobs: Sequence[Job], language: str) -> list[dict]:
@@ -126,11 +131,11 @@ def result_view(services: Services, job: Job, language: str) -> dict | None:
         return {"label": run_title(result.label, language), "stats": dict(result.stats),
                 "stopped_rows": result.stopped_rows, "rows": result.tokens.shape[1],
                 "unchanged": result.unchanged,
-                "problem": readable(services, language, result.saved.problem)}
+                "problem": told(services, language, result.saved.problem)}
     if isinstance(result, Raced):
         return {"verdict": verdict(result, language), "rows": race_rows(result, language),
                 "sheet": result.sheet.id if result.sheet else None,
-                "problem": readable(services, language, result.saved.problem)}
+                "problem": told(services, language, result.saved.problem)}
     return in_use_view(services, result, language) if isinstance(result, InUse) else None
 
 
@@ -139,7 +144,7 @@ def in_use_view(services: Services, now: InUse, language: str) -> dict:
     own = to_dict(with_preset(Settings(), now.preset))
     names = ("k_h", "k_v", "rounds", "incremental", "cfg")
     return {"name": now.name, "heads": now.heads,
-            "problem": readable(services, language, now.problem), "sizes": sizes_of(now.sizes),
+            "problem": told(services, language, now.problem), "sizes": sizes_of(now.sizes),
             "settings": {name: own[name] for name in names}}
 
 
@@ -164,8 +169,9 @@ def choices_view(settings: Settings) -> dict | None:
     """How many prompts there are to choose from, and the one that the seed draws."""
     if not has_choices(settings.prompt):
         return None
+    chosen = choice(settings.prompt, settings.knobs["seed"])
     return {"count": len(every_prompt(settings.prompt)), "most": MOST_CHOICES,
-            "prompt": with_choice(settings).prompt}
+            "prompt": chosen.text, "words": chosen.words}
 
 
 def cost_view(services: Services, settings: Settings, language: str) -> dict:
@@ -279,5 +285,5 @@ def download_view(services: Services, download: Download | None, language: str) 
     return {"name": download.name, "done": download.done, "total": download.total,
             "file": download.file, "over": download.over.is_set(),
             "cancelled": download.cancelled,
-            "error": readable(services, language, download.error),
+            "error": told(services, language, download.error),
             "where": str(download.where) if download.where else None}

@@ -1,7 +1,8 @@
 /** `{red|blue}` in the prompt: a line that says what it does, and a button that draws all. */
 
 import { make, setText } from "./core/elements.js";
-import { savesRecipe } from "./seed.js";
+import { rememberPrompt } from "./recent.js";
+import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
 
 export function alternatives(app) {
   const { words } = app.words;
@@ -14,8 +15,9 @@ export function alternatives(app) {
   app.planner.watch(({ choices = null }) => {
     element.hidden = choices === null;
     if (choices === null) return;
-    const { count, most, prompt } = choices;
-    setText(line, app.say(words.oneOf, { count: count > most ? `${most}+` : count, prompt }));
+    const { count, most, words: chosen } = choices;
+    const drawn = chosen.join(", ") || words.nothing;
+    setText(line, app.say(words.oneOf, { count: count > most ? `${most}+` : count, drawn }));
     setText(all, app.say(words.drawAll, { count }));
     all.hidden = count > most;
   });
@@ -28,6 +30,8 @@ async function drawAll(app) {
   const made = await app.attempt(jobs.submit("draw",
     { settings: settings.values, metadata: savesRecipe(), all: true }));
   if (made === null) return;
+  rememberPrompt(settings.get("prompt"));
+  if (!keepsSeed()) settings.set({ seed: freshSeed() });
   app.toast(app.say(app.words.words.queued, { count: made.length }));
   app.go("create", { fresh: true });
 }

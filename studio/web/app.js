@@ -54,6 +54,7 @@ async function start() {
   await app.places.start();
   app.jobs.refresh();
   document.body.dataset.ready = "true";
+  performance.mark("usable");
   await later(app);
 }
 

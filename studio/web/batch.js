@@ -3,6 +3,8 @@
 import { say } from "./core/strings.js";
 
 const TOP = "seeds", REST = "finish"; // kinds of jobs: they draw the top of a seed, or the rest
+const NARROW = 180, GAP = 8; // px: of the narrowest tile, between tiles
+const EDGE = 16, WORDS = 44; // px: of a tile beside its picture, and above and below it
 const ACTIVE = new Set(["waiting", "running"]);
 
 export const isActive = ({ state }) => ACTIVE.has(state);
@@ -69,4 +71,18 @@ export function barLine(sum, words) {
   if (sum.paused) return say(words.paused, sum);
   if (sum.expired) return words.expired;
   return sum.saved ? say(words.saved, sum) : "";
+}
+
+/**
+ * Columns for so many tiles that all fit a box {width, height} and are as large as that allows;
+ * ratio: height of a tile's picture by its width. Where they never fit: as many as stay legible.
+ */
+export function columnsFor(count, { width, height }, ratio) {
+  const most = Math.max(1, Math.floor((width + GAP) / (NARROW + GAP)));
+  for (let columns = 1; columns <= most; columns += 1) {
+    const side = (width + GAP) / columns - GAP;
+    const lines = Math.ceil(count / columns);
+    if (lines * ((side - EDGE) * ratio + WORDS + GAP) - GAP <= height) return columns;
+  }
+  return most;
 }

@@ -27,6 +27,7 @@ class Create {
     section.append(make("div", "create", {}, [
       make("aside", "panel stack", { "aria-label": this.words.panel },
         [this.prompt.element, controls(app), queueList(app, this.stage)]),
+      make("h1", "unseen", {}, [app.words.places.create]),
       make("div", "stage-side", {}, [this.stage.element, this.strip.element]),
     ]));
     setTimeout(() => this.strip.refresh()); // once the page can be used

@@ -21,15 +21,13 @@ class FillIns {
     Object.assign(this, { app, area, words: app.words.words, filled: null });
     this.chips = make("div", "chips filled", { role: "group", id: "filled",
       "aria-label": this.words.filledIn });
-    this.again = this.#button("fill-other", this.words.fillOther, this.words.fillOtherHint,
-      () => app.settings.set({ seed: freshSeed(), open: "", fixed: "" }));
+    this.chips.hidden = true;
     const { box, element } = check(this.words.expand, true, (on) => app.settings.set({
       expand: on }));
     box.id = "expand";
-    element.classList.add("small", "grow");
+    element.classList.add("small");
     app.settings.watch((values) => { box.checked = values.expand; });
-    this.element = make("div", "stack fill-ins", {}, [
-      make("div", "row fill-head", {}, [element, this.again]), this.chips]);
+    this.element = make("div", "stack fill-ins", {}, [element, this.chips]);
     this.element.hidden = !app.schema.model.expands;
     app.planner.watch((answer) => this.#show(answer.filled ?? null));
   }
@@ -37,18 +35,18 @@ class FillIns {
   #show(filled) {
     if (JSON.stringify(filled) === JSON.stringify(this.filled)) return;
     this.filled = filled;
-    const focused = [...this.chips.children].indexOf(document.activeElement?.closest(".filled > *"));
+    const focused = [...this.chips.children].indexOf(
+      document.activeElement?.closest(".filled > *"));
     const { chips = [], open = [], text = "", pictures = 1 } = filled ?? {};
     const parts = chips.map((chip) => this.#chip(chip));
     if (text) parts.push(this.#fixed(text));
-    if (open.length) parts.push(this.#button("fill-again", this.words.fillAgain, "",
-      () => this.#set([])));
+    if (chips.length) parts.push(this.#button("fill-other", "fillOther", () => this.#other()));
+    if (open.length) parts.push(this.#button("fill-again", "fillAgain", () => this.#set([])));
     if (chips.length && pictures > 1) {
       parts.push(make("span", "hint", {}, [this.app.say(this.words.firstOf, { pictures })]));
     }
     this.chips.replaceChildren(...parts);
     this.chips.hidden = parts.length === 0;
-    this.again.hidden = chips.length === 0;
     if (focused >= 0) this.#focus(focused);
   }
 
@@ -58,10 +56,10 @@ class FillIns {
       title: this.app.say(hint, { text: chip.text, instead: chip.instead }) }, [chip.text]);
     pin.addEventListener("click", () => this.#pin(chip));
     pin.addEventListener("keydown", ({ key }) => {
-      if (key === "Delete" || key === "Backspace") this.#leave(chip);
+      if (key === "Delete" || key === "Backspace") this.#leave(chip, element);
     });
     const element = this.#withCross(pin, this.app.say(this.words.leaveOpen, { text: chip.text }),
-      () => this.#leave(chip));
+      () => this.#leave(chip, element));
     element.lastChild.tabIndex = -1; // one stop of the Tab key for each chip
     return element;
   }
@@ -79,8 +77,9 @@ class FillIns {
     return make("span", "addition", {}, [inside, cross]);
   }
 
-  #button(id, label, title, act) {
-    const button = make("button", "link small", { type: "button", id, title }, [label]);
+  #button(id, word, act) {
+    const button = make("button", "link", { type: "button", id,
+      title: this.words[`${word}Hint`] }, [this.words[word]]);
     button.addEventListener("click", act);
     return button;
   }
@@ -90,16 +89,22 @@ class FillIns {
     return this.area.value.trim() === this.filled?.prompt;
   }
 
-  #leave(chip) {
-    const place = this.filled.chips.indexOf(chip);
+  #other() {
+    this.app.settings.set({ seed: freshSeed(), open: "", fixed: "" });
+  }
+
+  /** The chip goes at once, before the server answers. */
+  #leave(chip, element) {
     if (!this.#current) return;
-    this.chips.children[place]?.remove();
+    const place = [...this.chips.children].indexOf(element);
+    element.remove();
     this.#focus(place);
     this.#set([...this.filled.open, chip.name]);
   }
 
   #set(names) {
     if (!this.#current) return;
+    this.filled = { ...this.filled, open: names };
     this.app.settings.set({ fixed: "", open: openText(this.filled.prompt, names) });
   }
 

@@ -60,7 +60,9 @@ export function select(options, change) {
  */
 export function knobControl(knob, settings, words) {
   const build = { bool: boolKnob, choice: choiceKnob, text: textKnob }[knob.kind] ?? numberKnob;
-  return build(knob, settings, words);
+  const element = build(knob, settings, words);
+  element.dataset.knob = knob.name;
+  return element;
 }
 
 function bind(settings, name, show) {

@@ -1,4 +1,6 @@
-/** What stands on the stage before the first picture: finished postcards, whose words can be drawn. */
+/**
+ * What stands on the stage before the first picture: finished postcards, whose words can be drawn.
+ */
 
 import { make } from "./core/elements.js";
 
@@ -17,7 +19,7 @@ export function gallery(app) {
     return make("li", "", {}, [tile]);
   });
   const element = make("div", "gallery", { id: "gallery" }, [
-    make("h1", "title", {}, [words.stage.welcome]),
+    make("h2", "title", {}, [words.stage.welcome]),
     make("p", "hint", {}, [words.stage.welcomeHint]), make("ul", "", {}, tiles)]);
   return { element, dispose: () => element.remove() };
 }

@@ -88,7 +88,8 @@ class HistoryPlace {
 
   /** A button that is on or off. */
   #toggle(id, children, turned) {
-    const button = make("button", "button", { type: "button", id, "aria-pressed": "false" }, children);
+    const button = make("button", "button",
+      { type: "button", id, "aria-pressed": "false" }, children);
     button.addEventListener("click", () => {
       const on = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(on));
@@ -107,7 +108,8 @@ class HistoryPlace {
   #acting() {
     const { app, words } = this;
     const button = (name, run, className = "button") => {
-      const made = make("button", className, { type: "button", id: `chosen-${name}` }, [words[name]]);
+      const made = make("button", className,
+        { type: "button", id: `chosen-${name}` }, [words[name]]);
       made.addEventListener("click", run);
       return made;
     };

@@ -29,7 +29,8 @@ export function takeIncoming(app) {
     take(app, file);
   });
   document.addEventListener("paste", (event) => {
-    const file = [...event.clipboardData?.files ?? []].find(({ type }) => type.startsWith("image/"));
+    const files = [...event.clipboardData?.files ?? []];
+    const file = files.find(({ type }) => type.startsWith("image/"));
     if (!file || event.clipboardData.types.includes("text/plain")) return;
     event.preventDefault();
     take(app, file);

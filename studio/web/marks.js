@@ -6,6 +6,7 @@
 import { make } from "./core/elements.js";
 
 const LISTED = 6;
+const LETTER = /[\p{L}\p{N}]/u;
 
 /**
  * The unknown words of a plan's notes as [{start, end, word, nearest}] in `text`. The server counts
@@ -20,18 +21,19 @@ export function unknownIn(notes, text) {
       word: text.slice(at(start), at(end)) }));
 }
 
-/** Marks of the text `before` for the text `after`; those that the change touches are gone. Pure. */
+/** Marks of the text `before` in the text `after`, without those that the change touches. Pure. */
 export function shifted(marks, before, after) {
   const most = Math.min(before.length, after.length);
   let head = 0;
   while (head < most && before[head] === after[head]) head += 1;
   let tail = 0;
   while (tail < most - head && before.at(-1 - tail) === after.at(-1 - tail)) tail += 1;
-  const by = after.length - before.length;
+  const [by, last] = [after.length - before.length, before.length - tail];
+  const grown = (at) => LETTER.test(after[at] ?? "");
   return marks.flatMap((mark) => {
-    if (mark.end < head) return [mark];
-    if (mark.start <= before.length - tail) return [];
-    return [{ ...mark, start: mark.start + by, end: mark.end + by }];
+    if (mark.end < head || (mark.end === head && !grown(head))) return [mark];
+    const moved = { ...mark, start: mark.start + by, end: mark.end + by };
+    return mark.start < last || grown(moved.start - 1) ? [] : [moved];
   });
 }
 
@@ -123,7 +125,7 @@ export function suggestions(app, marks) {
 function suggestion(app, marks, mark) {
   if (!mark.nearest) return make("span", "unknown-word", {}, [mark.word]);
   const button = make("button", "chip", { type: "button", title: app.words.words.takeNearest }, [
-    make("s", "", {}, [mark.word]), ` ${mark.nearest}`]);
+    `${mark.word} → ${mark.nearest}`]);
   button.addEventListener("click", () => marks.take(mark));
   return button;
 }

@@ -1,6 +1,7 @@
-/** What a run with the current settings would take: one question at a time, the last answer counts. */
+/** What a run with the current settings takes: one question at a time, the last answer counts. */
 
 const PAUSE = 250; // ms without a change until the server is asked
+const AGAIN = 2000; // ms until a server that cannot be reached is asked again
 
 export class Planner {
   #watchers = new Set();
@@ -19,9 +20,9 @@ export class Planner {
     return () => this.#watchers.delete(look);
   }
 
-  #soon() {
+  #soon(pause = this.answer ? PAUSE : 0) {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.ask(), this.answer ? PAUSE : 0);
+    this.#timer = setTimeout(() => this.ask(), pause);
   }
 
   /** Ask now; resolves to the answer, or to null if there is none. */
@@ -33,7 +34,8 @@ export class Planner {
         { settings: this.app.settings.values }, abort.signal);
       if (!abort.signal.aborted) this.#tell(answer);
     } catch (error) {
-      if (error.status > 0) this.#tell({ problem: error.message, text: "", notes: [], filled: [] });
+      if (error.status > 0) this.#tell({ problem: error.message, text: "", notes: [] });
+      else if (error.status === 0) this.#soon(AGAIN);
     }
     return this.answer;
   }

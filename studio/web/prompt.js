@@ -3,7 +3,6 @@
 import { addStyleSheet, make } from "./core/elements.js";
 import { fillIns } from "./fill_ins.js";
 import { Marks, suggestions } from "./marks.js";
-import { notes } from "./notes.js";
 import { recentMenu, rememberPrompt } from "./recent.js";
 import { wordChips } from "./word_chips.js";
 
@@ -14,10 +13,11 @@ export function promptArea(app, below) {
   area.setAttribute("aria-describedby", "prompt-notes");
   area.addEventListener("keydown", (event) => drawByKey(app, event));
   const marks = new Marks(app, area);
-  const box = make("div", "prompt-box", {}, [marks.layer, area]);
+  const box = make("div", "prompt-box", {}, [
+    make("div", "prompt-text", {}, [marks.layer, area, marks.offer])]);
   const element = make("div", "stack prompt-area", {}, [
     make("div", "stack prompt-head", {}, [label(app), box]), below,
-    suggestions(app, marks), fillIns(app, area), alternatives(app), notes(app),
+    suggestions(app, marks), alternatives(app), notes(app), fillIns(app, area),
     wordChips(app), negative(app)]);
   return { element, focus: () => area.focus(), remember: rememberPrompt };
 }
@@ -33,6 +33,24 @@ function alternatives(app) {
     place.replaceWith(module.alternatives(app));
   });
   return place;
+}
+
+/**
+ * What is said of the prompt: moved to the negative one, misplaced, refused. Unknown words are told
+ * where they stand.
+ */
+function notes(app) {
+  const element = make("div", "stack notes", { id: "prompt-notes", role: "status" });
+  let shown = "";
+  app.planner.watch(({ notes: all = [], settings, problem }) => {
+    const lines = settings?.prompt
+      ? all.filter(({ kind, text, end }) => !(kind === "unknown" && end) && text !== problem) : [];
+    if (JSON.stringify(lines) === shown) return;
+    shown = JSON.stringify(lines);
+    element.replaceChildren(...lines.map(({ kind, text }) => make("p",
+      kind === "refused" ? "small bad" : "small hint", { "data-kind": kind }, [text])));
+  });
+  return element;
 }
 
 /** A text area bound to the setting of this name. */

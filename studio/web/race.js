@@ -2,8 +2,8 @@
 
 import { addStyleSheet, make, setText } from "./core/elements.js";
 import { isOver } from "./jobs.js";
-import { extremes } from "./lineup.js";
-import { countOf, Racers } from "./racers.js";
+import { Racers } from "./racers.js";
+import { resultParts } from "./race_result.js";
 import { RaceView } from "./race_view.js";
 import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
 import { statusText, timeLeft } from "./status.js";
@@ -25,14 +25,14 @@ class Race {
   constructor(section, app) {
     Object.assign(this, { app, words: app.words.race });
     this.form = new Racers(app, () => this.#lineUp());
-    this.status = make("p", "small hint", { role: "status", id: "race-status" });
+    this.status = make("p", "small hint grow", { role: "status", id: "race-status" });
     this.result = make("section", "stack race-result", { id: "race-result", hidden: "",
       "aria-label": this.words.result });
     this.body = make("div", "race-body");
     section.append(make("div", "sided race", {}, [
       make("aside", "side stack", { "aria-label": this.words.panel }, [
-        make("h1", "title", {}, [app.words.places.race]), usesLine(app), this.#buttons(),
-        this.status, this.result, this.form.element]),
+        make("h1", "unseen", {}, [app.words.places.race]), usesLine(app), this.#buttons(),
+        this.result, this.form.element]),
       make("section", "sided-stage", { id: "race-stage", "aria-label": this.words.stage },
         [this.body, this.#foot()]),
     ]));
@@ -66,15 +66,24 @@ class Race {
     this.again = make("button", "button plain", { type: "button", id: "race-again" },
       [words.again]);
     this.again.addEventListener("click", () => this.#lineUp(true));
-    this.overlay = make("div", "");
-    this.foot = make("div", "row race-foot", { role: "toolbar", "aria-label": words.tools,
-      hidden: "" }, [this.overlay, this.compare, this.sheet, this.again]);
+    this.overlay = make("button", "button plain", { type: "button", id: "race-overlay" },
+      [words.overlay]);
+    this.overlay.addEventListener("click", () => this.#overlay(!this.#view.overlay));
+    this.legend = make("span", "");
+    this.foot = make("div", "row race-foot", { hidden: "" }, [this.status, this.legend,
+      this.overlay, this.compare, this.sheet, this.again]);
     return this.foot;
+  }
+
+  #overlay(on) {
+    this.#view.setOverlay(on);
+    this.overlay.setAttribute("aria-pressed", String(on));
+    this.legend.replaceChildren(this.#view.legend);
+    this.legend.hidden = !on;
   }
 
   /** Show who is going to race, unless a race is shown; anew: also in place of that. */
   #lineUp(anew = false) {
-    setText(this.start, this.app.say(this.words.startCount, { count: countOf(this.form) }));
     if (this.#job !== null && !anew) return;
     this.#show(new RaceView(this.app, this.form.lineup));
     this.#job = null;
@@ -117,7 +126,8 @@ class Race {
       lost: (lost) => this.#tell(this.#entry, lost),
       ticked: (count) => { this.compare.disabled = count < 2; },
     }));
-    this.overlay.replaceChildren(this.#view.overlay);
+    this.foot.hidden = false;
+    this.#overlay(this.#view.overlay);
   }
 
   #show(view) {
@@ -130,6 +140,7 @@ class Race {
     this.#entry = null;
     this.#told = null;
     this.result.hidden = this.foot.hidden = true;
+    for (const tool of [this.compare, this.sheet, this.again]) tool.hidden = true;
     setText(this.status, "");
   }
 
@@ -137,51 +148,33 @@ class Race {
     this.#entry = entry;
     const { stage, common } = this.app.words;
     const begun = this.#view?.racers.some(({ tile }) => tile.panel?.start) ?? false;
-    const line = lost ? common.lost : statusText(entry, stage, begun) || timeLeft(entry, stage);
-    setText(this.status, line || (entry?.state === "cancelled" ? this.words.stopped : ""));
+    const line = lost ? common.lost : entry?.state === "cancelled" ? this.#stopped(entry)
+      : statusText(entry, stage, begun) || timeLeft(entry, stage);
+    setText(this.status, line);
     this.status.classList.toggle("bad", lost || entry?.state === "failed");
   }
 
-  #told = null; // key of the result that is shown
+  #stopped({ saved }) {
+    const { stopped, stoppedEarly } = this.words;
+    return saved.length ? this.app.say(stopped, { count: saved.length }) : stoppedEarly;
+  }
+
+  #told = null; // the race whose result is shown
 
   /** The verdict, a table of what was measured, and what can be done with the pictures. */
   #tellResult({ id, result, saved }) {
-    const key = `${id} ${saved.length} ${result !== null}`;
-    if (this.#told === key) return;
-    this.#told = key;
-    this.result.hidden = result === null;
-    this.foot.hidden = false;
+    if (this.#told === id) return;
+    this.#told = id;
+    this.result.hidden = saved.length === 0 || result === null;
+    this.again.hidden = false;
     this.compare.hidden = saved.length < 2;
     this.sheet.hidden = !result?.sheet;
     if (result?.sheet) {
       this.sheet.href = pictureUrl(result.sheet);
       this.sheet.download = result.sheet.split("/").at(-1);
     }
-    if (result) this.result.replaceChildren(...this.#resultParts(result));
-  }
-
-  #resultParts({ verdict, rows, problem }) {
-    const { words, app } = this;
-    const ends = extremes(rows);
-    const quickest = ends && app.say(words.quickest, { name: ends.quickest.name,
-      seconds: ends.quickest.seconds, times: ends.times.toFixed(1), other: ends.slowest.name });
-    return [make("h2", "", {}, [words.result]),
-      ...[quickest, rows.length === 2 ? verdict : null].filter(Boolean)
-        .map((line) => make("p", "", {}, [line])),
-      ...(problem ? [make("p", "small bad", {}, [problem])] : []), this.#table(rows)];
-  }
-
-  #table(rows) {
-    const { words } = this;
-    const { setting, values } = this.#view.lineup;
-    const own = values.length ? [words[setting]] : [];
-    const cells = (row, n) => (own.length ? [this.#view.cells[n]?.[1] ?? "", ...row] : row);
-    const heads = [...own, words.method, words.passes, words.seconds, words.picture];
-    return make("table", "small", { "aria-label": words.measured }, [
-      make("thead", "", {}, [make("tr", "", {}, heads.map((head) => make("th", "",
-        { scope: "col" }, [head])))]),
-      make("tbody", "", {}, rows.map((row, n) => make("tr", "", {},
-        cells(row, n).map((cell) => make("td", /^[0-9.]+$/.test(cell) ? "number" : "", {},
-          [cell])))))]);
+    if (!this.result.hidden) {
+      this.result.replaceChildren(...resultParts(this.app, this.#view, result, saved));
+    }
   }
 }

@@ -5,14 +5,14 @@ import { Feed } from "./feed.js";
 import { cellsOf } from "./lineup.js";
 import { Tile, openLarge } from "./run_tile.js";
 import { pictureUrl } from "./tools.js";
-import { qualityName } from "./uses.js";
+import { qualityName, sizeOf } from "./uses.js";
 
 const LARGEST = 2; // screen pixels for each pixel of the picture
 const TWO = 2; // pictures are compared
 
 export class RaceView {
   #ticked = []; // numbers of the pictures to compare, the last one ticked at the end
-  #saved = [];
+  #pictures = new Map(); // those that are saved, {src, label}, by number
 
   /**
    * lineup: {racers, setting, values}. job: of the race, none before it begins.
@@ -26,6 +26,9 @@ export class RaceView {
       this.#arranged());
     this.element.classList.toggle("with-rows", lineup.values.length > 0);
     this.element.classList.toggle("idle", job === null);
+    const [width, height] = sizeOf(app);
+    this.element.style.setProperty("--width", String(width));
+    this.element.style.setProperty("--height", String(height));
     this.#size();
     if (job) this.#follow(job);
   }
@@ -53,16 +56,20 @@ export class RaceView {
 
   #racer(racer, value, n) {
     const tile = new Tile(this.app, { fills: true, most: LARGEST });
-    const name = make("span", "race-name clip grow", {}, [this.#nameOf(racer)]);
+    const name = make("span", "race-name clip", {}, [this.#nameOf(racer)]);
+    const clock = make("span", "race-clock hint", { "aria-hidden": "true" });
     const box = make("input", "", { type: "checkbox" });
     box.addEventListener("change", () => this.#tick(n, box.checked));
-    const pick = make("label", "race-pick small", { hidden: "" }, [box, this.words.pick]);
+    const pick = make("label", "race-pick small", { hidden: "" }, [box,
+      make("span", "", {}, [this.words.pick])]);
     const done = make("span", "");
-    if (!this.job) tile.window.append(make("p", "small", {}, [this.#aboutOf(racer)]));
+    if (!this.job) {
+      tile.window.append(make("p", "race-frame small", {}, [this.#aboutOf(racer)]));
+    }
     const element = make("figure", "race-tile", {}, [
-      make("figcaption", "race-caption", {}, [name, pick]),
+      make("figcaption", "race-caption", {}, [name, pick, clock]),
       make("div", "bar", { "aria-hidden": "true" }, [done]), tile.window]);
-    return { tile, name, box, pick, done, element, racer, value };
+    return { tile, name, clock, box, pick, done, element, racer, value };
   }
 
   #nameOf(racer) {
@@ -79,12 +86,16 @@ export class RaceView {
     return schema.qualities.find(({ name }) => name === racer)?.about ?? "";
   }
 
+  /** What drew a picture: "Fast", or "Current settings: Fast". */
+  nameAt(n) {
+    return this.racers[n].name.textContent;
+  }
+
   /** A picture's name among all: "Fast", or "Fast, seed 7". */
   titleOf(n) {
-    const { racer, value } = this.racers[n];
-    const row = value === null ? "" : this.app.say(this.words.inRow,
+    const { value } = this.racers[n];
+    return value === null ? this.nameAt(n) : this.nameAt(n) + this.app.say(this.words.inRow,
       { setting: this.words[this.lineup.setting], value });
-    return this.#nameOf(racer) + row;
   }
 
   #follow(job) {
@@ -102,29 +113,32 @@ export class RaceView {
   }
 
   /** What runs under "Current settings", and how far it is. */
-  #show({ tile: { panel }, name, done, racer, element }) {
+  #show({ tile: { panel }, name, clock, done, racer, element }) {
     if (!panel?.start) return;
     const runs = panel.start.label;
     if (racer === this.app.schema.as_chosen) setText(name, `${this.words.asChosen}: ${runs}`);
     name.title = name.textContent;
+    setText(clock, this.app.say(this.app.words.common.seconds,
+      { seconds: panel.seconds.toFixed(1) }));
     done.style.width = `${(100 * panel.row) / panel.start.rows}%`;
     element.dataset.end = panel.end?.kind ?? "";
   }
 
   /** Saved pictures can be opened and compared; of a race that was stopped these are some. */
   #offer(saved) {
-    if (this.#saved.length) return;
-    this.#saved = saved;
-    const pictures = saved.map(({ id }, n) => ({ src: pictureUrl(id), label: this.titleOf(n) }));
-    this.pictures = pictures;
-    pictures.forEach(({ label }, n) => {
-      const { tile, pick, box } = this.racers[n];
+    if (this.#pictures.size) return;
+    const pictures = saved.map(({ id, place }) => (
+      { src: pictureUrl(id), label: this.titleOf(place) }));
+    saved.forEach(({ place }, n) => {
+      const { tile, pick, box } = this.racers[place];
+      const { label } = pictures[n];
+      this.#pictures.set(place, pictures[n]);
       tile.openBy(() => openLarge(this.app, pictures, n),
         this.app.say(this.words.open, { name: label }));
       pick.hidden = pictures.length <= TWO;
       box.setAttribute("aria-label", this.app.say(this.words.pickNamed, { name: label }));
     });
-    for (const n of [0, 1]) if (pictures[n]) this.#tick(n, true);
+    for (const { place } of saved.slice(0, TWO)) this.#tick(place, true);
   }
 
   /** Of three ticked ones the one that was ticked first is let go. */
@@ -135,18 +149,23 @@ export class RaceView {
     this.on.ticked(this.#ticked.length);
   }
 
-  /** The switch of the overlay, for all pictures. */
+  /** What the colours of the overlay mean. */
+  get legend() {
+    return this.racers[0].tile.preview.legend;
+  }
+
   get overlay() {
-    const [first, ...others] = this.racers.map(({ tile }) => tile.preview);
-    first.toggle.addEventListener("click",
-      () => others.forEach((preview) => preview.setOverlay(first.overlay)));
-    return first.bar;
+    return this.racers[0].tile.preview.overlay;
+  }
+
+  setOverlay(on) {
+    for (const { tile } of this.racers) tile.preview.setOverlay(on);
   }
 
   /** The ticked two with a divider between them. */
   async compare() {
     const { compare } = await import("./viewer.js");
-    const [left, right] = this.#ticked.toSorted((a, b) => a - b).map((n) => this.pictures[n]);
+    const [left, right] = this.#ticked.toSorted((a, b) => a - b).map((n) => this.#pictures.get(n));
     compare(this.app, left, right);
   }
 

@@ -1,17 +1,21 @@
 /** The form of a race: two to six racers, and rows by another setting. */
 
-import { make } from "./core/elements.js";
+import { make, setText } from "./core/elements.js";
 import { field, select } from "./form.js";
 import { keep, recall } from "./kept.js";
 import { areValues, firstValues, picturesOf, sentValues, valuesIn } from "./lineup.js";
 
 const LEAST = 2;
-const SETTINGS = ["seed", "cfg", "temperature", "prompt"];
 
 export class Racers {
   /** changed(): called after every change of the line-up. */
   constructor(app, changed) {
-    Object.assign(this, { app, changed, words: app.words.race });
+    Object.assign(this, { app, words: app.words.race });
+    this.changed = () => {
+      this.#count();
+      changed();
+    };
+    this.setting = "";
     this.options = racerOptions(app);
     this.racers = this.#known(recall("racers", []));
     this.list = make("ul", "stack racers");
@@ -40,6 +44,11 @@ export class Racers {
       : null;
   }
 
+  /** With rows a single racer is enough. */
+  get #least() {
+    return this.setting ? 1 : LEAST;
+  }
+
   /** Those racers that there are; with fewer than two the usual ones. */
   #known(names) {
     const known = names.filter((name) => this.options.some(({ value }) => value === name));
@@ -53,6 +62,13 @@ export class Racers {
     keep("racers", racers);
     this.#show();
     this.changed();
+  }
+
+  /** How many pictures that makes. */
+  #count() {
+    const { racers, values } = this.lineup;
+    setText(this.sum, values.length ? this.app.say(this.words.sum, { racers: racers.length,
+      values: values.length, count: picturesOf(this.lineup) }) : "");
   }
 
   /** A racer that does not race yet. */
@@ -82,16 +98,15 @@ export class Racers {
     });
     out.className = "button plain icon";
     out.setAttribute("aria-label", this.app.say(this.words.remove, { number: n + 1 }));
-    out.disabled = this.racers.length <= LEAST;
+    out.disabled = this.racers.length <= this.#least;
     return make("li", "row racer", {}, [choice.element, out]);
   }
 
   /** The setting by which there are rows, and its values. */
   #rows() {
     const { words } = this;
-    this.setting = "";
     const choice = select([{ value: "", label: words.noRows },
-      ...SETTINGS.map((value) => ({ value, label: words[value] }))],
+      ...this.app.schema.rows.map((value) => ({ value, label: words[value] }))],
     (setting) => this.#by(setting));
     choice.element.id = "race-rows";
     this.values = make("textarea", "", { id: "race-values", rows: "1" });
@@ -101,8 +116,9 @@ export class Racers {
     });
     this.valuesField = field(words.values, this.values);
     this.help = make("span", "help", { id: "race-values-help" });
+    this.sum = make("span", "help");
     this.values.setAttribute("aria-describedby", this.help.id);
-    this.valuesField.append(this.help);
+    this.valuesField.append(this.help, this.sum);
     this.valuesField.hidden = true;
     return make("div", "stack", {}, [field(words.rows, choice.element, words.rowsHelp),
       this.valuesField]);
@@ -114,7 +130,8 @@ export class Racers {
     this.values.value = setting && firstValues(setting, this.app.settings.values);
     this.values.rows = setting === "prompt" ? 4 : 1;
     this.help.textContent = this.words[setting === "prompt" ? "promptValues" : "numberValues"];
-    this.changed();
+    while (this.racers.length < this.#least) this.racers = [...this.racers, this.#next()];
+    this.#set(this.racers);
   }
 }
 
@@ -126,6 +143,3 @@ function racerOptions({ schema, words }) {
     ...schema.methods.filter(({ name }) => name !== reference)
       .map(({ name, label }) => ({ value: name, label }))];
 }
-
-/** How many pictures the line-up draws at once. */
-export const countOf = (racers) => picturesOf(racers.lineup);

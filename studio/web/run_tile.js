@@ -3,6 +3,7 @@
 import { make } from "./core/elements.js";
 import { Preview } from "./core/preview.js";
 import { pixelMode } from "./pixels.js";
+import { runName } from "./uses.js";
 
 export class Tile {
   /** options: of the preview. */
@@ -22,9 +23,10 @@ export class Tile {
 
   /** Handle messages, whichever panel of their job they are of. */
   feed(messages) {
-    const { names } = this.app.schema;
     for (const message of messages) {
-      this.preview.feed({ ...message, panel: 0, label: names[message.label] ?? message.label });
+      const { label } = message;
+      this.preview.feed({ ...message, panel: 0,
+        ...(label && { label: runName(this.app.schema, label) }) });
     }
   }
 

@@ -22,7 +22,7 @@ export class RunView {
     Object.assign(this, { app, job, on });
     this.preview = this.#newPreview();
     this.kept = make("div", "row kept");
-    this.element = make("div", "run", {}, [this.preview.element, this.kept]);
+    this.element = make("div", "run", { "data-job": job }, [this.preview.element, this.kept]);
     this.feed = new Feed([job], { take: (id, entry) => this.#take(entry),
       lost: (lost) => this.#tell(lost) });
     this.#tell(false);
@@ -60,6 +60,7 @@ export class RunView {
     const begun = Object.keys(this.preview.state.panels).length > 0;
     const line = lost ? words.common.lost
       : statusText(this.#entry, words.stage, begun) || timeLeft(this.#entry, words.stage);
+    this.element.dataset.state = this.#entry?.state ?? "";
     this.on.tell(line, lost || this.#entry?.state === "failed" && Boolean(schema));
   }
 

@@ -1,4 +1,4 @@
-/** One seed among several: the rows that are drawn, a box to tick, and what a finished one offers. */
+/** One seed among several: its drawn rows, a box to tick, and what a finished one offers. */
 
 import { isPaused, isRest, shareOf } from "./batch.js";
 import { make, setText } from "./core/elements.js";
@@ -6,6 +6,7 @@ import { menuButton } from "./menu.js";
 import { seedText } from "./status.js";
 import { Tile } from "./run_tile.js";
 import { downloadLinks } from "./tools.js";
+import { sizeOf } from "./uses.js";
 
 export class SeedTile {
   #had = 0; // messages that the preview was fed
@@ -47,15 +48,10 @@ export class SeedTile {
   /** Show this share of the picture, from the top. */
   crop(share) {
     const start = this.tile.panel?.start;
-    const [width, height] = start ? [start.width, start.height] : this.#size();
+    const [width, height] = start ? [start.width, start.height] : sizeOf(this.app);
     this.tile.window.style.aspectRatio = `${width} / ${height * share}`;
     this.tile.window.style.setProperty("--picture", `${width} / ${height}`);
     this.tile.window.classList.toggle("cut", share < 1);
-  }
-
-  #size() {
-    const { schema, settings } = this.app;
-    return (settings.get("size") || schema.model.sizes[0]).split("x").map(Number);
   }
 
   /** News of the job by the feed. */
@@ -70,7 +66,10 @@ export class SeedTile {
 
   #tell() {
     const words = { ...this.app.words.stage, ...this.words };
-    const said = this.job?.expired ? words.gone : seedText(this.job, this.tile.panel, words);
+    const quiet = this.job === null || isPaused(this.job) // the bar says it of all at once
+      || this.job.state === "done"; // the whole picture is seen
+    const said = this.job?.expired ? words.gone
+      : quiet ? "" : seedText(this.job, this.tile.panel, words);
     setText(this.state, said);
     this.state.classList.toggle("bad", this.job?.state === "failed");
   }
@@ -82,7 +81,7 @@ export class SeedTile {
     const save = menuButton(app.words.stage.save, () => downloadLinks(app.words.stage, id),
       "button plain small");
     this.tools.append(save.button, save.menu,
-      this.#button(app.words.stage.redo, () => app.go("create", { redo: id })));
+      this.#button(this.words.redo, () => app.go("create", { redo: id })));
     this.tools.hidden = false;
     this.tile.openBy(this.on.open, app.say(this.words.open, { seed: this.seed }));
   }

@@ -1,6 +1,6 @@
 /** The place where the tops of many seeds are drawn, and those that one likes are finished. */
 
-import { barLine, isActive, isPaused, shownJobs, totals } from "./batch.js";
+import { barLine, columnsFor, isActive, isPaused, shownJobs, totals } from "./batch.js";
 import { addStyleSheet, make, setText } from "./core/elements.js";
 import { Feed } from "./feed.js";
 import { keep, recall } from "./kept.js";
@@ -9,6 +9,9 @@ import { SeedTile } from "./seed_tile.js";
 import { savesRecipe } from "./seed.js";
 import { openLarge } from "./run_tile.js";
 import { pictureUrl } from "./tools.js";
+import { sizeOf } from "./uses.js";
+
+const PADDING = 16; // px around the grid
 
 export function mount(section, app) {
   for (const name of ["tiles.css", "seeds.css"]) {
@@ -34,9 +37,10 @@ class Seeds {
     this.grid = make("ul", "seed-grid", { id: "seeds-grid", "aria-label": this.words.grid });
     section.append(make("div", "sided seeds", {}, [
       make("aside", "side stack", { "aria-label": this.words.panel }, [
-        make("h1", "title", {}, [app.words.places.seeds]), this.form.element]),
+        make("h1", "unseen", {}, [app.words.places.seeds]), this.form.element]),
       make("section", "sided-stage", { "aria-label": this.words.grid }, [this.grid, this.#bar()]),
     ]));
+    new ResizeObserver(() => this.#size()).observe(this.grid);
     app.jobs.watch((jobs) => this.#look(jobs));
     app.settings.watch((values, names) => {
       if (names.includes("seed") || names.includes("size")) this.#lineUp();
@@ -66,6 +70,17 @@ class Seeds {
       this.#tiles.push(tile);
       this.grid.append(tile.element);
     }
+    this.#size();
+  }
+
+  /** As many columns as make the tiles largest. */
+  #size() {
+    const { clientWidth, clientHeight } = this.grid;
+    if (clientWidth === 0) return;
+    const [width, height] = sizeOf(this.app);
+    const box = { width: clientWidth - 2 * PADDING, height: clientHeight - 2 * PADDING };
+    const columns = columnsFor(this.#tiles.length, box, this.form.share * height / width);
+    this.grid.style.setProperty("--columns", String(columns));
   }
 
   #clear() {
@@ -86,6 +101,7 @@ class Seeds {
     this.grid.classList.remove("idle");
     this.bar.hidden = false;
     this.#arrange();
+    this.#size();
     this.#follow(shown.filter(({ id }) => !this.#followed.has(id)));
     this.#tell();
   }

@@ -1,4 +1,6 @@
-/** Short messages at the lower left: gone after a while, unless they offer something to do. */
+/**
+ * Short messages in the head: gone after a while; those that tell of an error stay until closed.
+ */
 
 import { make } from "./core/elements.js";
 

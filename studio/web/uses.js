@@ -26,8 +26,18 @@ export function usesLine(app) {
     problem]);
 }
 
+/** What a run of this label is called: the name of its quality, however far ahead it drafts. */
+export function runName({ names }, label) {
+  return names[label.replace(/ (window|cells|budget)=\d+/, "")] ?? label;
+}
+
 /** What the current settings are called: a quality, or their method. */
 export function qualityName({ schema, settings, planner }) {
   const quality = schema.qualities.find(({ name }) => name === planner.answer?.quality);
   return quality?.label ?? settings.get("method");
+}
+
+/** [width, height] of the next picture. */
+export function sizeOf({ schema, settings }) {
+  return (settings.get("size") || schema.model.sizes[0]).split("x").map(Number);
 }
