@@ -31,7 +31,8 @@ class HistoryPlace {
       open: (entry) => this.#open(entry, { focus: true }), listed: () => this.#update(),
       look: (entry) => this.panel.entry && this.#open(entry) });
     this.panel = new PicturePanel(app, { star, large, remove: removed,
-      open: (id) => this.#openById(id), closed: (id) => {
+      open: (id) => this.#openById(id), hold: (id, change) => this.list.hold(id, change),
+      closed: (id) => {
         this.#update();
         this.list.focus(id);
       } });
@@ -99,7 +100,6 @@ class HistoryPlace {
 
   #find() {
     this.choice.drop();
-    this.panel.hide();
     this.list.find({ search: this.search.value.trim(),
       favourites: this.only.getAttribute("aria-pressed") === "true" });
   }
@@ -149,7 +149,7 @@ class HistoryPlace {
   }
 
   #open(entry, options) {
-    this.panel.show(entry, options);
+    this.list.hold(entry.id, () => this.panel.show(entry, options));
     this.#update();
   }
 

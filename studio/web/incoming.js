@@ -57,6 +57,10 @@ export async function take(app, file) {
     return;
   }
   const redo = { label: app.words.incoming.redo, run: () => redoFrom(app, file) };
+  if (file.type !== "image/png") { // no other kind holds settings
+    app.toast(app.say(app.words.incoming.noRecipe, { name: file.name }), { action: redo });
+    return;
+  }
   try {
     adopt(app, await app.api.upload("restore", file), redo);
     await app.go("create");

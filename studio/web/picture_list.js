@@ -82,6 +82,14 @@ export class PictureList {
     for (const tile of this.#tiles.values()) tile.update(this.choice, open);
   }
 
+  /** Make a change of the page after which a picture stands as high on the screen as before. */
+  hold(id, change) {
+    const top = () => this.#tiles.get(id)?.element.getBoundingClientRect().top ?? 0;
+    const before = top();
+    change();
+    scrollBy(0, top() - before);
+  }
+
   focus(id = this.#focused) {
     this.#tiles.get(id)?.focus();
   }

@@ -12,7 +12,7 @@ import { downloadLinks } from "./tools.js";
 export class PicturePanel {
   entry = null;
 
-  /** on: closed(), large(entry), star(entry), remove(entry), open(id of another picture). */
+  /** on: closed(id), hold(id, change), large(entry), star(entry), remove(entry), open(id of another picture). */
   constructor(app, on) {
     Object.assign(this, { app, words: app.words.history, on });
     this.image = make("img", "", { alt: "" });
@@ -50,7 +50,7 @@ export class PicturePanel {
     if (!this.entry) return;
     const { id } = this.entry;
     this.entry = null;
-    this.element.hidden = true;
+    this.on.hold(id, () => (this.element.hidden = true));
     this.on.closed(id);
   }
 
