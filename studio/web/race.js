@@ -148,9 +148,15 @@ class Race {
     this.#entry = entry;
     const { stage, common } = this.app.words;
     const begun = this.#view?.racers.some(({ tile }) => tile.panel?.start) ?? false;
-    const line = lost ? common.lost : statusText(entry, stage, begun) || timeLeft(entry, stage);
-    setText(this.status, line || (entry?.state === "cancelled" ? this.words.stopped : ""));
+    const line = lost ? common.lost : entry?.state === "cancelled" ? this.#stopped(entry)
+      : statusText(entry, stage, begun) || timeLeft(entry, stage);
+    setText(this.status, line);
     this.status.classList.toggle("bad", lost || entry?.state === "failed");
+  }
+
+  #stopped({ saved }) {
+    const { stopped, stoppedEarly } = this.words;
+    return saved.length ? this.app.say(stopped, { count: saved.length }) : stoppedEarly;
   }
 
   #told = null; // the race whose result is shown

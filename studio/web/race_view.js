@@ -56,21 +56,23 @@ export class RaceView {
 
   #racer(racer, value, n) {
     const tile = new Tile(this.app, { fills: true, most: LARGEST });
-    const name = make("span", "race-name clip grow", {}, [this.nameOf(racer)]);
+    const name = make("span", "race-name clip", {}, [this.#nameOf(racer)]);
+    const clock = make("span", "race-clock hint", { "aria-hidden": "true" });
     const box = make("input", "", { type: "checkbox" });
     box.addEventListener("change", () => this.#tick(n, box.checked));
-    const pick = make("label", "race-pick small", { hidden: "" }, [box, this.words.pick]);
+    const pick = make("label", "race-pick small", { hidden: "" }, [box,
+      make("span", "", {}, [this.words.pick])]);
     const done = make("span", "");
     if (!this.job) {
       tile.window.append(make("p", "race-frame small", {}, [this.#aboutOf(racer)]));
     }
     const element = make("figure", "race-tile", {}, [
-      make("figcaption", "race-caption", {}, [name, pick]),
+      make("figcaption", "race-caption", {}, [name, pick, clock]),
       make("div", "bar", { "aria-hidden": "true" }, [done]), tile.window]);
-    return { tile, name, box, pick, done, element, racer, value };
+    return { tile, name, clock, box, pick, done, element, racer, value };
   }
 
-  nameOf(racer) {
+  #nameOf(racer) {
     const { schema } = this.app;
     if (racer === schema.as_chosen) return this.words.asChosen;
     return [...schema.qualities, ...schema.methods].find(({ name }) => name === racer)?.label
@@ -84,12 +86,16 @@ export class RaceView {
     return schema.qualities.find(({ name }) => name === racer)?.about ?? "";
   }
 
+  /** What drew a picture: "Fast", or "Current settings: Fast". */
+  nameAt(n) {
+    return this.racers[n].name.textContent;
+  }
+
   /** A picture's name among all: "Fast", or "Fast, seed 7". */
   titleOf(n) {
-    const { racer, value } = this.racers[n];
-    const row = value === null ? "" : this.app.say(this.words.inRow,
+    const { value } = this.racers[n];
+    return value === null ? this.nameAt(n) : this.nameAt(n) + this.app.say(this.words.inRow,
       { setting: this.words[this.lineup.setting], value });
-    return this.nameOf(racer) + row;
   }
 
   #follow(job) {
@@ -107,11 +113,13 @@ export class RaceView {
   }
 
   /** What runs under "Current settings", and how far it is. */
-  #show({ tile: { panel }, name, done, racer, element }) {
+  #show({ tile: { panel }, name, clock, done, racer, element }) {
     if (!panel?.start) return;
     const runs = panel.start.label;
     if (racer === this.app.schema.as_chosen) setText(name, `${this.words.asChosen}: ${runs}`);
     name.title = name.textContent;
+    setText(clock, this.app.say(this.app.words.common.seconds,
+      { seconds: panel.seconds.toFixed(1) }));
     done.style.width = `${(100 * panel.row) / panel.start.rows}%`;
     element.dataset.end = panel.end?.kind ?? "";
   }

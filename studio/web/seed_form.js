@@ -116,7 +116,7 @@ export class SeedForm {
 
   // Variations
 
-  /** Draw around the seed of a saved picture, with its settings; at once if that replaces nothing. */
+  /** Draw around the seed of a saved picture, with its settings; at once if none is paused. */
   async like(id) {
     const { app } = this;
     const path = id.split("/").map(encodeURIComponent).join("/");

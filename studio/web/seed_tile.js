@@ -1,4 +1,4 @@
-/** One seed among several: the rows that are drawn, a box to tick, and what a finished one offers. */
+/** One seed among several: its drawn rows, a box to tick, and what a finished one offers. */
 
 import { isPaused, isRest, shareOf } from "./batch.js";
 import { make, setText } from "./core/elements.js";
@@ -66,7 +66,8 @@ export class SeedTile {
 
   #tell() {
     const words = { ...this.app.words.stage, ...this.words };
-    const quiet = this.job === null || isPaused(this.job); // the bar says it of all at once
+    const quiet = this.job === null || isPaused(this.job) // the bar says it of all at once
+      || this.job.state === "done"; // the whole picture is seen
     const said = this.job?.expired ? words.gone
       : quiet ? "" : seedText(this.job, this.tile.panel, words);
     setText(this.state, said);
@@ -80,7 +81,7 @@ export class SeedTile {
     const save = menuButton(app.words.stage.save, () => downloadLinks(app.words.stage, id),
       "button plain small");
     this.tools.append(save.button, save.menu,
-      this.#button(app.words.stage.redo, () => app.go("create", { redo: id })));
+      this.#button(this.words.redo, () => app.go("create", { redo: id })));
     this.tools.hidden = false;
     this.tile.openBy(this.on.open, app.say(this.words.open, { seed: this.seed }));
   }
