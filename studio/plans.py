@@ -119,7 +119,7 @@ def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note
     marked = {plain(prompt[start:end]) for start, end in spans}
     left = [word for word in request.unknown_words if word not in marked]
     words = {"moved": moved(request), "unknown": left, "misplaced": request.misplaced_words}
-    return [*(unknown_note(prompt, span, backbone, language) for span in joined(spans)),
+    return [*(unknown_note(prompt, span, backbone, language) for span in joined(prompt, spans)),
             *(Note(kind, say(language, kind, words=", ".join(names)))
               for kind, names in words.items() if names)]
 
@@ -140,11 +140,11 @@ def unknown_spans(prompt: str, request: Request) -> list[Span]:
             if plain(prompt[start:end]) in words]
 
 
-def joined(spans: Iterable[Span]) -> list[Span]:
-    """The spans with those that touch as one: Chinese has no blanks between words."""
+def joined(prompt: str, spans: Iterable[Span]) -> list[Span]:
+    """The spans with letters that touch as one: Chinese has no blanks between words."""
     whole: list[Span] = []
     for start, end in spans:
-        if whole and whole[-1][1] == start:
+        if whole and whole[-1][1] == start and prompt[start - 1: start + 1].isalnum():
             start, _ = whole.pop()
         whole.append((start, end))
     return whole

@@ -20,6 +20,7 @@ import gradio as gr
 from starlette.datastructures import QueryParams
 
 from ssd_core import SSDError
+from ssd_core.model.knobs import coerce
 
 from . import api, api_history, api_models
 from .calls import TOKEN, VISITOR, Call
@@ -61,8 +62,7 @@ class Programs:
         Returns:
             A job: its state, and in `saved` id and address of each picture.
         """
-        values = {"settings": wish(prompt, quality, seed, {**(settings or {}),
-                                                           "pictures": pictures})}
+        values = {"settings": wish(prompt, quality, seed, settings, pictures=pictures)}
         return await self.over(api.draw, self.call(request, values))
 
     async def race(self, request: gr.Request, prompt: str, racers: list[str], seed: str = "",
@@ -115,7 +115,7 @@ class Programs:
         if id:
             return api_history.restore_entry(self.call(request, {}, id=id))
         try:
-            body = base64.b64decode(picture, validate=True)
+            body = base64.b64decode(coerce("picture", picture, str), validate=True)
         except (binascii.Error, ValueError) as error:
             raise SSDError("picture: cannot be read: send a file as base64") from error
         return api_history.restore_upload(self.call(request, {}, body, name=name))
@@ -215,11 +215,14 @@ NAMES = ("draw", "race", "plan", "restore", "seeds_start", "seeds_finish", "doct
          "use_backbone")
 
 
-def wish(prompt: str, quality: str, seed: str, settings: dict | None) -> dict:
+def wish(prompt: str, quality: str, seed: str, settings: dict | None, **more: Any) -> dict:
     """Settings as the API takes them."""
-    raw = {**(settings or {}), "prompt": prompt, "seed": str(seed) or str(random.getrandbits(32))}
+    if not isinstance(settings, dict | None):
+        raise SSDError("settings: must be an object, with a value for each setting")
+    raw = {**(settings or {}), **more, "prompt": prompt,
+           "seed": str(seed) or str(random.getrandbits(32))}
     asked = from_dict(raw)
-    return to_dict(racing(asked, quality) if quality else asked)
+    return to_dict(racing(asked, coerce("quality", quality, str)) if quality else asked)
 
 
 def visitor_of(request: gr.Request) -> str:

@@ -61,6 +61,7 @@ class Create {
     if (!keepsSeed()) app.settings.set({ seed: freshSeed() });
     if (busy) app.toast(app.words.queue.added);
     this.stage.follow();
+    this.stage.element.scrollIntoView({ block: "nearest" });
     return job;
   }
 

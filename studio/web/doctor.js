@@ -18,7 +18,8 @@ export function mount(section, app) {
   };
   section.append(make("div", "sheet", {}, [
     make("h1", "title", {}, [words.title]), make("p", "hint", {}, [words.hint]),
-    make("div", "row", {}, [button("doctor-copy", words.copy, () => copyLine(app, report.textContent)),
+    make("div", "row", {}, [
+      button("doctor-copy", words.copy, () => copyLine(app, report.textContent)),
       button("doctor-refresh", words.refresh, refresh)]),
     report]));
   return { shown: refresh };

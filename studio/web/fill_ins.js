@@ -35,7 +35,8 @@ class FillIns {
   #show(filled) {
     if (JSON.stringify(filled) === JSON.stringify(this.filled)) return;
     this.filled = filled;
-    const focused = [...this.chips.children].indexOf(document.activeElement?.closest(".filled > *"));
+    const focused = [...this.chips.children].indexOf(
+      document.activeElement?.closest(".filled > *"));
     const { chips = [], open = [], text = "", pictures = 1 } = filled ?? {};
     const parts = chips.map((chip) => this.#chip(chip));
     if (text) parts.push(this.#fixed(text));

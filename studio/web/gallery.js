@@ -1,4 +1,6 @@
-/** What stands on the stage before the first picture: finished postcards, whose words can be drawn. */
+/**
+ * What stands on the stage before the first picture: finished postcards, whose words can be drawn.
+ */
 
 import { make } from "./core/elements.js";
 

@@ -31,7 +31,8 @@ class HistoryPlace {
       open: (entry) => this.#open(entry, { focus: true }), listed: () => this.#update(),
       look: (entry) => this.panel.entry && this.#open(entry) });
     this.panel = new PicturePanel(app, { star, large, remove: removed,
-      open: (id) => this.#openById(id), closed: (id) => {
+      open: (id) => this.#openById(id), hold: (id, change) => this.list.hold(id, change),
+      closed: (id) => {
         this.#update();
         this.list.focus(id);
       } });
@@ -87,7 +88,8 @@ class HistoryPlace {
 
   /** A button that is on or off. */
   #toggle(id, children, turned) {
-    const button = make("button", "button", { type: "button", id, "aria-pressed": "false" }, children);
+    const button = make("button", "button",
+      { type: "button", id, "aria-pressed": "false" }, children);
     button.addEventListener("click", () => {
       const on = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(on));
@@ -98,7 +100,6 @@ class HistoryPlace {
 
   #find() {
     this.choice.drop();
-    this.panel.hide();
     this.list.find({ search: this.search.value.trim(),
       favourites: this.only.getAttribute("aria-pressed") === "true" });
   }
@@ -107,7 +108,8 @@ class HistoryPlace {
   #acting() {
     const { app, words } = this;
     const button = (name, run, className = "button") => {
-      const made = make("button", className, { type: "button", id: `chosen-${name}` }, [words[name]]);
+      const made = make("button", className,
+        { type: "button", id: `chosen-${name}` }, [words[name]]);
       made.addEventListener("click", run);
       return made;
     };
@@ -147,7 +149,7 @@ class HistoryPlace {
   }
 
   #open(entry, options) {
-    this.panel.show(entry, options);
+    this.list.hold(entry.id, () => this.panel.show(entry, options));
     this.#update();
   }
 

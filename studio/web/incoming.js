@@ -29,7 +29,8 @@ export function takeIncoming(app) {
     take(app, file);
   });
   document.addEventListener("paste", (event) => {
-    const file = [...event.clipboardData?.files ?? []].find(({ type }) => type.startsWith("image/"));
+    const files = [...event.clipboardData?.files ?? []];
+    const file = files.find(({ type }) => type.startsWith("image/"));
     if (!file || event.clipboardData.types.includes("text/plain")) return;
     event.preventDefault();
     take(app, file);
@@ -56,6 +57,10 @@ export async function take(app, file) {
     return;
   }
   const redo = { label: app.words.incoming.redo, run: () => redoFrom(app, file) };
+  if (file.type !== "image/png") { // no other kind holds settings
+    app.toast(app.say(app.words.incoming.noRecipe, { name: file.name }), { action: redo });
+    return;
+  }
   try {
     adopt(app, await app.api.upload("restore", file), redo);
     await app.go("create");

@@ -1,4 +1,6 @@
-/** The visitor's jobs on the server: asked for while one of them is not over, watched by the page. */
+/**
+ * The visitor's jobs on the server: asked for while one of them is not over, watched by the page.
+ */
 
 const BUSY = 400; // ms between questions while something runs or waits
 const RESTING = 5000; // while only paused jobs are left, which may expire

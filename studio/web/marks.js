@@ -21,7 +21,7 @@ export function unknownIn(notes, text) {
       word: text.slice(at(start), at(end)) }));
 }
 
-/** Marks of the text `before` for the text `after`; those that the change touches are gone. Pure. */
+/** Marks of the text `before` in the text `after`, without those that the change touches. Pure. */
 export function shifted(marks, before, after) {
   const most = Math.min(before.length, after.length);
   let head = 0;
@@ -114,18 +114,23 @@ export function suggestions(app, marks) {
   const element = make("div", "row small hint suggestions", { id: "unknown", role: "group",
     "aria-label": words.unknown });
   marks.watch((list) => {
-    const first = list.slice(0, LISTED).map((mark) => suggestion(app, marks, mark));
-    const more = list.length > LISTED ? [`+${list.length - LISTED}`] : [];
+    const each = [...new Map(list.map((mark) => [mark.word, mark])).values()];
+    const first = each.slice(0, LISTED).map((mark) => suggestion(app, marks, mark));
+    const more = each.length > LISTED ? [`+${each.length - LISTED}`] : [];
     element.hidden = list.length === 0;
     element.replaceChildren(make("span", "", {}, [words.unknown]), ...first, ...more);
   });
   return element;
 }
 
-function suggestion(app, marks, mark) {
-  if (!mark.nearest) return make("span", "unknown-word", {}, [mark.word]);
+/** A click takes the nearest word wherever the unknown one stands. */
+function suggestion(app, marks, { word, nearest }) {
+  if (!nearest) return make("span", "unknown-word", {}, [word]);
   const button = make("button", "chip", { type: "button", title: app.words.words.takeNearest }, [
-    `${mark.word} → ${mark.nearest}`]);
-  button.addEventListener("click", () => marks.take(mark));
+    `${word} → ${nearest}`]);
+  button.addEventListener("click", () => {
+    const same = marks.list.filter((mark) => mark.word === word);
+    for (const mark of same.reverse()) marks.take(mark);
+  });
   return button;
 }

@@ -1,4 +1,6 @@
-/** A button with a menu below it: a native popover, which closes by Escape and by clicks elsewhere. */
+/**
+ * A button with a menu below it: a native popover, which closes by Escape and by clicks elsewhere.
+ */
 
 import { make } from "./core/elements.js";
 
@@ -19,7 +21,8 @@ export function menuButton(label, items, className = "button") {
 
 /** Put the menu above or below its button, wholly inside the window. */
 function place(menu, button) {
-  const [box, { offsetWidth: width, offsetHeight: height }] = [button.getBoundingClientRect(), menu];
+  const { offsetWidth: width, offsetHeight: height } = menu;
+  const box = button.getBoundingClientRect();
   const below = box.bottom + 4 + height < innerHeight ? box.bottom + 4 : box.top - 4 - height;
   Object.assign(menu.style, { inset: "auto", top: `${Math.max(4, below)}px`,
     left: `${Math.max(4, Math.min(box.left, innerWidth - width - 4))}px` });

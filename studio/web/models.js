@@ -127,7 +127,8 @@ class Models {
   #loaded({ name, heads, problem, sizes, settings }) {
     const { app, words } = this;
     const size = app.settings.get("size");
-    app.settings.set({ ...settings, size: sizes.includes(size) ? size : app.settings.defaults.size });
+    const own = app.settings.defaults.size;
+    app.settings.set({ ...settings, size: sizes.includes(size) ? size : own });
     const line = problem ?? app.say(words[heads ? "loaded" : "noHeads"], { name });
     if (app.places.current === "models") reload(line);
     else app.toast(line, { action: { label: words.reload, run: () => location.reload() } });
@@ -141,8 +142,10 @@ class Models {
         "aria-label": app.say(words.askNamed, { name: model.title }) }, [words.ask]);
       ask.addEventListener("click", () => this.#ask(model, ask));
       return make("tr", "", { "data-known": model.name }, [
-        make("th", "", { scope: "row" }, [model.title, make("span", "small parts", {}, [model.note])]),
-        cell(words.licence, [link(model.licence)]), cell(words.restricts, [model.licence.restricts]),
+        make("th", "", { scope: "row" },
+          [model.title, make("span", "small parts", {}, [model.note])]),
+        cell(words.licence, [link(model.licence)]),
+        cell(words.restricts, [model.licence.restricts]),
         cell(words.size, [model.bytes ? app.say(words.about, { size: sizeText(model.bytes) })
           : words.unknown]),
         make("td", "action", {}, [here.has(model.name) ? words.have : ask])]);
@@ -167,7 +170,8 @@ function table(name, heads, rows) {
     make("tbody", "", {}, rows)]);
 }
 
-const cell = (head, children, className = "") => make("td", className, { "data-head": head }, children);
+const cell = (head, children, className = "") => make("td", className,
+  { "data-head": head }, children);
 
 const link = ({ name, link: href }) => make("a", "", { href, target: "_blank",
   rel: "noreferrer" }, [name]);

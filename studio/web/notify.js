@@ -42,7 +42,8 @@ function watch(app) {
 
 function tell(app, job) {
   const line = app.say(app.words.head.ended, { prompt: job.settings?.prompt || job.kind });
-  if (globalThis.Notification?.permission === "granted") new Notification("SSD Studio", { body: line });
+  const granted = globalThis.Notification?.permission === "granted";
+  if (granted) new Notification("SSD Studio", { body: line });
   else sound();
 }
 

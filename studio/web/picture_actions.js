@@ -21,7 +21,9 @@ export async function restore(app, id) {
   app.go("create", { show: id });
 }
 
-/** Take over settings; action: what is offered beside that, by default to bring back the old ones. */
+/**
+ * Take over settings; action: what is offered beside that, by default to bring back the old ones.
+ */
 export function adopt(app, { settings, text }, action = undoing(app)) {
   app.settings.set(settings);
   app.toast(text, { action });

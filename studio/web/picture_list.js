@@ -19,7 +19,8 @@ export class PictureList {
    */
   constructor(app, choice, on) {
     Object.assign(this, { app, words: app.words.history, choice, on });
-    this.element = make("ul", "pictures", { id: "pictures", "aria-label": app.words.places.history });
+    this.element = make("ul", "pictures",
+      { id: "pictures", "aria-label": app.words.places.history });
     this.hint = make("p", "hint small", { id: "history-hint" });
     this.more = make("button", "button", { type: "button", id: "history-more", hidden: "" },
       [this.words.more]);
@@ -81,6 +82,14 @@ export class PictureList {
     for (const tile of this.#tiles.values()) tile.update(this.choice, open);
   }
 
+  /** Make a change of the page after which a picture stands as high on the screen as before. */
+  hold(id, change) {
+    const top = () => this.#tiles.get(id)?.element.getBoundingClientRect().top ?? 0;
+    const before = top();
+    change();
+    scrollBy(0, top() - before);
+  }
+
   focus(id = this.#focused) {
     this.#tiles.get(id)?.focus();
   }
@@ -138,7 +147,8 @@ export class PictureList {
   /** While some are chosen, or with Ctrl or Shift, a click chooses; otherwise it opens. */
   #clicked(entry, { ctrlKey, metaKey, shiftKey }) {
     if (ctrlKey || metaKey || shiftKey || this.choosing || this.choice.size) {
-      this.choice.turn(entry.id, shiftKey || !this.choice.has(entry.id), shiftKey ? this.ids : null);
+      const on = shiftKey || !this.choice.has(entry.id);
+      this.choice.turn(entry.id, on, shiftKey ? this.ids : null);
     } else {
       this.on.open(entry);
     }

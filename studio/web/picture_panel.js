@@ -1,4 +1,6 @@
-/** What is known about a saved picture, and what can be done with it: beside the grid, or a sheet. */
+/**
+ * What is known about a saved picture, and what can be done with it: beside the grid, or a sheet.
+ */
 
 import { make, setText } from "./core/elements.js";
 import { menuButton } from "./menu.js";
@@ -10,7 +12,7 @@ import { downloadLinks } from "./tools.js";
 export class PicturePanel {
   entry = null;
 
-  /** on: closed(), large(entry), star(entry), remove(entry), open(id of another picture). */
+  /** on: closed(id), hold(id, change), large(entry), star(entry), remove(entry), open(id of another picture). */
   constructor(app, on) {
     Object.assign(this, { app, words: app.words.history, on });
     this.image = make("img", "", { alt: "" });
@@ -48,7 +50,7 @@ export class PicturePanel {
     if (!this.entry) return;
     const { id } = this.entry;
     this.entry = null;
-    this.element.hidden = true;
+    this.on.hold(id, () => (this.element.hidden = true));
     this.on.closed(id);
   }
 
@@ -73,7 +75,8 @@ export class PicturePanel {
     this.copySettings.hidden = true; // until they are known
     this.update();
     return [
-      known && this.#button("restore", () => restore(app, entry.id), [words.restore], "button main"),
+      known && this.#button("restore", () => restore(app, entry.id), [words.restore],
+        "button main"),
       one && this.#button("redo", () => app.go("create", { redo: entry.id }), [stage.redo]),
       known && one && this.#button("vary", () => vary(app, entry.id), [stage.vary]),
       save.button, save.menu,
@@ -99,7 +102,8 @@ export class PicturePanel {
   #showSource(id) {
     const path = id.split("/").map(encodeURIComponent).join("/");
     const link = make("button", "button plain", { type: "button", "data-action": "source" },
-      [make("img", "", { src: `/api/thumbnail/${path}`, alt: "", height: "40" }), this.words.source]);
+      [make("img", "", { src: `/api/thumbnail/${path}`, alt: "", height: "40" }),
+        this.words.source]);
     link.addEventListener("click", () => this.on.open(id));
     this.made.replaceChildren(link);
   }

@@ -1,4 +1,4 @@
-/** What a run with the current settings would take: one question at a time, the last answer counts. */
+/** What a run with the current settings takes: one question at a time, the last answer counts. */
 
 const PAUSE = 250; // ms without a change until the server is asked
 const AGAIN = 2000; // ms until a server that cannot be reached is asked again

@@ -10,8 +10,8 @@ import { wordChips } from "./word_chips.js";
 export function promptArea(app, below) {
   addStyleSheet(new URL("prompt.css", import.meta.url).href);
   const area = textArea(app, "prompt", app.words.words.placeholder);
-  area.setAttribute("aria-describedby", "prompt-notes");
-  area.addEventListener("keydown", (event) => drawByKey(app, event));
+  area.setAttribute("aria-describedby", "unknown prompt-notes");
+  document.addEventListener("keydown", (event) => drawByKey(app, event));
   const marks = new Marks(app, area);
   const box = make("div", "prompt-box", {}, [
     make("div", "prompt-text", {}, [marks.layer, area, marks.offer])]);
@@ -64,9 +64,15 @@ function textArea(app, name, placeholder) {
   return area;
 }
 
+/** On Create, Control (or Command) and Enter draw from anywhere, Enter from a field of one line. */
 function drawByKey(app, event) {
-  if (event.key !== "Enter" || event.isComposing || !(event.ctrlKey || event.metaKey)) return;
+  const { target, key, ctrlKey, metaKey, isComposing, repeat, shiftKey, altKey } = event;
+  if (key !== "Enter" || isComposing || repeat || shiftKey || altKey) return;
+  if (app.places.current !== "create" || document.querySelector("dialog[open]")) return;
+  const field = target.matches(".panel :is([type=text], [type=number])");
+  if (!(ctrlKey || metaKey || field)) return;
   event.preventDefault();
+  if (field) target.dispatchEvent(new Event("change")); // the browser's own comes later
   app.draw();
 }
 
@@ -88,7 +94,6 @@ function negative(app) {
   const { words } = app.words;
   const area = textArea(app, "negative", words.negativeHint);
   area.setAttribute("aria-label", words.negative);
-  area.addEventListener("keydown", (event) => drawByKey(app, event));
   const fold = make("details", "negative", {}, [
     make("summary", "small", {}, [words.negative]), area]);
   fold.open = app.settings.get("negative") !== "";

@@ -27,7 +27,9 @@ export class Settings {
     for (const look of this.#watchers) look(this.values, names);
   }
 
-  /** Call look(values, names) now, with all names, and after every change; returns the end of it. */
+  /**
+   * Call look(values, names) now, with all names, and after every change; returns the end of it.
+   */
   watch(look) {
     this.#watchers.add(look);
     look(this.values, Object.keys(this.values));

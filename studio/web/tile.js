@@ -36,7 +36,8 @@ export class Tile {
       this.held = false;
     });
     this.button.addEventListener("dblclick", () => this.on.large());
-    this.box.addEventListener("click", ({ shiftKey }) => this.on.choose(this.box.checked, shiftKey));
+    this.box.addEventListener("click",
+      ({ shiftKey }) => this.on.choose(this.box.checked, shiftKey));
     this.star.addEventListener("click", () => this.on.star());
     this.button.addEventListener("pointerdown", ({ pointerType }) => {
       this.held = false;

@@ -1,4 +1,6 @@
-/** Short messages in the head: gone after a while; those that tell of an error stay until closed. */
+/**
+ * Short messages in the head: gone after a while; those that tell of an error stay until closed.
+ */
 
 import { make } from "./core/elements.js";
 

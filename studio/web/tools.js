@@ -33,7 +33,8 @@ export class Tools {
   constructor(app, does) {
     Object.assign(this, { app, does, words: app.words.stage });
     const button = (name, run) => this.#button(name, run);
-    this.numbers = make("span", "row numbers", { role: "group", "aria-label": this.words.pictures });
+    this.numbers = make("span", "row numbers",
+      { role: "group", "aria-label": this.words.pictures });
     const save = menuButton(this.words.save, () => downloadLinks(this.words, this.#picture.id),
       "button plain");
     save.button.id = "save";

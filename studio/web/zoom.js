@@ -70,7 +70,8 @@ export class Zoom {
 
   /** Do what a key stands for; returns whether it stands for something. */
   key(key) {
-    const factor = { "+": STEP, "=": STEP, "-": 1 / STEP, 1: 1 / this.scale / devicePixelRatio }[key];
+    const whole = 1 / this.scale / devicePixelRatio;
+    const factor = { "+": STEP, "=": STEP, "-": 1 / STEP, 1: whole }[key];
     const [x, y] = { ArrowLeft: [PAN, 0], ArrowRight: [-PAN, 0], ArrowUp: [0, PAN],
       ArrowDown: [0, -PAN] }[key] ?? [0, 0];
     if (factor) this.by(factor);
@@ -138,5 +139,6 @@ export class Zoom {
 /** The middle of the first two pointers, and how far they are apart (0 for one alone). */
 export function spread(pointers) {
   const [a, b = a] = pointers.values();
-  return { x: (a[0] + b[0]) / 2, y: (a[1] + b[1]) / 2, apart: Math.hypot(a[0] - b[0], a[1] - b[1]) };
+  return { x: (a[0] + b[0]) / 2, y: (a[1] + b[1]) / 2,
+    apart: Math.hypot(a[0] - b[0], a[1] - b[1]) };
 }

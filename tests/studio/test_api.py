@@ -167,9 +167,40 @@ def test_prompts_that_cannot_run_are_noted_in_the_plan_and_refused_before_the_qu
 
 
 def test_unknown_words_are_noted(client):
-    notes = plan(client, prompt="a red house with a zzxq")["notes"]
-    note = next(note for note in notes if "zzxq" in note["text"])
-    assert note["kind"] == "unknown" and (note["start"], note["end"]) == (19, 23)
+    prompt = "a red hous with a zzxq"
+    notes = {prompt[note["start"]: note["end"]]: note
+             for note in plan(client, prompt=prompt)["notes"] if note["kind"] == "unknown"}
+    assert "zzxq" in notes["zzxq"]["text"] and notes["zzxq"]["nearest"] is None
+    assert notes["hous"]["nearest"] == "house"
+
+
+@pytest.mark.parametrize("prompt, words", [
+    ("🏠 a zzxq, zzxq", ["🏠", "zzxq", "zzxq"]), ("红色的房子，恐龙", ["恐龙"]),
+    ("a {red|zzxq} house", ["zzxq"]), ("{a|b", ["{", "|", "b"])])
+def test_every_unknown_word_is_noted_where_it_stands(client, prompt, words):
+    notes = plan(client, prompt=prompt)["notes"]
+    found = [prompt[note["start"]: note["end"]] for note in notes if note["kind"] == "unknown"]
+    known = ("a", ",", "red", "house", "红色", "的", "房子", "，")
+    assert [word for word in found if word not in known] == words
+
+
+def test_an_unknown_word_of_the_negative_prompt_has_no_place(client):
+    note, = (note for note in plan(client, negative="a zzxq", cfg=2)["notes"]
+             if "zzxq" in note["text"])
+    assert (note["kind"], note["start"], note["end"]) == ("unknown", None, None)
+
+
+def test_alternatives_are_told_in_the_plan_and_all_drawn_at_once(client, worker):
+    told = plan(client, prompt="a {red|blue} house")["choices"]
+    assert (told["count"], told["most"]) == (2, 64) and told["words"][0] in ("red", "blue")
+    assert told["prompt"] == f"a {told['words'][0]} house" and plan(client)["choices"] is None
+    wanted = {**HOUSE, "prompt": "a {red|blue} house"}
+    jobs = client.post("/api/draw", json={"settings": wanted, "all": True}).json()["jobs"]
+    assert all(worker.job(job["id"]).wait(30) for job in jobs)
+    assert [job["settings"]["prompt"] for job in jobs] == ["a red house", "a blue house"]
+    many = {**HOUSE, "prompt": "{1|2|3|4|5|6|7|8|9}" * 2}
+    assert "64 pictures" in line_of(
+        client.post("/api/draw", json={"settings": many, "all": True}))
 
 
 # Runs and the queue

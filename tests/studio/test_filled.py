@@ -12,6 +12,11 @@ from support.coroutines import result_of
 
 gr = pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
+from studio.page import build  # noqa: E402
+from studio.tabs.controls import NAMES  # noqa: E402
+from studio.tabs.details import details_html  # noqa: E402
+from studio.tabs.filled import WORD_SETTINGS  # noqa: E402
+
 from ssd_core import SSDError  # noqa: E402
 from ssd_core.backbones.postcard import Postcard  # noqa: E402
 from ssd_core.output.recipe import read_recipe  # noqa: E402
@@ -20,12 +25,8 @@ from ssd_core.postcards.expansion import expand  # noqa: E402
 from studio import runs  # noqa: E402
 from studio.additions import filled, pinned  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402
-from studio.page import build  # noqa: E402
 from studio.services import Services  # noqa: E402
 from studio.settings import Settings, from_dict, from_recipe, to_dict  # noqa: E402
-from studio.tabs.controls import NAMES  # noqa: E402
-from studio.tabs.details import details_html  # noqa: E402
-from studio.tabs.filled import WORD_SETTINGS  # noqa: E402
 from studio.typed import open_text  # noqa: E402
 from studio.views import saved_by  # noqa: E402
 

@@ -10,8 +10,9 @@ import pytest
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 
+from PIL import Image  # noqa: E402
 from support.page_moments import laid_out  # noqa: E402
-from support.small_bundle import SIDE  # noqa: E402
+from support.small_bundle import PIXELS, SIDE  # noqa: E402
 from support.studio_page import drawn, fill_history, places  # noqa: E402
 from support.studio_visit import answer, tokens_of  # noqa: E402
 
@@ -287,6 +288,36 @@ def test_a_dropped_picture_restores_its_settings(open_place, originals):
     drop(page, originals[1].read_bytes(), "boat.png", "image/png")
     expect(page.locator("#prompt")).to_have_value(WORDS[1])
     expect(page.locator(".toast")).to_contain_text("restored from boat.png")
+
+
+def test_a_picture_without_settings_is_redone_from_its_pixels(open_place, app, originals):
+    page = open_place("create")
+    page.wait_for_selector("#incoming", state="attached")
+    photo = BytesIO()
+    Image.open(originals[0]).save(photo, "JPEG")
+    drop(page, photo.getvalue(), "photo.jpg", "image/jpeg")
+    page.locator(".toast").get_by_role("button", name="Redo from a row").click()
+    expect(page.locator(".redo .hint")).to_contain_text("its pixels are read")
+    page.fill("#prompt", WORDS[1])
+    page.click("#redo-start")
+    expect(page.locator("#tools")).to_be_visible()
+    page.goto(f"{app.address}#history")
+    page.locator(".picture-open").first.click()
+    page.locator("[data-action=source]").click()
+    photo_id = app.pictures[-2].relative_to(app.services.history.folder).as_posix()
+    expect(page.locator(".panel-picture img")).to_have_attribute(
+        "src", f"/studio/picture/{photo_id}")
+
+
+def test_a_picture_is_saved_in_any_format(history, app):
+    page = history()
+    page.locator(".picture-open").first.click()
+    page.get_by_role("button", name="Save as").click()
+    links = page.locator("#picture-panel .menu a").evaluate_all(
+        "all => all.map(one => one.getAttribute('href'))")
+    saved = [Image.open(BytesIO(answer(app, link.lstrip("/"))[1])) for link in links]
+    assert [image.format for image in saved] == ["PNG", "PNG", "JPEG", "WEBP"]
+    assert [image.width // PIXELS for image in saved] == [1, 2, 1, 1]
 
 
 def test_files_that_are_no_pictures_are_refused_in_words(open_place):

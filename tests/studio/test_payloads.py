@@ -9,12 +9,13 @@ gr = pytest.importorskip("gradio", reason="gradio is not installed (the extra `a
 
 from inspect import unwrap  # noqa: E402
 
+from studio.page import Visit, build, ids_in  # noqa: E402
+
 from ssd_core import SSDError  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402
 from studio.history import History  # noqa: E402
 from studio.jobs import Worker  # noqa: E402
 from studio.library import Library  # noqa: E402
-from studio.page import Visit, build, ids_in  # noqa: E402
 from studio.payloads import action_picture  # noqa: E402
 from studio.seeds import ParkedSeeds  # noqa: E402
 from studio.services import Services  # noqa: E402

@@ -18,7 +18,7 @@ export function figures(panel, words) {
     : [rowFigure(panel, words), leftFigure(panel, words)], words.comma);
 }
 
-/** All that was counted: "pass 41 of 80 · AR needs 576 · 310 tokens/s · 71% of drafts accepted" */
+/** What was counted: "pass 41 of 80 · AR needs 576 · 310 tokens/s · 71% of drafts accepted" */
 export function details(panel, words) {
   const { end } = panel;
   if (end?.kind !== "finished") {
@@ -86,7 +86,8 @@ function identicalFigure({ start, end: { identical } }, words) {
 }
 
 function donePasses({ passes, ar_passes: ar, step_acceleration: times }, words) {
-  return say(times !== null && times > 1 ? words.donePasses : words.donePassesPlain, { passes, ar });
+  const fewer = times !== null && times > 1;
+  return say(fewer ? words.donePasses : words.donePassesPlain, { passes, ar });
 }
 
 /** The heading of a panel. */
