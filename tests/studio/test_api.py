@@ -295,6 +295,17 @@ def test_seeds_pause_and_those_that_are_chosen_are_finished(client, worker, serv
     assert not services.parked_seeds._parked
 
 
+def test_a_new_start_of_seeds_takes_the_place_of_those_that_wait(client, busy):
+    def begin(count):
+        jobs = client.post("/api/seeds/start", json={"settings": HOUSE, "count": count}).json()
+        return [job["id"] for job in jobs["jobs"]]
+
+    begin(3)
+    anew = begin(2)
+    known = client.get("/api/jobs").json()["jobs"]
+    assert [job["id"] for job in known] == anew
+
+
 def test_rows_of_a_stopped_run_are_saved_and_redone(client, worker, every_message, finished,
                                                     monkeypatch):
     def tell(job, message):
