@@ -38,8 +38,7 @@ export function shareOf(job, part) {
 export function totals(jobs, ticked) {
   const paused = jobs.filter(isPaused), active = jobs.filter(isActive);
   const chosen = paused.filter(({ id }) => ticked.has(id));
-  const [row, rows] = paused[0]?.rows ?? [];
-  return { count: jobs.length, active: active.length, paused: paused.length, row, rows,
+  return { count: jobs.length, active: active.length, paused: paused.length,
     drawn: jobs.length - active.length, ticked: chosen.length,
     saved: jobs.filter(({ saved }) => saved.length > 0).length,
     expired: jobs.filter(({ expired }) => expired).length,

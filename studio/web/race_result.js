@@ -6,16 +6,13 @@ import { extremes } from "./lineup.js";
 /** The parts of the result; view: the race's; saved: its pictures. */
 export function resultParts(app, view, { verdict, rows: measured, problem }, saved) {
   const words = app.words.race;
-  const { setting } = view.lineup;
   const rows = measured.map(([, ...rest], n) => [view.nameAt(saved[n].place), ...rest]);
-  const lines = setting ? [] : [quickestLine(app, rows), rows.length === 2 ? verdict : ""];
-  const columns = ["method", "passes", "seconds", "picture"];
+  const lines = view.lineup.setting ? []
+    : [quickestLine(app, rows), rows.length === 2 ? verdict : ""];
   return [make("h2", "", {}, [words.result]),
     ...lines.filter(Boolean).map((line) => make("p", "", {}, [line])),
     ...(problem ? [make("p", "small bad", {}, [problem])] : []),
-    setting ? table(words, [setting, ...columns],
-      rows.map((row, n) => [view.cells[saved[n].place][1], ...row]))
-      : table(words, columns, rows)];
+    table(words, view, rows, saved.map(({ place }) => view.cells[place][1]))];
 }
 
 function quickestLine(app, rows) {
@@ -24,11 +21,18 @@ function quickestLine(app, rows) {
     seconds: ends.quickest.seconds, times: ends.times.toFixed(1), other: ends.slowest.name });
 }
 
-/** columns: keys of their headings. */
-function table(words, columns, rows) {
+const COLUMNS = ["method", "passes", "seconds", "picture"];
+
+/** values: of the setting that the race has rows by, for each picture; null without one. */
+function table(words, { lineup: { setting } }, rows, values) {
   const line = (tag, texts, attributes = {}) => make("tr", "", {}, texts.map((text, n) => make(tag,
-    ["passes", "seconds"].includes(columns[n]) ? "number" : "", attributes, [text])));
+    ["passes", "seconds"].includes(COLUMNS[n]) ? "number" : "", attributes, [text])));
+  const group = (value) => make("tr", "race-group", {}, [make("th", "", { scope: "rowgroup",
+    colspan: String(COLUMNS.length) }, [setting === "prompt" ? value
+    : `${words[setting]} ${value}`])]);
+  const groups = setting ? [...new Set(values)] : [null];
   return make("table", "small", { "aria-label": words.measured }, [
-    make("thead", "", {}, [line("th", columns.map((key) => words[key]), { scope: "col" })]),
-    make("tbody", "", {}, rows.map((row) => line("td", row)))]);
+    make("thead", "", {}, [line("th", COLUMNS.map((key) => words[key]), { scope: "col" })]),
+    ...groups.map((value) => make("tbody", "", {}, [...(setting ? [group(value)] : []),
+      ...rows.filter((_, n) => values[n] === value).map((row) => line("td", row))]))]);
 }

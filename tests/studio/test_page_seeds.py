@@ -41,21 +41,21 @@ def begin(page, count=3):
 
 def test_ticked_seeds_are_finished_from_where_they_are_paused(visitor, app):
     page, before = visitor.page, len(app.pictures)
-    tiles = begin(page, 4)
-    expect(page.locator("#seeds-status")).to_contain_text("4 paused at row 8 of 12")
+    tiles = begin(page)
+    expect(page.locator("#seeds-status")).to_contain_text("3 paused")
     expect(page.locator("#seeds-finish")).to_be_disabled()
     tiles.nth(1).click()  # anywhere on it
-    page.get_by_role("checkbox", name="seed 103").focus()
+    page.get_by_role("checkbox", name="seed 102").focus()
     page.keyboard.press("Space")
     expect(page.locator("#seeds-status")).to_contain_text("2 ticked, about")
     expect(page.locator("#seeds-finish")).to_have_text("Finish 2")
     page.click("#seeds-finish")
     expect(page.locator(".seed[data-state=done]")).to_have_count(2)
-    expect(page.locator("#seeds-status")).to_contain_text("2 paused")
+    expect(page.locator("#seeds-status")).to_contain_text("1 paused")
     expect(page.locator("#seeds-finish")).to_be_disabled()
     made = app.pictures[before:]
-    assert [read_recipe(path)["seed"] for path in made] == [101, 103]
-    for path, seed in zip(made, (101, 103), strict=True):
+    assert [read_recipe(path)["seed"] for path in made] == [101, 102]
+    for path, seed in zip(made, (101, 102), strict=True):
         assert tokens_of(path).equal(solo(Exact(), seed))
 
 
@@ -159,14 +159,14 @@ def test_a_seed_that_is_stopped_while_it_is_finished_keeps_its_rows(visitor, app
 
 def test_variations_are_drawn_around_the_seed_of_a_picture_with_its_settings(visitor, app):
     page = visitor.page
+    page.locator("#seeds-count").fill("2")
     visitor.go("create")
     visitor.draw()
     page.fill("#prompt", "another prompt")
     with page.expect_response("**/api/seeds/start"):
         page.click("[data-tool=vary]")
-    expect(page.locator(".seed[data-state=paused]")).to_have_count(8)
-    assert page.locator(".seed-label").all_inner_texts() == [
-        f"seed {seed}" for seed in range(96, 104)]
+    expect(page.locator(".seed[data-state=paused]")).to_have_count(2)
+    assert page.locator(".seed-label").all_inner_texts() == ["seed 99", "seed 100"]
     expect(page.locator(".likes")).to_contain_text(PROMPT)
     assert page.input_value("#prompt") == "another prompt", "what was typed stays"
     page.get_by_role("button", name="Use Create's prompt").click()
@@ -176,7 +176,7 @@ def test_variations_are_drawn_around_the_seed_of_a_picture_with_its_settings(vis
 def test_on_a_phone_finish_stays_in_sight(visit):
     visitor = at_seeds(visit, **PHONE)
     page = visitor.page
-    begin(page, 8).first.click()
+    begin(page, 4).first.click()
     laid_out(page)
     box = page.locator("#seeds-finish").bounding_box()
     assert 0 <= box["y"] and box["y"] + box["height"] <= 844
