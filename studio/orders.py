@@ -40,7 +40,7 @@ class Order:
         """The settings with the prompt that their seed chooses."""
         return with_choice(self.settings)
 
-    def wishes(self) -> list[Settings]:
+    def all_drawn(self) -> list[Settings]:
         """Settings with all prompts that will be drawn."""
         return [self.drawn]
 
@@ -73,7 +73,7 @@ class Race(Order):
         return races.race(services.library, services.history, self.settings, chosen,
                           self.metadata, self.setting, self.values)
 
-    def wishes(self) -> list[Settings]:
+    def all_drawn(self) -> list[Settings]:
         return races.row_settings(self.settings, self.setting, self.values)
 
 
@@ -94,8 +94,8 @@ class Redo(Order):
 def submit(services: Services, owner: str, order: Order) -> Job:
     """Queue an order. Raises SSDError for prompts that no method would take."""
     work = order.work(services)
-    for wish in order.wishes():
-        wish.checked_words(services.library.current.backbone)
+    for settings in order.all_drawn():
+        settings.checked_words(services.library.current.backbone)
     return services.worker.submit(order.title, work, owner, order=order)
 
 

@@ -34,13 +34,13 @@ ALWAYS, ASKED = "public, max-age=31536000, immutable", "no-cache"
 class Files(StaticFiles):
     """The files of a folder, kept by browsers for good or only until they have asked again."""
 
-    def __init__(self, folder: Path, kept: str) -> None:
+    def __init__(self, folder: Path, caching: str) -> None:
         super().__init__(directory=folder)
-        self.kept = kept
+        self.caching = caching
 
     def file_response(self, *args, **options) -> Response:
         answer = super().file_response(*args, **options)
-        answer.headers["cache-control"] = self.kept
+        answer.headers["cache-control"] = self.caching
         return answer
 
 
@@ -65,9 +65,9 @@ def version() -> str:
 def page_html(language: str, forced: str, schema: dict) -> str:
     """The page in a language, with the schema; with a forced language its modules ask no browser.
     """
-    told = "" if forced == AUTO else f' data-ssd-language="{forced}"'
+    forced_to = "" if forced == AUTO else f' data-ssd-language="{forced}"'
     html = (WEB / "page.html").read_text(encoding="utf-8")
-    html = html.replace('<html lang="en"', f'<html lang="{language}"{told}', 1)
+    html = html.replace('<html lang="en"', f'<html lang="{language}"{forced_to}', 1)
     at = f"/studio/web/v/{version()}/"
     links = "".join(f'  <link rel="modulepreload" href="{at}{name}">\n'
                     for name in first_modules(version()))

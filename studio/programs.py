@@ -62,7 +62,7 @@ class Programs:
         Returns:
             A job: its state, and in `saved` id and address of each picture.
         """
-        values = {"settings": wish(prompt, quality, seed, settings, pictures=pictures)}
+        values = {"settings": settings_of(prompt, quality, seed, settings, pictures=pictures)}
         return await self.over(api.draw, self.call(request, values))
 
     async def race(self, request: gr.Request, prompt: str, racers: list[str], seed: str = "",
@@ -81,7 +81,7 @@ class Programs:
         Returns:
             A job with a verdict on each picture.
         """
-        asked = {"settings": wish(prompt, "", seed, settings), "racers": racers,
+        asked = {"settings": settings_of(prompt, "", seed, settings), "racers": racers,
                  "setting": setting, "values": values or []}
         return await self.over(api.race, self.call(request, asked))
 
@@ -98,7 +98,7 @@ class Programs:
         Returns:
             Passes, seconds and notes about words.
         """
-        return api.plan(self.call(request, {"settings": wish(prompt, quality, seed, settings)}))
+        return api.plan(self.call(request, {"settings": settings_of(prompt, quality, seed, settings)}))
 
     def restore(self, request: gr.Request, id: str = "", picture: str = "",
                 name: str = "picture.png") -> dict:
@@ -136,7 +136,7 @@ class Programs:
         Returns:
             Paused jobs; `seeds_finish` takes their ids.
         """
-        values = {"settings": wish(prompt, quality, seed, settings), "count": count, "part": part}
+        values = {"settings": settings_of(prompt, quality, seed, settings), "count": count, "part": part}
         return await self.all_over(api.seeds_start, self.call(request, values))
 
     async def seeds_finish(self, request: gr.Request, jobs: list[str]) -> list[dict]:
@@ -215,7 +215,7 @@ NAMES = ("draw", "race", "plan", "restore", "seeds_start", "seeds_finish", "doct
          "use_backbone")
 
 
-def wish(prompt: str, quality: str, seed: str, settings: dict | None, **more: Any) -> dict:
+def settings_of(prompt: str, quality: str, seed: str, settings: dict | None, **more: Any) -> dict:
     """Settings as the API takes them."""
     if not isinstance(settings, dict | None):
         raise SSDError("settings: must be an object, with a value for each setting")

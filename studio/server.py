@@ -69,13 +69,13 @@ def routes(services: Services) -> list[BaseRoute]:
             *(Route(f"/studio/replay/{{job}}.{kind}", replay) for kind in FILMS)]
 
 
-def picture_in(png: bytes, wish: Mapping[str, str]) -> Response:
+def picture_in(png: bytes, query: Mapping[str, str]) -> Response:
     """A picture in the format and at the scale that are wanted, else as it is."""
-    if not wish.keys() & {"format", "scale", "smooth"}:
+    if not query.keys() & {"format", "scale", "smooth"}:
         return Response(png, media_type=FORMATS["png"])
-    kind = one_of("format", wish.get("format", "png"), FORMATS)
-    scale = one_of("scale", wish.get("scale", "1"), [str(scale) for scale in SCALES])
-    smooth = one_of("smooth", wish.get("smooth", "false"), ("true", "false"))
+    kind = one_of("format", query.get("format", "png"), FORMATS)
+    scale = one_of("scale", query.get("scale", "1"), [str(scale) for scale in SCALES])
+    smooth = one_of("smooth", query.get("smooth", "false"), ("true", "false"))
     return Response(converted(png, kind, int(scale), smooth == "true"), media_type=FORMATS[kind])
 
 

@@ -44,7 +44,7 @@ def readable(services: Services, language: str, error: str) -> str:
     return services.for_visitors(in_language(language, error))
 
 
-def told(services: Services, language: str, error: str | None) -> str | None:
+def readable_or_none(services: Services, language: str, error: str | None) -> str | None:
     """`readable` of an error, if there is one."""
     return readable(services, language, error) if error else None
 
@@ -94,7 +94,7 @@ def spoken(services: Services, job: str, after: int, language: str) -> dict:
     """A job's news, with its error as this visitor may read it."""
     news = services.worker.feed(job, after)
     error = news["error"]
-    return {**news, "error": told(services, language, error)}
+    return {**news, "error": readable_or_none(services, language, error)}
 
 
 def jobs_view(services: Services, jobs: Sequence[Job], language: str) -> list[dict]:
@@ -131,11 +131,11 @@ def result_view(services: Services, job: Job, language: str) -> dict | None:
         return {"label": run_title(result.label, language), "stats": dict(result.stats),
                 "stopped_rows": result.stopped_rows, "rows": result.tokens.shape[1],
                 "unchanged": result.unchanged,
-                "problem": told(services, language, result.saved.problem)}
+                "problem": readable_or_none(services, language, result.saved.problem)}
     if isinstance(result, Raced):
         return {"verdict": verdict(result, language), "rows": race_rows(result, language),
                 "sheet": result.sheet.id if result.sheet else None,
-                "problem": told(services, language, result.saved.problem)}
+                "problem": readable_or_none(services, language, result.saved.problem)}
     return in_use_view(services, result, language) if isinstance(result, InUse) else None
 
 
@@ -144,7 +144,7 @@ def in_use_view(services: Services, now: InUse, language: str) -> dict:
     own = to_dict(with_preset(Settings(), now.preset))
     names = ("k_h", "k_v", "rounds", "incremental", "cfg")
     return {"name": now.name, "heads": now.heads,
-            "problem": told(services, language, now.problem), "sizes": sizes_of(now.sizes),
+            "problem": readable_or_none(services, language, now.problem), "sizes": sizes_of(now.sizes),
             "settings": {name: own[name] for name in names}}
 
 
@@ -285,5 +285,5 @@ def download_view(services: Services, download: Download | None, language: str) 
     return {"name": download.name, "done": download.done, "total": download.total,
             "file": download.file, "over": download.over.is_set(),
             "cancelled": download.cancelled,
-            "error": told(services, language, download.error),
+            "error": readable_or_none(services, language, download.error),
             "where": str(download.where) if download.where else None}

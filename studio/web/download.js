@@ -47,7 +47,9 @@ export class DownloadLine {
 
   async start({ name, missing }) {
     const { app } = this;
-    if (await app.attempt(app.api.post("models/download", { name, bytes: missing }))) this.follow(true);
+    const begun = await app.attempt(
+      app.api.post("models/download", { name, bytes: missing }));
+    if (begun) this.follow(true);
   }
 
   /** Show it until it is over. */

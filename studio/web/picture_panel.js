@@ -12,7 +12,10 @@ import { downloadLinks } from "./tools.js";
 export class PicturePanel {
   entry = null;
 
-  /** on: closed(id), hold(id, change), large(entry), star(entry), remove(entry), open(id of another picture). */
+  /**
+   * on: closed(id), hold(id, change), large(entry), star(entry), remove(entry), and open(id) for
+   * another picture.
+   */
   constructor(app, on) {
     Object.assign(this, { app, words: app.words.history, on });
     this.image = make("img", "", { alt: "" });

@@ -14,10 +14,12 @@ from ssd_core.engine.heads import save_heads
 from ssd_core.output import preview
 from ssd_core.weights import load
 from ssd_core.weights.load import load_backbone
+from studio.downloads import Downloads
 from studio.history import History
 from studio.jobs import Worker
 from studio.library import Library
 from studio.seeds import ParkedSeeds
+from studio.services import Services
 from studio.settings import Settings
 
 
@@ -63,6 +65,46 @@ def worker():
     worker = Worker()
     yield worker
     worker.close()
+
+
+@pytest.fixture
+def services(library, history, parked_seeds, worker, models):
+    return Services(worker, library, history, parked_seeds, Downloads(models))
+
+
+@pytest.fixture
+def client(services):
+    """Requests of a visitor to the endpoints of an app on loopback."""
+    pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
+    from support.studio_client import serving
+
+    return serving(services)
+
+
+@pytest.fixture
+def finished(client, worker):
+    """Post a run and wait for its end; its job as JSON."""
+    def run(path, **body):
+        answer = client.post(path, json=body)
+        assert answer.status_code == 200, answer.text
+        assert worker.job(answer.json()["id"]).wait(30)
+        return client.get(f"/api/jobs/{answer.json()['id']}").json()
+
+    return run
+
+
+@pytest.fixture
+def stopped_at(monkeypatch):
+    """Every run is stopped by its visitor once so many of its rows are told."""
+    def stop(rows, panel=0):
+        def tell(job, message):
+            job.messages.append(message)
+            if message["panel"] == panel and message.get("last", 0) >= rows:
+                job.cancel(parked=False)
+
+        monkeypatch.setattr("studio.jobs.Job.tell", tell)
+
+    return stop
 
 
 @pytest.fixture

@@ -16,44 +16,19 @@ import torch
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
-from starlette.applications import Starlette  # noqa: E402
-from starlette.testclient import TestClient  # noqa: E402
+from support.studio_client import BOB, CHINESE, HOUSE, line_of, serving  # noqa: E402
 
 from ssd_core.engine.methods import METHODS  # noqa: E402
 from ssd_core.weights import quotes  # noqa: E402
 from studio import jobs as jobs_module  # noqa: E402
 from studio.api import ENDPOINTS, UPLOADS  # noqa: E402
 from studio.calls import VISITOR  # noqa: E402
-from studio.downloads import Downloads  # noqa: E402
-from studio.policy import middleware  # noqa: E402
-from studio.server import routes  # noqa: E402
 from studio.services import Services  # noqa: E402
 from studio.settings import KNOBS, Settings, to_dict  # noqa: E402
 from studio.words import TEXTS  # noqa: E402
 
-HOUSE = {"prompt": "a red house", "seed": "7"}
-ANN, BOB = ({VISITOR: digit * 64} for digit in "ab")
-CHINESE = {"accept-language": "zh-CN,zh"}
 EVERYWHERE = [*ENDPOINTS, *(("POST", path, None) for path, _ in UPLOADS)]
 HOSTILE = (None, 5, -1, "x", "", [], {}, [[]], True, "\ud800", "9" * 400, "../../etc/passwd")
-
-
-@pytest.fixture
-def services(library, history, parked_seeds, worker, models):
-    return Services(worker, library, history, parked_seeds, Downloads(models))
-
-
-def serving(services, users=None, **headers):
-    """A client of the app's routes behind its middleware, on loopback or shared with users."""
-    app = Starlette(routes=routes(services),
-                    middleware=middleware("127.0.0.1", bool(users), users or {}))
-    return TestClient(app, "http://127.0.0.1", headers={**ANN, **headers},
-                      raise_server_exceptions=False)
-
-
-@pytest.fixture
-def client(services):
-    return serving(services)
 
 
 @pytest.fixture
@@ -62,18 +37,6 @@ def shared(services):
     code = base64.b64encode(b"ann:secret").decode()
     return serving(Services(**{**vars(services), "local": False}), {"ann": "secret"},
                    authorization=f"Basic {code}")
-
-
-@pytest.fixture
-def finished(client, worker):
-    """Post a run and wait for its end; its job as JSON."""
-    def run(path, **body):
-        answer = client.post(path, json=body)
-        assert answer.status_code == 200, answer.text
-        assert worker.job(answer.json()["id"]).wait(30)
-        return client.get(f"/api/jobs/{answer.json()['id']}").json()
-
-    return run
 
 
 @pytest.fixture
@@ -91,13 +54,6 @@ def busy(worker):
 
 def saved(services, count=1):
     return [services.history.save(torch.zeros(16, 16, 3), None) for _ in range(count)]
-
-
-def line_of(answer):
-    """The error of a refused request: one line that can be shown."""
-    error = answer.json()["error"]
-    assert error and "\n" not in error and error.isprintable()
-    return error
 
 
 def test_the_contract_lists_every_endpoint():

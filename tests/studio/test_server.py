@@ -275,7 +275,8 @@ def test_a_program_reads_settings_fit_and_report(app):
 @pytest.mark.parametrize(("name", "values"), [
     ("restore", [None, None, None]), ("restore", ["", "?", ""]), ("restore", [5, 5, 5]),
     ("seeds_finish", [None]), ("seeds_finish", [5]), ("draw", [None, 5, {}, "x", []]),
-    ("plan", ["a", "none", "", {"k_h": []}]), ("plan", ["a", 7, 7, "x"]), ("race", ["a", "b", "", None, "seed", 5]),
+    ("plan", ["a", "none", "", {"k_h": []}]), ("plan", ["a", 7, 7, "x"]),
+    ("race", ["a", "b", "", None, "seed", 5]),
     ("fit", ["none", "fp7", "x"])])
 def test_values_that_no_program_sends_are_refused_in_one_line(app, name, values, caplog):
     told = outcome(app, name, *values)
