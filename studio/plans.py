@@ -19,20 +19,14 @@ from ssd_core.weights.figures import stored_dtype
 from .additions import moved
 from .choices import every_prompt, has_choices, with_choice
 from .errors import in_language
-from .library import Loaded
 from .settings import STOPS, Settings, stop_of
 from .words import CHINESE, say
 
 Span = tuple[int, int]  # [start, end) of a text
 
 
-def plan_text(loaded: Loaded, settings: Settings, language: str) -> str:
-    """How many passes a run takes, and how long; SSDError if the settings do not fit."""
-    return request_text(settings.request(loaded.backbone, loaded.heads), language)
-
-
 def request_text(request: Request, language: str) -> str:
-    """`plan_text` of a request: its seconds and passes, or its passes if seconds are unknown."""
+    """How long a run takes, and its passes; only these if its seconds are unknown."""
     lines = about_cost(request, language) or [about_passes(request.plan, language)]
     if request.note == FALLBACK_NOTE:
         lines.append(say(language, "fell_back"))
