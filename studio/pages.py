@@ -101,6 +101,8 @@ def not_yet(line: str, language: str) -> Response:
 def page_routes(services: Services) -> list[BaseRoute]:
     def page(request: Request) -> Response:
         language = language_of(request, services.language)
+        if request.method == "HEAD":  # Gradio asks whether anybody answers
+            return Response(media_type="text/html")
         try:
             schema = schema_view(services, language)
         except SSDError as error:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from support.mock_backbone import random_heads, tiny_postcard
@@ -25,11 +25,17 @@ from studio.services import Services
 from studio.settings import Settings
 
 
-@pytest.fixture(scope="module", autouse=True)
-def passes_as_planned():
+@contextmanager
+def without_close_calls():
     """A close call adds AR's own passes to a run, in a few of a hundred pictures of any seed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(load, "rounding", lambda backbone: None)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def passes_as_planned():
+    with without_close_calls():
         yield
 
 
@@ -138,7 +144,7 @@ def running(small_assets, tmp_path_factory):
     from support.studio_visit import served
 
     with ExitStack() as stack:
-        with small_bundle(small_assets):
+        with small_bundle(small_assets), without_close_calls():
             app = stack.enter_context(served(tmp_path_factory.mktemp("app")))
         yield app
 
