@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from conditions import RESULTS, table
 from everyday_rule import words_of
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageOps
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.files import atomic_write
@@ -67,7 +67,7 @@ def legible(prompt: str) -> str:
 
 def small(backbone: Backbone, picture: Any) -> Image.Image:
     pixels = to_bytes(backbone.decode(torch.from_numpy(picture.tokens)[None]))[0]
-    return Image.fromarray(pixels).resize((SIDE, SIDE), Image.Resampling.LANCZOS)
+    return ImageOps.contain(Image.fromarray(pixels), (SIDE, SIDE), Image.Resampling.LANCZOS)
 
 
 def eyes_table() -> str:

@@ -119,7 +119,8 @@ def _read_light(small: np.ndarray, time: str, frame: Frame) -> tuple[str, str]:
     lit = time if time in TIMES else "day"
     colour = np.asarray(LIGHT[lit], dtype=np.float32)
     shades = np.stack([colour + (255 - colour) * share for share in (0, 0.2, 0.4)])
-    scores = {place: _light_score(small, place, shades, cloud_shades(lit), frame) for place in PLACES}
+    clouds = cloud_shades(lit)
+    scores = {place: _light_score(small, place, shades, clouds, frame) for place in PLACES}
     best = max(scores, key=scores.__getitem__)
     if scores[best] < _LIGHT_OVERLAP:
         return "none", "none"

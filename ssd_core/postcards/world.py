@@ -254,8 +254,8 @@ def _likely_paths(sky: str, ground: str, things: tuple[Thing, ...]) -> tuple[str
     Roads lead into fog and flowers grow around churches more often than chance would have it.
     """
     paths = paths_of(ground)
-    more = ("road",) * 2 if sky == "fog" else ()
-    more += ("flowers",) * 2 if any(thing.kind == "church" for thing in things) else ()
+    church = any(thing.kind == "church" for thing in things)
+    more = ["road"] * 2 * (sky == "fog") + ["flowers"] * 2 * church
     return ("none", *paths, *(path for path in more if path in paths))
 
 
