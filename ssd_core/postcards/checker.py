@@ -33,7 +33,7 @@ _LIGHT_OVERLAP = 0.45
 _STARRY, _CLOUDY = 0.0022, 0.05  # least share of the sky with stars, with clouds
 _VEILED = 0.7  # factor on the fit of rain and fog to a sky with a light or stars
 _GLOW = (0.07, 0.15, 0.24)  # shares of the light's colour in the sky around it
-_STREAKS = 0.02  # least share of the sky with streaks of rain
+_STREAKS = (0.02, 0.2)  # least and largest share of the sky with streaks of rain
 _HIGH = 0.3  # least share of mountains that high above the horizon
 _PATH = 0.13  # least share of a path at the bottom edge
 _BOTTOM = (52, 4)  # rows above the bottom edge in which the ground is read, px
@@ -78,7 +78,7 @@ def _streaks(picture: np.ndarray, frame: Frame) -> float:
 def _read_air(picture: np.ndarray, small: np.ndarray, frame: Frame) -> tuple[str, str]:
     """Time of day, and "clear", "rain" or "fog", by the colours of the sky above the ridges."""
     rows = _rows(0, round(0.62 * frame.horizon))
-    scores, rainy = {}, _streaks(picture, frame) > _STREAKS
+    scores, rainy = {}, _STREAKS[0] < _streaks(picture, frame) < _STREAKS[1]
     starry = _star_share(picture, np.ones(small.shape[1], dtype=bool)) > _STARRY
     for time in TIMES:
         bright = (starry and time == "night") or _read_light(small, time, frame)[0] != "none"
