@@ -164,8 +164,12 @@ def test_a_decoder_alone_learns_for_the_codes_that_are_there(folder, tmp_path):
     assert wider.encode(painted).equal(codec.encode(painted)), "tokens keep their meaning"
     assert len(wider.repair[0].weight) == 16 and told["grid_ratio"] > 0
     assert wider.repair[-1].weight.any(), "the decoder has learnt something"
-    with pytest.raises(SSDError, match="start_from"):
-        tokenizer.train(tokenizer.TokenizerRecipe(tmp_path, start_from=str(tmp_path / "none")))
+
+
+def test_only_a_postcard_has_codes_to_keep(tmp_path, monkeypatch):
+    monkeypatch.setattr(tokenizer, "load_backbone", lambda *_: MockBackbone(Grid(2, 2)))
+    with pytest.raises(SSDError, match="start_from janus: not a postcard"):
+        tokenizer.with_codes_of(tokenizer.TokenizerRecipe(tmp_path, start_from="janus"))
 
 
 def test_a_postcard_learns_other_shapes_and_a_new_decoder(folder, tmp_path):

@@ -35,7 +35,7 @@ _VEILED = 0.7  # factor on the fit of rain and fog to a sky with a light or star
 _GLOW = (0.07, 0.15, 0.24)  # shares of the light's colour in the sky around it
 _STREAKS = (0.02, 0.2)  # least and largest share of the sky with streaks of rain
 _HIGH = 0.3  # least share of mountains that high above the horizon
-_PATH = 0.13  # least share of a path at the bottom edge
+_PATH, _SOLID = 24, 0.6  # px that a path is wide at the bottom edge, least share of its colours
 _BOTTOM = (52, 4)  # rows above the bottom edge in which the ground is read, px
 
 
@@ -44,13 +44,18 @@ def _rows(top: int, bottom: int) -> slice:
     return slice(max(0, top) // STEP, bottom // STEP)
 
 
-def _nearest(pixels: np.ndarray, tables: dict[str, np.ndarray], reach: float) -> dict[str, float]:
-    """The share of pixels [..., 3] nearest to each named set of colours [n, ..., 3].
+def _which(pixels: np.ndarray, tables: dict[str, np.ndarray], reach: float) -> np.ndarray:
+    """The number of the set of colours [n, ..., 3] that is nearest to each of pixels [..., 3].
 
-    A px farther than `reach` from all sets is not counted.
+    A px farther than `reach` from all sets has -1.
     """
     away = np.stack([far(pixels[None], table).min(0) for table in tables.values()])
-    best = np.where(away.min(0) < reach, away.argmin(0), -1)
+    return np.where(away.min(0) < reach, away.argmin(0), -1)
+
+
+def _nearest(pixels: np.ndarray, tables: dict[str, np.ndarray], reach: float) -> dict[str, float]:
+    """The share of pixels [..., 3] nearest to each named set of colours; see `_which`."""
+    best = _which(pixels, tables, reach)
     return {name: float((best == i).mean()) for i, name in enumerate(tables)}
 
 
@@ -267,9 +272,11 @@ def _read_path(small: np.ndarray, time: str, ground: str, frame: Frame) -> str:
 
     tables = {"none": _ground_tables(time, frame)[ground], "road": along(_pair(ROAD, time)),
               "river": along(_pair(GROUND["lake"], time))}
-    shares = _nearest(part, tables, 45)
-    best = max(("road", "river"), key=shares.__getitem__)
-    if shares[best] > _PATH:
+    shown = _which(part, tables, 45)
+    solid = {name: int(((shown == i).mean(0) > _SOLID).sum()) * STEP
+             for i, name in enumerate(tables) if name != "none"}
+    best = max(solid, key=solid.__getitem__)
+    if solid[best] >= _PATH:
         return best
     return "flowers" if ground == "meadow" and _blossoms(small, time, frame) > 0.02 else "none"
 
