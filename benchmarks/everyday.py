@@ -183,7 +183,7 @@ def run(asked: argparse.Namespace) -> str:
              for row, pictures in pictures_by_row.items()]
     if asked.sheets:
         write_sheets(backbone, [line.pictures[: len(prompts)] for line in lines
-                                if line.spec == asked.sheets])
+                                if line.spec == asked.sheets], asked.name)
     width, height = backbone.size
     where = (f"{conditions(backbone.device, stored_dtype(backbone), threads=[1])}; `postcard`, "
              f"{width}x{height}, {len(prompts)} prompts, seeds from "
