@@ -1,4 +1,4 @@
-"""Painted landscape postcards: scenes, their pictures in three shapes, captions and their checker."""
+"""Painted landscape postcards: scenes, pictures in three shapes, captions and their checker."""
 
 from __future__ import annotations
 
