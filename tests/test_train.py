@@ -166,6 +166,23 @@ def test_a_decoder_alone_learns_for_the_codes_that_are_there(folder, tmp_path):
     assert wider.repair[-1].weight.any(), "the decoder has learnt something"
 
 
+def test_codes_that_nothing_uses_move_to_what_is_reproduced_worst():
+    generator = torch.Generator().manual_seed(0)
+    shown = torch.randn(40, 768, generator=generator)
+    model = VQTokenizer(codes=32, dim=8)
+    tokenizer.start(model, shown[:20].repeat(4, 1), 3, generator)
+    before = model.codebook.detach().clone()
+    far = model.encoder[1](5 * shown[20:, :, None, None]).flatten(1).detach()
+    tokenizer.refill(model, torch.cat((shown[:20], 5 * shown[20:])),
+                     tokenizer.TokenizerRecipe("x", refill=4, rounds=3), generator)
+    moved = (model.codebook != before).any(1)
+    assert moved.sum() == 4
+    assert torch.cdist(far, model.codebook).min(-1)[0].mean() < torch.cdist(
+        far, before).min(-1)[0].mean()
+    with pytest.raises(SSDError, match="refill 99: there are only 32 codes"):
+        tokenizer.refill(model, shown, tokenizer.TokenizerRecipe("x", refill=99), generator)
+
+
 def test_only_a_postcard_has_codes_to_keep(tmp_path, monkeypatch):
     monkeypatch.setattr(tokenizer, "load_backbone", lambda *_: MockBackbone(Grid(2, 2)))
     with pytest.raises(SSDError, match="start_from janus: not a postcard"):
@@ -203,7 +220,7 @@ def test_position_tables_are_stretched_over_a_shape():
 
 def test_a_tokenizer_of_other_codes_is_refused(folder, tmp_path):
     tokenizer.save(VQTokenizer(), tmp_path / "tokenizer.safetensors")
-    with pytest.raises(SSDError, match="other codes"):
+    with pytest.raises(SSDError, match="not made from"):
         backbone.train(backbone.BackboneRecipe(tmp_path, start_from=str(folder[0]), steps=1))
 
 

@@ -93,13 +93,14 @@ def stored_codec(path: Path) -> VQTokenizer:
 
 
 def take_decoder(backbone: Postcard, path: Path) -> None:
-    """Use the tokenizer of stage 1 if there is one. SSDError if its codes are others."""
+    """Use the tokenizer of stage 1 if there is one. SSDError if its encoder is another."""
     if not path.exists():
         return
-    codec, own = stored_codec(path), backbone.picture_codec
-    if not codec.codebook.equal(own.codebook.to("cpu")):
-        raise SSDError(f"{path}: a tokenizer with other codes than those of the postcard to "
-                       "continue from; train it with --start-from, or remove it")
+    codec, name = stored_codec(path), "encoder.1.weight"
+    own = backbone.picture_codec.state_dict()[name].to("cpu")
+    if not codec.state_dict()[name].equal(own):
+        raise SSDError(f"{path}: not made from the tokenizer of the postcard to continue from; "
+                       "train it with --start-from, or remove it")
     backbone.picture_codec = codec
 
 

@@ -34,6 +34,7 @@ from .common import cosine, descend, mixed_precision, remember_rates, set_rate
 from .data import HELD_OUT, counts_by_shape, pictures, scene_of, to_signed
 
 FORMAT = "ssd-vq/2"
+WORST = 12  # patches for each code that is moved
 WHITENING = 0.12  # components are divided by their variance to this power
 
 
@@ -42,6 +43,9 @@ class TokenizerRecipe:
     out: Path
     start_from: str = flag("", "A postcard whose codes stay as they are: a bundled name, a file "
                                "or a folder. A fresh decoder for them learns.")
+    refill: int = flag(0, "With --start-from: move so many codes, those that painted pictures use "
+                          "least, to the patches that codes reproduce worst. The backbone learns "
+                          "these codes anew.")
     channels: int = flag(128, "Channels of the decoder, a multiple of 8.")
     blocks: int = flag(3, "Residual blocks of the decoder.")
     shapes: bool = flag(False, "Half of the pictures are 32 x 18 and 18 x 32 cells.")
@@ -155,6 +159,8 @@ def train(recipe: TokenizerRecipe) -> dict:
     model = VQTokenizer(channels=recipe.channels, blocks=recipe.blocks)
     if recipe.start_from:
         model = with_codes_of(recipe)
+        if recipe.refill and not checkpoint.exists():
+            refill(model, patches_of(painted[0], recipe.patches, generator), recipe, generator)
     elif not checkpoint.exists():
         start(model, patches_of(painted[0], recipe.patches, generator), recipe.rounds, generator)
     learn_to_repair(model.to(recipe.device), painted, recipe, checkpoint, generator)
@@ -174,6 +180,22 @@ def with_codes_of(recipe: TokenizerRecipe) -> VQTokenizer:
     model.load_state_dict(model.state_dict() | kept)
     clear(model)
     return model
+
+
+@torch.no_grad()
+def refill(model: VQTokenizer, patches: torch.Tensor, recipe: TokenizerRecipe,
+           generator: torch.Generator) -> None:
+    """Move the least used codes to the patches [n, pixels] that the codes reproduce worst."""
+    if recipe.refill > len(model.codebook):
+        raise SSDError(f"refill {recipe.refill}: there are only {len(model.codebook)} codes")
+    latents = model.encoder[1](patches[..., None, None]).flatten(1)
+    nearest = [torch.cdist(part, model.codebook).min(-1) for part in latents.split(8192)]
+    owners = torch.cat([found.indices for found in nearest])
+    uses = torch.bincount(owners, minlength=len(model.codebook))
+    count = min(WORST * recipe.refill, len(latents))
+    worst = latents[torch.cat([found.values for found in nearest]).topk(count).indices]
+    model.codebook[uses.argsort()[: recipe.refill]] = kmeans(worst, recipe.refill, recipe.rounds,
+                                                            generator)
 
 
 def learn_to_repair(model: VQTokenizer, painted: Sequence[np.ndarray], recipe: TokenizerRecipe,
