@@ -117,6 +117,18 @@ def test_a_budget_is_of_quality_and_its_window_has_three_looks_at_a_cell(fewer):
         assert replace(method_chosen, window=None) == method
 
 
+def test_rolling_takes_the_narrowest_window_of_those_that_cost_the_same():
+    flat = Pace({1: dict.fromkeys(CELLS, 20.0)})
+    here, method = machine(flat), methods.Rolling(fewer=8.0)
+    narrow = chosen(here, method)
+    each = [method.sized(size) for size in method.sizes(POSTCARD) if size < 100]
+    least = min(here.cost(other).seconds for other in each)
+    assert narrow.cost.seconds < choice.ALIKE * least
+    narrower = [other for other in each if other.window < narrow.method.window]
+    assert all(here.cost(other).seconds >= choice.ALIKE * least for other in narrower)
+    assert narrow.method.window < chosen(machine(flat, device="cuda"), method).method.window
+
+
 def test_ar_takes_the_place_of_exact_where_it_is_quicker():
     decision = chosen(machine(BOUND), methods.Exact())
     assert decision.method == methods.AR() and decision.instead.seconds > decision.cost.seconds
@@ -278,12 +290,12 @@ def test_a_wanted_number_of_threads_is_used(paced):
 
 def test_render_is_quickest_and_goes_on(paced, table, tmp_path, monkeypatch):
     loaded, pictures = LoadedModels(paced), [RenderItem(n, "a sun", f"{n}.png") for n in range(4)]
-    first = request(paced, methods.Rolling())
+    first = request(paced, methods.SJD())
     how, at = quickest(first, RenderSettings(first.recorded, first.sampling), (1, 4))
     assert how.method == first.method and at in (1, 4)
     save(draw_tasks(pictures[:1], how, at), loaded, tmp_path, monkeypatch)
     table.now = CARD
-    later = request(paced, methods.Rolling())
+    later = request(paced, methods.SJD())
     assert later.method != how.method
     going_on = as_begun(RenderSettings(later.recorded, later.sampling), later.asked, pictures,
                         tmp_path)

@@ -25,7 +25,7 @@ from .threads import free_now
 from .usual import between, expected_passes
 
 SLOWEST = 0.05  # share of passes that each doubling of a batch adds for its slowest picture
-ALIKE = 1.08  # on a card, windows below this multiple of the least cost are equally good
+ALIKE = 1.08  # windows below this multiple of the least cost are equally good
 WORTH = 0.97  # AR replaces `exact` below this share of its seconds, because figures are rough
 
 
@@ -123,14 +123,16 @@ class Machine:
                 if self.cells(candidate) <= 1.5 * pace.widest]
 
     def _cheapest(self, costs: dict[Paced, float]) -> Paced:
-        """The cheapest candidate; on a card the widest of those that cost about the same.
+        """The cheapest candidate, or one of those that cost about the same.
 
-        A wider window waits for the host less often.
+        On a card it is the widest, which waits for the host less often. `rolling` has one window
+        for all sizes of a batch: on a CPU it is the narrowest, because wide passes cost more there.
         """
         least = min(costs.values())
-        if self.device == "cpu":
-            return min(costs, key=costs.__getitem__)
-        return [method for method, seconds in costs.items() if seconds < ALIKE * least][-1]
+        alike = [method for method, seconds in costs.items() if seconds < ALIKE * least]
+        if self.device != "cpu":
+            return alike[-1]
+        return alike[0] if isinstance(alike[0], Rolling) else min(costs, key=costs.__getitem__)
 
 
 @dataclass(frozen=True)
