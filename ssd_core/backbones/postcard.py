@@ -81,8 +81,8 @@ class Postcard(Backbone):
         self.word_ids = {word: id_ for id_, word in enumerate(words, len(SPECIALS))}
         self.word_embedding = table(len(SPECIALS) + len(words))
         self.prompt_position = table(PROMPT_LENGTH)
-        self.row_position = table(sum(one.rows for one in self.grids))
-        self.column_position = table(sum(one.columns for one in self.grids))
+        self.row_position = table(sum(grid.rows for grid in self.grids))
+        self.column_position = table(sum(grid.columns for grid in self.grids))
         self.code_embedding, self.head = table(codes), table(codes)
         self.norm = nn.Parameter(torch.ones(d))
         self.decoder = Decoder(shape)

@@ -288,7 +288,7 @@ def read(picture: np.ndarray) -> Reading:
     """Read a picture, uint8 [H, W, 3] RGB, of one of the FRAMES."""
     frame = frame_of(*picture.shape[:2]) if picture.shape[2:] == (3,) else None
     if frame is None:
-        shapes = ", ".join(f"({one.height}, {one.width}, 3)" for one in FRAMES)
+        shapes = ", ".join(f"({frame.height}, {frame.width}, 3)" for frame in FRAMES)
         raise ValueError(f"a postcard has the shape {shapes}, not {picture.shape}")
     small = coarse(picture)
     time, air = _read_air(picture, small, frame)

@@ -46,8 +46,8 @@ class BackboneRecipe:
     out: Path
     start_from: str = flag("", "A postcard to continue from, instead of fresh weights: a bundled "
                                "name, a file or a folder.")
-    tokenizer: str = flag("", "A postcard that provides the tokenizer for fresh weights, instead "
-                              "of stage 1 in --out.")
+    tokenizer: str = flag("", "A postcard that provides the tokenizer, instead of stage 1 in "
+                              "--out.")
     shapes: float = flag(0.0, "Share of pictures of 32 x 18 and 18 x 32 cells; above 0 the weights "
                               "learn these shapes too.")
     side: int = flag(GRID.rows, "Cells along a side of fresh weights: 24, or 12, 8 or 6 for a "
@@ -92,15 +92,16 @@ def stored_codec(path: Path) -> VQTokenizer:
     return codec.requires_grad_(False).eval()
 
 
-def take_decoder(backbone: Postcard, path: Path) -> None:
-    """Use the tokenizer of stage 1 if there is one. SSDError if its encoder is another."""
-    if not path.exists():
+def take_decoder(backbone: Postcard, recipe: BackboneRecipe) -> None:
+    """Use the recipe's tokenizer if there is one. SSDError if its encoder is another."""
+    path = recipe.out / "tokenizer.safetensors"
+    if not recipe.tokenizer and not path.exists():
         return
-    codec, name = stored_codec(path), "encoder.1.weight"
+    codec, name = load_codec(recipe), "encoder.1.weight"
     own = backbone.picture_codec.state_dict()[name].to("cpu")
     if not codec.state_dict()[name].equal(own):
-        raise SSDError(f"{path}: not made from the tokenizer of the postcard to continue from; "
-                       "train it with --start-from, or remove it")
+        raise SSDError(f"{recipe.tokenizer or path}: not made from the tokenizer of the postcard "
+                       "to continue from; train it with --start-from, or leave it out")
     backbone.picture_codec = codec
 
 
@@ -130,7 +131,7 @@ def start(recipe: BackboneRecipe, generator: torch.Generator) -> Postcard:
     """Return fresh weights with the tokenizer of stage 1, or the weights of another postcard."""
     if recipe.start_from:
         backbone = require_postcard(load_backbone(recipe.start_from, recipe.device, "fp32"))
-        take_decoder(backbone, recipe.out / "tokenizer.safetensors")
+        take_decoder(backbone, recipe)
     else:
         codec = load_codec(recipe)
         backbone = Postcard(WORDS, len(codec.codebook), shape_of(recipe),

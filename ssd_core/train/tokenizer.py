@@ -175,9 +175,9 @@ def with_codes_of(recipe: TokenizerRecipe) -> VQTokenizer:
         raise SSDError(f"start_from {recipe.start_from}: not a postcard: name one")
     codes, dim = source.codebook.shape
     model = VQTokenizer(codes, dim, recipe.channels, recipe.blocks)
-    kept = {name: tensor for name, tensor in source.state_dict().items()
-            if not name.startswith("repair.")}
-    model.load_state_dict(model.state_dict() | kept)
+    unchanged = {name: tensor for name, tensor in source.state_dict().items()
+                 if not name.startswith("repair.")}
+    model.load_state_dict(model.state_dict() | unchanged)
     clear(model)
     return model
 
