@@ -1,9 +1,10 @@
 /** The place with one text for a bug report: versions, device, models, the last error. */
 
-import { make } from "./core/elements.js";
+import { addStyleSheet, make } from "./core/elements.js";
 import { copyLine } from "./picture_actions.js";
 
 export function mount(section, app) {
+  addStyleSheet(new URL("doctor.css", import.meta.url).href);
   const words = app.words.doctor;
   const report = make("pre", "card report", { id: "doctor-report", tabindex: "0",
     "aria-label": words.report });

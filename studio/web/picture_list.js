@@ -169,7 +169,7 @@ export class PictureList {
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - this.#columns,
       ArrowDown: at + this.#columns, Home: 0, End: this.entries.length - 1 }[event.key];
     const does = { x: () => this.choice.turn(entry.id), f: () => this.on.star(entry),
-      Delete: () => this.on.remove(entry) }[event.key];
+      Delete: () => this.on.remove(entry), Escape: () => this.choice.drop() }[event.key];
     if (to === undefined && !does) return;
     event.preventDefault();
     if (does) does();

@@ -154,6 +154,20 @@ def test_two_are_compared_by_a_line_that_keys_and_pointer_move(history):
     expect(page.locator(".viewer")).to_have_count(0)
 
 
+def test_a_long_press_chooses_and_opens_nothing(history):
+    page = history(**PHONE)
+    finger = {"pointerType": "touch", "pointerId": 5, "isPrimary": True}
+    picture = page.locator(".picture-open").nth(2)
+    picture.dispatch_event("pointerdown", finger)
+    expect(page.locator(".acting")).to_be_visible()
+    picture.dispatch_event("pointerup", finger)
+    picture.dispatch_event("click")
+    assert chosen(page) == [history.ids[2]]
+    expect(page.locator("#picture-panel")).to_be_hidden()
+    picture.press("Escape")
+    assert chosen(page) == []
+
+
 # One picture
 
 

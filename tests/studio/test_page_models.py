@@ -9,6 +9,7 @@ pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)"
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 
 from support.fake_hub import FakeHub  # noqa: E402
+from support.page_moments import laid_out  # noqa: E402
 from support.small_bundle import small_bundle  # noqa: E402
 from support.studio_page import places  # noqa: E402
 from support.studio_visit import served  # noqa: E402
@@ -74,6 +75,10 @@ def test_a_phone_reads_the_tables_without_scrolling_sideways(open_place):
     expect(row(page, "postcard").locator(".fit")).to_contain_text("fits")
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     row(page, "my-janus").locator("button").scroll_into_view_if_needed()
+    page.evaluate("location.hash = 'doctor'")
+    expect(page.locator("#doctor-report")).to_contain_text("loaded: postcard")
+    laid_out(page)
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
 def test_another_model_is_loaded_and_the_page_is_its_own(open_place, app):
