@@ -15,7 +15,6 @@ from comfy.cli_args import args
 from comfy_execution.utils import get_executing_context
 from PIL import Image
 from protocol import BinaryEventTypes
-
 from server import PromptServer
 
 from ..ssd_core.output.replay import ReplayCanvas, seen, take

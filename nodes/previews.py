@@ -18,7 +18,6 @@ from pathlib import Path
 
 import folder_paths
 from comfy_api.v0_0_2 import io
-
 from server import PromptServer
 
 from ..ssd_core.output.preview import Preview

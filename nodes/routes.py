@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import comfy.model_management as mm
-
 from server import PromptServer
 
 from ..ssd_core import load_backbone

@@ -1,1 +1,1 @@
-"""The app (`ssd app`): its own page, served by gradio.Server. Only server and programs import gradio."""
+"""The app (`ssd app`): its own page on gradio.Server. Only server and programs import gradio."""

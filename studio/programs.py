@@ -98,7 +98,8 @@ class Programs:
         Returns:
             Passes, seconds and notes about words.
         """
-        return api.plan(self.call(request, {"settings": settings_of(prompt, quality, seed, settings)}))
+        asked = settings_of(prompt, quality, seed, settings)
+        return api.plan(self.call(request, {"settings": asked}))
 
     def restore(self, request: gr.Request, id: str = "", picture: str = "",
                 name: str = "picture.png") -> dict:
@@ -136,7 +137,8 @@ class Programs:
         Returns:
             Paused jobs; `seeds_finish` takes their ids.
         """
-        values = {"settings": settings_of(prompt, quality, seed, settings), "count": count, "part": part}
+        values = {"settings": settings_of(prompt, quality, seed, settings), "count": count,
+                  "part": part}
         return await self.all_over(api.seeds_start, self.call(request, values))
 
     async def seeds_finish(self, request: gr.Request, jobs: list[str]) -> list[dict]:

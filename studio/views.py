@@ -144,7 +144,8 @@ def in_use_view(services: Services, now: InUse, language: str) -> dict:
     own = to_dict(with_preset(Settings(), now.preset))
     names = ("k_h", "k_v", "rounds", "incremental", "cfg")
     return {"name": now.name, "heads": now.heads,
-            "problem": readable_or_none(services, language, now.problem), "sizes": sizes_of(now.sizes),
+            "problem": readable_or_none(services, language, now.problem),
+            "sizes": sizes_of(now.sizes),
             "settings": {name: own[name] for name in names}}
 
 

@@ -97,9 +97,11 @@ class Race {
     const { app } = this;
     const lineup = this.form.sent();
     if (lineup === null) return;
+    const busy = app.jobs.active.length > 0;
     const job = await app.attempt(app.jobs.submit("race",
       { settings: app.settings.values, metadata: savesRecipe(), ...lineup }));
     if (job === null) return;
+    if (busy) app.toast(app.words.queue.added);
     if (!keepsSeed()) app.settings.set({ seed: freshSeed() });
     this.#dismissed = false;
     this.#look(app.jobs.list, job.id);

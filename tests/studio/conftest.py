@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 from support.mock_backbone import random_heads, tiny_postcard
 from support.small_bundle import small_bundle
@@ -130,12 +132,24 @@ def ended(worker):
     return run
 
 
-@pytest.fixture(scope="module")
-def app(small_assets, tmp_path_factory):
-    """The app with the bundled backbone of fewer cells, served to the tests of a file."""
+@pytest.fixture(scope="session")
+def running(small_assets, tmp_path_factory):
+    """The app with the bundled backbone of fewer cells, served once for all tests of a worker."""
     from support.studio_visit import served
 
-    with small_bundle(small_assets), served(tmp_path_factory.mktemp("app")) as running:
+    with ExitStack() as stack:
+        with small_bundle(small_assets):
+            app = stack.enter_context(served(tmp_path_factory.mktemp("app")))
+        yield app
+
+
+@pytest.fixture(scope="module")
+def app(running, small_assets, tmp_path_factory):
+    """The running app with a history of this file's own."""
+    history = History(tmp_path_factory.mktemp("app") / "outputs")
+    vars(running.services).update(
+        history=history, parked_seeds=ParkedSeeds(running.services.library, history))
+    with small_bundle(small_assets):
         yield running
 
 
