@@ -25,13 +25,14 @@ from ..model.grid import Grid
 from ..model.processor import prefers_column_major
 from ..model.products import Int8Matrix, Matrix, put
 from ..model.transformer import Decoder, DecoderShape, axial_angles
-from ..postcards.aliases import Said, said, without_repeats
+from ..postcards.aliases import Said, nearest, said, without_repeats
 from ..postcards.captions import MAX_TOKENS, WORDS
 from ..postcards.chips import KINDS, Kind
 from ..postcards.expanded import Expanded
 from ..postcards.expansion import expand
 from ..postcards.frame import FRAMES
 from ..postcards.short_prompts import short_prompt
+from ..postcards.spelling import placed
 from ..postcards.wording import lonely, quoted
 from . import presets
 from .base import Backbone
@@ -137,13 +138,22 @@ class Postcard(Backbone):
     def pieces_of(self, prompt: str) -> list[Said]:
         """Split a prompt into pieces; `words` is None for pieces that are not in the vocabulary."""
         plain = unicodedata.normalize("NFKC", prompt)  # full-width letters and marks, ligatures
-        return [piece if piece.words is not None and self.word_ids.keys() >= set(piece.words)
-                else Said(piece.typed, None) for piece in said(plain)]
+        return [piece if self.knows(piece) else Said(piece.typed, None) for piece in said(plain)]
+
+    def knows(self, piece: Said) -> bool:
+        """Whether all words of a piece are in the vocabulary."""
+        return piece.words is not None and self.word_ids.keys() >= set(piece.words)
 
     def unknown_words(self, prompt: str) -> list[str]:
         """Return the pieces that `tokenize` ignores, without repeats, in the prompt's order."""
         return list(dict.fromkeys(piece.typed for piece in self.pieces_of(prompt)
                                   if piece.words is None))
+
+    def unknown_spans(self, prompt: str) -> list[tuple[int, int]]:
+        return [(start, end) for piece, start, end in placed(prompt) if not self.knows(piece)]
+
+    def nearest_word(self, word: str) -> str | None:
+        return nearest(word)
 
     def misplaced_words(self, prompt: str) -> list[str]:
         words = [(word, piece.typed) for piece in self.pieces_of(prompt)

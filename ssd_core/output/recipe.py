@@ -393,4 +393,5 @@ FIELDS: dict[str, Callable[[object], bool]] = {
                     is_set)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
     "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
-    "pixels_sha256": is_text, "prompt_expanded": is_text, "negative_expanded": is_text_or_none}
+    "pixels_sha256": is_text, "prompt_expanded": is_text, "negative_expanded": is_text_or_none,
+    "source": is_text}

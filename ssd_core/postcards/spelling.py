@@ -108,15 +108,19 @@ def length_of(prompt: str) -> int:
 
 def words_of(prompt: str) -> list[Word]:
     """The words of a prompt; those of one piece share its position."""
+    return [Word(word, piece.typed, *span) for piece, *span in placed(prompt)
+            for word in _known(piece) or ("",)]
+
+
+def placed(prompt: str) -> Iterator[tuple[Said, int, int]]:
+    """The pieces of a prompt, each at [start, end) of it."""
     plain = [unicodedata.normalize("NFKC", character) for character in prompt]
     origin = [n for n, text in enumerate(plain) for _ in text]
-    text, words, position = "".join(plain), [], 0
+    text, position = "".join(plain), 0
     for piece in said(text):
         start = text.index(piece.typed, position)
         position = start + len(piece.typed)
-        span = origin[start], origin[position - 1] + 1
-        words += [Word(word, piece.typed, *span) for word in _known(piece) or ("",)]
-    return words
+        yield piece, origin[start], origin[position - 1] + 1
 
 
 def _known(piece: Said) -> tuple[str, ...]:

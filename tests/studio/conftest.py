@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 from support.mock_backbone import random_heads, tiny_postcard
 from support.small_bundle import small_bundle
@@ -14,10 +16,12 @@ from ssd_core.engine.heads import save_heads
 from ssd_core.output import preview
 from ssd_core.weights import load
 from ssd_core.weights.load import load_backbone
+from studio.downloads import Downloads
 from studio.history import History
 from studio.jobs import Worker
 from studio.library import Library
 from studio.seeds import ParkedSeeds
+from studio.services import Services
 from studio.settings import Settings
 
 
@@ -66,6 +70,46 @@ def worker():
 
 
 @pytest.fixture
+def services(library, history, parked_seeds, worker, models):
+    return Services(worker, library, history, parked_seeds, Downloads(models))
+
+
+@pytest.fixture
+def client(services):
+    """Requests of a visitor to the endpoints of an app on loopback."""
+    pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
+    from support.studio_client import serving
+
+    return serving(services)
+
+
+@pytest.fixture
+def finished(client, worker):
+    """Post a run and wait for its end; its job as JSON."""
+    def run(path, **body):
+        answer = client.post(path, json=body)
+        assert answer.status_code == 200, answer.text
+        assert worker.job(answer.json()["id"]).wait(30)
+        return client.get(f"/api/jobs/{answer.json()['id']}").json()
+
+    return run
+
+
+@pytest.fixture
+def stopped_at(monkeypatch):
+    """Every run is stopped by its visitor once so many of its rows are told."""
+    def stop(rows, panel=0):
+        def tell(job, message):
+            job.messages.append(message)
+            if message["panel"] == panel and message.get("last", 0) >= rows:
+                job.cancel(parked=False)
+
+        monkeypatch.setattr("studio.jobs.Job.tell", tell)
+
+    return stop
+
+
+@pytest.fixture
 def settings():
     return Settings.of(prompt="a red house", seed=7)
 
@@ -88,12 +132,24 @@ def ended(worker):
     return run
 
 
-@pytest.fixture(scope="module")
-def app(small_assets, tmp_path_factory):
-    """The app with the bundled backbone of fewer cells, served to the tests of a file."""
+@pytest.fixture(scope="session")
+def running(small_assets, tmp_path_factory):
+    """The app with the bundled backbone of fewer cells, served once for all tests of a worker."""
     from support.studio_visit import served
 
-    with small_bundle(small_assets), served(tmp_path_factory.mktemp("app")) as running:
+    with ExitStack() as stack:
+        with small_bundle(small_assets):
+            app = stack.enter_context(served(tmp_path_factory.mktemp("app")))
+        yield app
+
+
+@pytest.fixture(scope="module")
+def app(running, small_assets, tmp_path_factory):
+    """The running app with a history of this file's own."""
+    history = History(tmp_path_factory.mktemp("app") / "outputs")
+    vars(running.services).update(
+        history=history, parked_seeds=ParkedSeeds(running.services.library, history))
+    with small_bundle(small_assets):
         yield running
 
 
