@@ -113,8 +113,18 @@ def _paint_clouds(canvas: np.ndarray, scene: Scene, frame: Frame,
         scale, dx, dy = float(rng.choice((0.85, 1.0, 1.2))), *rng.integers(-12, 13, 2)
         if place != scene.light_place:
             colour, alpha = _cloud(scene.time, variant, mirrored, scale)
-            paste(canvas, colour, alpha, frame.x_of(place) - alpha.shape[1] // 2 + 2 * int(dx),
-                  int(tops[place]) + int(dy) // 2)
+            x, y = frame.x_of(place) + 2 * int(dx), int(tops[place]) + int(dy) // 2
+            x = _beside_light(x, y, 60 * scale, scene, frame)
+            paste(canvas, colour, alpha, x - alpha.shape[1] // 2, y)
+
+
+def _beside_light(x: int, y: int, half: float, scene: Scene, frame: Frame) -> int:
+    """The column of a cloud of width 2 * half, moved if it would hide the sun or the moon."""
+    reach = round(half + LIGHT_RADIUS)
+    if scene.light == "none" or y > frame.light_y + LIGHT_RADIUS:
+        return x
+    light = frame.x_of(scene.light_place)
+    return max(x, light + reach) if x > light else min(x, light - reach)
 
 
 def paint_sky(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
