@@ -79,7 +79,8 @@ class Named:
 class Reading:
     """The content of a prompt. scene: values by attribute; things: in the order of their nouns.
 
-    hints: values by attribute that words without a claim suggest.
+    hints: values by attribute that words without a claim suggest. light_place: where the sun or the
+    moon is.
     """
 
     prompt: str
@@ -87,6 +88,7 @@ class Reading:
     scene: dict[str, list[str]] = field(default_factory=dict)
     things: list[Named] = field(default_factory=list)
     hints: dict[str, str] = field(default_factory=dict)
+    light_place: str | None = None
 
     @property
     def chinese(self) -> bool:
@@ -202,6 +204,8 @@ class _Reader:
             self.place, self.at = place, words[n].start
         elif isinstance(self.noun, Named):
             self.noun.place = self.noun.place or place
+        else:
+            self.reading.light_place = place
 
     def _name(self, n: int, kind: str) -> None:
         words, last = self.reading.words, self.noun
@@ -220,6 +224,7 @@ class _Reader:
         if value not in values:
             values.append(value)
         if attribute == "light":
+            self.reading.light_place = self.place or self.reading.light_place
             self.noun, self.place = "light", None
 
 
