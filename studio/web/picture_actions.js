@@ -34,14 +34,6 @@ function undoing(app) {
   return { label: app.words.common.undo, run: () => app.settings.set(before) };
 }
 
-/** Draw the start of other seeds with the settings of a picture. */
-export async function vary(app, id) {
-  const answer = await app.attempt(app.api.get("restore", { id }));
-  if (!answer) return;
-  app.settings.set(answer.settings);
-  app.go("seeds", { like: id });
-}
-
 export async function copyImage(app, id) {
   const copied = await copyPicture(pictureUrl(id));
   app.toast(app.words.stage[copied ? "copied" : "notCopied"], { bad: !copied });

@@ -4,7 +4,7 @@
 
 import { make, setText } from "./core/elements.js";
 import { menuButton } from "./menu.js";
-import { copyImage, copyLine, detailsOf, restore, vary } from "./picture_actions.js";
+import { copyImage, copyLine, detailsOf, restore } from "./picture_actions.js";
 import { pixelMode } from "./pixels.js";
 import { nameOf } from "./tile.js";
 import { downloadLinks } from "./tools.js";
@@ -81,7 +81,8 @@ export class PicturePanel {
       known && this.#button("restore", () => restore(app, entry.id), [words.restore],
         "button main"),
       one && this.#button("redo", () => app.go("create", { redo: entry.id }), [stage.redo]),
-      known && one && this.#button("vary", () => vary(app, entry.id), [stage.vary]),
+      known && one && this.#button("vary", () => app.go("seeds", { like: entry.id }),
+        [stage.vary]),
       save.button, save.menu,
       this.#button("copy", () => copyImage(app, entry.id), [words.copyPicture]),
       known && this.#button("copy-prompt", () => copyLine(app, entry.prompt), [words.copyPrompt]),

@@ -284,6 +284,15 @@ def test_the_words_that_a_redo_replaces_come_back(history):
     expect(page.locator("#prompt")).to_have_value("three yellow tents")
 
 
+def test_variations_of_a_picture_are_drawn_on_seeds(history):
+    page = history()
+    page.locator(".picture-open").nth(1).click()
+    page.locator("[data-action=vary]").click()
+    expect(page.locator("#seeds .likes")).to_be_visible()
+    page.click("#seeds-start")
+    expect(page.locator("#seeds")).to_contain_text("seed 8")
+
+
 # From outside
 
 
