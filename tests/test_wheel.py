@@ -95,7 +95,7 @@ def test_the_wheel_holds_the_engine_the_app_and_nothing_else(wheel):
     for folder, place in (("studio", "ssd_studio"), ("web/preview", "ssd_studio/web/core")):
         expected |= {f"{place}/{path.relative_to(ROOT / folder).as_posix()}"
                      for path in (ROOT / folder).rglob("*")
-                     if path.suffix in (".py", ".js", ".css", ".jpg")}
+                     if path.suffix in (".py", ".js", ".css", ".html", ".svg", ".json", ".jpg")}
     assert names == expected
 
 

@@ -3,10 +3,10 @@
 import { addStyleSheet, make, setText } from "./core/elements.js";
 import { Choice } from "./choice.js";
 import { openButton } from "./incoming.js";
+import { isOver } from "./jobs.js";
 import { compareTwo, detailsOf, favour, remove, showLarge, zipUrl } from "./picture_actions.js";
 import { PictureList } from "./picture_list.js";
 import { PicturePanel } from "./picture_panel.js";
-import { isOver } from "./jobs.js";
 
 const PAUSE = 250; // ms after the last key, before it is searched
 
@@ -24,8 +24,7 @@ class HistoryPlace {
     Object.assign(this, { app, words: app.words.history });
     this.choice = new Choice(() => this.#update());
     const star = (entry) => this.#star([entry]);
-    const large = (entry) => showLarge(app, this.list.entries,
-      this.list.ids.indexOf(entry.id));
+    const large = (entry) => this.#large(entry);
     const removed = (entry) => this.#remove([entry.id]);
     this.list = new PictureList(app, this.choice, { star, large, remove: removed,
       open: (entry) => this.#open(entry, { focus: true }), listed: () => this.#update(),
@@ -156,6 +155,12 @@ class HistoryPlace {
   async #openById(id) {
     const entry = this.list.entry(id) ?? await detailsOf(this.app, id);
     if (entry) this.#open(entry, { focus: true });
+  }
+
+  /** Over the whole page; a picture that is not listed stands alone. */
+  #large(entry) {
+    const at = this.list.ids.indexOf(entry.id);
+    return at < 0 ? showLarge(this.app, [entry], 0) : showLarge(this.app, this.list.entries, at);
   }
 
   /** Mark pictures, or unmark them if all are marked. */

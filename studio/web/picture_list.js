@@ -3,7 +3,7 @@
 import { make, setText } from "./core/elements.js";
 import { Tile } from "./tile.js";
 
-const PAGE = 48;
+const [PAGE, MOST] = [48, 500]; // pictures in one answer
 
 export class PictureList {
   entries = [];
@@ -28,8 +28,8 @@ export class PictureList {
     this.element.addEventListener("keydown", (event) => this.#key(event));
     this.element.addEventListener("focusin", ({ target }) => this.#reach(
       target.closest("li")?.dataset.id));
-    new IntersectionObserver(([{ isIntersecting }]) => isIntersecting && this.#ask(),
-      { rootMargin: "600px" }).observe(this.more);
+    this.nearing = new IntersectionObserver(([{ isIntersecting }]) => isIntersecting && this.#ask(),
+      { rootMargin: "600px" });
   }
 
   get ids() {
@@ -48,8 +48,13 @@ export class PictureList {
 
   /** Ask whether there are new pictures; what is shown stays where it is. */
   async refresh() {
-    if (this.entries.length === 0) return this.find(this.#query);
-    const answer = await this.#answer({});
+    if (this.#asking) return;
+    if (this.entries.length === 0) {
+      await this.find(this.#query);
+      return;
+    }
+    const limit = Math.min(MOST, Math.max(PAGE, this.entries.length));
+    const answer = await this.#answer({ limit });
     if (!answer) return;
     const known = answer.entries.findIndex(({ id }) => id === this.entries[0].id);
     const rest = answer.entries.slice(known).map(({ id }) => id);
@@ -65,8 +70,8 @@ export class PictureList {
 
   /** Take pictures out that are gone. */
   drop(ids) {
-    const next = this.entries.find(({ id }, n) => !ids.includes(id)
-      && n >= this.entries.findIndex((entry) => ids.includes(entry.id)));
+    const first = this.entries.findIndex(({ id }) => ids.includes(id));
+    const next = this.entries.slice(first).find(({ id }) => !ids.includes(id));
     for (const id of ids) {
       this.#tiles.get(id)?.element.remove();
       this.#tiles.delete(id);
@@ -101,14 +106,14 @@ export class PictureList {
     if (answer) this.#show(answer, anew);
   }
 
-  /** The pictures after `before`; null if another question was asked since, or if it failed. */
-  async #answer(before) {
+  /** Pictures that match; null if another question was asked since, or if this one failed. */
+  async #answer(parameters) {
     this.#asking?.abort();
     const asking = this.#asking = new AbortController();
     const { search = "", favourites = false } = this.#query;
     try {
       return await this.app.api.get("history",
-        { search, favourites, limit: PAGE, ...before }, asking.signal);
+        { search, favourites, limit: PAGE, ...parameters }, asking.signal);
     } catch (error) {
       if (error.name !== "AbortError") setText(this.hint, error.message);
       return null;
@@ -126,6 +131,8 @@ export class PictureList {
     this.entries.push(...entries);
     this.element.append(...entries.map((entry) => this.#tile(entry)));
     this.more.hidden = !more;
+    this.nearing.unobserve(this.more); // and anew: it may still be near
+    this.nearing.observe(this.more);
     setText(this.hint, hint);
     this.hint.classList.toggle("nothing", this.entries.length === 0);
     this.#reach(this.#tiles.has(this.#focused) ? this.#focused : this.entries[0]?.id);

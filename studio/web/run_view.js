@@ -7,6 +7,7 @@ import { pixelMode } from "./pixels.js";
 import { Replay } from "./replay.js";
 import { statusText, timeLeft } from "./status.js";
 
+const MACHINES = / (window|cells|budget)=\S+/g; // in a label: knobs that are chosen for the machine
 const LARGEST = 2; // screen pixels for each pixel of the picture
 
 export class RunView {
@@ -51,7 +52,7 @@ export class RunView {
 
   /** A message or a picture with the name of its quality as its label. */
   #named(item) {
-    const name = this.app.schema.names[item.label];
+    const name = this.app.schema.names[item.label?.replace(MACHINES, "")];
     return name === undefined ? item : { ...item, label: name };
   }
 

@@ -160,3 +160,17 @@ def visit(chromium, app):
 
     with visits(chromium, app) as open_one:
         yield open_one
+
+
+@pytest.fixture(scope="session")
+def violations():
+    """What axe complains of on a page: rules, each with its elements."""
+    module = pytest.importorskip("axe_playwright_python.sync_playwright",
+                                 reason="needs the package axe-playwright-python")
+    axe = module.Axe()
+
+    def found(page):
+        return [(rule["id"], [node["html"][:160] for node in rule["nodes"]])
+                for rule in axe.run(page).response["violations"]]
+
+    return found

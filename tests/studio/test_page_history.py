@@ -93,6 +93,12 @@ def test_more_pictures_come_as_one_scrolls(app, originals, open_place):
     expect(page.locator("#history-more")).to_be_hidden()
 
 
+def test_a_large_screen_is_filled_without_scrolling(app, originals, open_place):
+    fill_history(app, originals * 30)
+    page = open_place("history", viewport={"width": 1920, "height": 2000})
+    expect(page.locator(".picture")).to_have_count(60)
+
+
 def test_new_pictures_appear_before_the_others(history, app, originals):
     page = history()
     page.goto(f"{app.address}#create")

@@ -125,6 +125,14 @@ def test_with_rows_one_racer_is_enough_and_values_must_be_numbers(visitor):
     expect(page.locator(".racer")).to_have_count(2)
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_beside_a_result(visit, violations, scheme):
+    page = at_race(visit, color_scheme=scheme).page
+    race(page, "Fast", "Fast", "Current settings")
+    page.select_option("#race-rows", "prompt")
+    assert violations(page) == []
+
+
 def test_a_stopped_race_keeps_what_is_there(visitor, app):
     page, before = visitor.page, len(app.pictures)
     choose(page, "Reference", "Fast")

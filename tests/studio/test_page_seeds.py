@@ -173,6 +173,17 @@ def test_variations_are_drawn_around_the_seed_of_a_picture_with_its_settings(vis
     expect(page.locator(".uses-prompt")).to_have_text("another prompt")
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_among_paused_ticked_and_finished_seeds(visit, violations, scheme):
+    page = at_seeds(visit, color_scheme=scheme).page
+    tiles = begin(page, 3)
+    tiles.first.click()
+    page.click("#seeds-finish")
+    expect(page.locator(".seed[data-state=done]")).to_have_count(1)
+    tiles.first.click()
+    assert violations(page) == []
+
+
 def test_on_a_phone_finish_stays_in_sight(visit):
     visitor = at_seeds(visit, **PHONE)
     page = visitor.page

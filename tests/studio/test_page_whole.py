@@ -25,18 +25,6 @@ WIDER = """() => [...document.querySelectorAll("body *")].filter(element => {
 
 
 @pytest.fixture(scope="module")
-def axe():
-    module = pytest.importorskip("axe_playwright_python.sync_playwright",
-                                 reason="needs the package axe-playwright-python")
-    return module.Axe()
-
-
-def violations(axe, page):
-    found = axe.run(page).response["violations"]
-    return [(rule["id"], [node["html"][:160] for node in rule["nodes"]]) for rule in found]
-
-
-@pytest.fixture(scope="module")
 def drawn(app, chromium):
     """The app with a picture in its history."""
     from support.studio_visit import visits
@@ -68,25 +56,25 @@ def test_nothing_is_asked_of_any_other_machine(visit, drawn):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_any_place(visit, drawn, axe, scheme):
+def test_axe_finds_nothing_in_any_place(visit, drawn, violations, scheme):
     visitor = visit(color_scheme=scheme)
     for place in PLACES:
         visitor.go(place)
         laid_out(visitor.page)
-        assert violations(axe, visitor.page) == [], place
+        assert violations(visitor.page) == [], place
 
 
-def test_axe_finds_nothing_beside_a_picture_and_in_open_menus(visit, drawn, axe):
+def test_axe_finds_nothing_beside_a_picture_and_in_open_menus(visit, drawn, violations):
     visitor = visit()
     page = visitor.page
     page.locator("#filmstrip button").first.click()
     expect(page.locator("#tools")).to_be_visible()
     visitor.unfold("#more", ".expert")
     page.click("#gear")
-    assert violations(axe, page) == []
+    assert violations(page) == []
     page.keyboard.press("Escape")
     page.click("#save")
-    assert violations(axe, page) == []
+    assert violations(page) == []
 
 
 @pytest.mark.parametrize("width", [390, 768, 1366])
