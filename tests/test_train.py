@@ -183,6 +183,16 @@ def test_codes_that_nothing_uses_move_to_what_is_reproduced_worst():
         tokenizer.refill(model, shown, tokenizer.TokenizerRecipe("x", refill=99), generator)
 
 
+def test_steps_across_borders_of_patches_count_as_much_as_all_others():
+    painted = torch.zeros(1, 3, 32, 32)
+    at_border, within = painted.clone(), painted.clone()
+    at_border[..., 16:] = 1
+    within[..., 8:] = 1
+    assert tokenizer.slope_error(painted, painted) == 0
+    assert tokenizer.slope_error(at_border, painted).item() == pytest.approx(1)
+    assert tokenizer.slope_error(within, painted).item() == pytest.approx(1 / 30)
+
+
 def test_only_a_postcard_has_codes_to_keep(tmp_path, monkeypatch):
     monkeypatch.setattr(tokenizer, "load_backbone", lambda *_: MockBackbone(Grid(2, 2)))
     with pytest.raises(SSDError, match="start_from janus: not a postcard"):
