@@ -3,6 +3,7 @@
     python benchmarks/everyday.py                       (every row of the table)
     python benchmarks/everyday.py --methods fast rolling:budget=36 --expansion expanded
     python benchmarks/everyday.py --sheets exact        (also the contact sheets)
+    python benchmarks/everyday.py --size 512x288 --name everyday_wide
 
 Methods are presets of the hosts (*balanced*, *fast*) or written as on the command line. Methods
 that need heads get them, and so does the row drafter. A stored picture is not drawn again: the
@@ -32,12 +33,14 @@ from ssd_core.engine.choice import filled
 from ssd_core.engine.decode import generate
 from ssd_core.engine.events import finished
 from ssd_core.engine.methods import Method
+from ssd_core.model.grid import size_of
 from ssd_core.output.guarantees import NEEDED, heads_use
 from ssd_core.output.labels import label
 from ssd_core.output.pixels import pixels
 from ssd_core.output.quality_presets import SPEEDS
 from ssd_core.output.recipe import to_bytes
 from ssd_core.postcards import read
+from ssd_core.postcards.seams import grid_ratio
 from ssd_core.runs.batch.queue import work
 from ssd_core.runs.batch.task import LoadedModels, PicturesTask, in_groups
 from ssd_core.runs.batch.workers import LocalWorker
@@ -93,7 +96,7 @@ class StoredPicture:
         words, heads = request.words[0], request.heads and request.heads.sha256
         drawn = words.prompt, words.negative
         backbone = (loaded.backbone.sha256, stored_dtype(loaded.backbone))
-        same = repr((backbone, heads, request.method, drawn, seed))
+        same = repr((backbone, heads, request.method, drawn, seed, loaded.backbone.size))
         digest = hashlib.sha256(same.encode()).hexdigest()[:16]
         return cls(*drawn, seed, f"{request.method.name}/{digest}.json")
 
@@ -132,7 +135,8 @@ def encoded(loaded: LoadedModels, wanted: StoredPicture, tokens: torch.Tensor,
     """The content of a picture's file."""
     picture = to_bytes(next(pixels(loaded.backbone, tokens[None])))
     known = {"drawn": wanted.prompt, "negative": wanted.negative, "passes": passes,
-             "reading": asdict(read(picture)), "tokens": tokens.tolist()}
+             "reading": asdict(read(picture)), "grid_ratio": grid_ratio(picture),
+             "tokens": tokens.tolist()}
     return json.dumps(known, ensure_ascii=False).encode()
 
 
@@ -156,6 +160,8 @@ def main() -> None:
     parser.add_argument("--expansion", nargs="+", default=list(EXPANSIONS), choices=EXPANSIONS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1000, 2000],
                         help="of the first prompt; prompt n has seed + n")
+    parser.add_argument("--backbone", default="postcard", help="bundled name, file or folder")
+    parser.add_argument("--size", help="512x288 or 288x512, of a postcard that draws it")
     parser.add_argument("--runs", type=Path, default=Path("runs/everyday"))
     parser.add_argument("--name", default="everyday", help="of the files in benchmarks/results")
     parser.add_argument("--sheets", metavar="METHOD", help="also contact sheets of this method")
@@ -167,17 +173,21 @@ def main() -> None:
 
 def run(asked: argparse.Namespace) -> str:
     """Draw the missing pictures and write the table."""
-    backbone = load_backbone("postcard")
-    loaded = LoadedModels(backbone, load_heads("postcard", backbone))
+    backbone = load_backbone(asked.backbone)
+    heads = load_heads(asked.backbone, backbone)
+    backbone = backbone.resized(size_of(asked.size))
+    loaded = LoadedModels(backbone, heads)
     prompts, rows = read_prompts(), [Row(m, e) for e in asked.expansion for m in asked.methods]
     pictures_by_row = drawn(loaded, rows, prompts, asked.seeds, asked.runs)
     lines = [Line(row.spec, row.label(loaded), row.expansion, pictures)
              for row, pictures in pictures_by_row.items()]
     if asked.sheets:
         write_sheets(backbone, [line.pictures[: len(prompts)] for line in lines
-                                if line.spec == asked.sheets])
+                                if line.spec == asked.sheets], asked.name)
+    width, height = backbone.size
     where = (f"{conditions(backbone.device, stored_dtype(backbone), threads=[1])}; `postcard`, "
-             f"{len(prompts)} prompts, seeds from {' and '.join(map(str, asked.seeds))}")
+             f"{width}x{height}, {len(prompts)} prompts, seeds from "
+             f"{' and '.join(map(str, asked.seeds))}")
     return write(asked.name, lines, where)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from conditions import RESULTS, table
 from everyday_rule import words_of
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageOps
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.files import atomic_write
@@ -32,11 +32,11 @@ def on_sheets(prompts: Sequence[Any]) -> list[Any]:
     return list(prompts[:: max(1, len(prompts) // SHOWN)])[:SHOWN]
 
 
-def write_sheets(backbone: Backbone, rows: Sequence[Sequence[Any]]) -> None:
-    """Write everyday-1.webp and so on; rows: the pictures of all prompts, as typed and expanded."""
+def write_sheets(backbone: Backbone, rows: Sequence[Sequence[Any]], name: str) -> None:
+    """Write NAME-1.webp and so on; rows: the pictures of all prompts, as typed and expanded."""
     shown, each = list(zip(*map(on_sheets, rows), strict=True)), SHOWN // SHEETS
     for n, first in enumerate(range(0, len(shown), each), 1):
-        with atomic_write(RESULTS / f"everyday-{n}.webp") as temporary:
+        with atomic_write(RESULTS / f"{name}-{n}.webp") as temporary:
             sheet(backbone, shown[first : first + each]).save(
                 temporary, format="WEBP", quality=82, method=6)
 
@@ -67,7 +67,7 @@ def legible(prompt: str) -> str:
 
 def small(backbone: Backbone, picture: Any) -> Image.Image:
     pixels = to_bytes(backbone.decode(torch.from_numpy(picture.tokens)[None]))[0]
-    return Image.fromarray(pixels).resize((SIDE, SIDE), Image.Resampling.LANCZOS)
+    return ImageOps.contain(Image.fromarray(pixels), (SIDE, SIDE), Image.Resampling.LANCZOS)
 
 
 def eyes_table() -> str:

@@ -31,6 +31,7 @@ class Drawn:
     drawn: str
     passes: float
     reading: Reading
+    grid_ratio: float
     tokens: np.ndarray
 
     @classmethod
@@ -39,20 +40,23 @@ class Drawn:
         reading = Reading(**saved["reading"])
         things = {place: tuple(thing) for place, thing in reading.things.items()}
         return cls(prompt, seed, saved["drawn"], saved["passes"],
-                   replace(reading, things=things), np.array(saved["tokens"]))
+                   replace(reading, things=things), saved["grid_ratio"],
+                   np.array(saved["tokens"]))
 
 
 def summary(pictures: Iterable[Drawn]) -> dict[str, float]:
     """Means and standard errors over prompts; a prompt counts as the mean of its seeds."""
-    by_prompt: dict[Prompt, list[tuple[float, float, float]]] = {}
+    by_prompt: dict[Prompt, list[tuple[float, ...]]] = {}
     for picture in pictures:
         demand = Demand.of(picture.prompt.means)
         fulfilled = demand.fulfilled(picture.reading)
         by_prompt.setdefault(picture.prompt, []).append(
-            (demand.obeyed(picture.reading), mean(fulfilled) if fulfilled else 1.0, picture.passes))
+            (demand.obeyed(picture.reading), mean(fulfilled) if fulfilled else 1.0,
+             picture.grid_ratio, picture.passes))
     means = (map(mean, zip(*scores, strict=True)) for scores in by_prompt.values())
     columns = zip(*means, strict=True)
-    return with_errors(dict(zip(("obeyed", "claims", "passes"), map(list, columns), strict=True)))
+    names = ("obeyed", "claims", "grid_ratio", "passes")
+    return with_errors(dict(zip(names, map(list, columns), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -74,10 +78,11 @@ class Line:
 
 
 def main_table(rows: Sequence[Mapping]) -> str:
-    head = ["method", "prompt", "pictures", "obeyed fully", "claims held", "passes"]
+    head = ["method", "prompt", "pictures", "obeyed fully", "claims held", "grid ratio", "passes"]
     return table(head, [[row["method"], row["expansion"], str(row["pictures"]),
                          with_error(row, "obeyed", 2), with_error(row, "claims", 2),
-                         with_error(row, "passes", 0)] for row in rows])
+                         with_error(row, "grid_ratio", 2), with_error(row, "passes", 0)]
+                        for row in rows])
 
 
 def category_table(rows: Sequence[Mapping]) -> str:

@@ -71,54 +71,50 @@ def resident_mib(process: subprocess.Popen) -> float:
 # What visitors do
 
 
-def open_tab(page: Page, name: str) -> None:
-    page.get_by_role("tab", name=name, exact=True).click()
-
-
-def finished(page: Page, stage: str) -> None:
-    """Wait until every run on a stage is over."""
-    page.wait_for_function(
-        "stage => { const runs = [...document.querySelectorAll(`#${stage} .ssd-run`)];"
-        " return runs.length && runs.every(r => ['done', 'cancelled', 'paused'].includes("
-        "r.dataset.state)); }", arg=stage, timeout=PATIENCE)
+def go(page: Page, place: str) -> None:
+    """Go to a place of the page."""
+    page.evaluate("place => { location.hash = place; }", place)
+    page.wait_for_selector(f"#{place}:not([hidden]) > *", timeout=PATIENCE)
 
 
 def draw(page: Page) -> None:
-    open_tab(page, "Create")
-    page.click("#draw")
-    page.wait_for_selector("#create-stage ssd-stage[jobs]")
-    finished(page, "create-stage")
+    go(page, "create")
+    with page.expect_response("**/api/draw") as answer:
+        page.click("#draw")
+    job = answer.value.json()["id"]
+    page.wait_for_selector(f"#create-stage [data-job='{job}'][data-state=done]", timeout=PATIENCE)
 
 
 def stop(page: Page) -> None:
     """Stop a run of many pictures, which takes seconds."""
-    open_tab(page, "Create")
-    page.fill("#pictures input", "32")
+    go(page, "create")
+    page.fill("#pictures", "32")
+    page.press("#pictures", "Tab")
     page.click("#draw")
-    page.wait_for_selector("#stop:not([disabled])")
-    page.click("#stop")
-    finished(page, "create-stage")
-    page.fill("#pictures input", "1")
+    page.click("#stop", timeout=PATIENCE)
+    page.wait_for_selector("#stop", state="hidden", timeout=PATIENCE)
+    page.fill("#pictures", "1")
+    page.press("#pictures", "Tab")
 
 
 def race(page: Page) -> None:
-    open_tab(page, "Race")
-    page.click("#race")
-    page.wait_for_selector("#race-stage [data-tool=compare]", timeout=PATIENCE)
+    go(page, "race")
+    page.click("#race-start")
+    page.wait_for_selector("#race-result table", timeout=PATIENCE)
 
 
 def seeds(page: Page) -> None:
     """Start eight and finish none: the next start, or leaving the page, releases them."""
-    open_tab(page, "Seeds")
+    go(page, "seeds")
     page.click("#seeds-start")
-    page.wait_for_selector("#seeds-grid [data-state=paused]", timeout=PATIENCE)
-    page.wait_for_selector("#seeds-start:not([disabled])", timeout=PATIENCE)
+    page.wait_for_selector("#seeds-grid [data-state=paused] >> nth=7", timeout=PATIENCE)
 
 
 def reload(page: Page) -> None:
-    page.click("#draw") if page.is_visible("#draw") else None
+    go(page, "create")
+    page.click("#draw")
     page.reload()
-    page.wait_for_selector("#draw", timeout=PATIENCE)
+    page.wait_for_selector("body[data-ready]", timeout=PATIENCE)
 
 
 STEPS: tuple[Callable[[Page], None], ...] = (draw, stop, race, seeds, reload)
@@ -132,7 +128,7 @@ def soak(minutes: float, address: str, process: subprocess.Popen) -> list[float]
         while time.monotonic() < end or len(seen) < WARM_UP + 3:
             page = browser.new_page()
             page.goto(address)
-            page.wait_for_selector("#draw", timeout=PATIENCE)
+            page.wait_for_selector("body[data-ready]", timeout=PATIENCE)
             for step in STEPS:
                 step(page)
             page.close()

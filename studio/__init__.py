@@ -1,1 +1,1 @@
-"""The Gradio app (`ssd app`). Only page, tabs, server and words import gradio."""
+"""The app (`ssd app`): its own page on gradio.Server. Only server and programs import gradio."""

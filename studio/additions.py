@@ -1,4 +1,4 @@
-"""What is filled into a prompt before it is drawn, as web/filled.js shows it."""
+"""What is filled into a prompt before it is drawn, as web/fill_ins.js shows it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.output.words import Words, expansions
-from ssd_core.postcards.expanded import Added, Expanded, pinned
+from ssd_core.postcards.expanded import Added, Expanded, edited, pinned
 from ssd_core.runs.request import Request
 
+from .choices import choice, with_choice
 from .settings import Settings
 
 
@@ -18,7 +19,8 @@ def expands(backbone: Backbone) -> bool:
 
 
 def filled(settings: Settings, backbone: Backbone, chinese: bool) -> dict | None:
-    """What web/filled.js shows: additions, or the words of another picture; None for nothing."""
+    """What the page shows: additions, or the words of another picture; None for nothing."""
+    typed, settings = settings, with_choice(settings)
     names, made, fixed = settings.open, None, settings.fixed
     if settings.expand:
         names, made = ((names, filled_in(settings, backbone, names)) if fixed is None
@@ -26,9 +28,9 @@ def filled(settings: Settings, backbone: Backbone, chinese: bool) -> dict | None
     if made is None:
         if fixed is None or fixed == Words(settings.prompt, settings.negative or None):
             return None
-        return message(settings, text=text_of(fixed))
-    chips = [chip(settings.prompt, added, chinese) for added in made.added]
-    return message(settings, names, chips) if chips or names else None
+        return message(typed, text=text_of(fixed))
+    chips = [chip(typed, added, chinese) for added in made.added]
+    return message(typed, names, chips) if chips or names else None
 
 
 def message(settings: Settings, names: Sequence[str] = (), chips: Sequence[dict] = (),
@@ -37,10 +39,20 @@ def message(settings: Settings, names: Sequence[str] = (), chips: Sequence[dict]
             "pictures": settings.pictures}
 
 
-def chip(prompt: str, added: Added, chinese: bool) -> dict:
+def chip(typed: Settings, added: Added, chinese: bool) -> dict:
     """An addition: what it says, what it takes the place of, and the prompt with it."""
     return {"name": added.name, "text": added.chinese if chinese else added.text,
-            "instead": added.replaced, "pinned": pinned(prompt, added)}
+            "instead": added.replaced, "pinned": pinned_into(typed, added)}
+
+
+def pinned_into(typed: Settings, added: Added) -> str:
+    """The typed prompt with an addition in it; without its alternatives if one is rewritten."""
+    seed = typed.knobs["seed"]
+    chosen = choice(typed.prompt, seed)
+    start = chosen.place(added.start)
+    end = chosen.origin[added.end - 1] + 1 if added.end > added.start else start
+    whole, wanted = edited(typed.prompt, [(start, end, added.written)]), pinned(chosen.text, added)
+    return whole if choice(whole, seed).text == wanted else wanted
 
 
 def filled_in(settings: Settings, backbone: Backbone, names: Sequence[str]) -> Expanded | None:

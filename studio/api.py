@@ -8,24 +8,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path, PurePosixPath, PureWindowsPath
-from tempfile import SpooledTemporaryFile, TemporaryDirectory
 from typing import Any
-from zipfile import ZIP_STORED, ZipFile
 
-from starlette.background import BackgroundTask
-from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ssd_core import SSDError
-from ssd_core.runs.diagnostics import report
-from ssd_core.weights import quotes
 
+from . import api_history as saved
+from . import api_models as models
 from . import orders, runs
-from .calls import Call, answering
-from .facts import hint_text, restored_text, wanted, why_empty
-from .history import restore
-from .models import load
+from .calls import Call, answering, nowhere
 from .orders import finish_seeds, keep_top, rows_kept_from, start_seeds, submit
 from .payloads import listed, one_of
 from .schema import schema_view
@@ -34,22 +26,14 @@ from .services import Services
 from .settings import whole
 from .views import (
     asked_for,
-    details_view,
-    download_view,
     entry_view,
     feed_view,
     job_view,
     jobs_view,
-    models_view,
     plan_view,
-    quote_view,
-    restored_view,
     source_view,
 )
 from .words import CHINESE
-
-PAGE, MOST_ENTRIES = 24, 500  # pictures in one answer
-
 
 # Forms and plans
 
@@ -72,12 +56,23 @@ def surprise(call: Call) -> dict:
 
 
 def draw(call: Call) -> dict:
-    return submitted(call, orders.Draw(call.settings, call.flag("metadata", True)))
+    """Queue a picture; with `all`, one for each alternative in the prompt."""
+    order = orders.Draw(call.settings, call.flag("metadata", True))
+    if not call.flag("all", False):
+        return submitted(call, order)
+    made = orders.draw_each(call.services, call.owner, order)
+    return {"jobs": jobs_view(call.services, made, call.language)}
 
 
 def race(call: Call) -> dict:
-    racers = tuple(listed("racers", call.values.get("racers")))
-    return submitted(call, orders.Race(call.settings, call.flag("metadata", True), racers))
+    """Queue a race; `setting`, `values`: a row for each value of a setting."""
+    values = call.values.get("values", [])
+    if not isinstance(values, list):
+        raise SSDError("values: must be a list, with a value for each row")
+    return submitted(call, orders.Race(
+        call.settings, call.flag("metadata", True),
+        tuple(listed("racers", call.values.get("racers"))), call.text("setting", ""),
+        tuple(values)))
 
 
 def redo(call: Call) -> dict:
@@ -184,152 +179,7 @@ def cancelled(call: Call, *states: str) -> dict:
 
 
 def feed(call: Call) -> dict:
-    return feed_view(call.services, asked_for(call.request.query_params), call.language)
-
-
-# History
-
-
-def history(call: Call) -> dict:
-    """Saved pictures, newest first: those that match `search` and, with `favourites`, are marked.
-    """
-    services, language = call.services, call.language
-    search, only = call.query("search"), call.query("favourites") == "true"
-    limit = min(max(1, whole("limit", call.query("limit", str(PAGE)))), MOST_ENTRIES)
-    before = call.query("before")
-    last = call.entry(before).id if before else None
-    entries = services.history.entries(limit + 1, last, wanted(services, search, only, language))
-    marked = services.history.favourites.ids
-    hint = hint_text(services, why_empty(entries, search, only or bool(before)), language)
-    return {"entries": [entry_view(services, entry, language, marked)
-                        for entry in entries[:limit]],
-            "more": len(entries) > limit, "hint": hint}
-
-
-def history_entry(call: Call) -> dict:
-    entry = call.entry(call.request.path_params["entry"])
-    return details_view(call.services, entry, call.language)
-
-
-def thumbnail(call: Call) -> Response:
-    entry = call.entry(call.request.path_params["entry"])
-    return Response(call.services.history.thumbnail(entry), media_type="image/jpeg")
-
-
-def history_delete(call: Call) -> dict:
-    """Delete pictures; `history_undo` brings them back for a while."""
-    call.require_local()
-    entries = [call.entry(id_) for id_ in call.ids()]
-    for entry in entries:
-        call.services.history.delete(entry.id)
-    return {"deleted": [entry.id for entry in entries]}
-
-
-def history_undo(call: Call) -> dict:
-    call.require_local()
-    entries = [call.services.history.restore_deleted(id_) for id_ in call.ids()]
-    return {"restored": [entry.id for entry in entries]}
-
-
-def history_favourite(call: Call) -> dict:
-    """Mark pictures as favourites, or take the marks away."""
-    ids = [call.entry(id_).id for id_ in call.ids()]
-    call.services.history.favourites.mark(ids, call.flag("favourite", True))
-    return {"ids": ids, "favourite": call.flag("favourite", True)}
-
-
-def history_zip(call: Call) -> Response:
-    """The pictures that `?id=...&id=...` names, byte for byte, in one file."""
-    entries = [call.entry(id_) for id_ in call.request.query_params.getlist("id")[:MOST_ENTRIES]]
-    if not entries:
-        raise SSDError("no picture was chosen: name some by id")
-    packed = SpooledTemporaryFile(32 << 20)  # noqa: SIM115 - closed once it is sent
-    with ZipFile(packed, "w", ZIP_STORED) as archive:
-        for entry in entries:
-            archive.writestr(entry.id, call.services.history.png(entry.id))
-    packed.seek(0)
-    named = {"content-disposition": 'attachment; filename="pictures.zip"'}
-    return StreamingResponse(iter(lambda: packed.read(1 << 20), b""), headers=named,
-                             media_type="application/zip", background=BackgroundTask(packed.close))
-
-
-def restore_upload(call: Call) -> dict:
-    """The settings of a PNG that is the body of the request; `?name=`: what it is called."""
-    name = bare_name(call.query("name", "picture.png"))
-    with TemporaryDirectory(prefix="ssd-restore-") as folder:
-        path = Path(folder, "picture.png")
-        path.write_bytes(call.body)
-        try:
-            settings, recipe = restore(path)
-        except SSDError as error:
-            raise SSDError(str(error).replace(str(path), name)) from error
-    return restored_view(settings, restored_text(call.services, name, recipe, call.language))
-
-
-def restore_entry(call: Call) -> dict:
-    """The settings of a saved picture."""
-    path = call.entry(call.query("id")).path
-    settings, recipe = call.services.history.restore(path)
-    return restored_view(settings, restored_text(call.services, path.name, recipe, call.language))
-
-
-def bare_name(name: str) -> str:
-    """The last part of a file's name, to be shown and for nothing else."""
-    last = PureWindowsPath(PurePosixPath(name).name).name
-    return "".join(sign for sign in last if sign.isprintable())[:100] or "picture.png"
-
-
-# Models
-
-
-def models(call: Call) -> dict:
-    return models_view(call.services)
-
-
-def fit(call: Call) -> dict:
-    """Whether a run with these settings would fit into memory with a model."""
-    return {"text": call.services.library.fit(call.text("name"), call.settings,
-                                              call.text("dtype", "auto"))}
-
-
-def models_use(call: Call) -> dict:
-    call.require_local()
-    loading = load(call.services, call.owner, call.text("name"), call.text("dtype", "auto"))
-    return job_view(call.services, loading, call.language)
-
-
-def models_quote(call: Call) -> dict:
-    """Size and licence of a download, asked for at the Hub."""
-    call.require_local()
-    return quote_view(quotes.quote(call.text("name"), call.services.library.models_dir))
-
-
-def models_download(call: Call) -> dict:
-    """Download a model; `bytes`: those that are missing by its quote, which must have been seen."""
-    call.require_local()
-    quoted = quotes.quote(call.text("name"), call.services.library.models_dir)
-    if call.values.get("bytes") != quoted.missing:
-        raise SSDError(f"bytes: {quoted.missing} are to be downloaded: ask for size and licence "
-                       "first, and send this number")
-    download = call.services.downloads.start(call.text("name"))
-    return download_view(call.services, download, call.language)
-
-
-def models_cancel(call: Call) -> dict:
-    call.require_local()
-    call.services.downloads.cancel()
-    return download(call)
-
-
-def download(call: Call) -> dict:
-    call.require_local()
-    return download_view(call.services, call.services.downloads.last, call.language)
-
-
-def doctor(call: Call) -> dict:
-    services = call.services
-    text = report(services.library.doctor_lines(), services.worker.last_error)
-    return {"report": services.for_visitors(text)}
+    return feed_view(call.services, asked_for(call.parameters), call.language)
 
 
 # Routes
@@ -345,20 +195,26 @@ ENDPOINTS: list[tuple[str, str, Callable[[Call], Any]]] = [
     ("POST", "/jobs/{job}/repeat", job_repeat), ("POST", "/jobs/{job}/keep", job_keep),
     ("POST", "/queue/clear", queue_clear), ("POST", "/queue/stop", queue_stop),
     ("GET", "/feed", feed),
-    ("GET", "/history", history), ("POST", "/history/delete", history_delete),
-    ("POST", "/history/undo", history_undo), ("POST", "/history/favourite", history_favourite),
-    ("GET", "/history/zip", history_zip), ("GET", "/history/{entry:path}", history_entry),
-    ("GET", "/thumbnail/{entry:path}", thumbnail), ("GET", "/restore", restore_entry),
-    ("GET", "/models", models), ("POST", "/models/fit", fit), ("POST", "/models/use", models_use),
-    ("POST", "/models/quote", models_quote), ("POST", "/models/download", models_download),
-    ("GET", "/models/download", download), ("POST", "/models/cancel", models_cancel),
-    ("GET", "/doctor", doctor),
+    ("GET", "/history", saved.history), ("POST", "/history/delete", saved.delete),
+    ("POST", "/history/undo", saved.undo), ("POST", "/history/favourite", saved.favourite),
+    ("GET", "/history/zip", saved.zipped), ("GET", "/history/{entry:path}", saved.details),
+    ("GET", "/thumbnail/{entry:path}", saved.thumbnail), ("GET", "/restore", saved.restore_entry),
+    ("GET", "/models", models.models), ("POST", "/models/fit", models.fit),
+    ("POST", "/models/use", models.use), ("POST", "/models/quote", models.quote),
+    ("POST", "/models/download", models.start_download),
+    ("GET", "/models/download", models.download), ("POST", "/models/cancel", models.cancel),
+    ("GET", "/doctor", models.doctor),
 ]
+UPLOADS: list[tuple[str, Callable[[Call], Any]]] = [
+    ("/restore", saved.restore_upload), ("/history/add", saved.add)]
+METHODS_OF_HTTP = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
 def api_routes(services: Services) -> list[Route]:
-    """All endpoints; their addresses begin where the routes are mounted."""
-    uploads = Route("/restore", answering(services, restore_upload, upload=True),
-                    methods=["POST"])
-    return [uploads, *(Route(path, answering(services, endpoint), methods=[method])
-                       for method, path, endpoint in ENDPOINTS)]
+    """All endpoints, and an answer to all other addresses; they begin where they are mounted."""
+    routes = [Route(path, answering(services, endpoint), methods=[method])
+              for method, path, endpoint in ENDPOINTS]
+    uploads = [Route(path, answering(services, endpoint, upload=True), methods=["POST"])
+               for path, endpoint in UPLOADS]
+    known = [*uploads, *routes]
+    return [*known, Route("/{rest:path}", nowhere(services, known), methods=METHODS_OF_HTTP)]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from ssd_core import SSDError
 from ssd_core.model.knobs import coerce
@@ -25,7 +28,8 @@ from .settings import Settings, from_dict
 from .views import readable
 from .words import language_of
 
-VISITOR = "x-ssd-visitor"  # the header with a visitor's token: 64 hexadecimal digits
+VISITOR = "x-ssd-visitor"  # the header with a visitor's token, which nobody else can guess
+TOKEN = re.compile(r"[0-9a-f]{64}")
 LARGEST_JSON = 1 << 20  # bytes
 MOST_LISTED = 500  # ids in one request
 log = logging.getLogger(__name__)
@@ -43,23 +47,25 @@ class Refusal(SSDError):
 class Call:
     """A request to an endpoint: what was sent with it, and who sent it.
 
-    values: of the JSON body. body: of an upload. language: in which to answer.
+    language: in which to answer. values: of the JSON body. visitor: the token that was sent. path,
+    parameters: parts of the address. body: of an upload.
     """
 
     services: Services
-    request: Request
     language: str
     values: Mapping[str, Any]
+    visitor: str = ""
+    path: Mapping[str, str] = field(default_factory=dict)
+    parameters: QueryParams = field(default_factory=QueryParams)
     body: bytes = b""
 
     @property
     def owner(self) -> str:
-        """The visitor; Refusal if none is named."""
-        owner = self.services.visits.holder(self.request.headers.get(VISITOR))
-        if owner is None:
+        """The visitor, who owns runs; Refusal if none is named."""
+        if not TOKEN.fullmatch(self.visitor):
             raise Refusal(400, f"{VISITOR}: send a header of this name with 64 hexadecimal digits "
                                "of your own, the same with every request")
-        return owner
+        return self.visitor
 
     @property
     def settings(self) -> Settings:
@@ -88,13 +94,13 @@ class Call:
 
     def query(self, name: str, default: str = "") -> str:
         """A parameter of the address."""
-        value = self.request.query_params.get(name, default)
+        value = self.parameters.get(name, default)
         require_unicode(name, value)
         return value
 
     def job(self) -> Job:
         """The visitor's own job that the address names."""
-        return self.own_job(self.request.path_params["job"])
+        return self.own_job(self.path["job"])
 
     def own_job(self, id_: str) -> Job:
         job = self.services.worker.job(id_)
@@ -127,7 +133,8 @@ def answering(services: Services, endpoint: Endpoint,
         try:
             body = await body_of(request, LARGEST_UPLOAD if upload else LARGEST_JSON)
             values = {} if upload else values_in(body)
-            call = Call(services, request, language, values, body)
+            call = Call(services, language, values, request.headers.get(VISITOR, ""),
+                        request.path_params, request.query_params, body)
             return await run_in_threadpool(respond, endpoint, call)
         except SSDError as error:
             return failed(services, language, str(error), getattr(error, "status", 400))
@@ -135,6 +142,19 @@ def answering(services: Services, endpoint: Endpoint,
             log.exception("%s", endpoint.__name__)
             services.worker.last_error = fault(error)
             return failed(services, language, fault(error), 500)
+
+    return answer
+
+
+def nowhere(services: Services, routes: Sequence[Route]) -> Callable[[Request], Response]:
+    """What answers addresses that none of these routes has, and methods that theirs do not take."""
+    def answer(request: Request) -> Response:
+        path = request.path_params["rest"]
+        taken = sorted({method for route in routes if route.path_regex.match(f"/{path}")
+                        for method in route.methods or ()})
+        line = f"send {' or '.join(taken)}" if taken else "no such address; see docs/contract.md"
+        return failed(services, language_of(request, services.language),
+                      f"/api/{path[:80]}: {line}", 405 if taken else 404)
 
     return answer
 

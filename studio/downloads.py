@@ -69,11 +69,3 @@ class Downloads:
     def cancel(self) -> None:
         if self.last is not None:
             self.last.stop.set()
-
-
-def size_text(size: int) -> str:
-    """Bytes in decimal units, as shops and disks state them."""
-    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 1000)):
-        if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return f"{size} bytes"

@@ -13,6 +13,7 @@ from ssd_core.output.together import together
 from ssd_core.runs.live import LiveRun
 from ssd_core.runs.request import Request
 
+from .figures import Measured
 from .history import Entry, History
 from .jobs import Cancelled, Job
 from .running import advance, guarded, show_places
@@ -65,6 +66,7 @@ class Drawn:
     recipes: list[dict] = field(default_factory=list)
     partial: list[Entry] = field(default_factory=list)
     words: list[str] = field(default_factory=list)  # by picture; "" where drawn as typed
+    measured: list[Measured] = field(default_factory=list)  # of those that are finished
     how: str | None = None  # origin of the kept rows
     unchanged: bool = False  # whether a redo drew the very picture that it began with
 
@@ -73,8 +75,11 @@ class Drawn:
         return self.saved.entries
 
 
-def follow(job: Job, runs: Sequence[LiveRun], history: History, metadata: bool) -> Drawn:
+def follow(job: Job, runs: Sequence[LiveRun], history: History, metadata: bool,
+           source: str = "") -> Drawn:
     """Run one after the other to the end; each one's pictures are saved, and then shown, at once.
+
+    source: id of the picture that is redone; their recipes name it.
     """
     saved = Saved()
     with guarded(*runs):
@@ -84,23 +89,28 @@ def follow(job: Job, runs: Sequence[LiveRun], history: History, metadata: bool) 
             try:
                 advance(job, run, beside=runs)
             except Cancelled:
-                job.result = drawn_by(runs[:count], saved)
+                job.result = drawn_by(runs[:count], saved, source)
                 raise
-            job.result = drawn_by(runs[:count], saved)
-            save(run, saved, history, metadata)
+            job.result = drawn_by(runs[:count], saved, source)
+            save(run, saved, history, metadata, source)
     return job.result
 
 
-def save(run: LiveRun, saved: Saved, history: History, metadata: bool) -> None:
+def save(run: LiveRun, saved: Saved, history: History, metadata: bool, source: str) -> None:
     """Save a finished run's pictures, each with its recipe, and show them."""
     pictures = []
-    for picture, recipe in zip(run.result.pictures(), run.result.recipes(), strict=True):
+    for picture, recipe in zip(run.result.pictures(), recipes_of(run, source), strict=True):
         pictures.append(picture)
         saved.take(history, picture, recipe, metadata)
     run.finish(torch.stack(pictures))
 
 
-def drawn_by(runs: Sequence[LiveRun], saved: Saved) -> Drawn:
+def recipes_of(run: LiveRun, source: str) -> list[dict]:
+    """A recipe for each picture; of a redone one it names the picture that it began with."""
+    return [{**recipe, "source": source} if source else recipe for recipe in run.result.recipes()]
+
+
+def drawn_by(runs: Sequence[LiveRun], saved: Saved, source: str) -> Drawn:
     """The outcome so far of runs of which only the last one may be unfinished.
 
     saved: may still grow.
@@ -110,8 +120,10 @@ def drawn_by(runs: Sequence[LiveRun], saved: Saved) -> Drawn:
     tokens = [result.tokens for result in results] if last.finished else [last.tokens]
     return Drawn(last.request.label, torch.cat(tokens), together(done) if done else {},
                  [seed for run in runs for seed in run.request.seeds], saved, last.stopped_rows,
-                 recipes=[] if last.finished else last.recipes(),
-                 words=[words for run in runs for words in words_of(run.request)])
+                 recipes=[] if last.finished else recipes_of(runs[-1], source),
+                 words=[words for run in runs for words in words_of(run.request)],
+                 measured=[Measured.of(result) for result in results if result.finished
+                           for _ in range(result.request.pictures)])
 
 
 def words_of(request: Request) -> list[str]:

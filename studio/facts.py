@@ -11,7 +11,7 @@ from ssd_core.weights.figures import stored_dtype
 from .errors import in_language
 from .history import Entry
 from .services import Services
-from .words import label_in, run_title, say
+from .words import run_title, say
 
 
 def caption(entry: Entry, language: str) -> str:
@@ -33,7 +33,7 @@ def facts(entry: Entry, recipe: Mapping | None, language: str) -> Sequence[tuple
               drawn.prompt if drawn.prompt != recipe["prompt"] else ""),
              (say(language, "negative"), drawn.negative or ""),
              (say(language, "method"), run_title(entry.label or "", language)),
-             (label_in(language, "seed"), str(recipe["seed"])), *size,
+             (say(language, "seed"), str(recipe["seed"])), *size,
              (say(language, "backbone"), recipe["backbone"]["name"][:60]),
              (say(language, "passes"), str(recipe.get("passes", ""))),
              (say(language, "seconds"), f"{seconds:.2f}" if isinstance(seconds, float) else "")]

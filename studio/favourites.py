@@ -39,10 +39,3 @@ class Favourites:
         with self._lock:
             changed = self.ids | set(ids) if marked else self.ids - set(ids)
             write_text(self._path, json.dumps(sorted(changed), indent=1) + "\n")
-
-    def turn(self, id_: str) -> bool:
-        """Mark a picture, or unmark it if it is marked; whether it is marked now."""
-        with self._lock:
-            ids = self.ids ^ {id_}
-            write_text(self._path, json.dumps(sorted(ids), indent=1) + "\n")
-        return id_ in ids

@@ -6,16 +6,13 @@ neither the page nor how pictures are made.
 
 from __future__ import annotations
 
-import io
 import os
-import re
 import shutil
 import tempfile
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -23,42 +20,31 @@ import torch
 
 from ssd_core import SSDError
 from ssd_core.files import atomic_write
-from ssd_core.output.labels import label
-from ssd_core.output.recipe import method_of, opened, png_bytes, read_recipe, recipe_of, save_png
+from ssd_core.output.recipe import png_bytes, save_png
 from ssd_core.output.words import FIELDS as WORDS
-from ssd_core.unicode import is_unicode
 
+from .entries import (
+    DAY,
+    Entry,
+    key_of,
+    name_of,
+    order_of,
+    pictures_in,
+    read_entry,
+    require_picture,
+    restore,
+    shrunk,
+    stamp_of,
+)
 from .favourites import Favourites
-from .reading import answered, require_regular
-from .settings import Settings, from_recipe
+from .reading import answered
+from .settings import Settings
 from .unsaved import Pictures, Unsaved
 
-MOST_BYTES, MOST_PIXELS = 64 << 20, 64 << 20
 BESIDE_PIXELS = 1 << 20  # bytes that a recipe takes at most
-DAY = re.compile(r"\d{4}-\d\d-\d\d")
-END = b"IEND\xaeB`\x82"  # the last bytes of every complete PNG
-THUMBNAIL, KEPT_THUMBNAILS, KEPT_ENTRIES = 256, 256, 10_000  # px; cache sizes
+KEPT_THUMBNAILS, KEPT_ENTRIES = 256, 10_000
 KEPT_UNWRITTEN = 256
 UNWRITTEN = ("backbone", "tokens", "stopped_rows", "prompt", "negative", *WORDS)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A saved picture; `id` is its path below the history's folder.
-
-    seed, method and label are None if the file has no recipe. kind: picture, race (two pictures
-    side by side) or partial (stopped before its last row).
-    """
-
-    id: str
-    path: Path
-    kind: str
-    width: int
-    height: int
-    prompt: str | None = None
-    seed: int | None = None
-    method: str | None = None
-    label: str | None = None  # of the method with its knobs, see output/labels.py
 
 
 class History:
@@ -153,6 +139,22 @@ class History:
             raise not_writable(folder, error) from error
         raise SSDError(f"{folder}: no name is free for {stem}.png; move pictures elsewhere")
 
+    def add(self, png: bytes, name: str) -> Entry:
+        """Write a PNG that was sent, byte for byte; SSDError, by its name, if it is damaged."""
+        def save(path: Path) -> None:
+            path.write_bytes(png)
+            try:
+                require_picture(path)
+            except SSDError as error:
+                raise SSDError(str(error).replace(str(path), name)) from error
+        self.require_writable()
+        return self.write(save, None, "picture")
+
+    def id_of(self, path: Path) -> str:
+        """The id of a picture; "" if it is none of this history."""
+        path = Path(path)
+        return path.relative_to(self.folder).as_posix() if path.is_relative_to(self.folder) else ""
+
     def delete(self, id_: str) -> None:
         """Delete a picture; for a while it stays in memory, from where `restore_deleted` takes it.
         """
@@ -221,9 +223,6 @@ class History:
         except OSError as error:
             raise SSDError(f"{path}: cannot be read: {error.strerror}") from error
 
-    def settings(self, entry: Entry) -> Settings:
-        return self.restore(entry.path)[0]
-
     def restore(self, path: Path) -> tuple[Settings, dict]:
         return answered(path, partial(restore, path))
 
@@ -290,106 +289,3 @@ class History:
 
 def not_writable(folder: Path, error: OSError) -> SSDError:
     return SSDError(f"cannot write to {folder}: {error.strerror}; start with another --output-dir")
-
-
-def key_of(path: Path) -> tuple[str, int]:
-    """A key that changes when the file does."""
-    return str(path), stamp_of(path)
-
-
-def name_of(recipe: Mapping | None, kind: str) -> str:
-    """HHMMSS-SEED-METHOD, with the kind unless it is a plain picture."""
-    parts = [time.strftime("%H%M%S")]
-    parts += [str(recipe["seed"]), recipe["method"]] if recipe else []
-    return "-".join(parts + ([kind] if kind != "picture" else []))
-
-
-def pictures_in(folder: Path) -> list[Path]:
-    """PNG files with names that a page can show; files being written begin with a dot."""
-    try:
-        return [path for path in folder.iterdir() if path.suffix == ".png"
-                and not path.name.startswith(".") and is_unicode(path.name)]
-    except OSError:
-        return []
-
-
-def order_of(path: Path) -> tuple[str, str, int, str]:
-    """Sort key: day and time from the names of folder and file, else from the file's time."""
-    stamp = stamp_of(path)
-    day, at = path.parent.name, path.name[:6]
-    if not DAY.fullmatch(day):
-        day, at = time.strftime("%Y-%m-%d %H%M%S", time.localtime(stamp / 1e9)).split()
-    return day, at, stamp, path.name
-
-
-def stamp_of(path: Path) -> int:
-    """When a file was last changed, in ns; 0 if it is gone."""
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0
-
-
-def read_entry(id_: str, path: Path) -> Entry:
-    """The entry of a PNG; SSDError if it is incomplete. A damaged recipe is ignored."""
-    require_whole(path)
-    with opened(path) as image:
-        width, height = image.size
-        try:
-            recipe = recipe_of(path, image) or {}
-        except SSDError:
-            recipe = {}
-    kind = next((kind for kind in ("race", "partial") if f"-{kind}" in path.stem), "picture")
-    return Entry(id_, path, kind, width, height, recipe.get("prompt"), recipe.get("seed"),
-                 recipe.get("method"), label(method_of(recipe)) if recipe else None)
-
-
-def require_whole(path: Path) -> None:
-    """Raise SSDError if a file is too large, incomplete or no file at all."""
-    require_regular(path)
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - len(END)))
-            end = file.read()
-    except OSError as error:
-        raise SSDError(f"{path}: cannot be read: {error.strerror}") from error
-    if size > MOST_BYTES:
-        raise SSDError(f"{path}: has {size >> 20} MiB, pictures of at most {MOST_BYTES >> 20} MiB "
-                       "are read")
-    if end != END:
-        raise SSDError(f"{path}: not a whole PNG picture: give a PNG that other programs open")
-
-
-def shrunk(path: Path) -> bytes:
-    buffer = io.BytesIO()
-    with opened(path) as image:
-        image.thumbnail((THUMBNAIL, THUMBNAIL))
-        image.convert("RGB").save(buffer, "JPEG", quality=85)
-    return buffer.getvalue()
-
-
-def restore(path: Path) -> tuple[Settings, dict]:
-    """Settings and recipe of any PNG that has one, whichever program saved it.
-
-    Raises SSDError if the picture is incomplete or too large, or has no valid recipe.
-    """
-    path = Path(path)
-    require_picture(path)
-    recipe = read_recipe(path)
-    try:
-        return from_recipe(recipe), recipe
-    except SSDError as error:
-        raise SSDError(f"{path}: its recipe is damaged ({error}): use another picture") from error
-
-
-def require_picture(path: Path) -> None:
-    """Raise SSDError unless this is a PNG of acceptable size whose pixels can all be read."""
-    require_regular(path)
-    with opened(path) as image:
-        require_whole(path)
-        width, height = image.size
-        if width * height > MOST_PIXELS:
-            raise SSDError(f"{path}: {width}x{height} pixels are too many, at most "
-                           f"{MOST_PIXELS >> 20} million are read")
-        image.load()

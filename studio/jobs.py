@@ -245,9 +245,6 @@ class Worker:
             return [job for job in self._jobs.values()
                     if job.owner == owner and (not titles or job.title in titles)]
 
-    def latest(self, owner: str, *titles: str) -> Job | None:
-        return next(reversed(self.of(owner, *titles)), None)
-
     def forget(self, *jobs: Job) -> None:
         """Drop ended jobs that nobody will ask about again."""
         with self._changed:

@@ -1,17 +1,17 @@
-"""What visitors ask for becomes jobs: the page's tabs and the API submit their work here."""
+"""What visitors ask for becomes jobs: the endpoints submit their work here."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe
-from ssd_core.output.words import typed_words
 
-from . import runs
+from . import races, runs
+from .choices import with_choice, with_each_choice
 from .history import Entry
 from .jobs import Job
 from .runs import Work
@@ -35,29 +35,46 @@ class Order:
         """The work of a job; SSDError for an order that no job could carry out."""
         raise NotImplementedError
 
+    @property
+    def drawn(self) -> Settings:
+        """The settings with the prompt that their seed chooses."""
+        return with_choice(self.settings)
+
+    def all_drawn(self) -> list[Settings]:
+        """Settings with all prompts that will be drawn."""
+        return [self.drawn]
+
 
 @dataclass(frozen=True)
 class Draw(Order):
     title = "draw"
 
     def work(self, services: Services) -> Work:
-        return runs.draw(services.library, services.history, self.settings,
+        return runs.draw(services.library, services.history, self.drawn,
                          metadata=self.metadata)
 
 
 @dataclass(frozen=True)
 class Race(Order):
-    """racers: names of methods or of speeds, or `settings.AS_CHOSEN`."""
+    """racers: names of methods or of speeds, or `settings.AS_CHOSEN`.
+
+    setting, values: a row for each value of that setting, as in `races.race`.
+    """
 
     title = "race"
     racers: tuple[str, ...] = ()
+    setting: str = ""
+    values: tuple[Any, ...] = ()
 
     def work(self, services: Services) -> Work:
         chosen = [racing(self.settings, name) for name in self.racers]
         for racer in chosen:
             racer.chosen_method()  # an unknown one is refused before the queue
-        return runs.race(services.library, services.history, self.settings, chosen,
-                         metadata=self.metadata)
+        return races.race(services.library, services.history, self.settings, chosen,
+                          self.metadata, self.setting, self.values)
+
+    def all_drawn(self) -> list[Settings]:
+        return races.row_settings(self.settings, self.setting, self.values)
 
 
 @dataclass(frozen=True)
@@ -70,16 +87,25 @@ class Redo(Order):
     size: str | None = None
 
     def work(self, services: Services) -> Work:
-        return runs.redo(services.library, services.history, self.settings, self.source,
+        return runs.redo(services.library, services.history, self.drawn, self.source,
                          self.rows, self.size, metadata=self.metadata)
 
 
 def submit(services: Services, owner: str, order: Order) -> Job:
     """Queue an order. Raises SSDError for prompts that no method would take."""
-    order.settings.checked_words(services.library.current.backbone)
-    job = services.worker.submit(order.title, order.work(services), owner, order=order)
-    services.last_words.note(owner, typed_words(vars(order.settings)))
-    return job
+    work = order.work(services)
+    for settings in order.all_drawn():
+        settings.checked_words(services.library.current.backbone)
+    return services.worker.submit(order.title, work, owner, order=order)
+
+
+def draw_each(services: Services, owner: str, order: Draw) -> list[Job]:
+    """Queue a picture of each alternative in the prompt, or none if one of them is refused."""
+    every = with_each_choice(order.settings)
+    services.worker.require_room(len(every))
+    for settings in every:
+        settings.checked_words(services.library.current.backbone)
+    return [submit(services, owner, replace(order, settings=settings)) for settings in every]
 
 
 def start_seeds(services: Services, owner: str, settings: Settings, count: int, part: str,
@@ -88,11 +114,12 @@ def start_seeds(services: Services, owner: str, settings: Settings, count: int, 
 
     part: of PARTS. top: rows that all of them keep.
     """
-    settings.checked_words(services.library.current.backbone)
+    with_choice(settings).checked_words(services.library.current.backbone)
     services.worker.require_room(count)
     works = services.parked_seeds.start(settings, count, PARTS[part], owner, top)
+    for job in services.worker.of(owner, TOPS):
+        job.cancel()  # those that still wait, or run
     services.worker.forget(*services.worker.of(owner, TOPS, FINISHED))
-    services.last_words.note(owner, typed_words(vars(settings)))
     return [services.worker.submit(TOPS, work, owner, str(seed)) for seed, work in works]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ssd_core import SSDError
@@ -15,28 +17,24 @@ from ssd_core.runs.request import Request
 from ssd_core.weights.figures import stored_dtype
 
 from .additions import moved
+from .choices import every_prompt, has_choices, with_choice
 from .errors import in_language
-from .library import Loaded
 from .settings import STOPS, Settings, stop_of
-from .words import say
+from .words import CHINESE, say
+
+Span = tuple[int, int]  # [start, end) of a text
 
 
-def plan_text(loaded: Loaded, settings: Settings, language: str) -> str:
-    """How many passes a run takes, and how long; SSDError if the settings do not fit."""
-    return request_text(settings.request(loaded.backbone, loaded.heads), settings, language)
-
-
-def request_text(request: Request, settings: Settings, language: str) -> str:
-    """`plan_text` of the request that these settings make."""
-    line = " ".join((about_speed(settings, request.backbone, language),
-                     about_passes(request.plan, language)))
+def request_text(request: Request, language: str) -> str:
+    """How long a run takes, and its passes; only these if its seconds are unknown."""
+    lines = about_cost(request, language) or [about_passes(request.plan, language)]
     if request.note == FALLBACK_NOTE:
-        line += " " + say(language, "fell_back")
-    return line + about_cost(request, language)
+        lines.append(say(language, "fell_back"))
+    return ("" if language == CHINESE else " ").join(lines)
 
 
 def about_passes(plan: Plan, language: str) -> str:
-    """The passes of a run beside those of normal decoding."""
+    """The passes of a run beside those of the reference."""
     if plan.passes_max == plan.ar_passes and plan.passes is not None:
         return say(language, "plan_same", passes=plan.passes)
     kind = "plan" if plan.passes is not None else "plan_usual" if plan.usual else "plan_most"
@@ -44,26 +42,37 @@ def about_passes(plan: Plan, language: str) -> str:
                times=f"{plan.ar_passes / plan.passes_max:.1f}")
 
 
-def about_cost(request: Request, language: str) -> str:
-    """What the run takes on this machine beside normal decoding; empty if that is unknown.
+def about_cost(request: Request, language: str) -> list[str]:
+    """What the run takes on this machine beside the reference; empty if that is unknown.
 
     Of pictures that are drawn one after the other it is what each of them takes.
     """
     count, request = request.pictures, request.parts()[0]
     choice = request.choice
     if choice.cost is None or choice.ar is None:
-        return ""
+        return []
     cost, ar = choice.cost, choice.ar
     lines = [say(language, "plan_alone", count=count)] if request.pictures < count else []
-    lines += [say(language, "plan_cost", seconds=f"{cost.seconds:.2f}", ms=f"{cost.ms:.1f}",
-                 passes=f"{cost.passes:.0f}", ar=f"{ar.seconds:.2f}")]
+    plain = isinstance(request.method, AR)
+    lines.append(say(language, "plan_cost_plain" if plain else "plan_cost",
+                     seconds=f"{cost.seconds:.2f}", passes=f"{cost.passes:.0f}",
+                     most=f"{ar.passes:.0f}", ar=f"{ar.seconds:.2f}"))
     if choice.instead is not None:
         lines.append(say(language, "plan_by_ar", exact=f"{choice.instead.seconds:.2f}"))
-    elif cost.seconds >= ar.seconds and not isinstance(request.method, AR):
+    elif cost.seconds >= ar.seconds and not plain:
         lines.append(say(language, "plan_slower"))
-    if isinstance(request.method, Paced) and request.method.size:
-        lines.append(say(language, f"plan_{request.method.paced}", size=request.method.size))
-    return "".join(f" {line}" for line in lines)
+    return lines
+
+
+def pace_text(request: Request, language: str) -> str:
+    """The milliseconds of a pass and the window, for those who ask; empty if unknown."""
+    request = request.parts()[0]
+    cost, method = request.choice.cost, request.method
+    lines = [] if cost is None else [
+        say(language, "plan_pace", passes=f"{cost.passes:.0f}", ms=f"{cost.ms:.1f}")]
+    if isinstance(method, Paced) and method.size:
+        lines.append(say(language, f"plan_{method.paced}", size=method.size))
+    return " ".join(lines)
 
 
 def about_speed(settings: Settings, backbone: Backbone, language: str) -> str:
@@ -79,10 +88,16 @@ def about_speed(settings: Settings, backbone: Backbone, language: str) -> str:
 
 @dataclass(frozen=True)
 class Note:
-    """A line below the prompt. kind: refused, moved, unknown or misplaced; see `notes_of`."""
+    """A line below the prompt. kind: refused, moved, unknown or misplaced; see `notes_of`.
+
+    start, end: of an unknown word in the typed prompt. nearest: a known word that it may mean.
+    """
 
     kind: str
     text: str
+    start: int | None = None
+    end: int | None = None
+    nearest: str | None = None
 
 
 def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note]:
@@ -90,10 +105,45 @@ def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note
     only beside others.
     """
     try:
-        request = settings.checked_words(backbone)
+        request = with_choice(settings).checked_words(backbone)
     except SSDError as error:
         return [Note("refused", in_language(language, str(error)))]
-    words = {"moved": moved(request), "unknown": request.unknown_words,
-             "misplaced": request.misplaced_words}
-    return [Note(kind, say(language, kind, words=", ".join(names)))
-            for kind, names in words.items() if names]
+    prompt = settings.prompt
+    spans = unknown_spans(prompt, request)
+    marked = {plain(prompt[start:end]) for start, end in spans}
+    left = [word for word in request.unknown_words if word not in marked]
+    words = {"moved": moved(request), "unknown": left, "misplaced": request.misplaced_words}
+    return [*(unknown_note(prompt, span, backbone, language) for span in joined(prompt, spans)),
+            *(Note(kind, say(language, kind, words=", ".join(names)))
+              for kind, names in words.items() if names)]
+
+
+def unknown_note(prompt: str, span: Span, backbone: Backbone, language: str) -> Note:
+    word = prompt[slice(*span)]
+    return Note("unknown", say(language, "unknown", words=word), *span,
+                backbone.nearest_word(word))
+
+
+def unknown_spans(prompt: str, request: Request) -> list[Span]:
+    """The unknown words of a typed prompt, alternatives included."""
+    backbone, words = request.backbone, set(request.unknown_words)
+    if has_choices(prompt):
+        others = {word for text in every_prompt(prompt) for word in backbone.unknown_words(text)}
+        words |= others - set(backbone.unknown_words(request.prompt))
+    return [(start, end) for start, end in backbone.unknown_spans(prompt)
+            if plain(prompt[start:end]) in words]
+
+
+def joined(prompt: str, spans: Iterable[Span]) -> list[Span]:
+    """The spans with letters that touch as one: Chinese has no blanks between words."""
+    whole: list[Span] = []
+    for start, end in spans:
+        if whole and whole[-1][1] == start and prompt[start - 1: start + 1].isalnum():
+            start, _ = whole.pop()
+        whole.append((start, end))
+    return whole
+
+
+def plain(text: str) -> str:
+    """Full-width letters and ligatures as the model reads them."""
+    return unicodedata.normalize("NFKC", text)

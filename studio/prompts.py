@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from .words import CHINESE
@@ -28,13 +29,8 @@ CHINESE_EXAMPLES = [
     "粉色的热气球，群山",
 ]
 THUMBNAILS = Path(__file__).parent / "examples"  # 0.jpg of the first example, and so on
+SEEDS = json.loads((THUMBNAILS / "seeds.json").read_text(encoding="utf-8"))  # that drew them
 
 
 def example_prompts(language: str) -> list[str]:
     return CHINESE_EXAMPLES if language == CHINESE else EXAMPLES
-
-
-def examples(language: str) -> list[list[str]]:
-    """A thumbnail and its prompt for each example."""
-    return [[str(THUMBNAILS / f"{n}.jpg"), prompt]
-            for n, prompt in enumerate(example_prompts(language))]

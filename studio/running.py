@@ -43,11 +43,16 @@ def advance(job: Job, run: LiveRun, rows: int | None = None,
             return
 
 
-def advance_together(job: Job, runs: Sequence[LiveRun]) -> None:
-    """Run all to the end, each on its own clock; Cancelled if the job is."""
+def advance_together(job: Job, runs: Sequence[LiveRun],
+                     beside: Sequence[LiveRun] = ()) -> None:
+    """Run all to the end, each on its own clock; Cancelled if the job is.
+
+    beside: as in `advance`.
+    """
+    job.check()
     with closing(race(runs)) as steps:
         for _ in steps:
-            estimate(job, runs)
+            estimate(job, beside or runs)
             job.check()
 
 

@@ -1,4 +1,4 @@
-"""Work for the Worker: draw, redo, race (seeds are in seeds.py).
+"""Work for the Worker: draw and redo (races are in races.py, seeds in seeds.py).
 
 Every finished picture is saved before its job is over. Knows the history and the library, not the
 page.
@@ -6,7 +6,7 @@ page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,6 @@ import torch
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
-from ssd_core.engine.methods import AR
-from ssd_core.files import atomic_write
-from ssd_core.output.guarantees import identical_share
 from ssd_core.output.pixels import tops
 from ssd_core.output.recipe import (
     is_int,
@@ -26,59 +23,31 @@ from ssd_core.output.recipe import (
     reason_to_encode,
     recipe_of,
     recipe_tokens,
-    to_bytes,
     tokens_from_png,
 )
 from ssd_core.output.words import Words, drawn_words, inherited, typed_words
-from ssd_core.runs.comparison import Comparison, compare_with_ar
 from ssd_core.runs.live import LiveRun
-from ssd_core.runs.request import Result
 
-from .drawn import Drawn, Saved, follow, not_saved, words_of
+from .drawn import Drawn, follow
 from .history import Entry, History, require_picture
 from .jobs import Job
 from .library import Library
-from .running import advance_together, guarded
 from .settings import Settings
 
-__all__ = ["Drawn", "Raced", "draw", "look", "race", "redo", "save_partial"]
+__all__ = ["Drawn", "draw", "look", "redo", "save_partial"]
 Work = Callable[[Job], Any]
-MOST_RACERS = 6
 HELD = "its own tokens, which this app still holds"
 
 
-@dataclass
-class Raced:
-    """Finished pictures in order, their labelled sheet if it could be saved, and the measurements.
-
-    Per picture: identical (share of tokens equal to AR's, None if AR did not run), stats, labels,
-    verdicts, seeds, words (as in Drawn). equal: share of tokens equal between the first two.
-    judged: the pictures that the verdicts are about: all but AR's own; all if AR did not run.
-    """
-
-    saved: Saved
-    sheet: Entry | None
-    identical: list[float | None]
-    equal: float
-    judged: list[int]
-    stats: list[Mapping]
-    labels: list[str]
-    verdicts: list[str]
-    seeds: list[int]
-    words: list[str]
-
-    @property
-    def entries(self) -> list[Entry]:
-        return self.saved.entries
-
-
 def draw(library: Library, history: History, settings: Settings,
-         keep: torch.Tensor | None = None, keep_rows: int = 0, metadata: bool = True) -> Work:
+         keep: torch.Tensor | None = None, keep_rows: int = 0, metadata: bool = True,
+         source: str = "") -> Work:
     """Draw all pictures of `settings`, below the first keep_rows rows of keep [B or 1, R, C].
 
-    They are drawn at once, or one after the other where that is sooner. The work returns Drawn; if
-    it was stopped, the job's result has what was finished. It uses the backbone that is loaded now,
-    and fails if another one is loaded by then.
+    source: id of the picture that these rows are from. They are drawn at once, or one after the
+    other where that is sooner. The work returns Drawn; if it was stopped, the job's result has what
+    was finished. It uses the backbone that is loaded now, and fails if another one is loaded by
+    then.
     """
     loaded = library.as_now()
 
@@ -90,7 +59,7 @@ def draw(library: Library, history: History, settings: Settings,
         history.require_room(request.pictures, request.sizes[0])
         runs = [LiveRun(part, send=job.tell, panel=panel)
                 for panel, part in enumerate(request.parts())]
-        return follow(job, runs, history, metadata)
+        return follow(job, runs, history, metadata, source)
 
     return work
 
@@ -115,7 +84,8 @@ def redo(library: Library, history: History, settings: Settings, source: Path, k
         own = replace(own, size=size or f"{width}x{height}")
         if size:
             tokens = with_more_rows(tokens, backbone.resized(own.pixels()).grid.rows)
-        drawn = draw(library, history, own, tokens, keep_rows, metadata)(job)
+        drawn = draw(library, history, own, tokens, keep_rows, metadata,
+                     history.id_of(source))(job)
         return replace(drawn, how=how, unchanged=tokens.equal(drawn.tokens[:1].to(tokens)))
 
     return work
@@ -164,6 +134,11 @@ class Source:
     taller: tuple[str, ...] = ()
     typed: Words | None = None
     drawn: Words | None = None
+
+    @property
+    def encoded(self) -> bool:
+        """Whether its tokens are guessed from its pixels, so that it may change a little."""
+        return self.how.startswith("encoded")
 
 
 def look(history: History, path: Path, backbone: Backbone) -> Source:
@@ -229,78 +204,3 @@ def size_of(path: Path, backbone: Backbone) -> tuple[int, int]:
         raise SSDError(f"{path}: the picture has {size[0]}x{size[1]} pixels, {backbone.name} "
                        f"takes {legal}: resize it first")
     return size
-
-
-# Races
-
-
-def race(library: Library, history: History, settings: Settings,
-         methods: Sequence[Settings | str], metadata: bool = True) -> Work:
-    """Methods draw one picture with the same prompt and seed, each on its own clock.
-
-    methods: at most MOST_RACERS; a name means `settings` with that method. The work returns Raced.
-    Raises SSDError at once for too few or too many.
-    """
-    if not 2 <= len(methods) <= MOST_RACERS:
-        raise SSDError(f"a race of {len(methods)}: choose 2 to {MOST_RACERS} methods")
-    racers = [replace(settings, method=method) if isinstance(method, str) else method
-              for method in methods]
-    loaded = library.as_now()
-
-    def work(job: Job) -> Raced:
-        now = loaded()
-        requests = [replace(racer, pictures=1).request(now.backbone, now.heads, named=True)
-                    for racer in racers]
-        history.require_room(2 * len(requests), requests[0].sizes[0])  # and all on the sheet
-        library.require_room_together(requests)
-        runs = [LiveRun(request, send=job.tell, panel=panel)
-                for panel, request in enumerate(requests)]
-        with guarded(*runs):
-            advance_together(job, runs)
-            return raced(runs, history, metadata)
-
-    return work
-
-
-def raced(runs: Sequence[LiveRun], history: History, metadata: bool) -> Raced:
-    """Save the pictures and the sheet, show them, and return the measurements."""
-    results = [run.result for run in runs]
-    compare_with_ar(results)
-    pictures = [next(result.pictures()) for result in results]
-    saved = Saved()
-    for picture, result in zip(pictures, results, strict=True):
-        saved.take(history, picture, result.recipes()[0], metadata)
-    sheet = save_sheet(results, pictures, history, saved)
-    for run, picture in zip(runs, pictures, strict=True):
-        run.finish(picture[None])
-    return Raced(saved, sheet, [result.share for result in results],
-                 identical_share(results[0].tokens, results[1].tokens),
-                 judged_of([isinstance(run.request.method, AR) for run in runs]),
-                 [result.measured for result in results], [run.request.label for run in runs],
-                 [result.verdict for result in results],
-                 [result.request.sampling.seed for result in results],
-                 [words for run in runs for words in words_of(run.request)])
-
-
-def judged_of(is_ar: Sequence[bool]) -> list[int]:
-    """All pictures but the first that is AR's own."""
-    baseline = is_ar.index(True) if True in is_ar else None
-    return [n for n in range(len(is_ar)) if n != baseline]
-
-
-def save_sheet(results: Sequence[Result], pictures: Sequence[torch.Tensor],
-               history: History, saved: Saved) -> Entry | None:
-    """Save the pictures with their words as one PNG; None, with its problem, if that fails."""
-    image = Comparison.of(results).sheet([to_bytes(picture) for picture in pictures])
-
-    def save(path: Path) -> None:
-        with atomic_write(path) as temporary:
-            image.save(temporary, format="PNG")
-
-    left = results[0].request
-    names = "-".join(result.request.method.name for result in results)
-    try:
-        return history.write(save, {"seed": left.sampling.seed, "method": names}, "race")
-    except SSDError as error:
-        saved.problem = saved.problem or str(not_saved(error))
-        return None

@@ -10,12 +10,14 @@ from ssd_core.model.knobs import KnobSpec
 from ssd_core.output.animation import can_write_mp4
 from ssd_core.output.knob_words import KNOB_WORDS
 from ssd_core.output.knobs import MOST_PICTURES, UNSET_NUMBER, all_knobs, sampling_knobs
+from ssd_core.output.quality_presets import SPEEDS
 from ssd_core.weights.memory import WEIGHT_BYTES
 
 from .additions import expands
 from .orders import PARTS
-from .prompts import example_prompts
-from .runs import MOST_RACERS
+from .prompts import SEEDS, example_prompts
+from .races import MOST_PICTURES as MOST_RACED
+from .races import MOST_RACERS, SETTINGS
 from .seeds import MOST_SEEDS
 from .services import Services
 from .settings import (
@@ -29,7 +31,7 @@ from .settings import (
     with_preset,
 )
 from .vocabulary import word_kinds
-from .words import CHINESE, TABLE, label_in, method_key, run_names, say
+from .words import CHINESE, knob_label, method_label, page_texts, run_names, say, title
 
 LARGEST_UPLOAD = 40 << 20  # bytes
 KINDS = {int: "int", float: "float", bool: "bool", str: "text"}
@@ -44,14 +46,16 @@ def schema_view(services: Services, language: str) -> dict:
             "knobs": [knob_view(knob, language) for knob in ordered_knobs()],
             "methods": [method_view(name, language) for name in METHODS],
             "qualities": qualities(language), "as_chosen": AS_CHOSEN, "parts": list(PARTS),
+            "rows": list(SETTINGS),
             "limits": limits(), "dtypes": ["auto", *WEIGHT_BYTES],
             "model": {"name": loaded.name, "heads": loaded.heads is not None,
                       "sizes": [f"{width}x{height}" for width, height in backbone.sizes],
                       "expands": expands(backbone), "words": word_kinds(backbone, language)},
-            "examples": [{"prompt": prompt, "picture": f"/studio/examples/{n}.jpg"}
+            "examples": [{"prompt": prompt, "picture": f"/studio/examples/{n}.jpg",
+                          "seed": str(SEEDS[n])}
                          for n, prompt in enumerate(example_prompts(language))],
             "names": run_names(language), "mp4": can_write_mp4(),
-            "texts": {key: texts[language == CHINESE] for key, texts in TABLE.items()}}
+            "page": page_texts(language)}
 
 
 def ordered_knobs() -> tuple[KnobSpec, ...]:
@@ -67,7 +71,7 @@ def knob_view(knob: KnobSpec, language: str) -> dict[str, Any]:
     first = first_value(knob)
     words = KNOB_WORDS.get(knob.name)
     return {"name": knob.name, "kind": "choice" if knob.choices else KINDS[knob.kind],
-            "label": label_in(language, knob.name),
+            "label": knob_label(knob.name, knob.help, language),
             "help": words.help if words and language == CHINESE else knob.help,
             "default": str(first) if knob.name == "seed" else
             UNSET_NUMBER if first is None else first,
@@ -82,14 +86,14 @@ def has_range(knob: KnobSpec) -> bool:
 
 
 def method_view(name: str, language: str) -> dict:
-    return {"name": name, "label": label_in(language, method_key(name)),
+    return {"name": name, "label": method_label(name, language),
             "verdict": METHODS[name].verdict,
             "knobs": [knob.name for knob in KNOBS.values() if name in knob.methods]}
 
 
 def qualities(language: str) -> list[dict]:
     """The choices of speed from slowest to fastest, and the settings that each makes."""
-    return [{"name": stop.name, "label": label_in(language, f"stop_{stop.name}"),
+    return [{"name": stop.name, "label": title(SPEEDS[stop.name], language),
              "about": say(language, f"about_{stop.name}"), "settings": unset(stop.knobs)}
             for stop in STOPS]
 
@@ -101,4 +105,4 @@ def unset(knobs: Any) -> dict:
 
 def limits() -> dict[str, int]:
     return {"pictures": MOST_PICTURES, "seeds": MOST_SEEDS, "racers": MOST_RACERS,
-            "text": LONGEST_TEXT, "upload": LARGEST_UPLOAD}
+            "raced": MOST_RACED, "text": LONGEST_TEXT, "upload": LARGEST_UPLOAD}

@@ -19,6 +19,7 @@ import torch
 from ssd_core import SSDError
 from ssd_core.runs.live import LiveRun
 
+from .choices import with_choice
 from .drawn import Drawn, follow
 from .history import History
 from .jobs import Cancelled, Job
@@ -73,12 +74,13 @@ class ParkedSeeds:
             raise SSDError(f"cannot start {count} seeds of {part:.0%}: start 1 to {MOST_SEEDS}")
         settings = replace(settings, pictures=1)
         loaded = self.library.as_now()
-        settings.request(loaded().backbone, loaded().heads, top.tokens, top.rows)
+        with_choice(settings).request(loaded().backbone, loaded().heads, top.tokens, top.rows)
         nbytes = self._require_room(settings, count, owner)
         self.drop_owner(owner)
         with self._lock:
             start = self._starts[owner] = object()
-        each = [settings.changed(seed=seed) for seed in settings.sampling().seeds(count)]
+        each = [with_choice(settings.changed(seed=seed))
+                for seed in settings.sampling().seeds(count)]
         return [(own.knobs["seed"], partial(self._draw_top, loaded, own, top, part, start, nbytes))
                 for own in each]
 

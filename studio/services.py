@@ -1,8 +1,8 @@
-"""What all tabs share: worker, backbones, saved pictures, paused seeds, downloads."""
+"""What all endpoints share: worker, backbones, saved pictures, paused seeds, downloads."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from .downloads import Downloads
@@ -11,7 +11,6 @@ from .jobs import Worker
 from .library import Library
 from .seeds import ParkedSeeds
 from .sharing import without_folders
-from .visits import LastWords, NextSeeds, Visits
 
 
 @dataclass(frozen=True)
@@ -29,9 +28,6 @@ class Services:
     downloads: Downloads
     language: str = "auto"
     local: bool = True
-    visits: Visits = field(default_factory=Visits)
-    next_seeds: NextSeeds = field(default_factory=NextSeeds)
-    last_words: LastWords = field(default_factory=LastWords)
 
     def place(self, folder: Path) -> str:
         """Where pictures are, as a visitor may know it: on a shared app, without the way there."""

@@ -23,8 +23,7 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
-UPLOAD = "/gradio_api/upload"
-FILES = (UPLOAD, "/api/restore")  # the routes that take files
+KEPT = "/api/history/add"  # the route whose files stay here
 OPEN = "/gradio_api/startup-events"  # Gradio asks for it itself, and it tells nothing
 COOKIE = "ssd-studio-entered"
 QUOTA, PERIOD = 200 << 20, 3600.0  # bytes that a visitor may upload in so many seconds
@@ -107,7 +106,7 @@ class Password:
 
 
 class UploadQuota:
-    """Refuse uploads of a visitor (by network address) beyond QUOTA bytes in PERIOD seconds."""
+    """Refuse pictures of a visitor (by network address) beyond QUOTA bytes in PERIOD seconds."""
 
     def __init__(self, app: App, quota: int = QUOTA) -> None:
         self.app, self.quota = app, quota
@@ -116,7 +115,7 @@ class UploadQuota:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if (scope["type"] == "http" and scope["method"] == "POST"
-                and scope["path"].rstrip("/") in FILES and (why := self.refused(scope))):
+                and scope["path"].rstrip("/") == KEPT and (why := self.refused(scope))):
             await refuse(send, 413, why)
             return
         await self.app(scope, receive, send)

@@ -29,8 +29,9 @@ from .downloads import Downloads
 from .history import History
 from .jobs import Worker
 from .library import Library, trim
+from .policy import LOOPBACK
 from .seeds import ParkedSeeds
-from .server import LOOPBACK, require_address, serve
+from .server import require_address, require_mcp, serve
 from .services import Services
 from .sharing import read_users
 
@@ -59,6 +60,8 @@ def main(
     auth: Annotated[Path | None, typer.Option(
         help="A file with lines NAME:PASSWORD: only these visitors may enter.")] = None,
     language: Annotated[str, typer.Option(help="auto (the browser's), en, zh.")] = "auto",
+    mcp: Annotated[bool, typer.Option(
+        "--mcp", help="Offer the endpoints as MCP tools, at /gradio_api/mcp.")] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Open the app in a browser: everything runs on this machine."""
@@ -66,6 +69,8 @@ def main(
         raise SSDError(f"language {language!r}: choose auto, en or zh")
     users = read_users(auth) if auth else {}
     require_address(host, port)
+    if mcp:
+        require_mcp()
     estimates = Estimates(PassCounts(output_dir), Paces(cache_folder()))
     library = Library(models_dir, backbone, heads, device, dtype, offload, graphs, estimates)
     library.use(backbone, dtype)  # report errors here, before a page opens
@@ -77,7 +82,7 @@ def main(
     services = Services(Worker(idle=trim), library, history, ParkedSeeds(library, history),
                         Downloads(models_dir), language, local)
     with private_cache():
-        serve(services, host, port, share, open_, True, users)
+        serve(services, host, port, share, open_, True, users, mcp)
 
 
 def shared_line(auth: Path | None) -> str:

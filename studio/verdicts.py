@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .runs import Raced
+from .races import Raced
 from .words import run_title, say
 
 
@@ -31,7 +31,7 @@ def shared(raced: Raced, n: int, language: str) -> str:
 def verdict(raced: Raced, language: str) -> str:
     """A verdict on each side that is not AR's own; the figures stand below the pictures."""
     sentences = [judgement(raced, n, language) for n in raced.judged]
-    if None in raced.identical:
+    if len(raced.identical) == 2 and None in raced.identical:
         sentences.append(say(language, "race_equal", share=percent(raced.equal)))
     return " ".join(sentences)
 

@@ -14,15 +14,18 @@ from ssd_core.weights.quotes import DownloadPlan
 from ssd_core.weights.registry import LocalModel
 
 from .additions import filled
+from .choices import MOST_CHOICES, choice, every_prompt, has_choices, with_choice
 from .downloads import Download
 from .errors import in_language
 from .facts import caption, copied, facts
+from .figures import Measured, figures, summary
 from .history import Entry
 from .jobs import Job
 from .models import InUse
 from .orders import Order, Race
-from .plans import notes_of, request_text
-from .runs import Drawn, Raced, Source
+from .plans import about_speed, notes_of, pace_text, request_text
+from .races import Raced
+from .runs import Drawn, Source
 from .services import Services
 from .settings import STOPS, Settings, stop_of, to_dict, with_preset
 from .typed import fixed_text
@@ -36,9 +39,14 @@ class Query(Protocol):
     def getlist(self, key: Any) -> list[str]: ...
 
 
-def readable(services: Services, language: str, error: str | None) -> str | None:
+def readable(services: Services, language: str, error: str) -> str:
     """An error as this visitor may read it."""
-    return services.for_visitors(in_language(language, error)) if error else None
+    return services.for_visitors(in_language(language, error))
+
+
+def readable_or_none(services: Services, language: str, error: str | None) -> str | None:
+    """`readable` of an error, if there is one."""
+    return readable(services, language, error) if error else None
 
 
 # Jobs
@@ -64,15 +72,29 @@ def saved_by(job: Job | None, language: str) -> list[dict]:
     made = zip(result.saved.ids, result.seeds, result.words, strict=False)  # some, if stopped
     raced = result.labels if isinstance(result, Raced) else []
     labels = [run_title(label, language) for label in raced]
+    measured = measured_by(result)
     return [{"id": id_, "seed": str(seed), "label": labels[n] if labels else None,
-             "words": words} for n, (id_, seed, words) in enumerate(made)]
+             "words": words, "place": result.places[n] if isinstance(result, Raced) else n,
+             "picture": f"/studio/picture/{quote(id_)}",
+             "summary": summary(measured[n], language) if n < len(measured) else "",
+             "facts": figures(measured[n], language) if n < len(measured) else []}
+            for n, (id_, seed, words) in enumerate(made)]
+
+
+def measured_by(result: Drawn | Raced) -> list[Measured]:
+    """What was measured of each finished picture."""
+    if isinstance(result, Drawn):
+        return result.measured
+    return [Measured(*run) for run in zip(
+        result.stats, result.verdicts, [n not in result.judged for n in range(len(result.stats))],
+        result.identical, strict=True)]
 
 
 def spoken(services: Services, job: str, after: int, language: str) -> dict:
     """A job's news, with its error as this visitor may read it."""
     news = services.worker.feed(job, after)
     error = news["error"]
-    return {**news, "error": readable(services, language, error)}
+    return {**news, "error": readable_or_none(services, language, error)}
 
 
 def jobs_view(services: Services, jobs: Sequence[Job], language: str) -> list[dict]:
@@ -91,8 +113,15 @@ def job_view(services: Services, job: Job, language: str) -> dict:
                                           "seconds_left")},
             "expired": job.freed, "rows": list(rows[0]) if rows else None,
             "settings": to_dict(order.settings) if isinstance(order, Order) else None,
-            "racers": list(order.racers) if isinstance(order, Race) else [],
+            **race_view(order),
             "saved": saved_by(job, language), "result": result_view(services, job, language)}
+
+
+def race_view(order: object) -> dict:
+    """Who races, and the setting with whose values there are rows, if there are."""
+    if not isinstance(order, Race):
+        return {"racers": [], "setting": "", "values": []}
+    return {"racers": list(order.racers), "setting": order.setting, "values": list(order.values)}
 
 
 def result_view(services: Services, job: Job, language: str) -> dict | None:
@@ -102,11 +131,11 @@ def result_view(services: Services, job: Job, language: str) -> dict | None:
         return {"label": run_title(result.label, language), "stats": dict(result.stats),
                 "stopped_rows": result.stopped_rows, "rows": result.tokens.shape[1],
                 "unchanged": result.unchanged,
-                "problem": readable(services, language, result.saved.problem)}
+                "problem": readable_or_none(services, language, result.saved.problem)}
     if isinstance(result, Raced):
         return {"verdict": verdict(result, language), "rows": race_rows(result, language),
                 "sheet": result.sheet.id if result.sheet else None,
-                "problem": readable(services, language, result.saved.problem)}
+                "problem": readable_or_none(services, language, result.saved.problem)}
     return in_use_view(services, result, language) if isinstance(result, InUse) else None
 
 
@@ -115,7 +144,8 @@ def in_use_view(services: Services, now: InUse, language: str) -> dict:
     own = to_dict(with_preset(Settings(), now.preset))
     names = ("k_h", "k_v", "rounds", "incremental", "cfg")
     return {"name": now.name, "heads": now.heads,
-            "problem": readable(services, language, now.problem), "sizes": sizes_of(now.sizes),
+            "problem": readable_or_none(services, language, now.problem),
+            "sizes": sizes_of(now.sizes),
             "settings": {name: own[name] for name in names}}
 
 
@@ -132,7 +162,17 @@ def plan_view(services: Services, settings: Settings, language: str) -> dict:
     return {"settings": to_dict(settings), "quality": None if stop is None else STOPS[stop].name,
             "notes": [vars(note) for note in notes_of(settings, backbone, language)],
             "filled": filled(settings, backbone, language == CHINESE),
-            **cost_view(services, settings, language)}
+            "choices": choices_view(settings),
+            **cost_view(services, with_choice(settings), language)}
+
+
+def choices_view(settings: Settings) -> dict | None:
+    """How many prompts there are to choose from, and the one that the seed draws."""
+    if not has_choices(settings.prompt):
+        return None
+    chosen = choice(settings.prompt, settings.knobs["seed"])
+    return {"count": len(every_prompt(settings.prompt)), "most": MOST_CHOICES,
+            "prompt": chosen.text, "words": chosen.words}
 
 
 def cost_view(services: Services, settings: Settings, language: str) -> dict:
@@ -140,12 +180,14 @@ def cost_view(services: Services, settings: Settings, language: str) -> dict:
     loaded = services.library.current
     try:
         request = settings.request(loaded.backbone, loaded.heads)
-        text, plan = request_text(request, settings, language), request.plan
+        text, plan = request_text(request, language), request.plan
     except SSDError as error:
         return {"text": "", "problem": readable(services, language, str(error)), "plan": None,
-                "seconds": None, "ar_seconds": None}
+                "about": "", "pace": "", "seconds": None, "ar_seconds": None}
     choice = request.parts()[0].choice
     return {"text": text, "problem": None, "plan": plan.to_json(),
+            "about": about_speed(settings, loaded.backbone, language),
+            "pace": pace_text(request, language),
             "seconds": choice.cost.seconds if choice.cost else None,
             "ar_seconds": choice.ar.seconds if choice.ar else None}
 
@@ -159,6 +201,7 @@ def entry_view(services: Services, entry: Entry, language: str, marked: Iterable
             "height": entry.height, "prompt": entry.prompt, "method": entry.method,
             "seed": None if entry.seed is None else str(entry.seed),
             "title": run_title(entry.label, language) if entry.label else None,
+            "source": entry.source,
             "caption": caption(entry, language), "favourite": entry.id in marked,
             "where": services.place(entry.path.parent),
             "picture": f"/studio/picture/{quote(entry.id)}",
@@ -173,13 +216,23 @@ def details_view(services: Services, entry: Entry, language: str) -> dict:
         recipe = None
     return {**entry_view(services, entry, language, services.history.favourites.ids),
             "facts": [list(pair) for pair in facts(entry, recipe, language)],
+            "source": known_source(services, entry),
             "copy": copied(entry, recipe) if recipe else {}}
+
+
+def known_source(services: Services, entry: Entry) -> str | None:
+    """The picture that this one was redone from, while the history still has it."""
+    try:
+        return services.history.entry(entry.source).id if entry.source else None
+    except SSDError:
+        return None
 
 
 def source_view(source: Source, language: str) -> dict:
     """A picture to redo: its rows, the sizes to extend it to, and its words by its recipe."""
     typed = source.typed
-    return {"how": in_language(language, source.how), "rows": source.rows,
+    return {"how": in_language(language, source.how), "encoded": source.encoded,
+            "rows": source.rows,
             "finished": source.finished, "taller": list(source.taller),
             "prompt": typed.prompt if typed else None,
             "negative": (typed.negative or "") if typed else None,
@@ -211,7 +264,8 @@ def models_view(services: Services) -> dict:
 
 def model_view(services: Services, model: LocalModel) -> dict:
     return {"name": model.name, "family": model.family, "heads": model.heads is not None,
-            "licence": model.licence, "path": services.for_visitors(str(model.path)),
+            "licence": model.licence, "bytes": model.bytes,
+            "path": services.for_visitors(str(model.path)),
             "problem": services.for_visitors(model.why_not)}
 
 
@@ -232,5 +286,5 @@ def download_view(services: Services, download: Download | None, language: str) 
     return {"name": download.name, "done": download.done, "total": download.total,
             "file": download.file, "over": download.over.is_set(),
             "cancelled": download.cancelled,
-            "error": readable(services, language, download.error),
+            "error": readable_or_none(services, language, download.error),
             "where": str(download.where) if download.where else None}

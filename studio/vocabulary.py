@@ -16,7 +16,7 @@ STYLES = (("watercolour", "水彩画"), ("oil painting", "油画"), ("pencil dra
 
 
 def word_kinds(backbone: Backbone, language: str) -> list[dict]:
-    """The words that web/words.js offers for this backbone, in a language of the page."""
+    """The words that word_chips.js offers for this backbone, in a language of the page."""
     kinds = offered(backbone.word_kinds, language == CHINESE)
     return kinds + [styles(language)] * backbone.takes_any_words
 

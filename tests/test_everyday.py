@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 from support.mock_backbone import random_heads, tiny_postcard
 
+from ssd_core import Grid, SSDError
 from ssd_core.postcards import Reading, Scene, Thing, fresh_prompt, is_valid, paint, read
 from ssd_core.postcards.aliases import said
 from ssd_core.postcards.world import COLOURS, KINDS, sample_scene
@@ -196,7 +197,8 @@ def run(script, tmp_path, monkeypatch):
     def runs(methods=("ar", "exact", "fast"), **changes):
         text = script.run(argparse.Namespace(**{
             "methods": list(methods), "expansion": list(script.EXPANSIONS), "seeds": [5],
-            "runs": tmp_path / "runs", "name": "everyday", "sheets": None, **changes}))
+            "runs": tmp_path / "runs", "name": "everyday", "sheets": None, "size": None,
+            "backbone": "postcard", **changes}))
         return text, json.loads((tmp_path / "everyday.json").read_text(encoding="utf-8"))
 
     return runs
@@ -227,6 +229,16 @@ def test_what_is_there_is_not_drawn_again_and_what_is_lost_is(run, script, tmp_p
     lost = next(path for path, words in kept.items() if words == script.read_prompts()[0].text)
     lost.unlink()  # the first of its batch, which the batch is named by
     assert run()[1] == first[1] and drawn == [kept[lost]]
+
+
+def test_another_size_is_drawn_and_its_grid_is_measured(run, script, monkeypatch):
+    backbone = tiny_postcard(grid=Grid(18, 32))
+    monkeypatch.setattr(script, "load_backbone", lambda *_: backbone)
+    text, (row,) = run(methods=("ssd:rounds=0",), expansion=["as typed"], size="512x288",
+                       sheets="ssd:rounds=0")
+    assert "512x288" in text and "| grid ratio |" in text and row["grid_ratio"] > 1
+    with pytest.raises(SSDError, match="384x384"):
+        run(size="384x384")
 
 
 def test_judgements_by_eye_are_counted_once_they_are_there(run, tmp_path):

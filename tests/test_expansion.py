@@ -103,6 +103,15 @@ def scene_of(drawn: str) -> Scene:
     return Scene(**told, things=tuple(placed))
 
 
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("prompt", ["a balloon , the sun in the middle", "in the middle the sun , "
+                                    "a balloon", "a balloon by a road with the sun in the center"])
+def test_a_balloon_does_not_float_before_the_sun(prompt: str, seed: int) -> None:
+    made = set(claims(expand(prompt, None, seed).prompt))
+    assert {Claim("light_place", "middle"), Claim("kind", "balloon", 0)} <= made
+    assert made & {Claim("place", place, 0) for place in ("left", "right")}
+
+
 @given(PROMPTS, SEEDS)
 @settings(max_examples=300, deadline=None)
 def test_what_is_drawn_is_a_scene_of_the_world_that_has_all_that_was_typed(prompt, seed):

@@ -70,8 +70,9 @@ def test_the_documents_tell_the_downloads_and_the_methods_of_the_first_postcards
 def test_the_app_asks_for_a_gradio_below_the_next_major_version_and_is_tested_with_it():
     gradio = pytest.importorskip("gradio", reason="gradio is not installed")
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    least, below = map(int, re.search(r'"gradio>=(\d+)\.0,<(\d+)"', text).groups())
-    assert least <= int(gradio.__version__.split(".")[0]) < below == least + 1
+    least, minor, below = map(int, re.search(r'"gradio>=(\d+)\.(\d+),<(\d+)"', text).groups())
+    installed = tuple(map(int, gradio.__version__.split(".")[:2]))
+    assert (least, minor) <= installed < (below, 0) == (least + 1, 0)
 
 
 def test_requirements_are_floors_without_torch(install):

@@ -19,7 +19,7 @@ BOTTOM = ("errors", "files", "kept_files", "openmp", "unicode", "version")
 HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",
          "gradio", "nodes", "studio")
 STUDIO = ROOT / "studio"
-PAGE = ("page", "server", "api", "calls", "words")  # and all tabs
+HTTP = ("api", "api_history", "api_models", "calls", "pages", "policy")
 
 
 def sources(folder: Path) -> list[Path]:
@@ -123,10 +123,12 @@ def test_the_engine_knows_no_host_and_imports_itself_relatively():
     assert importing(sources(CORE), {*HOSTS, "ssd_core"}) == []
 
 
-def test_only_the_page_knows_gradio_and_the_studio_knows_no_nodes():
+def test_only_the_server_knows_gradio_and_the_studio_knows_no_nodes():
     assert importing(sources(STUDIO), set(HOSTS) - {"gradio", "studio"}) == []
-    behind = [path for path in STUDIO.glob("*.py") if path.stem not in PAGE]
-    assert importing(behind, {"gradio", "starlette"}) == []
+    behind = [path for path in STUDIO.glob("*.py") if path.stem not in ("server", "programs")]
+    assert importing(behind, {"gradio"}) == []
+    behind = [path for path in behind if path.stem not in HTTP]
+    assert importing(behind, {"starlette", "fastapi"}) == []
 
 
 def prints(path: Path) -> bool:

@@ -15,14 +15,19 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from ssd_core.postcards import (
+    FRAMES,
     MAX_TOKENS,
     SIZE,
+    TALL,
+    WIDE,
     WORDS,
     Claim,
+    Frame,
     Scene,
     check,
     claims,
     describe,
+    frame_of,
     is_valid,
     paint,
     postcard,
@@ -30,6 +35,9 @@ from ssd_core.postcards import (
     sample_scene,
 )
 from ssd_core.postcards import world as w
+from ssd_core.postcards.frame import CELL
+from ssd_core.postcards.seams import grid_ratio
+from ssd_core.postcards.things import cells_of
 
 SCENES = 80
 SEEDS = st.integers(0, 2**32 - 1)
@@ -268,7 +276,7 @@ def altered(scene: Scene, name: str) -> list[Scene]:
 @pytest.mark.parametrize("name", SCENE_ATTRIBUTES)
 def test_a_scene_claim_fails_where_its_attribute_differs(name: str) -> None:
     verdicts, true = [], []
-    for _, _, scene in cards()[:12]:
+    for _, _, scene in cards()[:16]:
         made = (Claim(name, getattr(scene, name)),)
         for other in altered(scene, name):
             wrong, right = check(paint(other), (*made, Claim(name, getattr(other, name))))
@@ -334,3 +342,50 @@ def test_without_a_place_a_thing_is_looked_for_everywhere() -> None:
     assert check(image, claims("a red tree")) == (True, False)
     assert check(image, claims("a red tower")) == (False, True)
     assert check(image, claims("a blue tree on the left")) == (False, False, False)
+
+
+# ---- shapes and seams --------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("frame", [WIDE, TALL], ids=lambda frame: frame.name)
+def test_true_claims_pass_in_every_shape(frame: Frame) -> None:
+    verdicts = []
+    for _, caption, scene in cards():
+        image = paint(scene, frame)
+        assert image.shape == (frame.height, frame.width, 3)
+        verdicts += check(image, claims(caption))
+    assert share(verdicts) >= 0.99
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: frame.name)
+def test_painted_pictures_show_no_grid(frame: Frame) -> None:
+    ratios = [grid_ratio(paint(scene, frame)) for _, _, scene in cards()[:40]]
+    assert np.mean(ratios) <= 1.05
+
+
+def test_the_grid_ratio_tells_squares_from_smooth_pictures() -> None:
+    ramp = np.arange(96, dtype=np.uint8)[:, None, None] + np.arange(96, dtype=np.uint8)[:, None]
+    smooth = np.broadcast_to(ramp, (96, 96, 3))
+    squares = smooth[::16, ::16].repeat(16, 0).repeat(16, 1)
+    assert grid_ratio(smooth) == pytest.approx(1)
+    assert grid_ratio(smooth // 2 + squares // 2) > 5
+    assert grid_ratio(np.zeros((32, 32, 3), np.uint8)) == 1
+
+
+@given(SEEDS, st.sampled_from(FRAMES))
+def test_things_cover_cells_at_their_places(seed: int, frame: Frame) -> None:
+    scene = scene_of(seed)
+    cells = cells_of(scene, frame)
+    assert cells.shape == (frame.rows, frame.columns)
+    for number, thing in enumerate(scene.things):
+        columns = np.flatnonzero((cells == number).any(0))
+        centre = frame.x_of(thing.place) // CELL
+        assert abs(columns.mean() + 0.5 - centre) <= 3
+
+
+def test_a_shape_is_found_by_its_pixels() -> None:
+    assert [frame_of(frame.height, frame.width) for frame in FRAMES] == list(FRAMES)
+    assert frame_of(384, 512) is None
+    assert all(frame.horizon % 16 for frame in FRAMES), "the horizon is no border of cells"

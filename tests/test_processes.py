@@ -46,7 +46,7 @@ def test_every_picture_of_a_batch_is_somebodys(size):
 
 @pytest.mark.parametrize("kind", ["heads", "row"])
 def test_gradients_of_the_shares_add_up_to_those_of_the_batch(kind, monkeypatch):
-    monkeypatch.setattr(common, "cpu_has_amx", lambda: False)
+    monkeypatch.setattr(common, "cpu_has_bf16", lambda: False)
     generator = torch.Generator().manual_seed(1)
     prompts = tuple(torch.tensor(MOCK.tokenize("abcdef"[: 1 + i])) for i in range(5))
     batch = Pictures(torch.randint(MOCK.codes, (5, 4, 5), generator=generator), prompts, MOCK.size)
@@ -123,7 +123,7 @@ def close(first: Path, second: Path, backbone) -> bool:
 @pytest.mark.slow
 def test_two_processes_learn_what_one_learns_and_either_goes_on_alone(
         card, tmp_path, monkeypatch):
-    monkeypatch.setattr(common, "cpu_has_amx", lambda: False)
+    monkeypatch.setattr(common, "cpu_has_bf16", lambda: False)
     backbone, told = load_backbone(card, "cpu"), []
     one, two = tmp_path / "one", tmp_path / "two"
     alone = heads.train(recipe(card, one))

@@ -22,7 +22,7 @@ from ssd_core.postcards import WORDS, Claim
 from ssd_core.postcards.world import COLOURS, KINDS, PLACES
 from ssd_core.train import backbone, blend, common, heads, mulo, reading, self_distill, tokenizer
 from ssd_core.train.common import cosine, trapezoid
-from ssd_core.train.data import HELD_OUT, fresh_caption, pictures, scene_of
+from ssd_core.train.data import HELD_OUT, fresh_caption, pictures, scene_of, to_signed
 
 pytestmark = pytest.mark.slow
 
@@ -154,6 +154,86 @@ def test_a_backbone_goes_on_from_weights_that_are_there(folder, tmp_path):
     assert all(torch.equal(before[name], after[name]) for name in before), "nothing was learnt yet"
 
 
+def test_a_decoder_alone_learns_for_the_codes_that_are_there(folder, tmp_path):
+    codec = load_backbone(folder[0], "cpu").picture_codec
+    told = tokenizer.train(tokenizer.TokenizerRecipe(
+        tmp_path, start_from=str(folder[0]), channels=16, blocks=2, shapes=True, steps=2,
+        pictures=8, batch=2, crop=96, slopes=1.0, held_out=1))
+    wider = backbone.stored_codec(tmp_path / "tokenizer.safetensors")
+    painted = to_signed(pictures(2, tmp_path, HELD_OUT))
+    assert wider.encode(painted).equal(codec.encode(painted)), "tokens keep their meaning"
+    assert len(wider.repair[0].weight) == 16 and told["grid_ratio"] > 0
+    assert wider.repair[-1].weight.any(), "the decoder has learnt something"
+
+
+def test_codes_that_nothing_uses_move_to_what_is_reproduced_worst():
+    generator = torch.Generator().manual_seed(0)
+    shown = torch.randn(40, 768, generator=generator)
+    model = VQTokenizer(codes=32, dim=8)
+    tokenizer.start(model, shown[:20].repeat(4, 1), 3, generator)
+    before = model.codebook.detach().clone()
+    far = model.encoder[1](5 * shown[20:, :, None, None]).flatten(1).detach()
+    tokenizer.refill(model, torch.cat((shown[:20], 5 * shown[20:])),
+                     tokenizer.TokenizerRecipe("x", refill=4, rounds=3), generator)
+    moved = (model.codebook != before).any(1)
+    assert moved.sum() == 4
+    assert torch.cdist(far, model.codebook).min(-1)[0].mean() < torch.cdist(
+        far, before).min(-1)[0].mean()
+    with pytest.raises(SSDError, match="refill 99: there are only 32 codes"):
+        tokenizer.refill(model, shown, tokenizer.TokenizerRecipe("x", refill=99), generator)
+
+
+def test_steps_across_borders_of_patches_count_as_much_as_all_others():
+    painted = torch.zeros(1, 3, 32, 32)
+    at_border, within = painted.clone(), painted.clone()
+    at_border[..., 16:] = 1
+    within[..., 8:] = 1
+    assert tokenizer.slope_error(painted, painted) == 0
+    assert tokenizer.slope_error(at_border, painted).item() == pytest.approx(1)
+    assert tokenizer.slope_error(within, painted).item() == pytest.approx(1 / 30)
+
+
+def test_only_a_postcard_has_codes_to_keep(tmp_path, monkeypatch):
+    monkeypatch.setattr(tokenizer, "load_backbone", lambda *_: MockBackbone(Grid(2, 2)))
+    with pytest.raises(SSDError, match="start_from janus: not a postcard"):
+        tokenizer.with_codes_of(tokenizer.TokenizerRecipe(tmp_path, start_from="janus"))
+
+
+def test_a_postcard_learns_other_shapes_and_a_new_decoder(folder, tmp_path):
+    before = load_backbone(folder[0], "cpu")
+    tokenizer.train(tokenizer.TokenizerRecipe(
+        tmp_path, start_from=str(folder[0]), channels=16, blocks=1, steps=1, pictures=4, batch=2,
+        held_out=1))
+    told = backbone.train(backbone.BackboneRecipe(
+        tmp_path, start_from=str(folder[0]), shapes=0.5, steps=6, pictures=8, batch=2,
+        reading_steps=0, held_out=2, rate=0.0))
+    assert {"held_out_nll", "held_out_nll_wide", "held_out_nll_tall"} <= set(told)
+    after = load_backbone(tmp_path, "cpu")
+    assert after.sizes == ((384, 384), (512, 288), (288, 512))
+    assert after.positions.equal(before.positions), "the square is drawn as before"
+    assert len(after.picture_codec.repair[0].weight) == 16
+    for size, grid in zip(after.sizes, postcard.GRIDS, strict=True):
+        view = after.resized(size)
+        *_, drawn = generate(view, "a red house", Exact())
+        assert drawn.tokens.shape == (1, grid.rows, grid.columns)
+        assert view.decode(drawn.tokens).shape == (1, size[1], size[0], 3)
+
+
+def test_position_tables_are_stretched_over_a_shape():
+    table = torch.arange(24.0)[:, None].expand(24, 3)
+    assert postcard.stretched(table, 24).equal(table)
+    for side in (18, 32):
+        rows = postcard.stretched(table, side)[:, 0]
+        assert rows.shape == (side,) and rows.diff().gt(0).sum() >= side - 3
+        assert rows.mean().item() == pytest.approx(11.5)
+
+
+def test_a_tokenizer_of_other_codes_is_refused(folder, tmp_path):
+    tokenizer.save(VQTokenizer(), tmp_path / "tokenizer.safetensors")
+    with pytest.raises(SSDError, match="not made from"):
+        backbone.train(backbone.BackboneRecipe(tmp_path, start_from=str(folder[0]), steps=1))
+
+
 def test_a_postcard_of_fewer_cells_drafts_for_the_whole_one(folder, tmp_path):
     shutil.copytree(folder[0], tmp_path, dirs_exist_ok=True)
     backbone.train(backbone.BackboneRecipe(
@@ -177,7 +257,8 @@ def test_shapes_that_no_postcard_has_are_refused(tmp_path, wrong, told):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_cell_of_a_smaller_picture_shows_what_any_of_its_cells_shows(seed):
-    whole, half = (reading.cell_labels(scene_of(seed), side).view(side, side) for side in (24, 12))
+    whole, half = (reading.cell_labels(scene_of(seed), Grid(side, side)).view(side, side)
+                   for side in (24, 12))
     for y, x in itertools.product(range(12), repeat=2):
         assert half[y, x] == whole[2 * y : 2 * y + 2, 2 * x : 2 * x + 2].max()
 
@@ -300,7 +381,7 @@ def test_every_code_of_k_means_is_the_mean_of_its_latents(seed):
 
 def test_a_cell_s_label_names_its_thing():
     scene = scene_of(3)
-    labels = reading.cell_labels(scene).view(24, 24)
+    labels = reading.cell_labels(scene, Grid(24, 24)).view(24, 24)
     seen = [divmod(n - 1, len(COLOURS)) for n in labels.unique().tolist() if n]
     assert {(KINDS[kind], COLOURS[colour]) for kind, colour in seen} == {
         (thing.kind, thing.colour) for thing in scene.things}

@@ -161,7 +161,7 @@ def error(draft_heads: DraftHeads, backbone, hidden: torch.Tensor,
 @pytest.fixture
 def whole_precision(monkeypatch):
     """As on a processor without units for bfloat16 products."""
-    monkeypatch.setattr(common, "cpu_has_amx", lambda: False)
+    monkeypatch.setattr(common, "cpu_has_bf16", lambda: False)
 
 
 @pytest.mark.usefixtures("whole_precision")

@@ -1,6 +1,7 @@
 """The wheel: built without a network, installed into an environment of its own, and used there."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -94,7 +95,7 @@ def test_the_wheel_holds_the_engine_the_app_and_nothing_else(wheel):
     for folder, place in (("studio", "ssd_studio"), ("web/preview", "ssd_studio/web/core")):
         expected |= {f"{place}/{path.relative_to(ROOT / folder).as_posix()}"
                      for path in (ROOT / folder).rglob("*")
-                     if path.suffix in (".py", ".js", ".css", ".jpg")}
+                     if path.suffix in (".py", ".js", ".css", ".html", ".svg", ".json", ".jpg")}
     assert names == expected
 
 
@@ -145,9 +146,9 @@ def test_the_installed_app_serves_its_page_and_its_modules(environment, tmp_path
     try:
         address = f"http://127.0.0.1:{port}"
         wait_until_it_listens(port, process)
-        assert b"/studio/web/studio.js" in fetched(address)
-        for path, file in (("studio.js", "studio/web/studio.js"), ("studio.css",
-                           "studio/web/studio.css"), ("core/preview.js", "web/preview/preview.js")):
+        assert re.search(rb'src="/studio/web/v/\w+/app.js"', fetched(address))
+        for path, file in (("app.js", "studio/web/app.js"), ("page.css", "studio/web/page.css"),
+                           ("core/preview.js", "web/preview/preview.js")):
             assert fetched(f"{address}/studio/web/{path}") == (ROOT / file).read_bytes()
         assert (tmp_path / "outputs").is_dir(), "the app keeps its pictures where it was started"
     finally:

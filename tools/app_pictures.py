@@ -1,4 +1,4 @@
-"""Pictures of the app's tabs for the README, from the app itself in a headless Chromium.
+"""Pictures of the app's places for the README, from the app itself in a headless Chromium.
 
 The pictures show the path of the app's output folder: choose one that may be public.
 """
@@ -17,53 +17,73 @@ from playwright.sync_api import Page, sync_playwright
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
-from soak import CHROMIUM, PATIENCE, ROOT, app, draw, open_tab, race, seeds  # noqa: E402
+from soak import CHROMIUM, PATIENCE, ROOT, app, draw, go, race, seeds  # noqa: E402
 
 WIDTH, TALLEST = 960, 1100  # px as saved
 
 
-def lock(page: Page, seed: int) -> None:
-    page.fill("#seed :is(textarea, input)", str(seed))
-    page.check("#lock input")
+PROMPTS = ("castle in the mountains", "lighthouse at night", "yellow tent under the stars",
+           "a windmill in a wheat field", "a red house and a blue boat", "a red house by the sea")
+
+
+def ask(page: Page, prompt: str, seed: int) -> None:
+    page.fill("#prompt", prompt)
+    page.fill("#seed", str(seed))
+    page.press("#seed", "Tab")
+
+
+def create(page: Page) -> None:
+    """Six pictures, the last of them on the stage."""
+    for prompt in PROMPTS:
+        ask(page, prompt, 0)
+        draw(page)
+    page.wait_for_selector("#filmstrip button >> nth=5")
+
+
+def all_qualities(page: Page) -> None:
+    go(page, "create")
+    ask(page, PROMPTS[0], 0)
+    go(page, "race")
+    page.get_by_role("button", name="All four qualities").click()
+    race(page)
 
 
 def redo(page: Page) -> None:
-    open_tab(page, "Redo from a row")
-    page.locator("#redo-recent img").first.click()
-    page.wait_for_selector("#redo-stage .ssd-frame")
-    page.locator("#redo-stage [role=slider]").press("PageDown")
+    go(page, "create")
+    page.locator("#filmstrip button").first.click()
+    page.click("[data-tool=redo]")
+    page.locator("#create-stage [role=slider]").press("PageDown")
 
 
 def finished_seeds(page: Page) -> None:
     """Eight seeds, two of them finished."""
+    go(page, "create")
+    ask(page, PROMPTS[1], 1)
     seeds(page)
-    for card in (2, 5):
-        page.locator("#seeds-grid input[type=checkbox]").nth(card).check()
-    page.click("#seeds-finish:not([disabled])")
-    page.wait_for_function("() => document.querySelectorAll('.ssd-seed-tools').length === 2",
-                           timeout=PATIENCE)
-    page.wait_for_selector("#seeds-start:not([disabled])", timeout=PATIENCE)
+    for tile in (2, 5):
+        page.locator("#seeds-grid .seed-label").nth(tile).click()
+    page.click("#seeds-finish")
+    page.wait_for_selector("#seeds-grid [data-state=done] >> nth=1", timeout=PATIENCE)
 
 
 def history(page: Page) -> None:
-    open_tab(page, "History")
+    go(page, "history")
     page.locator("#history img").nth(1).click()
-    page.wait_for_selector(".studio-details img")
+    page.wait_for_selector("#picture-panel img")
 
 
-def backbones(page: Page) -> None:
-    open_tab(page, "Models")
-    page.click("#backbone-fit")
-    page.wait_for_selector("#backbone-status p")
+def models(page: Page) -> None:
+    go(page, "models")
+    page.wait_for_selector("#models table")
 
 
 def doctor(page: Page) -> None:
-    open_tab(page, "Doctor")
-    page.wait_for_function("() => document.querySelector('#doctor-report textarea').value")
+    go(page, "doctor")
+    page.wait_for_selector("#doctor-report:not(:empty)")
 
 
-STEPS = {"create": draw, "race": race, "redo": redo, "seeds": finished_seeds, "history": history,
-         "backbones": backbones, "doctor": doctor}
+STEPS = {"create": create, "race": all_qualities, "redo": redo, "seeds": finished_seeds,
+         "history": history, "models": models, "doctor": doctor}
 
 
 def save(page: Page, path: Path, whole: bool = True) -> None:
@@ -93,16 +113,13 @@ def main(arguments: list[str] | None = None) -> None:
         for name, step in STEPS.items():
             if name == "create":
                 page.goto(address)
-                page.wait_for_selector("#plan p", timeout=PATIENCE)
-                lock(page, 7)
+                page.wait_for_selector("body[data-ready]", timeout=PATIENCE)
             step(page)
             save(page, args.out / f"{name}.webp")
         phone = browser.new_page(viewport={"width": 390, "height": 844})
         phone.goto(address)
-        phone.wait_for_selector("#plan p", state="attached", timeout=PATIENCE)
-        phone.click(".studio-fold")
-        lock(phone, 7)
-        phone.click(".studio-fold")
+        phone.wait_for_selector("body[data-ready]", timeout=PATIENCE)
+        ask(phone, PROMPTS[0], 0)
         draw(phone)
         phone.evaluate("scrollTo(0, 0)")
         save(phone, args.out / "phone.webp", whole=False)

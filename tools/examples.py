@@ -1,34 +1,35 @@
-"""Thumbnails of the app's examples, drawn by `postcard` itself.
+"""Pictures of the app's examples, drawn by `postcard` itself, and the seeds that drew them.
 
 Each is the first picture, from seed 0 on, that shows everything its expanded prompt claims.
 """
 
 from __future__ import annotations
 
+import json
 from itertools import count
 
 from PIL import Image
 
 from ssd_core import Sampling, load_backbone, load_heads, methods
-from ssd_core.files import atomic_write
+from ssd_core.files import atomic_write, write_text
 from ssd_core.output.recipe import to_bytes
 from ssd_core.postcards import check, claims
 from ssd_core.runs.request import Request
 from studio.prompts import EXAMPLES, THUMBNAILS
-
-SIDE = 192  # px
 
 
 def main(arguments: list[str]) -> None:
     backbone = load_backbone("postcard")
     heads = load_heads("postcard", backbone)
     THUMBNAILS.mkdir(exist_ok=True)
+    seeds = []
     for number, prompt in enumerate(EXAMPLES):
         seed, picture = first_obedient(backbone, heads, prompt)
         with atomic_write(THUMBNAILS / f"{number}.jpg") as temporary:
-            picture.resize((SIDE, SIDE), Image.Resampling.LANCZOS).save(
-                temporary, format="JPEG", quality=88)
+            picture.save(temporary, format="JPEG", quality=88)
+        seeds.append(seed)
         print(f"{number}.jpg: seed {seed}, {prompt}")
+    write_text(THUMBNAILS / "seeds.json", json.dumps(seeds) + "\n")
 
 
 def first_obedient(backbone, heads, prompt: str) -> tuple[int, Image.Image]:

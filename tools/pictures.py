@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LARGEST, LARGEST_FILM = 300_000, 600_000  # bytes
-APP = ("create", "race", "redo", "seeds", "history", "backbones", "doctor", "phone")
+APP = ("create", "race", "redo", "seeds", "history", "models", "doctor", "phone")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ PICTURES = {
     "postcards": Picture("contact_sheet", (), ("docs/postcards.webp", "docs/crops.webp")),
     "short_prompt": Picture("short_prompt", (), ("docs/short_prompt.webp",)),
     "comparison": Picture("comparison", (), ("docs/ar_vs_ssd.webp",)),
-    "examples": Picture("examples", (), tuple(f"studio/examples/{n}.jpg" for n in range(8))),
+    "examples": Picture("examples", (), (*(f"studio/examples/{n}.jpg" for n in range(8)),
+                                         "studio/examples/seeds.json")),
     "race": film("docs/race.webp", "--methods", "ar,ssd:rounds=2"),
     "rows": film("docs/rows.webp", "--methods", "exact", "--overlay", "--speed", "0.125"),
     "app": Picture("app_pictures", (), tuple(f"docs/app/{name}.webp" for name in APP))}

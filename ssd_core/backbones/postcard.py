@@ -1,9 +1,10 @@
 """`postcard`: the small text-to-image backbone that is trained, tested and bundled here.
 
-A picture has 24 x 24 codes of 16 x 16 pixels. The vocabulary of words is closed; synonyms and
-Chinese are mapped to it. Prompts are padded to one length, so that the branches of guidance share
-their positions, as in Janus-Pro. Positions are axial rotary angles plus learned embeddings of row
-and column of the cell that a slot predicts.
+A picture has 24 x 24 codes of 16 x 16 pixels, or 32 x 18 or 18 x 32 (columns x rows) if its weights
+learned these shapes. The vocabulary of words is closed; synonyms and Chinese are mapped to it.
+Prompts are padded to one length, so that the branches of guidance share their positions, as in
+Janus-Pro. Positions are axial rotary angles plus learned embeddings of row and column of the cell
+that a slot predicts; each shape has its own.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from ..errors import SSDError, first_line
@@ -23,12 +25,14 @@ from ..model.grid import Grid
 from ..model.processor import prefers_column_major
 from ..model.products import Int8Matrix, Matrix, put
 from ..model.transformer import Decoder, DecoderShape, axial_angles
-from ..postcards.aliases import Said, said, without_repeats
+from ..postcards.aliases import Said, nearest, said, without_repeats
 from ..postcards.captions import MAX_TOKENS, WORDS
 from ..postcards.chips import KINDS, Kind
 from ..postcards.expanded import Expanded
 from ..postcards.expansion import expand
+from ..postcards.frame import FRAMES
 from ..postcards.short_prompts import short_prompt
+from ..postcards.spelling import placed
 from ..postcards.wording import lonely, quoted
 from . import presets
 from .base import Backbone
@@ -38,9 +42,11 @@ from .reading.checkpoint import Checkpoint
 FAMILY = "postcard"
 FORMAT = "ssd-postcard/2"
 INT8_FORMAT = "ssd-postcard-int8/1"
+CODEC = "picture_codec."
 PARTS = {"values": torch.int8, "scales": torch.float32}  # of a matrix in int8
 # The postcard of 192 x 192 pixels, whose world was flat: its format and its weights.
 GRID = Grid(24, 24)
+GRIDS = tuple(Grid(frame.rows, frame.columns) for frame in FRAMES)  # GRID is the first
 PROMPT_LENGTH = 40
 CODES = 4096
 SPECIALS = ("<pad>", "<start>", "<image>")
@@ -57,29 +63,40 @@ def size_of(grid: Grid) -> tuple[int, int]:
 class Postcard(Backbone):
     """Weights plus words; `picture_codec` turns tokens into pixels and back.
 
-    A postcard of fewer cells, `grid`, drafts for the whole one in MuLo-SD.
+    grids: the shapes that it draws. A postcard of fewer cells drafts for the whole one in MuLo-SD.
     """
 
     name = "postcard"
     grid = GRID
-    sizes = (size_of(GRID),)
+    sizes: tuple[tuple[int, int], ...] = (size_of(GRID),)
     prompt_limit = PROMPT_LENGTH - 2
     preset = presets.POSTCARD
 
     def __init__(self, words: tuple[str, ...], codes: int = CODES,
-                 shape: DecoderShape = SHAPE, grid: Grid = GRID) -> None:
+                 shape: DecoderShape = SHAPE, grid: Grid = GRID, others: tuple[Grid, ...] = (),
+                 codec: VQTokenizer | None = None) -> None:
         super().__init__()
-        self.grid, self.sizes = grid, (size_of(grid),)
+        self.set_grids((grid, *others))
         d, table = shape.hidden, lambda n: nn.Parameter(torch.empty(n, shape.hidden))
         self.words, self.codes = words, codes
         self.word_ids = {word: id_ for id_, word in enumerate(words, len(SPECIALS))}
         self.word_embedding = table(len(SPECIALS) + len(words))
         self.prompt_position = table(PROMPT_LENGTH)
-        self.row_position, self.column_position = table(grid.rows), table(grid.columns)
+        self.row_position = table(sum(grid.rows for grid in self.grids))
+        self.column_position = table(sum(grid.columns for grid in self.grids))
         self.code_embedding, self.head = table(codes), table(codes)
         self.norm = nn.Parameter(torch.ones(d))
         self.decoder = Decoder(shape)
-        self.picture_codec = VQTokenizer(codes)
+        self.picture_codec = codec or VQTokenizer(codes)
+
+    def set_grids(self, grids: tuple[Grid, ...]) -> None:
+        """Set the shapes; the first one becomes the current one."""
+        self.grids, self.grid = grids, grids[0]
+        self.sizes = tuple(map(size_of, grids))
+
+    def apply_size(self) -> None:
+        self.grid = next(grid for grid in self.grids if size_of(grid) == self.size)
+        self.refresh_tables()
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw weights for training: std 0.02, and zero where a layer adds to the stream."""
@@ -103,7 +120,9 @@ class Postcard(Backbone):
     def position_table(self) -> torch.Tensor:
         """[slots, d]: the prompt's own positions, then row + column of the cell a slot predicts."""
         y, x = self.grid.coordinates.to(self.device).T
-        cells = self.row_position[y] + self.column_position[x]
+        earlier = self.grids[: self.grids.index(self.grid)]
+        cells = (self.row_position[y + sum(grid.rows for grid in earlier)]
+                 + self.column_position[x + sum(grid.columns for grid in earlier)])
         prompt = self.prompt_position.clone()
         prompt[-1] = prompt[-1] + cells[0]
         return torch.cat((prompt, cells[1:], torch.zeros_like(cells[:1])))
@@ -119,13 +138,22 @@ class Postcard(Backbone):
     def pieces_of(self, prompt: str) -> list[Said]:
         """Split a prompt into pieces; `words` is None for pieces that are not in the vocabulary."""
         plain = unicodedata.normalize("NFKC", prompt)  # full-width letters and marks, ligatures
-        return [piece if piece.words is not None and self.word_ids.keys() >= set(piece.words)
-                else Said(piece.typed, None) for piece in said(plain)]
+        return [piece if self.knows(piece) else Said(piece.typed, None) for piece in said(plain)]
+
+    def knows(self, piece: Said) -> bool:
+        """Whether all words of a piece are in the vocabulary."""
+        return piece.words is not None and self.word_ids.keys() >= set(piece.words)
 
     def unknown_words(self, prompt: str) -> list[str]:
         """Return the pieces that `tokenize` ignores, without repeats, in the prompt's order."""
         return list(dict.fromkeys(piece.typed for piece in self.pieces_of(prompt)
                                   if piece.words is None))
+
+    def unknown_spans(self, prompt: str) -> list[tuple[int, int]]:
+        return [(start, end) for piece, start, end in placed(prompt) if not self.knows(piece)]
+
+    def nearest_word(self, word: str) -> str | None:
+        return nearest(word)
 
     def misplaced_words(self, prompt: str) -> list[str]:
         words = [(word, piece.typed) for piece in self.pieces_of(prompt)
@@ -222,10 +250,41 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Po
 def empty_postcard(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> Postcard:
     """Return a postcard on the meta device with the sizes of a file."""
     shape = DecoderShape(**json.loads(metadata["shape"]))
-    grid = Grid(len(tensors["row_position"]), len(tensors["column_position"]))
+    grid, *others = grids_of(len(tensors["row_position"]), len(tensors["column_position"]))
+    codec = {name.removeprefix(CODEC): tensor for name, tensor in tensors.items()
+             if name.startswith(CODEC)}
     with torch.device("meta"):  # no initial weights: saves time, leaves torch's RNG as it is
         return Postcard(tuple(json.loads(metadata["words"])), len(tensors["code_embedding"]),
-                        shape, grid)
+                        shape, grid, tuple(others), VQTokenizer.sized_like(codec))
+
+
+def grids_of(rows: int, columns: int) -> tuple[Grid, ...]:
+    """The shapes of a backbone whose position tables have so many rows: all of GRIDS, or one."""
+    if (rows, columns) == (sum(grid.rows for grid in GRIDS), sum(grid.columns for grid in GRIDS)):
+        return GRIDS
+    return (Grid(rows, columns),)
+
+
+def learn_all_shapes(backbone: Postcard) -> None:
+    """Let a postcard of 24 x 24 cells draw all of GRIDS, by position tables stretched to fit."""
+    if backbone.grids == GRIDS:
+        return
+    if backbone.grids != (GRID,):
+        raise SSDError(f"{backbone.name} has {backbone.grid} cells: only one of {GRID} can learn "
+                       "the other shapes")
+    for name, sides in (("row_position", [grid.rows for grid in GRIDS]),
+                        ("column_position", [grid.columns for grid in GRIDS])):
+        table = getattr(backbone, name).detach()
+        grown = torch.cat([stretched(table, side) for side in sides])
+        setattr(backbone, name, nn.Parameter(grown))
+    backbone.set_grids(GRIDS)
+
+
+def stretched(table: torch.Tensor, side: int) -> torch.Tensor:
+    """A table [n, d] with `side` rows, interpolated; unchanged if it has as many."""
+    if len(table) == side:
+        return table
+    return F.interpolate(table.T[None], size=side, mode="linear")[0].T
 
 
 def require_whole(path: Path, metadata: dict[str, str], actual: str) -> None:

@@ -20,6 +20,14 @@ class PromptGuide:
         """Return the words of a prompt that this backbone does not know and ignores."""
         return []
 
+    def unknown_spans(self, prompt: str) -> list[tuple[int, int]]:
+        """Return [start, end) of every place where one of `unknown_words` stands in a prompt."""
+        return []
+
+    def nearest_word(self, word: str) -> str | None:
+        """Return a known word that resembles an unknown one; None if there is none."""
+        return None
+
     def misplaced_words(self, prompt: str) -> list[str]:
         """Return words that training showed in certain phrases only, with those phrases.
 

@@ -22,21 +22,21 @@ from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
 from ..model.sampling import Sampling, guide
-from ..postcards import Claim, check, claims
-from ..postcards.world import SIZE
+from ..postcards import FRAMES, Claim, check, claims, frame_of
 from ..train.backbone import hidden_states
 from ..train.data import HELD_OUT, fresh_caption
 from ..train.features import FeatureNet, load_classifier
 
+SIZES = ", ".join(f"{frame.width}x{frame.height}" for frame in FRAMES)
 PROMPT_SEED = HELD_OUT + 500_000  # disjoint from the training stages' held-out pictures
 
 
 def require_postcards(backbone: Backbone) -> None:
-    """Raise SSDError unless pictures have the size of postcards, as the checker requires."""
-    if backbone.size != (SIZE, SIZE):
-        width, height = backbone.size
+    """Raise SSDError unless pictures have a size of postcards, as the checker requires."""
+    width, height = backbone.size
+    if frame_of(height, width) is None:
         raise SSDError(f"{backbone.name} draws {width}x{height} pixels, and claims are checked on "
-                       f"postcards of {SIZE}x{SIZE}: use evaluate --suite for other backbones")
+                       f"postcards of {SIZES}: use evaluate --suite for other backbones")
 
 
 @dataclass

@@ -19,9 +19,9 @@ class QualityPreset:
 
 # From slowest to fastest; none needs draft heads.
 SPEEDS = {
-    "plain": QualityPreset("Normal decoding", "普通解码", AR(), "token by token, the slowest"),
+    "plain": QualityPreset("Reference", "参考", AR(), "token by token, the slowest"),
     "faithful": QualityPreset("Faithful", "忠实", Exact(),
-                      "the picture of normal decoding in fewer forward passes, identical where the "
+                      "the reference picture in fewer forward passes, identical where the "
                       "report says so"),
     "balanced": QualityPreset("Balanced", "均衡", Rolling(fewer=8.0),
                       "a similar picture in at most an eighth of the passes"),

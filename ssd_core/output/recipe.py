@@ -365,5 +365,5 @@ FIELDS: dict[str, Callable[[object], bool]] = {
                     is_set)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
     "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
-    "keep_mask": is_mapping, "parent": is_mapping,
+    "keep_mask": is_mapping, "parent": is_mapping, "source": is_text,
     "pixels_sha256": is_text, "prompt_expanded": is_text, "negative_expanded": is_text_or_none}

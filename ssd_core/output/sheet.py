@@ -37,14 +37,16 @@ class Tile:
 
 
 def contact_sheet(tiles: Sequence[Tile], title: str = "", below_title: str = "",
-                  notes: Sequence[str] = ()) -> Image.Image:
+                  notes: Sequence[str] = (), columns: int | None = None) -> Image.Image:
     """All tiles in rows below a title, with notes at the foot.
+
+    columns: of a grid; None: as many as look well.
 
     Small pictures are enlarged and large ones are shrunk, so that the text is legible on every
     sheet.
     """
     pictures = [shown(tile.picture) for tile in tiles]
-    layout = SheetLayout(*pictures[0].size, len(tiles))
+    layout = SheetLayout(*pictures[0].size, columns or columns_for(len(tiles)))
     head = [*layout.text(title, layout.wide, 1.25), *layout.text(below_title, layout.wide, 0.9,
                                                                   QUIET)]
     foot = [line for note in notes for line in layout.text(note, layout.wide, 0.9, QUIET)]
@@ -96,11 +98,11 @@ class TextLine:
 
 
 class SheetLayout:
-    """Columns, gaps and type of a sheet with `count` pictures of width x height px."""
+    """Gaps and type of a sheet with so many columns of pictures of width x height px."""
 
-    def __init__(self, width: int, height: int, count: int) -> None:
+    def __init__(self, width: int, height: int, columns: int) -> None:
         self.width, self.height = width, height
-        self.columns = columns_for(count)
+        self.columns = columns
         self.gap = max(width // 14, 16)
         self.em = max(round(width / 23), 14)  # px
         self.wide = self.columns * (width + self.gap) - self.gap

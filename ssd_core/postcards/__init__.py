@@ -1,4 +1,4 @@
-"""Painted landscape postcards: scenes, pictures with brush strokes, captions and their checker."""
+"""Painted landscape postcards: scenes, pictures in three shapes, captions and their checker."""
 
 from __future__ import annotations
 
@@ -7,21 +7,28 @@ import numpy as np
 from .captions import MAX_TOKENS, WORDS, claims, describe, fresh_prompt
 from .checker import check, read
 from .claims import Claim
+from .frame import FRAMES, SQUARE, TALL, WIDE, Frame, frame_of
 from .painter import paint
 from .reading import Reading
 from .world import SIZE, Scene, Thing, is_valid, sample_scene
 
 __all__ = [
+    "FRAMES",
     "MAX_TOKENS",
     "SIZE",
+    "SQUARE",
+    "TALL",
+    "WIDE",
     "WORDS",
     "Claim",
+    "Frame",
     "Reading",
     "Scene",
     "Thing",
     "check",
     "claims",
     "describe",
+    "frame_of",
     "fresh_prompt",
     "is_valid",
     "paint",

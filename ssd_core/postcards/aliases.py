@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 
 from .captions import WORDS
@@ -131,6 +132,9 @@ _KNOWN = frozenset(WORDS)
 _PHRASES = [alias for alias in _SYNONYMS if " " in alias]
 _FIRST_WORDS = {phrase.split()[0] for phrase in _PHRASES}
 _LONGEST = max(map(len, _CHINESE))
+_OFFERED = [word for word in dict.fromkeys((*WORDS, *_SYNONYMS)) if len(word) > 2
+            and _SYNONYMS.get(word, word)]
+_LIKE = 0.76  # least likeness of a word that is offered in place of an unknown one, 0..1
 
 
 @dataclass(frozen=True)
@@ -214,6 +218,13 @@ def _misspelt(piece: str) -> str | None:
     near = {word for word in (*WORDS, *_SYNONYMS)
             if _swapped(piece, word) or (len(word) >= 6 and _one_letter_off(piece, word))}
     return near.pop() if len(near) == 1 else None
+
+
+def nearest(piece: str) -> str | None:
+    """A word with a meaning that is spelt much like an unknown piece; None if there is none."""
+    typed = piece.lower()
+    near = [] if typed in _OTHER_WORDS else get_close_matches(typed, _OFFERED, 1, _LIKE)
+    return near[0] if near else None
 
 
 def _first_difference(a: str, b: str) -> int:

@@ -8,6 +8,7 @@ from .claims import Claim, claims_by
 from .world import PLACES, Scene, Thing, _pick, sample_scene
 
 MAX_TOKENS = 36  # words and punctuation marks of a caption
+_SHORT = 0.5  # share of captions that are as short as what people type
 PLURAL = ("houses", "trees", "boats")  # kinds of a group of things
 
 # Phrases by attribute and value; each becomes a comma-separated part of a caption.
@@ -152,8 +153,28 @@ def _join(pieces: list[str], split: float) -> str:
     return " , ".join(pieces[:cut]) + " . " + " , ".join(pieces[cut:]) + " ."
 
 
+def _typed(scene: Scene, rng: np.random.Generator) -> str:
+    """As people type: the things, perhaps their colours and places, and up to two other parts."""
+    coloured, placed, with_article, counted = rng.random(4) < (0.65, 0.3, 0.8, 0.15)
+    things = [scene.things[int(i)] for i in rng.permutation(len(scene.things))]
+    texts = [_noun(thing, "a" if with_article else "", bool(coloured), rng) for thing in things]
+    if placed:
+        texts = [f"{text} {_pick(rng, _PLACE_WORDS[thing.place])}"
+                 for text, thing in zip(texts, things, strict=True)]
+    if counted and len(things) > 1 and not any(thing.kind in PLURAL for thing in things):
+        texts[0] = f"{_pick(rng, _MANY[len(things)])} {texts[0]}"
+    parts = _scene_parts(scene, rng)[: int(rng.integers(3))]
+    link, mark = rng.choice((" and ", " , ")), rng.choice((" , ", " "))
+    return " ".join(mark.join([link.join(texts), *parts]).split())
+
+
 def describe(scene: Scene, rng: np.random.Generator) -> str:
-    """A caption of at most 36 words and marks, separated by single spaces, in lower case."""
+    """A caption of one to 36 words and marks, separated by single spaces, in lower case.
+
+    It names every thing, because people who type "a house" want nothing beside it.
+    """
+    if rng.random() < _SHORT:
+        return _typed(scene, rng)
     parts, split = _scene_parts(scene, rng), float(rng.random())
     first = int(rng.integers(len(parts) + 1)) if rng.random() < 0.6 else 0
     things = _things_text(scene, _pick(rng, _LATER if first else _FIRST), rng)

@@ -8,26 +8,21 @@ from functools import cache
 import numpy as np
 
 from .claims import Claim
+from .frame import CELL, FRAMES, PLACES, Frame, frame_of
 from .land import ground_rows
 from .reading import UNCLEAR, Reading, which_hold
-from .silhouettes import STEP, coarse, far, find_things, overlap, stroked
-from .sky import sky_rows
+from .ridges import HAZE
+from .silhouettes import STEP, cloud_shades, coarse, far, find_things, overlap, stroked
+from .sky import fog_share, sky_rows
 from .world import (
     CAP,
-    CELL,
-    CLOUD,
     GROUND,
     GROUNDS,
     HILL,
-    HORIZON,
     LIGHT,
     LIGHT_RADIUS,
-    LIGHT_Y,
-    PLACE_X,
-    PLACES,
     ROAD,
     ROCK,
-    SIZE,
     TIMES,
     VEIL,
     WATER,
@@ -35,22 +30,32 @@ from .world import (
 )
 
 _LIGHT_OVERLAP = 0.45
-_STARRY, _CLOUDY = 0.0025, 0.07  # least share of the sky with stars, with clouds
-_VEILED = 0.7  # factor on the fit of rain and fog to a sky
+_STARRY, _CLOUDY = 0.0022, 0.05  # least share of the sky with stars, with clouds
+_VEILED = 0.7  # factor on the fit of rain and fog to a sky with a light or stars
+_GLOW = (0.07, 0.15, 0.24)  # shares of the light's colour in the sky around it
+_STREAKS = (0.02, 0.2)  # least and largest share of the sky with streaks of rain
+_HIGH = 0.3  # least share of mountains that high above the horizon
+_PATH, _SOLID = 24, 0.6  # px that a path is wide at the bottom edge, least share of its colours
+_BOTTOM = (52, 4)  # rows above the bottom edge in which the ground is read, px
 
 
 def _rows(top: int, bottom: int) -> slice:
     """Rows of a picture, px, as rows of the coarse picture."""
-    return slice(top // STEP, bottom // STEP)
+    return slice(max(0, top) // STEP, bottom // STEP)
+
+
+def _which(pixels: np.ndarray, tables: dict[str, np.ndarray], reach: float) -> np.ndarray:
+    """The number of the set of colours [n, ..., 3] that is nearest to each of pixels [..., 3].
+
+    A px farther than `reach` from all sets has -1.
+    """
+    away = np.stack([far(pixels[None], table).min(0) for table in tables.values()])
+    return np.where(away.min(0) < reach, away.argmin(0), -1)
 
 
 def _nearest(pixels: np.ndarray, tables: dict[str, np.ndarray], reach: float) -> dict[str, float]:
-    """The share of pixels [..., 3] nearest to each named set of colours [n, ..., 3].
-
-    A px farther than `reach` from all sets is not counted.
-    """
-    away = np.stack([far(pixels[None], table).min(0) for table in tables.values()])
-    best = np.where(away.min(0) < reach, away.argmin(0), -1)
+    """The share of pixels [..., 3] nearest to each named set of colours; see `_which`."""
+    best = _which(pixels, tables, reach)
     return {name: float((best == i).mean()) for i, name in enumerate(tables)}
 
 
@@ -58,22 +63,38 @@ def _nearest(pixels: np.ndarray, tables: dict[str, np.ndarray], reach: float) ->
 
 
 @cache
-def _sky_table(time: str, veil: str) -> np.ndarray:
-    """The colours of a sky's strokes, one for each row of the coarse picture, [3, rows, 1, 3]."""
-    rows = sky_rows(time, veil).reshape(-1, STEP, 3).mean(1)
-    return stroked(rows, time, 0.2 if veil in VEIL else 0.34)[:, :, None]
+def _sky_table(time: str, veil: str, frame: Frame) -> np.ndarray:
+    """The colours of a sky, one for each row of the coarse picture, [3, rows, 1, 3]."""
+    rows = sky_rows(time, veil, frame).reshape(-1, STEP, 3).mean(1)
+    if veil in VEIL:
+        return stroked(rows, time, 0.2)[:, :, None]
+    light = np.asarray(LIGHT[time], dtype=np.float32)
+    lit = np.stack([rows + (light - rows) * share for share in _GLOW])
+    return np.concatenate((stroked(rows, time, 0.34), lit))[:, :, None]
 
 
-def _read_air(small: np.ndarray) -> tuple[str, str]:
+def _streaks(picture: np.ndarray, frame: Frame) -> float:
+    """The share of px of the sky that are lighter than those beside them, as in a streak."""
+    grey = picture[: frame.horizon // 2].astype(np.float32).mean(2)
+    beside = np.maximum(grey[:, :-6], grey[:, 6:])
+    return float((grey[:, 3:-3] > beside + 8).mean())
+
+
+def _read_air(picture: np.ndarray, small: np.ndarray, frame: Frame) -> tuple[str, str]:
     """Time of day, and "clear", "rain" or "fog", by the colours of the sky above the ridges."""
-    rows = _rows(0, 132)
-    scores = {}
+    rows = _rows(0, round(0.62 * frame.horizon))
+    scores, rainy = {}, _STREAKS[0] < _streaks(picture, frame) < _STREAKS[1]
+    starry = _star_share(picture, np.ones(small.shape[1], dtype=bool)) > _STARRY
     for time in TIMES:
+        bright = (starry and time == "night") or _read_light(small, time, frame)[0] != "none"
         for veil in ("clear", *VEIL):
-            away = far(small[None, rows], _sky_table(time, veil)[:, rows]).min(0)
+            away = far(small[None, rows], _sky_table(time, veil, frame)[:, rows]).min(0)
             fit = float(np.exp(-((away / 24) ** 2)).mean())
-            # A sky of rain or fog has no clouds, stars or light: all of it must fit.
-            scores[time, veil] = fit if veil == "clear" else _VEILED * fit
+            if veil == "rain" and rainy:
+                fit /= _VEILED
+            elif veil != "clear" and bright:  # rain and fog hide stars and lights
+                fit *= _VEILED
+            scores[time, veil] = fit
     best = max(scores, key=scores.__getitem__)
     return best if scores[best] > 0.12 else (UNCLEAR, UNCLEAR)
 
@@ -89,30 +110,36 @@ def _discs() -> tuple[np.ndarray, np.ndarray]:
     return tables, tables.sum(1)
 
 
-def _light_score(small: np.ndarray, place: str, colours: np.ndarray) -> float:
-    top, left = (LIGHT_Y - 48) // STEP, (PLACE_X[place] - 48) // STEP
+def _light_score(small: np.ndarray, place: str, colours: np.ndarray, clouds: np.ndarray,
+                 frame: Frame) -> float:
+    top, left = (frame.light_y - 48) // STEP, (frame.x_of(place) - 48) // STEP
     window = small[top : top + 96 // STEP, left : left + 96 // STEP]
-    mask = (far(window[None], colours[:, None, None]).min(0) < 34).astype(np.float32)
+    limit = np.minimum(34, far(window[None], clouds[:, None, None]).min(0))
+    mask = (far(window[None], colours[:, None, None]).min(0) < limit).astype(np.float32)
     return float(overlap(mask.reshape(1, -1), *_discs()).max())
 
 
-def _read_light(small: np.ndarray, time: str) -> tuple[str, str]:
+def _read_light(small: np.ndarray, time: str, frame: Frame) -> tuple[str, str]:
     """The light and its place; a light's disc is paler in the middle than at the edge."""
-    colour = np.asarray(LIGHT[time if time in TIMES else "day"], dtype=np.float32)
+    lit = time if time in TIMES else "day"
+    colour = np.asarray(LIGHT[lit], dtype=np.float32)
     shades = np.stack([colour + (255 - colour) * share for share in (0, 0.2, 0.4)])
-    scores = {place: _light_score(small, place, shades) for place in PLACES}
+    clouds = cloud_shades(lit)
+    scores = {place: _light_score(small, place, shades, clouds, frame) for place in PLACES}
     best = max(scores, key=scores.__getitem__)
     if scores[best] < _LIGHT_OVERLAP:
         return "none", "none"
     return "moon" if time == "night" else "sun", best
 
 
-def _free_columns(light_place: str, things: dict[str, tuple[str, str]]) -> np.ndarray:
+def _free_columns(light_place: str, things: dict[str, tuple[str, str]],
+                  frame: Frame) -> np.ndarray:
     """Columns of the coarse picture whose sky has neither light nor balloon, bool."""
-    free = np.ones(SIZE // STEP, dtype=bool)
+    free = np.ones(frame.width // STEP, dtype=bool)
     balloons = {place for place, (kind, _) in things.items() if kind == "balloon"}
     for place in (balloons | {light_place}) & set(PLACES):
-        free[(PLACE_X[place] - 56) // STEP : (PLACE_X[place] + 56) // STEP] = False
+        middle = frame.x_of(place)
+        free[(middle - 56) // STEP : (middle + 56) // STEP] = False
     return free
 
 
@@ -122,26 +149,25 @@ def _star_share(picture: np.ndarray, free: np.ndarray) -> float:
     return float((grey > 170).mean())
 
 
-def _cloud_share(small: np.ndarray, time: str, free: np.ndarray) -> float:
+def _cloud_share(small: np.ndarray, time: str, free: np.ndarray, frame: Frame) -> float:
     """The share of px that show a cloud."""
-    rows = _rows(0, 92)
-    top, belly = (np.asarray(c, dtype=np.float32) for c in CLOUD[time])
-    shades = np.stack([top + (belly - top) * share for share in (0, 0.35, 0.7, 1)])
+    rows = _rows(0, frame.horizon - round(130 * frame.lift))
+    shades = cloud_shades(time)
     part = small[rows][:, free]
-    sky = _sky_table(time, "clear")[:, rows]
-    shares = _nearest(part, {"sky": np.broadcast_to(sky, (3, *part.shape)),
+    sky = _sky_table(time, "clear", frame)[:, rows]
+    shares = _nearest(part, {"sky": np.broadcast_to(sky, (len(sky), *part.shape)),
                              "cloud": np.broadcast_to(shades[:, None, None], (4, *part.shape))}, 40)
     return shares["cloud"]
 
 
 def _read_sky(picture: np.ndarray, small: np.ndarray, time: str, air: str, light_place: str,
-              things: dict[str, tuple[str, str]]) -> str:
+              things: dict[str, tuple[str, str]], frame: Frame) -> str:
     if air != "clear":
         return air
-    free = _free_columns(light_place, things)
+    free = _free_columns(light_place, things, frame)
     if time == "night" and _star_share(picture, free) > _STARRY:
         return "starry"
-    return "cloudy" if _cloud_share(small, time, free) > _CLOUDY else "clear"
+    return "cloudy" if _cloud_share(small, time, free, frame) > _CLOUDY else "clear"
 
 
 # ---- land --------------------------------------------------------------------------------------
@@ -152,12 +178,13 @@ def _pair(table: dict, time: str) -> np.ndarray:
 
 
 @cache
-def _ridge_tables(time: str, air: str, top: int, bottom: int) -> dict[str, np.ndarray]:
+def _ridge_tables(time: str, air: str, top: int, bottom: int,
+                  frame: Frame) -> dict[str, np.ndarray]:
     """For rows of a coarse picture: the colours that sky and ridges show there [n, rows, 1, 3]."""
     rows = np.arange(top, bottom, STEP, dtype=np.float32) + STEP / 2
-    air_share = np.clip((rows - HORIZON + 144) / 144, 0, 1)[:, None] ** 2
-    haze = sky_rows(time, air)[HORIZON]
-    veil = 0.52 * np.exp(-(((rows - HORIZON) / 70) ** 2))[:, None] if air == "fog" else 0
+    air_share = np.clip((rows - frame.horizon + HAZE) / HAZE, 0, 1)[:, None] ** 2
+    haze = sky_rows(time, air, frame)[frame.horizon]
+    veil = fog_share(rows, frame)[:, None] if air == "fog" else 0
     fog = np.asarray(VEIL["fog"][time], dtype=np.float32)
 
     def shown(colours: np.ndarray, hazy: float, strokes: float) -> np.ndarray:
@@ -167,93 +194,113 @@ def _ridge_tables(time: str, air: str, top: int, bottom: int) -> dict[str, np.nd
 
     rock = _pair(ROCK, time)
     rock = np.stack((rock[0], rock.mean(0), rock[1]))
-    sky = _sky_table(time, air)[:, top // STEP : bottom // STEP]
+    sky = _sky_table(time, air, frame)[:, top // STEP : bottom // STEP]
     return {"none": sky + (fog - sky) * np.asarray(veil)[..., None] if air == "fog" else sky,
             "hills": shown(_pair(HILL, time), 0.27, 0.24), "rock": shown(rock, 0.5, 0.2),
-            "cap": shown(_pair(CAP, time), 0.0, 0.2), "forest": shown(_pair(WOOD, time), 0.15, 0.2)}
+            "cap": shown(_pair(CAP, time), 0.3, 0.2), "forest": shown(_pair(WOOD, time), 0.15, 0.2)}
 
 
-def _read_ridge(small: np.ndarray, time: str, air: str) -> str:
+def _read_ridge(small: np.ndarray, time: str, air: str, frame: Frame) -> str:
     """Read the ridge from the colours between sky and ground, at several heights."""
     if time == UNCLEAR:
         return UNCLEAR
 
-    def shares(top: int, bottom: int) -> dict[str, float]:
-        return _nearest(small[_rows(top, bottom)], _ridge_tables(time, air, top, bottom), 45)
+    def shares(upper: int, lower: int) -> dict[str, float]:
+        """Between two heights above the horizon, px."""
+        top, bottom = ((frame.horizon - round(n * frame.lift / STEP) * STEP)
+                       for n in (upper, lower))
+        return _nearest(small[_rows(top, bottom)], _ridge_tables(time, air, top, bottom, frame), 45)
 
-    foot, low, middle, high = shares(196, 208), shares(180, 204), shares(144, 176), shares(100, 120)
+    foot, low, middle, high = shares(16, 4), shares(32, 8), shares(60, 36), shares(92, 60)
     if foot["none"] > 0.5:
         return "none"
-    if middle["rock"] > 0.3 and middle["rock"] > middle["none"]:
-        return "snowy" if high["cap"] > high["rock"] else "mountains"
+    if high["rock"] + high["cap"] > max(_HIGH, high["none"]) and (
+            middle["rock"] + middle["cap"] > middle["forest"]):
+        peaks = shares(112, 88)
+        return "snowy" if peaks["cap"] > peaks["rock"] else "mountains"
     return max(("none", "hills", "forest"), key=low.__getitem__)
 
 
 @cache
-def _ground_tables(time: str, top: int, bottom: int) -> dict[str, np.ndarray]:
-    """For rows of the coarse picture: the colours that each ground shows there [n, rows, 1, 3]."""
+def _ground_tables(time: str, frame: Frame) -> dict[str, np.ndarray]:
+    """For the lowest rows of the coarse picture: the colours of each ground [n, rows, 1, 3]."""
     share = {"sea": 0.42, "lake": 0.4, "sand": 0.16, "snow": 0.16}
     tables = {}
     for ground in GROUNDS:
-        rows = ground_rows(ground, time)[top:bottom, 0].reshape(-1, STEP, 3).mean(1)
+        rows = _lowest(ground_rows(ground, time, frame))[:, 0].reshape(-1, STEP, 3).mean(1)
         tables[ground] = stroked(rows, time, share.get(ground, 0.25))[:, :, None]
     return tables
 
 
-def _read_ground(small: np.ndarray, time: str) -> str:
+def _lowest(rows: np.ndarray) -> np.ndarray:
+    """The rows, px, in which the ground is read."""
+    return rows[len(rows) - _BOTTOM[0] : len(rows) - _BOTTOM[1]]
+
+
+def _lowest_of(small: np.ndarray) -> np.ndarray:
+    """The same rows of a coarse picture."""
+    return small[len(small) - _BOTTOM[0] // STEP : len(small) - _BOTTOM[1] // STEP]
+
+
+def _read_ground(small: np.ndarray, time: str, frame: Frame) -> str:
     if time == UNCLEAR:
         return UNCLEAR
-    shares = _nearest(small[_rows(332, 380)], _ground_tables(time, 332, 380), 45)
+    shares = _nearest(_lowest_of(small), _ground_tables(time, frame), 45)
     best = max(shares, key=shares.__getitem__)
     return best if shares[best] > 0.25 else UNCLEAR
 
 
-def _blossoms(small: np.ndarray, time: str) -> float:
+def _blossoms(small: np.ndarray, time: str, frame: Frame) -> float:
     """The share of px that are redder than any meadow."""
-    part = small[_rows(328, 380)]
-    table = _ground_tables(time, 328, 380)["meadow"]
+    part = _lowest_of(small)
+    table = _ground_tables(time, frame)["meadow"]
     redder = part[..., 0] - part[..., 1] - (table[..., 0] - table[..., 1]).max(0)
     return float((redder > 30).mean())
 
 
-def _read_path(small: np.ndarray, time: str, ground: str) -> str:
+def _read_path(small: np.ndarray, time: str, ground: str, frame: Frame) -> str:
     """The path over the ground, read at the bottom edge, where it is widest."""
     if ground in WATER or ground == UNCLEAR:
         return "none"
-    part = small[_rows(332, 380)][:, 100 // STEP : 300 // STEP]
-    down = np.arange(332, 380, STEP, dtype=np.float32) - HORIZON
-    share = np.clip(down / (SIZE - HORIZON), 0, 1)
+    sides = round(0.12 * frame.width / STEP)
+    part = _lowest_of(small)[:, sides:-sides]
+    down = _lowest(np.arange(frame.height, dtype=np.float32))[::STEP] - frame.horizon
+    share = down / (frame.height - frame.horizon)
 
     def along(pair: np.ndarray) -> np.ndarray:
         return stroked(pair[0] + (pair[1] - pair[0]) * share[:, None], time, 0.24)[:, :, None]
 
-    tables = {"none": _ground_tables(time, 332, 380)[ground], "road": along(_pair(ROAD, time)),
+    tables = {"none": _ground_tables(time, frame)[ground], "road": along(_pair(ROAD, time)),
               "river": along(_pair(GROUND["lake"], time))}
-    shares = _nearest(part, tables, 45)
-    best = max(("road", "river"), key=shares.__getitem__)
-    if shares[best] > 0.2:
+    shown = _which(part, tables, 45)
+    solid = {name: int(((shown == i).mean(0) > _SOLID).sum()) * STEP
+             for i, name in enumerate(tables) if name != "none"}
+    best = max(solid, key=solid.__getitem__)
+    if solid[best] >= _PATH:
         return best
-    return "flowers" if ground == "meadow" and _blossoms(small, time) > 0.02 else "none"
+    return "flowers" if ground == "meadow" and _blossoms(small, time, frame) > 0.02 else "none"
 
 
 # ---- all of it ---------------------------------------------------------------------------------
 
 
 def read(picture: np.ndarray) -> Reading:
-    """Read a picture, uint8 [384, 384, 3] RGB."""
-    if picture.shape != (SIZE, SIZE, 3):
-        raise ValueError(f"a postcard has shape ({SIZE}, {SIZE}, 3), not {picture.shape}")
+    """Read a picture, uint8 [H, W, 3] RGB, of one of the FRAMES."""
+    frame = frame_of(*picture.shape[:2]) if picture.shape[2:] == (3,) else None
+    if frame is None:
+        shapes = ", ".join(f"({frame.height}, {frame.width}, 3)" for frame in FRAMES)
+        raise ValueError(f"a postcard has the shape {shapes}, not {picture.shape}")
     small = coarse(picture)
-    time, air = _read_air(small)
+    time, air = _read_air(picture, small, frame)
     lit = time if time in TIMES else "day"
-    ground = _read_ground(small, time)
-    things = find_things(small, lit, ground)
-    light, light_place = _read_light(small, time) if air == "clear" else ("none", "none")
-    sky = _read_sky(picture, small, time, air, light_place, things)
-    return Reading(time, sky, light, light_place, _read_ridge(small, time, air), ground,
-                   things, _read_path(small, time, ground))
+    ground = _read_ground(small, time, frame)
+    things = find_things(small, lit, ground, frame)
+    light, light_place = _read_light(small, time, frame) if air == "clear" else ("none", "none")
+    sky = _read_sky(picture, small, time, air, light_place, things, frame)
+    return Reading(time, sky, light, light_place, _read_ridge(small, time, air, frame), ground,
+                   things, _read_path(small, time, ground, frame))
 
 
 def check(image: np.ndarray, claims: Iterable[Claim]) -> tuple[bool, ...]:
-    """Whether each claim holds, in order, from a picture uint8 [384, 384, 3] alone."""
+    """Whether each claim holds, in order, from a picture uint8 [H, W, 3] alone."""
     return which_hold(read(image), claims)

@@ -78,7 +78,7 @@ class Filler:
     def __init__(self, reading: Reading, out: set[Pair], seed: int) -> None:
         self.out, self.things = out, reading.things
         self.typed = {name: values[0] for name, values in reading.scene.items()}
-        self.hints = reading.hints
+        self.hints, self.light_place = reading.hints, reading.light_place
         self.members = members_of(self.things) or (1,)
         self.kinds = tuple(_single(thing.kind) if count > 1 else thing.kind for thing, count
                            in zip(self.things, self.members, strict=False) for _ in range(count))
@@ -170,10 +170,15 @@ class Filler:
                 for order in permutations(PLACES, total) if _rising(order, self.members)}
 
         def fits(order: tuple[str, ...]) -> bool:
-            return all(want == place or (want is None and self._allowed("place", place))
-                       for want, place in zip(wanted, order, strict=True))
+            return all(want == place or (want is None and self._may_float(kind, place)
+                                         and self._allowed("place", place))
+                       for want, place, kind in zip(wanted, order, self.kinds, strict=True))
 
         return self.die.throw("places", odds, fits) or ()
+
+    def _may_float(self, kind: str, place: str) -> bool:
+        """Whether a thing at a place leaves the typed place of the sun or the moon free."""
+        return kind != "balloon" or place != self.light_place
 
     def _colours(self, scene: Scene) -> tuple[str | None, ...]:
         """The colours of all things; members of a thing look alike unless typed otherwise."""

@@ -1,198 +1,201 @@
-"""The land of a postcard: ridges on the horizon, the ground or water before them, and its paths."""
+"""The land of a postcard: the ground or water before the horizon, and its paths."""
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import product
+
 import numpy as np
+from PIL import Image, ImageDraw
 
-from .brush import ABOVE, BELOW, Brush, Strokes, dabs, flow, lay, ribbons
-from .sky import sky_rows
-from .world import (
-    CAP,
-    CELL,
-    CELLS,
-    GROUND,
-    HILL,
-    HORIZON,
-    PLACE_X,
-    ROAD,
-    ROCK,
-    SIZE,
-    WOOD,
-    Scene,
-)
+from .brush import axes, below, blend, curve, drift, lens, shade, spot
+from .frame import CELL, SQUARE, Frame
+from .ridges import paint_ridge
+from .world import GLEAM, GROUND, ROAD, SHADOW, WATER, Scene
 
-_X = np.arange(SIZE, dtype=np.float32)
-_Y = np.arange(SIZE, dtype=np.float32)[:, None]
-_SNOW_LINE = 128  # row below which a snowy ridge is bare, px
-_HALF = CELL // 2
-_FAR, _NEAR = slice(0, HORIZON), slice(HORIZON, SIZE)
-_HILL_BRUSH = Brush(thickness=7.0, hold=0.55, bend=1.2)
-_GRASS_BRUSH = Brush(thickness=2.6, hold=0.12, bend=0.6, loose=0.7, blades=True)
-_FIELD_BRUSH = Brush(thickness=3.0, hold=0.5, bend=0.6, loose=0.6, blades=True)
-_SAND_BRUSH = Brush(thickness=7.5, hold=0.7, bend=1.3, loose=0.4)
-_WATER_BRUSH = Brush(thickness=4.5, hold=0.5, bend=0.5, loose=0.6)
-_SEA_BRUSH = Brush(thickness=6.0, hold=0.45, bend=1.4, loose=0.5, tones=(0.42, 0.3, 0.28))
-_ROCK_BRUSH = Brush(thickness=6.5, hold=0.4, bend=0.8, loose=0.7)
-_LEAF_BRUSH = Brush(hold=0.35)
+_BLOSSOMS = ((232, 60, 60), (255, 216, 64), (252, 246, 250))
+_HEART = (120, 76, 40)
 
 
-def _cover(skyline: np.ndarray) -> np.ndarray:
-    """Antialiased coverage [SIZE, SIZE] between a skyline [SIZE], in rows, and the horizon."""
-    return np.clip(_Y - skyline + 0.5, 0, 1) * (_Y < HORIZON)
-
-
-def _rolling(rng: np.random.Generator, low: int, high: int) -> np.ndarray:
-    """A smooth skyline [SIZE]: heights in half cells at every second cell, eased in between."""
-    heights = rng.integers(low, high + 1, CELLS // 2 + 1)
-    place = _X / (2 * CELL)
-    left, share = place.astype(int), place % 1
-    eased = (1 - np.cos(np.pi * share)) / 2
-    return HORIZON - _HALF * (heights[left] * (1 - eased) + heights[left + 1] * eased)
-
-
-def _peaks(rng: np.random.Generator, low: tuple[int, int],
-           high: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """A jagged skyline [SIZE] of peaks and saddles, heights in cells, and its lit side 0..1."""
-    gaps = rng.integers(2, 4, CELLS)
-    nodes = np.cumsum(np.concatenate(([-3 + int(rng.integers(0, 3))], gaps)))
-    up = np.arange(nodes.size) % 2 == int(rng.integers(2))
-    heights = np.where(up, rng.integers(*high, nodes.size), rng.integers(*low, nodes.size))
-    skyline = HORIZON - np.interp(_X, nodes * CELL, heights * CELL).astype(np.float32)
-    lit = (np.gradient(skyline) < 0).astype(np.float32)
-    return skyline, lit
-
-
-def _mixed(pair: tuple, share: np.ndarray) -> np.ndarray:
-    first, second = (np.asarray(c, dtype=np.float32) for c in pair)
-    return first + (second - first) * share[..., None]
-
-
-def _hazy(colour: np.ndarray, scene: Scene, haze: float) -> np.ndarray:
-    """Colours [SIZE, n, 3] that fade into the air towards the horizon."""
-    share = haze * np.clip((_Y - HORIZON + 9 * CELL) / (9 * CELL), 0, 1)[..., None] ** 2
-    return colour + (sky_rows(scene.time, scene.sky)[HORIZON] - colour) * share
-
-
-def _layer(canvas: np.ndarray, skyline: np.ndarray, colour: np.ndarray, strokes: Strokes,
-           scene: Scene, share: float = 0.24) -> None:
-    cover = _cover(skyline)
-    sky = canvas[_FAR]
-    sky += (np.broadcast_to(colour, canvas.shape)[_FAR] - sky) * cover[_FAR, :, None]
-    lay(canvas, strokes, scene.time, cover, share=share, relief=7, rows=_FAR)
-
-
-def _paint_hills(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
-    far, near = (np.asarray(c, dtype=np.float32) for c in HILL[scene.time])
-    strokes = ribbons(rng, flow(rng), _HILL_BRUSH, bands=ABOVE)
-    _layer(canvas, _rolling(rng, 5, 8), _hazy(far, scene, 0.3), strokes, scene)
-    _layer(canvas, _rolling(rng, 1, 5), _hazy(near, scene, 0.25), strokes, scene)
-
-
-def _paint_mountains(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
-    skyline, lit = _peaks(rng, (4, 6), (7, 10))
-    depth = np.clip((_Y - skyline) / (6 * CELL), 0, 1)
-    sides = 0.5 + (0.5 - lit) * (1 - depth) ** 1.5
-    rock = _hazy(_mixed(ROCK[scene.time], sides), scene, 0.5)
-    if scene.ridge == "snowy":
-        jag = _HALF * np.repeat(rng.integers(-1, 2, CELLS), CELL)
-        snow = np.clip((_SNOW_LINE + jag - _Y) / 6 + 0.5, 0, 1)[..., None]
-        rock = rock + (_mixed(CAP[scene.time], sides) - rock) * snow
-    strokes = ribbons(rng, flow(rng), _ROCK_BRUSH).turned
-    _layer(canvas, skyline, rock, strokes, scene, 0.2)
-    near = np.asarray(HILL[scene.time][1], dtype=np.float32)
-    _layer(canvas, _rolling(rng, 1, 3), _hazy(near, scene, 0.2), strokes, scene)
-
-
-def _paint_forest(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
-    strokes = dabs(rng, _LEAF_BRUSH, bands=ABOVE)
-    for layer, (low, high) in enumerate(((6, 9), (3, 5))):
-        tops = HORIZON - _HALF * np.repeat(rng.integers(low, high + 1, CELLS), CELL)
-        away = np.abs(_X % CELL - 7.5)
-        bump = 1.9 * away if layer == 0 else 9.5 - np.sqrt(9.5**2 - away**2)
-        colour = np.asarray(WOOD[scene.time][layer], dtype=np.float32)
-        _layer(canvas, tops + bump, _hazy(colour, scene, 0.15), strokes, scene, 0.2)
-
-
-_RIDGE = {"hills": _paint_hills, "mountains": _paint_mountains, "snowy": _paint_mountains,
-          "forest": _paint_forest}
-
-
-def ground_rows(ground: str, time: str) -> np.ndarray:
-    """The ground's gradient, float32 [SIZE, 1, 3], from the horizon to the bottom edge."""
+@cache
+def ground_rows(ground: str, time: str, frame: Frame = SQUARE) -> np.ndarray:
+    """The ground's gradient, float32 [H, 1, 3], from the horizon to the bottom edge."""
     far, near = (np.asarray(c, dtype=np.float32) for c in GROUND[ground][time])
-    share = np.clip((_Y - HORIZON) / (SIZE - HORIZON), 0, 1)[..., None]
-    return far + (near - far) * share
+    return far + (near - far) * depth(frame)[..., None]
 
 
-def _glitter(scene: Scene) -> np.ndarray:
-    """Least chance of a light stroke on water [CELLS, CELLS]: high below the sun or the moon."""
-    chances = np.zeros((CELLS, CELLS))
+def depth(frame: Frame) -> np.ndarray:
+    """How near the ground is in each row [H, 1]: 0 at the horizon, 1 at the bottom edge."""
+    rows = axes(frame)[1]
+    return np.clip((rows - frame.horizon) / (frame.height - frame.horizon), 0, 1)
+
+
+def _rows_near(rng: np.random.Generator, frame: Frame, count: int) -> np.ndarray:
+    """Random rows of the ground, px; as on a plain, more of them are far away."""
+    near = rng.random(count) ** 1.4
+    return frame.horizon + 5 + near * (frame.height - frame.horizon - 5)
+
+
+# ---- grounds -----------------------------------------------------------------------------------
+
+
+def _paint_meadow(ground: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
+    shade(ground, 0.13 * drift(rng, ground.shape[:2], 170, 34), scene.time)
+    _paint_tufts(ground, scene, frame, rng)
+
+
+def _paint_tufts(ground: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
+    """A few tufts of grass, larger where they are near."""
+    mask = Image.new("L", (2 * frame.width, 2 * len(ground)))
+    draw = ImageDraw.Draw(mask)
+    for y in np.sort(_rows_near(rng, frame, 26)) - frame.horizon:
+        x, size = rng.uniform(0, frame.width), 5 + 11 * y / len(ground)
+        for lean in (-0.45, 0.0, 0.45):
+            foot, tip = x + 2 * lean, x + lean * size + rng.uniform(-1, 1)
+            high = size * (1 - 0.5 * abs(lean))
+            draw.polygon([(2 * foot - 2, 2 * y), (2 * foot + 2, 2 * y),
+                          (2 * tip, 2 * (y - high))], fill=255)
+    cover = np.asarray(mask.reduce(2), dtype=np.float32) / 255
+    blend(ground, SHADOW[scene.time], 0.22 * cover)
+
+
+def _paint_field(ground: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
+    """Rows of wheat that meet far behind the horizon."""
+    x, y = axes(frame)
+    near = y[: len(ground)] / len(ground)
+    vanishing = frame.width * rng.uniform(0.25, 0.75)
+    lane = (x - vanishing) / (14 + 24 * near) + curve(rng, near, (0.9, 0.5))
+    shade(ground, 0.15 * near**0.5 * np.sin(lane * np.pi), scene.time)
+    shade(ground, 0.1 * drift(rng, ground.shape[:2], 130, 24), scene.time)
+
+
+def _paint_dunes(ground: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
+    """Soft crests of sand or snow, lit above and shaded below."""
+    x, y = axes(frame)
+    rows = y[: len(ground)]
+    for near in (0.2, 0.45, 0.78):
+        crest = len(ground) * (near + rng.uniform(-0.08, 0.08)) + (6 + 12 * near) * curve(
+            rng, x, (360, 1.0), (170, 0.4))
+        under = below(rows, crest, 3.0) * np.exp(-np.clip(rows - crest, 0, None) / (14 + 26 * near))
+        over = below(-rows, -crest, 3.0) * np.exp(-np.clip(crest - rows, 0, None) / 12)
+        shade(ground, 0.3 * over - 0.17 * under, scene.time)
+
+
+def _paint_water(ground: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
+    """Ripples of a lake, waves of a sea, and the light's glitter on both."""
+    lake = scene.ground == "lake"
+    shade(ground, (0.08 if lake else 0.12) * drift(rng, ground.shape[:2], 200, 16), scene.time)
+    for y in np.sort(_rows_near(rng, frame, 24 if lake else 30)) - frame.horizon:
+        light, near = rng.random() < 0.55, y / len(ground)
+        colour = (GLEAM if light else SHADOW)[scene.time]
+        _ripple(ground, colour, 0.26 if lake else 0.34, rng.uniform(0, frame.width), y,
+                14 + 30 * near, (1.6 if lake else 2.2) + (2.4 if lake else 4.0) * near, rng)
     if scene.light != "none":
-        centre = PLACE_X[scene.light_place] // CELL
-        chances[:, centre - 2 : centre + 2] = 0.75
-    return chances
+        _paint_glitter(ground, scene, frame, rng)
 
 
-def _ground_strokes(scene: Scene, rng: np.random.Generator) -> tuple[Strokes, float]:
-    """The strokes of a ground and their strength."""
-    field = flow(rng)
-    if scene.ground == "meadow":
-        return ribbons(rng, field, _GRASS_BRUSH).turned, 0.3
-    if scene.ground == "field":
-        return ribbons(rng, field, _FIELD_BRUSH).turned, 0.3
-    if scene.ground == "sea":
-        return ribbons(rng, field, _SEA_BRUSH, _glitter(scene), BELOW), 0.42
-    if scene.ground == "lake":
-        return ribbons(rng, field, _WATER_BRUSH, _glitter(scene), BELOW), 0.4
-    return ribbons(rng, field, _SAND_BRUSH, bands=BELOW), 0.16
+def _ripple(ground: np.ndarray, colour: object, share: float, x: float, y: float, wide: float,
+            high: float, rng: np.random.Generator) -> None:
+    half = round(wide * rng.uniform(0.7, 1.3)), max(1, round(high))
+    spot(ground, colour, share * lens(*half), round(x), round(y))
 
 
-def _winding(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """A path over the ground: centre and half width, px, for each row from the horizon down."""
-    rows = np.arange(SIZE - HORIZON, dtype=np.float32) / (SIZE - HORIZON)
-    start, side = CELL * int(rng.integers(9, 16)), int(rng.choice((-1, 1)))
-    end = PLACE_X["middle"] + side * 4 * CELL
-    bend = side * 1.5 * CELL * np.sin(2 * np.pi * rows)
-    centre = end + (start - end) * rows + bend * rows
-    return centre, 3 + 34 * rows**1.3
+def _paint_glitter(ground: np.ndarray, scene: Scene, frame: Frame,
+                   rng: np.random.Generator) -> None:
+    """The light's reflection: a soft column, and bright ripples in it."""
+    x, y = axes(frame)
+    centre, near = frame.x_of(scene.light_place), y[: len(ground)] / len(ground)
+    column = np.exp(-(((x - centre) / (16 + 22 * near)) ** 2))
+    blend(ground, GLEAM[scene.time], 0.3 * column * (1 - 0.5 * near))
+    for row in _rows_near(rng, frame, 22) - frame.horizon:
+        near_row = row / len(ground)
+        _ripple(ground, GLEAM[scene.time], 0.55, centre + rng.normal(0, 9 + 10 * near_row), row,
+                8 + 12 * near_row, 1.5 + 2 * near_row, rng)
 
 
-def _paint_path(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
-    centre, half = _winding(rng)
-    cover = np.zeros((SIZE, SIZE), dtype=np.float32)
-    cover[HORIZON:] = np.clip(half[:, None] - np.abs(_X - centre[:, None]) + 0.5, 0, 1)
-    colours = ROAD[scene.time] if scene.path == "road" else GROUND["lake"][scene.time]
-    share = np.clip((_Y - HORIZON) / (SIZE - HORIZON), 0, 1)
-    colour = _mixed(colours, share)
-    canvas += (colour - canvas) * cover[..., None]
-    brush = _SAND_BRUSH if scene.path == "road" else _WATER_BRUSH
-    strokes = ribbons(rng, flow(rng), brush, bands=BELOW)
-    lay(canvas, strokes, scene.time, cover, share=0.24, rows=_NEAR)
+_GROUNDS = {"meadow": _paint_meadow, "field": _paint_field, "sand": _paint_dunes,
+            "snow": _paint_dunes, "lake": _paint_water, "sea": _paint_water}
 
 
-def _paint_flowers(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
-    """Blossoms in the meadow, in red, yellow and white, one in every third cell."""
+# ---- paths -------------------------------------------------------------------------------------
+
+
+def _winding(scene: Scene, frame: Frame, rng: np.random.Generator
+             ) -> tuple[np.ndarray, np.ndarray]:
+    """Centre and half width of a path, px, for each row from the horizon down.
+
+    It passes between the places rather than behind a thing.
+    """
+    near = np.linspace(0, 1, frame.height - frame.horizon, dtype=np.float32)
+    taken = {thing.place for thing in scene.things if thing.kind != "balloon"}
+    sides = [side for side, place in ((-1, "left"), (1, "right")) if place not in taken]
+    side = int(rng.choice(sides or (-1, 1)))
+    gap = 0.1 if "middle" not in taken else 0.25 if sides else 0.17
+    middle, gap = frame.width / 2, gap * frame.width
+    start = middle - side * rng.uniform(-0.03, 0.08) * frame.width
+    bend = np.sin(np.pi * near) * 0.04 * frame.width * rng.uniform(-1, 1)
+    centre = start + (middle + side * gap - start) * (1 - (1 - near) ** 2) + bend * near
+    return centre, 2.5 + 36 * near**1.4
+
+
+def _paint_path(ground: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
+    centre, half = _winding(scene, frame, rng)
+    x = axes(frame)[0]
+    off = np.abs(x - centre[:, None])
+    bank = np.clip((half[:, None] * 1.18 + 1 - off) / (0.2 * half[:, None] + 1), 0, 1)
+    blend(ground, SHADOW[scene.time], 0.2 * bank)
+    far, near = (np.asarray(c, dtype=np.float32) for c in (
+        ROAD[scene.time] if scene.path == "road" else GROUND["lake"][scene.time]))
+    colour = far + (near - far) * depth(frame)[frame.horizon :, :, None]
+    cover = np.clip((half[:, None] - off) / 1.5 + 0.5, 0, 1)
+    blend(ground, np.broadcast_to(colour, ground.shape), cover)
+    middle = np.exp(-((off / (0.45 * half[:, None] + 1)) ** 2)) * cover
+    shade(ground, 0.14 * middle, scene.time)
+
+
+# ---- flowers -----------------------------------------------------------------------------------
+
+
+@cache
+def _blossom(radius: int) -> tuple[np.ndarray, np.ndarray]:
+    """Coverage of the petals and of the heart of a blossom."""
+    axis = np.arange(-radius - 1, radius + 2, dtype=np.float32)
+    y, x = axis[:, None], axis
+    away = np.hypot(x, y)
+    petals = np.clip(radius * (0.86 + 0.2 * np.cos(5 * np.arctan2(y, x))) - away + 0.5, 0, 1)
+    return petals[..., None], np.clip(0.38 * radius + 0.3 - away, 0, 1)[..., None]
+
+
+def _paint_flowers(ground: np.ndarray, scene: Scene, frame: Frame,
+                   rng: np.random.Generator) -> None:
+    """Blossoms in drifts, in red, yellow and white, larger where they are near."""
     dim = 0.6 if scene.time == "night" else 1.0
-    colours = np.asarray(((232, 60, 60), (255, 216, 64), (252, 246, 250)), dtype=np.float32) * dim
-    pick = rng.integers(0, 6, (CELLS, CELLS))
-    y, x = np.mgrid[0:CELL, 0:CELL].astype(np.float32) - (CELL - 1) / 2
-    petals = np.clip(5.6 + 1.4 * np.cos(5 * np.arctan2(y, x)) - np.hypot(x, y), 0, 1)
-    heart = np.clip(2.4 - np.hypot(x, y), 0, 1)[..., None]
-    for row in range(HORIZON // CELL + 3, CELLS):
-        for column in np.flatnonzero(pick[row] < 3):
-            part = canvas[row * CELL : (row + 1) * CELL, column * CELL : (column + 1) * CELL]
-            part += (colours[pick[row, column]] - part) * petals[..., None]
-            part += (np.asarray((120, 76, 40), dtype=np.float32) * dim - part) * heart
+    rows, columns = range(CELL + 8, len(ground), CELL), range(8, frame.width, CELL)
+    groups = drift(rng, (len(ground), frame.width), 90, 40)
+    for y, x in product(rows, columns):
+        dx, dy = (int(n) for n in 4 * rng.integers(-1, 2, 2))
+        own = np.clip(1.5 + 1.6 * groups[y, x], 0, 2.99) if rng.random() < 0.7 else 3 * rng.random()
+        if rng.random() < 0.3:
+            petals, heart = _blossom(4 if y < 0.45 * len(ground) else 6)
+            spot(ground, SHADOW[scene.time], 0.25 * petals, x + dx + 1, y + dy + 2)
+            spot(ground, np.multiply(_BLOSSOMS[int(own)], dim), petals, x + dx, y + dy)
+            spot(ground, np.multiply(_HEART, dim), heart, x + dx, y + dy)
 
 
-def paint_land(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
-    """Paint ridge and ground over the sky, float32 [SIZE, SIZE, 3], in place."""
-    if scene.ridge != "none":
-        _RIDGE[scene.ridge](canvas, scene, rng)
-    canvas[HORIZON:] = ground_rows(scene.ground, scene.time)[HORIZON:]
-    strokes, share = _ground_strokes(scene, rng)
-    lay(canvas, strokes, scene.time, share=share, rows=_NEAR)
+def paint_land(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
+    """Paint ridge and ground over the sky, float32 [H, W, 3], in place."""
+    paint_ridge(canvas, scene, frame, rng)
+    x, y = axes(frame)
+    wet = scene.ground in WATER
+    line = frame.horizon + (0 if wet else 1) * curve(rng, x, (300, 2.0))
+    ground = np.repeat(ground_rows(scene.ground, scene.time, frame), frame.width, 1)
+    near = ground[frame.horizon :]
+    _GROUNDS[scene.ground](near, scene, frame, rng)
     if scene.path in ("road", "river"):
-        _paint_path(canvas, scene, rng)
+        _paint_path(near, scene, frame, rng)
     elif scene.path == "flowers":
-        _paint_flowers(canvas, scene, rng)
+        _paint_flowers(near, scene, frame, rng)
+    ground[: frame.horizon] = near[0]
+    blend(canvas, ground, below(y, line, 3.0))
+
+

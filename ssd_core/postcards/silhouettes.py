@@ -6,26 +6,17 @@ from functools import cache
 
 import numpy as np
 
-from .things import HEIGHT, LIT, TINTS, TRIMS, WIDTH, corner, template, tinted
-from .world import (
-    CELL,
-    COLOURS,
-    GLEAM,
-    KINDS,
-    NIGHT_PAINT,
-    PAINT,
-    PLACE_X,
-    PLACES,
-    SHADOW,
-    colours_of,
-)
+from .frame import CELL, PLACES, SQUARE, Frame
+from .things import FEET, HEIGHT, LIT, TINTS, TRIMS, WIDTH, template, tinted
+from .world import CLOUD, COLOURS, GLEAM, KINDS, NIGHT_PAINT, PAINT, SHADOW, colours_of
 
 STEP = 4  # px of a picture per px of the coarse picture that is searched
-GAPS = np.r_[0:2, 28:36, 60:68, 94:96]  # columns of the coarse picture that things rarely cover
 _COLOUR_REACH = 54.0  # largest distance of a px from a thing's colour, RGB
 _THING_OVERLAP = 0.42  # least overlap (IoU) of a colour mask with a silhouette
-_WINDOW = {"ground": (168, 328), "sky": (8, 152)}  # rows searched for things, px
+_ABOVE = {"ground": FEET + 14, "sky": 8}  # px of a window above feet, or above a balloon's top
+_HIGH = {"ground": 160, "sky": 144}  # rows of a window, px
 _SIDE = (WIDTH + 2 * CELL) // 2  # columns searched on both sides of a place, px
+_CLOSE = 48  # px from a place's centre, within which a thing may stand
 _FINE = 4  # px by which a silhouette may be off, beside its shift by cells
 
 
@@ -43,7 +34,7 @@ def overlap(masks: np.ndarray, shapes: np.ndarray, areas: np.ndarray) -> np.ndar
 
 
 def coarse(picture: np.ndarray) -> np.ndarray:
-    """Means of STEP x STEP px, float32: [SIZE, SIZE, c] -> [SIZE / STEP, SIZE / STEP, c]."""
+    """Means of STEP x STEP px, float32: [H, W, c] -> [H / STEP, W / STEP, c]."""
     height, width = picture.shape[0] // STEP, picture.shape[1] // STEP
     blocks = picture.astype(np.float32).reshape(height, STEP, width, STEP, -1)
     return blocks.mean((1, 3))
@@ -56,22 +47,28 @@ def stroked(colours: np.ndarray, time: str, share: float = 0.3) -> np.ndarray:
                      colours + (gleam - colours) * share))
 
 
+def cloud_shades(time: str) -> np.ndarray:
+    """The colours of clouds [4, 3], from their lit top to their belly."""
+    top, belly = (np.asarray(colour, dtype=np.float32) for colour in CLOUD[time])
+    return np.stack([top + (belly - top) * share for share in (0, 0.35, 0.7, 1)])
+
+
 @cache
 def _shapes(zone: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
     """The kind of each silhouette of a zone, the silhouettes [n, pixels], and their areas [n]."""
-    top, bottom = _WINDOW[zone]
+    high, above = _HIGH[zone], _ABOVE[zone]
     kinds = tuple(k for k in KINDS if (k == "balloon") == (zone == "sky"))
     names, tables = [], []
     moves = [(dx * CELL + fx, dy * CELL + fy) for dx in (-1, 0, 1) for dy in (0, 1)
              for fx in (-_FINE, 0, _FINE) for fy in (-_FINE, 0, _FINE)]
     for kind in kinds:
-        y = corner(kind, "left")[1] - top
+        y = above - (FEET if zone == "ground" else 0)
         for dx, dy in moves:
-            window = np.zeros((bottom - top + HEIGHT, 2 * _SIDE + 2 * CELL, 1), dtype=np.float32)
+            window = np.zeros((high + HEIGHT, 2 * _SIDE + 2 * CELL, 1), dtype=np.float32)
             x = CELL + _SIDE - WIDTH // 2 + dx
             window[y + dy : y + dy + HEIGHT, x : x + WIDTH, 0] = template(kind)
             names.append(kind)
-            tables.append(coarse(window[: bottom - top, CELL : CELL + 2 * _SIDE]).ravel())
+            tables.append(coarse(window[:high, CELL : CELL + 2 * _SIDE]).ravel())
     shapes = np.stack(tables)
     return tuple(names), shapes, shapes.sum(1)
 
@@ -100,14 +97,38 @@ def _paint_masks(part: np.ndarray, behind: np.ndarray, dim: float) -> np.ndarray
     return (shown[None] == np.arange(len(COLOURS))[:, None, None]).astype(np.float32)
 
 
-def _find_thing(small: np.ndarray, place: str, time: str, ground: str,
-                dim: float) -> tuple[str, str] | None:
+@cache
+def gaps(frame: Frame) -> np.ndarray:
+    """Columns of the coarse picture that things rarely cover."""
+    x = np.arange(frame.width // STEP) * STEP + STEP / 2
+    away = np.stack([np.abs(x - frame.x_of(place)) for place in PLACES]).min(0)
+    return np.flatnonzero(away > _CLOSE)
+
+
+def _window_of(zone: str, place: str, frame: Frame) -> tuple[int, int]:
+    """The first and last row that are searched for a thing, px."""
+    start = frame.balloon * CELL if zone == "sky" else frame.feet_of(place)
+    top = (start - _ABOVE[zone]) // STEP * STEP
+    return top, top + _HIGH[zone]
+
+
+def _behind(band: np.ndarray, zone: str, time: str, frame: Frame) -> np.ndarray:
+    """The colours [n, h, 3] between the things of a band, and those of clouds."""
+    plain = stroked(np.median(band[:, gaps(frame)], axis=1), time)
+    if zone == "ground":
+        return plain
+    return np.concatenate((plain, np.repeat(cloud_shades(time)[:, None], len(band), 1)))
+
+
+def _find_thing(small: np.ndarray, place: str, time: str, ground: str, dim: float,
+                frame: Frame) -> tuple[str, str] | None:
     """The kind and colour of the thing at a place of a coarse picture, if any."""
     thing, best = None, _THING_OVERLAP
-    left = (PLACE_X[place] - _SIDE) // STEP
-    for zone, (top, bottom) in _WINDOW.items():
+    left = (frame.x_of(place) - _SIDE) // STEP
+    for zone in _HIGH:
+        top, bottom = _window_of(zone, place, frame)
         band = small[top // STEP : bottom // STEP]
-        behind = stroked(np.median(band[:, GAPS], axis=1), time)
+        behind = _behind(band, zone, time, frame)
         window = band[:, max(0, left) : left + 2 * _SIDE // STEP]
         masks = np.zeros((len(COLOURS), len(band), 2 * _SIDE // STEP), dtype=np.float32)
         start = max(0, -left)
@@ -123,9 +144,9 @@ def _find_thing(small: np.ndarray, place: str, time: str, ground: str,
     return thing
 
 
-def find_things(small: np.ndarray, time: str, ground: str) -> dict[str, tuple[str, str]]:
+def find_things(small: np.ndarray, time: str, ground: str,
+                frame: Frame = SQUARE) -> dict[str, tuple[str, str]]:
     """The kind and colour at each occupied place of a coarse picture."""
     dim = NIGHT_PAINT if time == "night" else 1.0
-    things = {place: _find_thing(small, place, time, ground, dim) for place in PLACES}
+    things = {place: _find_thing(small, place, time, ground, dim, frame) for place in PLACES}
     return {place: thing for place, thing in things.items() if thing}
-

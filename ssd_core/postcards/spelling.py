@@ -79,7 +79,8 @@ class Named:
 class Reading:
     """The content of a prompt. scene: values by attribute; things: in the order of their nouns.
 
-    hints: values by attribute that words without a claim suggest.
+    hints: values by attribute that words without a claim suggest. light_place: where the sun or the
+    moon is.
     """
 
     prompt: str
@@ -87,6 +88,7 @@ class Reading:
     scene: dict[str, list[str]] = field(default_factory=dict)
     things: list[Named] = field(default_factory=list)
     hints: dict[str, str] = field(default_factory=dict)
+    light_place: str | None = None
 
     @property
     def chinese(self) -> bool:
@@ -106,15 +108,19 @@ def length_of(prompt: str) -> int:
 
 def words_of(prompt: str) -> list[Word]:
     """The words of a prompt; those of one piece share its position."""
+    return [Word(word, piece.typed, *span) for piece, *span in placed(prompt)
+            for word in _known(piece) or ("",)]
+
+
+def placed(prompt: str) -> Iterator[tuple[Said, int, int]]:
+    """The pieces of a prompt, each at [start, end) of it."""
     plain = [unicodedata.normalize("NFKC", character) for character in prompt]
     origin = [n for n, text in enumerate(plain) for _ in text]
-    text, words, position = "".join(plain), [], 0
+    text, position = "".join(plain), 0
     for piece in said(text):
         start = text.index(piece.typed, position)
         position = start + len(piece.typed)
-        span = origin[start], origin[position - 1] + 1
-        words += [Word(word, piece.typed, *span) for word in _known(piece) or ("",)]
-    return words
+        yield piece, origin[start], origin[position - 1] + 1
 
 
 def _known(piece: Said) -> tuple[str, ...]:
@@ -198,6 +204,8 @@ class _Reader:
             self.place, self.at = place, words[n].start
         elif isinstance(self.noun, Named):
             self.noun.place = self.noun.place or place
+        else:
+            self.reading.light_place = place
 
     def _name(self, n: int, kind: str) -> None:
         words, last = self.reading.words, self.noun
@@ -216,6 +224,7 @@ class _Reader:
         if value not in values:
             values.append(value)
         if attribute == "light":
+            self.reading.light_place = self.place or self.reading.light_place
             self.noun, self.place = "light", None
 
 

@@ -8,26 +8,14 @@ from functools import cache
 import numpy as np
 from PIL import Image, ImageDraw
 
-from .brush import Brush, dabs, lay, paste, ribbons
-from .world import (
-    BASELINE,
-    CELL,
-    CELLS,
-    GROUND,
-    NIGHT_PAINT,
-    PAINT,
-    PLACE_X,
-    PLACES,
-    SIZE,
-    WATER,
-    Scene,
-    Thing,
-)
+from .brush import ellipse, paste, spot
+from .frame import CELL, PLACES, SQUARE, Frame
+from .world import GROUND, NIGHT_PAINT, PAINT, WATER, Scene, Thing
 
 WIDTH, HEIGHT = 7 * CELL, 8 * CELL  # a sprite's size, px
 FEET = HEIGHT - 6  # the sprite's row on which its thing stands
+_SUNK = 4  # px over which a thing fades into the ground
 _SCALE = 3  # supersampling of the sprites
-_BALLOON_TOP = CELL  # row of the top edge of a balloon's sprite, px
 _WOOD, _ROOF, _DARK, _STONE = (106, 68, 48), (96, 62, 66), (56, 46, 66), (150, 140, 138)
 _PANE = (66, 84, 122)
 TRIMS = (_DARK, _PANE, _ROOF, _STONE, _WOOD)  # colours of things besides their own
@@ -95,7 +83,7 @@ def _cottage(pen: _Pen, x: float, wide: float, high: float) -> None:
 
 
 def _house(pen: _Pen) -> None:
-    _cottage(pen, 12, 90, 50)
+    _cottage(pen, 12, 90, 52)
     pen.window(18, 82)
     pen.window(52, 82)
     pen.window(80, 82, 12)
@@ -103,19 +91,19 @@ def _house(pen: _Pen) -> None:
 
 
 def _houses(pen: _Pen) -> None:
-    _cottage(pen, 36, 42, 48)
+    _cottage(pen, 36, 42, 46)
     pen.window(55, 82, 5, 8)
     _cottage(pen, 4, 46, 30)
     pen.window(36, 100, 7, 9)
-    _cottage(pen, 60, 48, 34)
+    _cottage(pen, 60, 48, 36)
     pen.window(93, 96, 7, 9)
 
 
 def _church(pen: _Pen) -> None:
     pen.shape([(44, 78), (100, 78), (108, 94), (36, 94)], _ROOF)
     pen.box(40, 94, 104, FEET, tint=0.8)
-    pen.box(12, 58, 44, FEET)
-    pen.shape([(8, 58), (28, 12), (48, 58)], _ROOF)
+    pen.box(12, 60, 44, FEET)
+    pen.shape([(8, 60), (28, 12), (48, 60)], _ROOF)
     pen.box(26.5, 2, 29.5, 16, _WOOD)
     pen.box(23, 6, 33, 9, _WOOD)
     pen.disc(28, 70, 6, pen.pane)
@@ -134,7 +122,7 @@ def _battlements(pen: _Pen, x0: float, x1: float, y: float, tint: float = 1.0) -
 def _castle(pen: _Pen) -> None:
     pen.box(26, 74, 86, FEET, tint=0.84)
     _battlements(pen, 30, 82, 74, 0.84)
-    for x in (8, 80):
+    for x in (6, 82):
         pen.box(x, 52, x + 24, FEET)
         pen.box(x + 16, 52, x + 24, FEET, tint=0.8)
         pen.shape([(x - 4, 52), (x + 12, 22), (x + 28, 52)], _ROOF)
@@ -150,7 +138,7 @@ def _tower(pen: _Pen) -> None:
     _battlements(pen, 30, 82, 24)
     pen.window(50, 52, 9, 14)
     pen.window(50, 82, 9, 14)
-    pen.box(48, 106, 62, FEET, _DARK)
+    pen.box(48, 104, 62, FEET, _DARK)
 
 
 def _lighthouse(pen: _Pen) -> None:
@@ -158,7 +146,7 @@ def _lighthouse(pen: _Pen) -> None:
         return 11 + (y - 34) * 0.11
 
     band = _STONE if pen.colour == PAINT["white"] else (244, 240, 230)
-    for n, top in enumerate(range(34, FEET, 18)):
+    for n, top in enumerate(range(33, FEET, 18)):
         low = min(top + 18, FEET)
         trim = band if n % 2 else None
         pen.shape([(56 - half(top), top), (56 + half(top), top), (56 + half(low), low),
@@ -197,8 +185,12 @@ def _tent(pen: _Pen) -> None:
 def _crown(pen: _Pen, x: float, y: float, radius: float) -> None:
     """A round crown of leaves, lit from the left."""
     for dx, dy, share, tint in ((0.42, 0.3, 0.66, 0.74), (-0.4, 0.34, 0.64, 0.86),
-                                (0, -0.3, 0.74, 1.0), (-0.24, -0.2, 0.46, 1.16)):
+                                (0, -0.3, 0.74, 1.0), (-0.24, -0.2, 0.46, 1.14)):
         pen.disc(x + dx * radius, y + dy * radius, share * radius, tint=tint)
+    for dx, dy, tint in ((0.5, 0.05, 0.86), (0.62, 0.42, 0.8), (-0.5, 0.2, 1.0),
+                         (0.1, 0.1, 0.88), (-0.62, 0.42, 0.94), (-0.1, 0.5, 0.8),
+                         (0.22, -0.5, 1.06), (-0.34, -0.44, 1.2), (0.3, -0.16, 0.96)):
+        pen.disc(x + dx * radius, y + dy * radius, 0.2 * radius, tint=tint)
 
 
 def _tree(pen: _Pen) -> None:
@@ -236,20 +228,20 @@ def _boat(pen: _Pen) -> None:
 
 
 def _boats(pen: _Pen) -> None:
-    _sails(pen, 84, 0.66)
+    _sails(pen, 84, 0.7)
     _sails(pen, 28, 0.5)
 
 
 def _bridge(pen: _Pen) -> None:
-    pen.shape([(0, 92), (28, 78), (84, 78), (112, 92), (112, FEET), (0, FEET)])
-    pen.shape([(0, 88), (28, 74), (84, 74), (112, 88), (112, 94), (84, 80), (28, 80), (0, 94)],
+    pen.shape([(0, 92), (28, 79), (84, 79), (112, 92), (112, FEET), (0, FEET)])
+    pen.shape([(0, 88), (28, 76), (84, 76), (112, 88), (112, 94), (84, 82), (28, 82), (0, 94)],
               tint=0.76)
     for x, radius in ((56, 17), (20, 12), (92, 12)):
         pen.disc(x, FEET, radius, _DARK, tall=1.6)
     for x in range(4, 112, 13):
-        top = 74 + 14 * max(0, abs(x - 56) - 28) / 28
+        top = 76 + 14 * max(0, abs(x - 56) - 28) / 28
         pen.box(x - 1.2, top - 11, x + 1.2, top, tint=0.7)
-    pen.shape([(0, 79), (28, 65), (84, 65), (112, 79), (112, 82), (84, 68), (28, 68), (0, 82)],
+    pen.shape([(0, 79), (28, 67), (84, 67), (112, 79), (112, 82), (84, 70), (28, 70), (0, 82)],
               tint=0.7)
 
 
@@ -272,14 +264,18 @@ _DRAWERS: dict[str, Callable[[_Pen], None]] = {
     "lighthouse": _lighthouse, "windmill": _windmill, "tent": _tent, "tree": _tree,
     "trees": _trees, "pine": _pine, "boat": _boat, "boats": _boats, "bridge": _bridge,
     "balloon": _balloon}
-LEAFY = ("tree", "trees", "pine")
-_WALL_BRUSH = Brush(thickness=6.5, hold=0.5, bend=0.4, loose=0.6)
-_LEAF_BRUSH = Brush(hold=0.3)
 
 
 def _down(image: Image.Image) -> np.ndarray:
     small = image.resize((WIDTH, HEIGHT), Image.Resampling.BOX)
     return np.asarray(small, dtype=np.float32)
+
+
+def _soft_light() -> np.ndarray:
+    """A factor on the colours of a sprite [HEIGHT, WIDTH, 1]: light comes from above and left."""
+    x = np.linspace(1.05, 0.95, WIDTH, dtype=np.float32)
+    y = np.linspace(1.06, 0.94, HEIGHT, dtype=np.float32)[:, None]
+    return (x * y)[..., None]
 
 
 @cache
@@ -291,46 +287,35 @@ def sprite(kind: str, colour: str, night: bool) -> tuple[np.ndarray, np.ndarray]
     small = _down(pen.image.convert("RGBa"))
     alpha = small[..., 3:] / 255
     solid = small[..., :3] / np.maximum(alpha, 1e-3)
-    if night:
-        lamp = np.abs(solid - np.asarray(LIT, dtype=np.float32)).sum(-1, keepdims=True) < 60
-        solid = np.where(lamp, solid, solid * NIGHT_PAINT)
-    return np.clip(solid, 0, 255), alpha
+    alpha = alpha * np.clip((FEET - 1.5 - np.arange(HEIGHT)) / _SUNK, 0, 1)[:, None, None]
+    lamp = np.abs(solid - np.asarray(LIT, dtype=np.float32)).sum(-1, keepdims=True) < 60
+    dim = NIGHT_PAINT if night else 1.0
+    return np.clip(np.where(lamp, solid, solid * dim * _soft_light()), 0, 255), alpha
 
 
 @cache
 def template(kind: str) -> np.ndarray:
-    """The share of each px that shows the thing's own colour, float32 [128, 112] (0..1)."""
+    """Coverage [128, 112] of the parts of a thing that have its own colour."""
     pen = _Pen(PAINT["red"], False)
     _DRAWERS[kind](pen)
     return _down(pen.mask) / 255
 
 
-def shift_of(scene: Scene, thing: Thing) -> tuple[int, int]:
+def shift_of(scene: Scene, thing: Thing, frame: Frame) -> tuple[int, int]:
     """A thing's offset from its place, in whole cells: (to the right, down)."""
     rng = np.random.default_rng((scene.jitter, PLACES.index(thing.place)))
     inward = {"left": (0, 2), "middle": (-1, 2), "right": (-1, 1)}[thing.place]
     dx, dy = int(rng.integers(*inward)), int(rng.integers(0, 2))
-    return (0, dy) if thing.kind == "bridge" else (dx, dy)
+    near = {"left": ("middle",), "middle": ("left", "right"), "right": ("middle",)}[thing.place]
+    free = thing.kind == "balloon" or not any(other.place in near for other in scene.things)
+    return (dx * frame.roam if free and thing.kind != "bridge" else 0, dy)
 
 
-def corner(kind: str, place: str, shift: tuple[int, int] = (0, 0)) -> tuple[int, int]:
+def corner(kind: str, place: str, frame: Frame, shift: tuple[int, int] = (0, 0)
+           ) -> tuple[int, int]:
     """The upper left corner of a thing's sprite, px."""
-    top = _BALLOON_TOP if kind == "balloon" else BASELINE - FEET
-    return PLACE_X[place] - WIDTH // 2 + CELL * shift[0], top + CELL * shift[1]
-
-
-@cache
-def _ellipse(half_width: int, half_height: int, edge: float) -> np.ndarray:
-    """Coverage [2 * half_height + 1, 2 * half_width + 1, 1] of an ellipse with a soft edge."""
-    x = np.linspace(-1, 1, 2 * half_width + 1, dtype=np.float32)
-    y = np.linspace(-1, 1, 2 * half_height + 1, dtype=np.float32)[:, None]
-    return np.clip((1 - np.hypot(x, y)) / edge, 0, 1)[..., None]
-
-
-def _spot(canvas: np.ndarray, colour: np.ndarray, mask: np.ndarray, x: int, y: int) -> None:
-    rows, columns = mask.shape[:2]
-    solid = np.broadcast_to(colour, (rows, columns, 3))
-    paste(canvas, solid, mask, x - columns // 2, y - rows // 2)
+    top = frame.balloon * CELL if kind == "balloon" else frame.feet_of(place) - FEET
+    return frame.x_of(place) - WIDTH // 2 + CELL * shift[0], top + CELL * shift[1]
 
 
 def _paint_reflection(canvas: np.ndarray, pair: tuple[np.ndarray, np.ndarray], x: int,
@@ -338,8 +323,7 @@ def _paint_reflection(canvas: np.ndarray, pair: tuple[np.ndarray, np.ndarray], x
     """The lower half of a thing upside down in the water, fading away from it."""
     colour, alpha = pair
     rows = 5 * CELL
-    fade = np.linspace(0.5, 0.05, rows, dtype=np.float32)[:, None, None]
-    fade = fade * (0.75 + 0.25 * np.cos(np.arange(rows) * (2 * np.pi / 8)))[:, None, None]
+    fade = 0.42 * np.linspace(1, 0.05, rows, dtype=np.float32)[:, None, None] ** 1.3
     paste(canvas, colour[FEET - rows : FEET][::-1] * 0.85, alpha[FEET - rows : FEET][::-1] * fade,
           x, y + FEET)
 
@@ -349,51 +333,50 @@ def _paint_footing(canvas: np.ndarray, scene: Scene, thing: Thing, x: int, y: in
     feet = (x + WIDTH // 2, y + FEET)
     if scene.ground not in WATER:
         shadow = np.asarray(GROUND[scene.ground][scene.time][1], dtype=np.float32) * 0.55
-        _spot(canvas, shadow, _ellipse(52, 7, 0.7) * 0.7, feet[0] + 5, feet[1] + 1)
+        spot(canvas, shadow, ellipse(54, 8, 0.8) * 0.6, feet[0] + 5, feet[1])
     elif thing.kind not in ("boat", "boats", "bridge"):
         far, near = (np.asarray(c, dtype=np.float32) for c in GROUND["meadow"][scene.time])
-        _spot(canvas, near * 0.7, _ellipse(54, 12, 0.12), feet[0], feet[1] + 3)
-        _spot(canvas, (far + near) / 2, _ellipse(54, 10, 0.12), feet[0], feet[1])
+        spot(canvas, near * 0.7, ellipse(54, 12, 0.2), feet[0], feet[1] + 3)
+        spot(canvas, (far + near) / 2, ellipse(54, 10, 0.2), feet[0], feet[1])
 
 
-def _paint_thing(canvas: np.ndarray, cover: np.ndarray, scene: Scene, thing: Thing) -> None:
-    x, y = corner(thing.kind, thing.place, shift_of(scene, thing))
+def _paint_thing(canvas: np.ndarray, scene: Scene, thing: Thing, frame: Frame) -> None:
+    x, y = corner(thing.kind, thing.place, frame, shift_of(scene, thing, frame))
     pair = sprite(thing.kind, thing.colour, scene.time == "night")
     if thing.kind != "balloon":
         if scene.ground in WATER:
             _paint_reflection(canvas, pair, x, y)
         _paint_footing(canvas, scene, thing, x, y)
     paste(canvas, *pair, x, y)
-    paste(cover, np.ones_like(pair[1]), pair[1], x, y)
 
 
 @cache
 def _footprint(kind: str) -> np.ndarray:
     """The cells that a thing covers, bool [9, 8], when its sprite begins half-way in a cell."""
     cover = np.zeros((9 * CELL, 8 * CELL), dtype=np.float32)
-    top, left = corner(kind, "left")[1] % CELL, corner(kind, "left")[0] % CELL
+    x, y = corner(kind, "left", SQUARE)
+    top, left = y % CELL, x % CELL
     cover[top : top + HEIGHT, left : left + WIDTH] = sprite(kind, "red", False)[1][..., 0]
     return cover.reshape(9, CELL, 8, CELL).mean((1, 3)) > 0.3
 
 
-def cells_of(scene: Scene) -> np.ndarray:
-    """The number of the thing that covers each cell, int [CELLS, CELLS]; -1 for none."""
-    cells = np.full((CELLS + 9, CELLS + 8), -1)
-    for number, thing in enumerate(scene.things):
-        x, y = corner(thing.kind, thing.place, shift_of(scene, thing))
+def cells_of(scene: Scene, frame: Frame = SQUARE) -> np.ndarray:
+    """The number of the thing that covers each cell, int [rows, columns]; -1 for none."""
+    cells = np.full((frame.rows + 9, frame.columns + 8), -1)
+    for number, thing in ordered(scene, frame):
+        x, y = corner(thing.kind, thing.place, frame, shift_of(scene, thing, frame))
         part = cells[y // CELL : y // CELL + 9, x // CELL : x // CELL + 8]
         part[_footprint(thing.kind)] = number
-    return cells[:CELLS, :CELLS]
+    return cells[: frame.rows, : frame.columns]
 
 
-def paint_things(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
-    """Paint the scene's things over sky and land, float32 [SIZE, SIZE, 3], in place."""
-    covers = {leafy: np.zeros((SIZE, SIZE, 1), dtype=np.float32) for leafy in (False, True)}
-    for thing in scene.things:
-        _paint_thing(canvas, covers[thing.kind in LEAFY], scene, thing)
-    field = np.zeros((SIZE // CELL, SIZE // CELL + 1), dtype=np.float32)
-    if covers[False].any():
-        strokes = ribbons(rng, field, _WALL_BRUSH).turned
-        lay(canvas, strokes, scene.time, covers[False][..., 0], share=0.06, relief=5)
-    if covers[True].any():
-        lay(canvas, dabs(rng, _LEAF_BRUSH), scene.time, covers[True][..., 0], share=0.12, relief=8)
+def ordered(scene: Scene, frame: Frame) -> list[tuple[int, Thing]]:
+    """The things with their numbers, the farthest first."""
+    return sorted(enumerate(scene.things), key=lambda entry: (
+        entry[1].kind != "balloon", frame.feet_of(entry[1].place)))
+
+
+def paint_things(canvas: np.ndarray, scene: Scene, frame: Frame) -> None:
+    """Paint the scene's things over sky and land, float32 [H, W, 3], in place."""
+    for _, thing in ordered(scene, frame):
+        _paint_thing(canvas, scene, thing, frame)

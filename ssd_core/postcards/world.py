@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SIZE = 384  # side of a picture, px
-CELL = 16  # side of a token's cell, px; everything moves by whole or half cells
-CELLS = SIZE // CELL
-HORIZON = 13 * CELL  # row where the ground starts, px
-BASELINE = 19 * CELL  # row on which things stand, px
+from .frame import PLACES, SQUARE
+
+SIZE = SQUARE.width  # side of a square picture, px
+CELLS = SQUARE.columns
 
 TIMES = ("dawn", "day", "dusk", "night")
 SKIES = ("clear", "cloudy", "starry", "rain", "fog")
@@ -21,11 +20,8 @@ PATHS = ("none", "road", "river", "flowers")
 KINDS = ("house", "houses", "church", "castle", "tower", "lighthouse", "windmill", "tent", "tree",
          "trees", "pine", "boat", "boats", "bridge", "balloon")
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "white")
-PLACES = ("left", "middle", "right")
 WATER = ("lake", "sea")
 
-PLACE_X = {"left": 4 * CELL, "middle": 12 * CELL, "right": 20 * CELL}  # column centres, px
-LIGHT_Y = 4 * CELL  # centre row of the sun or moon, px
 LIGHT_RADIUS = 26  # px
 
 RGB = tuple[int, int, int]
@@ -142,10 +138,11 @@ PAINT: dict[str, RGB] = {
     "white": (252, 249, 240),
 }
 NIGHT_PAINT = 0.82  # factor on a thing's colour at night
-LAND_KINDS = ("house", "houses", "church", "castle", "tower", "lighthouse", "windmill", "tent",
-              "tree", "trees", "pine", "balloon")
-LAKE_KINDS = ("boat", "boat", "boats", "boats", "bridge", "bridge", "house", "castle", "tower",
-              "lighthouse", "lighthouse", "tree", "balloon")
+LAND_KINDS = ("house", "houses", "houses", "church", "church", "castle", "tower", "lighthouse",
+              "windmill", "tent", "tree", "trees", "trees", "pine", "balloon")
+LAKE_KINDS = ("boat", "boat", "boat", "boats", "boats", "boats", "bridge", "bridge", "bridge",
+              "house", "castle", "tower", "lighthouse", "lighthouse", "tree", "balloon")
+ALIKE = 0.2  # chance that a thing looks like the one before it
 
 
 @dataclass(frozen=True)
@@ -244,8 +241,22 @@ def _sample_things(rng: np.random.Generator, ground: str) -> tuple[Thing, ...]:
     for place in places:
         flying = any(thing.kind == "balloon" for thing in things)
         kind = _pick(rng, tuple(k for k in kinds_of(ground) if not (flying and k == "balloon")))
-        things.append(Thing(kind, _colour(rng, kind, ground), PLACES[place]))
+        colour = _colour(rng, kind, ground)
+        if things and things[-1].kind != "balloon" and rng.random() < ALIKE:
+            kind, colour = things[-1].kind, things[-1].colour
+        things.append(Thing(kind, colour, PLACES[place]))
     return tuple(things)
+
+
+def _likely_paths(sky: str, ground: str, things: tuple[Thing, ...]) -> tuple[str, ...]:
+    """The paths to choose from; a repeated path is likelier.
+
+    Roads lead into fog and flowers grow around churches more often than chance would have it.
+    """
+    paths = paths_of(ground)
+    church = any(thing.kind == "church" for thing in things)
+    more = ["road"] * 2 * (sky == "fog") + ["flowers"] * 2 * church
+    return ("none", *paths, *(path for path in more if path in paths))
 
 
 def sample_scene(rng: np.random.Generator) -> Scene:
@@ -254,8 +265,8 @@ def sample_scene(rng: np.random.Generator) -> Scene:
     skies = skies_of(time)
     sky = skies[int(rng.choice(4, p=(0.35, 0.35, 0.15, 0.15)))]
     ridge, ground = _pick(rng, RIDGES), _pick(rng, GROUNDS)
-    path = _pick(rng, ("none", *paths_of(ground)))
     things = _sample_things(rng, ground)
+    path = _pick(rng, _likely_paths(sky, ground, things))
     light, light_place = "none", "none"
     if has_light(sky) and rng.random() < 0.75:
         light = "moon" if time == "night" else "sun"

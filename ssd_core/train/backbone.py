@@ -25,12 +25,19 @@ from ..files import read_safetensors
 from ..model.flags import flag
 from ..model.grid import Grid
 from ..model.transformer import DecoderShape
-from ..postcards import WORDS
+from ..postcards import SQUARE, WORDS, Frame
 from ..weights.load import load_backbone
 from . import tokenizer as tokenizer_stage
 from .checkpoints import Checkpoint, training_steps
 from .common import descend, mixed_precision, muon_and_adamw, set_rate, trapezoid
-from .data import HELD_OUT, fresh_caption, painted_tokens, prompt_batch, scene_of
+from .data import (
+    HELD_OUT,
+    counts_by_shape,
+    fresh_caption,
+    painted_tokens,
+    prompt_batch,
+    scene_of,
+)
 from .reading import CellProbe, SceneProbe, answers, cell_labels, heard_at_prompt, learn_to_read
 
 
@@ -39,8 +46,10 @@ class BackboneRecipe:
     out: Path
     start_from: str = flag("", "A postcard to continue from, instead of fresh weights: a bundled "
                                "name, a file or a folder.")
-    tokenizer: str = flag("", "A postcard that provides the tokenizer for fresh weights, instead "
-                              "of stage 1 in --out.")
+    tokenizer: str = flag("", "A postcard that provides the tokenizer, instead of stage 1 in "
+                              "--out.")
+    shapes: float = flag(0.0, "Share of pictures of 32 x 18 and 18 x 32 cells; above 0 the weights "
+                              "learn these shapes too.")
     side: int = flag(GRID.rows, "Cells along a side of fresh weights: 24, or 12, 8 or 6 for a "
                                 "backbone that drafts for it in MuLo-SD.")
     layers: int = flag(SHAPE.layers, "Layers of fresh weights.")
@@ -72,10 +81,28 @@ def load_codec(recipe: BackboneRecipe) -> VQTokenizer:
         source = require_postcard(load_backbone(recipe.tokenizer, "cpu", "fp32")).picture_codec
         assert isinstance(source, VQTokenizer)
         return source
-    tensors, _ = read_safetensors(recipe.out / "tokenizer.safetensors", tokenizer_stage.FORMAT)
-    codec = VQTokenizer(*tensors["codebook"].shape)
+    return stored_codec(recipe.out / "tokenizer.safetensors")
+
+
+def stored_codec(path: Path) -> VQTokenizer:
+    """Read the tokenizer that stage 1 saved."""
+    tensors, _ = read_safetensors(path, tokenizer_stage.FORMAT)
+    codec = VQTokenizer.sized_like(tensors)
     codec.load_state_dict(tensors)
     return codec.requires_grad_(False).eval()
+
+
+def take_decoder(backbone: Postcard, recipe: BackboneRecipe) -> None:
+    """Use the recipe's tokenizer if there is one. SSDError if its encoder is another."""
+    path = recipe.out / "tokenizer.safetensors"
+    if not recipe.tokenizer and not path.exists():
+        return
+    codec, name = load_codec(recipe), "encoder.1.weight"
+    own = backbone.picture_codec.state_dict()[name].to("cpu")
+    if not codec.state_dict()[name].equal(own):
+        raise SSDError(f"{recipe.tokenizer or path}: not made from the tokenizer of the postcard "
+                       "to continue from; train it with --start-from, or leave it out")
+    backbone.picture_codec = codec
 
 
 def hidden_states(backbone: Backbone, prompts: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
@@ -104,13 +131,15 @@ def start(recipe: BackboneRecipe, generator: torch.Generator) -> Postcard:
     """Return fresh weights with the tokenizer of stage 1, or the weights of another postcard."""
     if recipe.start_from:
         backbone = require_postcard(load_backbone(recipe.start_from, recipe.device, "fp32"))
-        backbone.requires_grad_(True)
+        take_decoder(backbone, recipe)
     else:
         codec = load_codec(recipe)
         backbone = Postcard(WORDS, len(codec.codebook), shape_of(recipe),
-                            Grid(recipe.side, recipe.side))
+                            Grid(recipe.side, recipe.side), codec=codec)
         backbone.initialise(generator)
-        backbone.picture_codec.load_state_dict(codec.state_dict())
+    if recipe.shapes:
+        postcard.learn_all_shapes(backbone)
+    backbone.requires_grad_(True)
     backbone.picture_codec.requires_grad_(False)
     return backbone.to(recipe.device)
 
@@ -143,9 +172,24 @@ class Probes(nn.Module):
         self.scene, self.cell = SceneProbe(hidden), CellProbe(hidden)
 
 
-def learn_to_draw(backbone: Postcard, probes: Probes, tokens: torch.Tensor,
+Painted = dict[Frame, torch.Tensor]  # tokens [n, R*C] of the pictures of each shape
+
+
+def view_of(backbone: Postcard, frame: Frame) -> Postcard:
+    """The backbone at a shape; for pictures of fewer cells, as it is."""
+    if frame == SQUARE:
+        return backbone
+    view = backbone.resized((frame.width, frame.height))
+    assert isinstance(view, Postcard)
+    return view
+
+
+def learn_to_draw(backbone: Postcard, probes: Probes, painted: Painted,
                   recipe: BackboneRecipe, generator: torch.Generator) -> None:
-    """Next-token prediction over pictures [n, R*C], with the losses of both probes."""
+    """Next-token prediction over pictures, with the losses of both probes; a step sees one shape.
+    """
+    frames = list(painted)
+    counts = torch.tensor([len(painted[frame]) for frame in frames], dtype=torch.float)
     model = nn.ModuleList((backbone, probes))
     weights = [p for p in model.parameters() if p.requires_grad]
     inside = {id(p) for p in backbone.decoder.parameters()}
@@ -154,13 +198,15 @@ def learn_to_draw(backbone: Postcard, probes: Probes, tokens: torch.Tensor,
     checkpoint = Checkpoint(recipe.out / "backbone.ckpt", model, optimizers, generator)
     for step in training_steps("backbone", recipe.steps, checkpoint,
                                report=lambda: f"nll {checkpoint.mean:.3f}"):
+        frame = frames[int(torch.multinomial(counts, 1, generator=generator))]
+        tokens, view = painted[frame], view_of(backbone, frame)
         pick = torch.randint(len(tokens), (recipe.batch,), generator=generator)
         factor = trapezoid(step, recipe.steps, warmup=50, cooldown=recipe.cooldown)
         set_rate(optimizers, factor)
-        backbone.refresh_tables()
+        view.refresh_tables()
         things = 1 + (recipe.thing_weight - 1) * factor  # at the end the true distribution
-        drawing, probing = losses(backbone, probes, pick.tolist(), tokens[pick], step, things,
-                                  recipe, generator)
+        drawing, probing = losses(view, probes, pick.tolist(), tokens[pick], step, things,
+                                  recipe, generator, frame)
         descend(drawing + probing, optimizers, weights)
         checkpoint.recent.append(drawing.item())
 
@@ -197,7 +243,8 @@ def with_foreign_cells(tokens: torch.Tensor, grid: Grid, recipe: BackboneRecipe,
 
 def losses(backbone: Postcard, probes: Probes, seeds: list[int], tokens: torch.Tensor, draw: int,
            things: float, recipe: BackboneRecipe,
-           generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+           generator: torch.Generator,
+           frame: Frame = SQUARE) -> tuple[torch.Tensor, torch.Tensor]:
     """Return cross-entropy in nats per token of pictures [B, R*C], and the probes' loss.
 
     Cells that show things are few and decide most claims: they count `things` times.
@@ -207,7 +254,7 @@ def losses(backbone: Postcard, probes: Probes, seeds: list[int], tokens: torch.T
     prompts = prompt_batch(backbone, [fresh_caption(seed, draw) for seed in seeds], drop)
     scenes = [scene_of(seed) for seed in seeds]
     fields = torch.tensor([answers(scene) for scene in scenes]).to(device)
-    labels = torch.stack([cell_labels(scene, backbone.grid.rows) for scene in scenes]).to(device)
+    labels = torch.stack([cell_labels(scene, backbone.grid, frame) for scene in scenes]).to(device)
     weights = torch.where(labels > 0, things, 1.0)
     with mixed_precision(device), heard_at_prompt(backbone) as heard:
         inputs = with_foreign_cells(tokens, backbone.grid, recipe, generator)
@@ -223,24 +270,29 @@ def train(recipe: BackboneRecipe) -> dict:
     generator = torch.Generator().manual_seed(recipe.seed)
     backbone = start(recipe, generator)
     codec = backbone.picture_codec
-    tokens = painted_tokens(codec, recipe.pictures, recipe.out, size=backbone.size[0])
+    size = backbone.size[0]
+    painted = {frame: painted_tokens(codec, count, recipe.out, size=size, frame=frame)
+               for frame, count in counts_by_shape(recipe.pictures, recipe.shapes).items()}
     probes = Probes(backbone.hidden_size).to(recipe.device)
     learn_to_read(backbone, probes.scene, recipe.reading_steps, recipe.reading_batch, recipe.rate,
                   recipe.out / "reading.ckpt", generator)
-    learn_to_draw(backbone, probes, tokens, recipe, generator)
+    learn_to_draw(backbone, probes, painted, recipe, generator)
     postcard.save(backbone, recipe.out / "backbone.safetensors")
     return {"stage": "backbone", "reading_steps": recipe.reading_steps, "steps": recipe.steps,
             "pictures": recipe.pictures,
             "parameters": sum(p.numel() for n, p in backbone.named_parameters()
                               if not n.startswith("picture_codec")),
-            **held_out_metrics(backbone, probes.scene, codec, recipe.out, recipe.held_out)}
+            **held_out_metrics(backbone, probes.scene, codec, recipe.out, recipe.held_out),
+            **{f"held_out_nll_{frame.name}": held_out_metrics(
+                view_of(backbone, frame), probes.scene, codec, recipe.out, recipe.held_out,
+                frame)["held_out_nll"] for frame in painted if frame != SQUARE}}
 
 
 @torch.no_grad()
 def held_out_metrics(backbone: Postcard, probe: SceneProbe, codec: PictureCodec, folder: Path,
-                     count: int) -> dict:
+                     count: int, frame: Frame = SQUARE) -> dict:
     """Measure NLL in nats per token and the share of fields read, on held-out postcards."""
-    tokens = painted_tokens(codec, count, folder, HELD_OUT, backbone.size[0])
+    tokens = painted_tokens(codec, count, folder, HELD_OUT, backbone.size[0], frame)
     backbone.refresh_tables()
     nll: list[float] = []
     fields_read: list[float] = []

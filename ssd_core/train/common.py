@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from ..errors import SSDError
-from ..model.processor import cpu_has_amx
+from ..model.processor import cpu_has_bf16
 
 REQUIRED = dataclasses.MISSING
 # M_MMAP_THRESHOLD (32 MiB is its maximum), M_TRIM_THRESHOLD and M_TOP_PAD of malloc.h, in bytes.
@@ -103,10 +103,11 @@ def keep_freed_memory() -> None:
 
 
 def multiplies_bfloat16(device: str) -> bool:
-    """Whether the device has units for bfloat16 products: recent GPUs, CPUs with AMX."""
+    """Whether the device has units for bfloat16 products: recent GPUs, CPUs with AMX or AVX-512.
+    """
     if torch.device(device).type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    return torch.device(device).type == "cpu" and cpu_has_amx()
+    return torch.device(device).type == "cpu" and cpu_has_bf16()
 
 
 def mixed_precision(device: str) -> AbstractContextManager:

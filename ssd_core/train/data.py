@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..backbones.base import Backbone
 from ..backbones.codecs.codec import PictureCodec
 from ..files import atomic_write
 from ..postcards.captions import describe
+from ..postcards.frame import SQUARE, TALL, WIDE, Frame
 from ..postcards.painter import paint
 from ..postcards.world import SIZE, Scene, sample_scene
 
@@ -38,44 +40,59 @@ def prompt_batch(backbone: Backbone, captions: list[str], drop: torch.Tensor) ->
                          for ids, dropped in zip(prompts, drop.tolist(), strict=True)])
 
 
-def paint_chunk(seeds: range) -> np.ndarray:
-    """uint8 [n, SIZE, SIZE, 3] of the postcards with these seeds."""
-    return np.stack([paint(scene_of(seed)) for seed in seeds])
+def paint_chunk(seeds: range, frame: Frame) -> np.ndarray:
+    """uint8 [n, H, W, 3] of the postcards with these seeds."""
+    return np.stack([paint(scene_of(seed), frame) for seed in seeds])
 
 
-def painted(count: int, first_seed: int) -> Iterator[np.ndarray]:
+def painted(count: int, first_seed: int, frame: Frame = SQUARE) -> Iterator[np.ndarray]:
     """Pictures of `count` seeds, painted on all cores, up to 64 at a time."""
     end = first_seed + count
     chunks = [range(a, min(a + 64, end)) for a in range(first_seed, end, 64)]
     with ProcessPoolExecutor() as pool:
-        yield from tqdm(pool.map(paint_chunk, chunks), "paint", len(chunks), mininterval=2.0)
+        blocks = pool.map(partial(paint_chunk, frame=frame), chunks)
+        yield from tqdm(blocks, "paint", len(chunks), mininterval=2.0)
 
 
-def pictures(count: int, folder: Path, first_seed: int = 0) -> np.ndarray:
-    """uint8 [count, SIZE, SIZE, 3]; saved in `folder` for later stages."""
-    path = Path(folder) / f"pictures-{first_seed}-{count}.npy"
+def pictures(count: int, folder: Path, first_seed: int = 0, frame: Frame = SQUARE) -> np.ndarray:
+    """uint8 [count, H, W, 3]; saved in `folder` for later stages."""
+    path = Path(folder) / f"pictures-{first_seed}-{count}{suffix_of(frame)}.npy"
     if not path.exists():
         with atomic_write(path) as temporary:
-            out = np.lib.format.open_memmap(temporary, "w+", np.uint8, (count, SIZE, SIZE, 3))
+            shape = (count, frame.height, frame.width, 3)
+            out = np.lib.format.open_memmap(temporary, "w+", np.uint8, shape)
             done = 0
-            for block in painted(count, first_seed):
+            for block in painted(count, first_seed, frame):
                 out[done : done + len(block)] = block
                 done += len(block)
             out.flush()
     return np.load(path, mmap_mode="r")
 
 
+def counts_by_shape(count: int, others: float) -> dict[Frame, int]:
+    """How many of `count` pictures have each shape; WIDE and TALL share `others` (0..1)."""
+    each = round(count * others / 2)
+    return {SQUARE: count - 2 * each, **({WIDE: each, TALL: each} if each else {})}
+
+
+def suffix_of(frame: Frame) -> str:
+    """What the names of files of a shape end with; nothing for the square."""
+    return "" if frame == SQUARE else f"-{frame.name}"
+
+
 @torch.no_grad()
 def painted_tokens(codec: PictureCodec, count: int, folder: Path, first_seed: int = 0,
-                   size: int = SIZE) -> torch.Tensor:
+                   size: int = SIZE, frame: Frame = SQUARE) -> torch.Tensor:
     """int64 [count, R*C]: pictures as tokens, saved in `folder`; their pixels would fill disks.
 
-    size: pixels along a side; the pictures are reduced to it first.
+    size: pixels along a side; square pictures are reduced to it first.
     """
-    name = f"tokens-{first_seed}-{count}" + (f"-{size}px" if size != SIZE else "")
-    path = Path(folder) / f"{name}.npy"
+    small = frame == SQUARE and size != SIZE
+    ending = f"-{size}px" if small else suffix_of(frame)
+    path = Path(folder) / f"tokens-{first_seed}-{count}{ending}.npy"
     if not path.exists():
-        blocks = (at_size(to_signed(block), (size, size)) for block in painted(count, first_seed))
+        goal = (size, size) if small else (frame.height, frame.width)
+        blocks = (at_size(to_signed(block), goal) for block in painted(count, first_seed, frame))
         tokens = [codec.encode(block).flatten(1).to(torch.int16).numpy() for block in blocks]
         with atomic_write(path) as temporary, open(temporary, "wb") as file:
             np.save(file, np.concatenate(tokens))

@@ -18,15 +18,15 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..backbones.postcard import PROMPT_LENGTH, Postcard
+from ..model.grid import Grid
+from ..postcards.frame import PLACES, SQUARE, Frame
 from ..postcards.things import cells_of
 from ..postcards.world import (
-    CELLS,
     COLOURS,
     GROUNDS,
     KINDS,
     LIGHTS,
     PATHS,
-    PLACES,
     RIDGES,
     SKIES,
     TIMES,
@@ -52,15 +52,16 @@ def answers(scene: Scene) -> list[int]:
     return [values.index(value) for values, value in zip(FIELDS, true_values, strict=True)]
 
 
-def cell_labels(scene: Scene, side: int = CELLS) -> torch.Tensor:
-    """int64 [side * side]: 0 where a cell shows no thing, else 1 + the kind's and colour's number.
+def cell_labels(scene: Scene, grid: Grid, frame: Frame = SQUARE) -> torch.Tensor:
+    """int64 [R * C]: 0 where a cell shows no thing, else 1 + the kind's and colour's number.
 
     A cell of a smaller picture covers several cells and shows a thing if any of them does.
     """
     numbers = [1 + KINDS.index(thing.kind) * len(COLOURS) + COLOURS.index(thing.colour)
                for thing in scene.things]
-    labels = torch.tensor([*numbers, 0])[torch.from_numpy(cells_of(scene))]
-    return F.adaptive_max_pool2d(labels[None].float(), side)[0].long().flatten()
+    labels = torch.tensor([*numbers, 0])[torch.from_numpy(cells_of(scene, frame))]
+    reduced = F.adaptive_max_pool2d(labels[None].float(), (grid.rows, grid.columns))
+    return reduced[0].long().flatten()
 
 
 class CellProbe(nn.Module):

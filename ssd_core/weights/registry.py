@@ -43,6 +43,12 @@ class LocalModel:
         return not self.why_not
 
     @property
+    def bytes(self) -> int:
+        """What its files take on the disk."""
+        files = self.path.rglob("*") if self.path.is_dir() else [self.path]
+        return sum(file.stat().st_size for file in files if file.is_file())
+
+    @property
     def file(self) -> Path:
         """One of its files, or the folder if it has two dtypes; SSDError if it is not readable."""
         if not self.path.is_dir() or is_twofold(self.path):

@@ -26,3 +26,14 @@ function copySelected(text) {
   before?.focus();
   return copied;
 }
+
+/** Copy a picture; resolves to whether the browser allowed it. */
+export async function copyPicture(address) {
+  const png = fetch(address).then((answer) => answer.blob());
+  try {
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
+    return true;
+  } catch {
+    return false;
+  }
+}

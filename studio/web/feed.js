@@ -91,10 +91,8 @@ export class Feed {
   }
 }
 
-/** The server's answer, from /studio/feed beside this folder. */
 async function askServer(query, signal) {
-  const url = new URL(`../feed?${query}`, import.meta.url);
-  const response = await fetch(url, { signal, cache: "no-store" });
+  const response = await fetch(`/api/feed?${query}`, { signal, cache: "no-store" });
   if (!response.ok) throw new Error(`${response.status}`);
   return response.json();
 }

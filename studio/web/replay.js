@@ -32,7 +32,7 @@ export class Replay {
 
   #build(mp4) {
     const { words } = this;
-    this.play = make("button", "ssd-tool ssd-play", { type: "button" }, [words.play]);
+    this.play = make("button", "button ssd-play", { type: "button" }, [words.play]);
     this.play.addEventListener("click",
       () => (this.#frame === null ? this.#begin() : this.#stop()));
     this.slider = make("input", "ssd-scrub", { type: "range", min: "0", max: String(STEPS),
@@ -42,9 +42,9 @@ export class Replay {
       this.#show();
     });
     this.moment = make("span", "ssd-moment");
-    this.webp = make("a", "ssd-tool", { download: "replay.webp" }, [words.saveWebp]);
-    this.mp4 = mp4 ? make("a", "ssd-tool", { download: "replay.mp4" }, [words.saveMp4])
-      : make("button", "ssd-tool", { type: "button", disabled: "", title: words.noMp4 },
+    this.webp = make("a", "button plain", { download: "replay.webp" }, [words.saveWebp]);
+    this.mp4 = mp4 ? make("a", "button plain", { download: "replay.mp4" }, [words.saveMp4])
+      : make("button", "button plain", { type: "button", disabled: "", title: words.noMp4 },
         [words.saveMp4]);
     for (const link of [this.webp, this.mp4]) {
       link.addEventListener("click", (event) => link.href && this.#save(event, link));
@@ -69,8 +69,7 @@ export class Replay {
   #link({ overlay }) {
     for (const [link, kind] of [[this.webp, "webp"], [this.mp4, "mp4"]]) {
       if (link.download) {
-        link.href = new URL(`../replay/${this.job}.${kind}${overlay ? "?overlay=1" : ""}`,
-          import.meta.url).href;
+        link.href = `/studio/replay/${this.job}.${kind}${overlay ? "?overlay=1" : ""}`;
       }
     }
   }

@@ -1,120 +1,203 @@
-/**
- * <ssd-seeds jobs="a,b,.." seeds="7,8,.." target="#boxes">: a small live picture a seed, each with
- * a checkbox that stands for the one of the same seed in `target`, a gr.CheckboxGroup.
- */
+/** The place where the tops of many seeds are drawn, and those that one likes are finished. */
 
-import { make, setText } from "./core/elements.js";
-import { Preview } from "./core/preview.js";
-import { say } from "./core/strings.js";
-import { fullScreen } from "./dialogs.js";
+import { barLine, columnsFor, isActive, isPaused, shownJobs, totals } from "./batch.js";
+import { addStyleSheet, make, setText } from "./core/elements.js";
 import { Feed } from "./feed.js";
-import { PersistentElement } from "./persistent.js";
-import { Target, listOf, pageLanguage, pageWords } from "./host.js";
-import { seedText } from "./status.js";
-import { downloads, pictureUrl, toolButton, request } from "./tools.js";
+import { keep, recall } from "./kept.js";
+import { SeedForm } from "./seed_form.js";
+import { SeedTile } from "./seed_tile.js";
+import { savesRecipe } from "./seed.js";
+import { openLarge } from "./run_tile.js";
+import { pictureUrl } from "./tools.js";
+import { sizeOf } from "./uses.js";
 
-/** One seed: its picture, its checkbox and how far it is. */
-class Seed {
-  #entry = null;
+const PADDING = 16; // px around the grid
 
-  /** toggle(): the user clicked the checkbox. */
-  constructor(seed, words, language, toggle) {
-    Object.assign(this, { seed, words });
-    this.preview = new Preview({ language });
-    this.box = make("input", "", { type: "checkbox", disabled: "" });
-    this.box.addEventListener("change", toggle);
-    this.state = make("span", "ssd-seed-state");
-    const label = make("label", "ssd-seed-label", {},
-      [this.box, make("span", "", {}, [say(words.seed, { seed })])]);
-    this.element = make("li", "ssd-seed", {}, [this.preview.element, label, this.state]);
-    this.tell(false);
+export function mount(section, app) {
+  for (const name of ["tiles.css", "seeds.css"]) {
+    addStyleSheet(new URL(name, import.meta.url).href);
   }
-
-  take(entry) {
-    this.#entry = entry;
-    for (const message of entry.messages) this.preview.feed(message);
-    this.tell(false);
-    const [saved] = entry.saved ?? [];
-    if (saved && !this.tools) this.#offer(saved.id);
-  }
-
-  /** What can be done with the finished picture. */
-  #offer(id) {
-    const full = toolButton(this.words, "full", () => fullScreen(this.words, pictureUrl(id)));
-    const redo = toolButton(this.words, "redo", () => request("redo", id));
-    const link = make("a", "ssd-tool", {}, [this.words.download]);
-    downloads(link, id);
-    this.tools = make("div", "ssd-seed-tools", {}, [full, link, redo]);
-    this.element.append(this.tools);
-  }
-
-  /** `lost`: whether the server has stopped answering. */
-  tell(lost) {
-    const panel = this.preview.state.panels[0];
-    setText(this.state, lost ? this.words.lost : seedText(this.#entry, panel, this.words));
-    this.element.dataset.state = this.#entry?.state ?? "";
-  }
-
-  /** Look like the checkbox that this button replaces; without one there is nothing to tick. */
-  follow(twin) {
-    this.box.disabled = twin === null || twin.disabled;
-    this.box.checked = twin?.checked ?? false;
-  }
-
-  dispose() {
-    this.preview.dispose();
-  }
+  const seeds = new Seeds(section, app);
+  return { shown: (value) => value?.like && seeds.form.like(value.like) };
 }
 
-export class SsdSeeds extends PersistentElement {
-  static observedAttributes = ["jobs", "seeds", "target"];
-  #seeds = [];
-  #feed = null;
-  #target = null;
+class Seeds {
+  #tiles = []; // SeedTiles in the order of their seeds
+  #jobs = []; // the job that each shows
+  #followed = new Set(); // ids of jobs that a feed asks about
+  #ticked = new Set(recall("ticked", [], { ofTab: true })); // ids of jobs to finish
+  #lost = false;
 
-  connectedCallback() {
-    this.#begin();
-  }
-
-  /** Attributes of the first page come before the element is connected: that is no change. */
-  attributeChangedCallback() {
-    if (this.#feed) this.#begin();
-  }
-
-  disconnectedCallback() {
-    this.#end();
-  }
-
-  #begin() {
-    this.#end();
-    const [words, language, jobs] = [pageWords(), pageLanguage(), listOf(this, "jobs")];
-    this.#target = new Target(this.getAttribute("target"), () => this.#follow());
-    this.#seeds = listOf(this, "seeds").map(
-      (seed) => new Seed(seed, words, language, () => this.#twin(seed)?.click()));
-    this.show(make("ul", "ssd-seed-grid", { "aria-label": words.seeds },
-      this.#seeds.map((seed) => seed.element)));
-    this.#feed = new Feed(jobs, {
-      take: (id, entry) => this.#seeds[jobs.indexOf(id)]?.take(entry),
-      lost: (lost) => this.#seeds.forEach((seed) => seed.tell(lost)),
+  constructor(section, app) {
+    Object.assign(this, { app, words: app.words.seeds });
+    this.form = new SeedForm(app, {
+      paused: () => this.#jobs.filter(isPaused).length,
+      changed: () => this.#lineUp(),
     });
-    this.#follow();
+    this.grid = make("ul", "seed-grid", { id: "seeds-grid", "aria-label": this.words.grid });
+    section.append(make("div", "sided seeds", {}, [
+      make("aside", "side stack", { "aria-label": this.words.panel }, [
+        make("h1", "unseen", {}, [app.words.places.seeds]), this.form.element]),
+      make("section", "sided-stage", { "aria-label": this.words.grid }, [this.grid, this.#bar()]),
+    ]));
+    new ResizeObserver(() => this.#size()).observe(this.grid);
+    app.jobs.watch((jobs) => this.#look(jobs));
+    app.settings.watch((values, names) => {
+      if (names.includes("seed") || names.includes("size")) this.#lineUp();
+    });
   }
 
-  /** Gradio names a checkbox by the value of its choice. */
-  #twin(seed) {
-    const boxes = this.#target.root?.querySelectorAll("input[type=checkbox]") ?? [];
-    return [...boxes].find((box) => box.name === seed) ?? null;
+  #bar() {
+    const { words } = this;
+    this.line = make("p", "grow", { role: "status", id: "seeds-status" });
+    this.all = make("button", "button", { type: "button", id: "seeds-all" }, [words.all]);
+    this.all.addEventListener("click", () => this.#tickAll());
+    this.finish = make("button", "button main", { type: "button", id: "seeds-finish" });
+    this.finish.addEventListener("click", () => this.#finish());
+    this.bar = make("div", "row seed-bar", { hidden: "" }, [this.line, this.all, this.finish]);
+    return this.bar;
   }
 
-  #follow() {
-    for (const seed of this.#seeds) seed.follow(this.#twin(seed.seed));
+  /** Before anything is drawn: the frames that will be filled. */
+  #lineUp() {
+    if (this.#jobs.length) return;
+    this.#clear();
+    this.bar.hidden = true;
+    this.grid.classList.add("idle");
+    for (const seed of this.form.seeds) {
+      const tile = new SeedTile(this.app, seed, {});
+      tile.crop(this.form.share);
+      this.#tiles.push(tile);
+      this.grid.append(tile.element);
+    }
+    this.#size();
   }
 
-  #end() {
-    this.#feed?.stop();
-    this.#feed = null;
-    this.#target?.stop();
-    for (const seed of this.#seeds) seed.dispose();
-    this.#seeds = [];
+  /** As many columns as make the tiles largest. */
+  #size() {
+    const { clientWidth, clientHeight } = this.grid;
+    if (clientWidth === 0) return;
+    const [width, height] = sizeOf(this.app);
+    const box = { width: clientWidth - 2 * PADDING, height: clientHeight - 2 * PADDING };
+    const columns = columnsFor(this.#tiles.length, box, this.form.share * height / width);
+    this.grid.style.setProperty("--columns", String(columns));
+  }
+
+  #clear() {
+    this.#tiles.forEach((tile) => tile.dispose());
+    this.#tiles = [];
+  }
+
+  /** The jobs have changed. */
+  #look(jobs) {
+    const shown = shownJobs(jobs);
+    if (shown.length === 0) {
+      if (this.#jobs.length && !this.form.starting) this.app.toast(this.words.lostAll);
+      if (this.#jobs.length) this.#empty();
+      return;
+    }
+    if (this.#jobs.length === 0) this.#clear();
+    this.#jobs = shown;
+    this.grid.classList.remove("idle");
+    this.bar.hidden = false;
+    this.#arrange();
+    this.#size();
+    this.#follow(shown.filter(({ id }) => !this.#followed.has(id)));
+    this.#tell();
+  }
+
+  #empty() {
+    this.#jobs = [];
+    this.#lineUp();
+    this.form.show([]);
+  }
+
+  /** A tile for each job: those there are go on. */
+  #arrange() {
+    const before = this.#tiles;
+    this.#tiles = this.#jobs.map((job) => before.find((tile) => tile.seed === job.seed
+      && tile.fits(job)) ?? new SeedTile(this.app, job.seed, this.#actions(job.seed)));
+    before.filter((tile) => !this.#tiles.includes(tile)).forEach((tile) => tile.dispose());
+    this.#tiles.forEach((tile, n) => {
+      tile.show(this.#jobs[n], this.form.share, this.#ticked.has(this.#jobs[n].id));
+      if (this.grid.children[n] !== tile.element) {
+        this.grid.insertBefore(tile.element, this.grid.children[n] ?? null);
+      }
+    });
+  }
+
+  #actions(seed) {
+    return { tick: (on) => this.#tick(this.#jobOf(seed).id, on), open: () => this.#open(seed) };
+  }
+
+  #jobOf(seed) {
+    return this.#jobs.find((job) => job.seed === seed);
+  }
+
+  #follow(jobs) {
+    if (jobs.length === 0) return;
+    const ids = jobs.map(({ id }) => id);
+    ids.forEach((id) => this.#followed.add(id));
+    new Feed(ids, {
+      take: (id, entry) => this.#tiles.find((tile) => tile.job?.id === id)?.take(entry),
+      lost: (lost) => {
+        this.#lost = lost;
+        this.#tell();
+      },
+    });
+  }
+
+  // Ticks
+
+  #tick(id, on) {
+    if (on) this.#ticked.add(id);
+    else this.#ticked.delete(id);
+    this.#ticksChanged();
+  }
+
+  /** Tick all paused ones; if they are, none. */
+  #tickAll() {
+    const paused = this.#jobs.filter(isPaused).map(({ id }) => id);
+    const all = paused.every((id) => this.#ticked.has(id));
+    this.#ticked = new Set(all ? [] : paused);
+    this.#ticksChanged();
+  }
+
+  #ticksChanged() {
+    keep("ticked", [...this.#ticked], { ofTab: true });
+    this.#arrange();
+    this.#tell();
+  }
+
+  /** The line of the bar, and which of its buttons do something. */
+  #tell() {
+    const { app, words } = this;
+    const sum = totals(this.#jobs, this.#ticked);
+    setText(this.line, this.#lost ? app.words.common.lost : barLine(sum, words));
+    setText(this.finish, sum.ticked ? app.say(words.finishCount, { count: sum.ticked })
+      : words.finish);
+    this.finish.disabled = sum.ticked === 0;
+    this.all.hidden = sum.paused === 0;
+    setText(this.all, sum.ticked && sum.ticked === sum.paused ? words.none : words.all);
+    this.form.show(this.#jobs.filter(isActive));
+  }
+
+  async #finish() {
+    const { app } = this;
+    const jobs = this.#jobs.filter((job) => isPaused(job) && this.#ticked.has(job.id))
+      .map(({ id }) => id);
+    const done = await app.attempt(
+      app.jobs.submit("seeds/finish", { jobs, metadata: savesRecipe() }));
+    if (done === null) return app.jobs.refresh();
+    this.#ticked = new Set([...this.#ticked].filter((id) => !jobs.includes(id)));
+    this.#ticksChanged();
+  }
+
+  /** Show a finished picture in large; the others are beside it. */
+  #open(seed) {
+    const saved = this.#jobs.filter((job) => job.saved.length);
+    const pictures = saved.map((job) => ({ src: pictureUrl(job.saved[0].id),
+      label: this.app.say(this.words.seed, { seed: job.seed }) }));
+    openLarge(this.app, pictures, saved.findIndex((job) => job.seed === seed));
   }
 }

@@ -1,6 +1,6 @@
 /** A line over a picture, moved by pointer, touch and keys: an ARIA slider. Knows no picture. */
 
-import { make } from "./core/elements.js";
+import { addStyleSheet, make } from "./core/elements.js";
 
 export const clamp = (value, { min, max }) => Math.min(Math.max(value, min), max);
 
@@ -25,9 +25,11 @@ export class Slider {
   /**
    * field: the element the line lies over. range(): {min, max, whole, step, leap, down}, where
    * `whole` is the value at the far edge. move(value) is called for every new value the user sets.
+   * anywhere(): whether a pointer moves the line from any place of the field, not its handle alone.
    */
-  constructor(field, { name, vertical, range, move }) {
-    Object.assign(this, { field, vertical, range, move });
+  constructor(field, { name, vertical, range, move, anywhere = () => true }) {
+    addStyleSheet(new URL("slider.css", import.meta.url).href);
+    Object.assign(this, { field, vertical, range, move, anywhere });
     this.handle = make("div", "ssd-handle", {
       role: "slider", tabindex: "0", "aria-label": name,
       "aria-orientation": vertical ? "vertical" : "horizontal",
@@ -35,7 +37,8 @@ export class Slider {
     this.handle.addEventListener("keydown", (event) => this.#key(event));
     field.addEventListener("pointerdown", (event) => this.#grasp(event));
     field.addEventListener("pointermove", (event) => this.#drag(event));
-    field.addEventListener("click", (event) => this.#to(event));
+    field.addEventListener("click", (event) => this.#mayMove(event) && this.#to(event));
+    field.addEventListener("lostpointercapture", () => (this.grasped = false));
     field.addEventListener("mousedown", (event) => event.preventDefault()); // drags no picture
     field.append(this.handle);
   }
@@ -61,13 +64,19 @@ export class Slider {
   /** A finger that moves down a picture scrolls the page, unless it has the handle. */
   #grasp(event) {
     const scrolls = this.vertical && event.pointerType === "touch";
-    if (event.button !== 0 || (scrolls && !this.handle.contains(event.target))) return;
+    if (event.button !== 0 || !event.isPrimary || !this.#mayMove(event)) return;
+    if (scrolls && !this.handle.contains(event.target)) return;
+    this.grasped = true;
     this.field.setPointerCapture(event.pointerId);
     this.#to(event);
   }
 
+  #mayMove(event) {
+    return this.anywhere() || this.handle.contains(event.target);
+  }
+
   #drag(event) {
-    if (this.field.hasPointerCapture(event.pointerId)) this.#to(event);
+    if (this.grasped && event.isPrimary) this.#to(event);
   }
 
   #to(event) {

@@ -1,144 +1,140 @@
 /**
- * <ssd-stage jobs="ID[,ID..]" names='{"exact": "Faithful"}' mp4>: the live preview of each job, fed
- * until all of them are over; then the tools for the finished picture.
- *
- * Without jobs it shows where the picture will be. names: how to call the runs of these labels.
- * mp4: whether the server can write videos.
+ * The stage of Create: a gallery until the first picture, then the run that goes on, a finished
+ * picture, or a picture with the line below which it is redone. What a page needs only then is
+ * loaded then.
  */
 
 import { make, setText } from "./core/elements.js";
-import { Preview } from "./core/preview.js";
-import { Feed } from "./feed.js";
-import { PersistentElement } from "./persistent.js";
-import { listOf, pageLanguage, pageWords } from "./host.js";
-import { Replay } from "./replay.js";
-import { statusText, timeLeft } from "./status.js";
-import { Tools } from "./tools.js";
+import { gallery } from "./gallery.js";
 
-/** One job on the page: a status line, the time left (not read aloud every second), its preview. */
-export class Run {
-  #entry = null;
-  #messages = [];
-  #replay = null;
+const KINDS = new Set(["draw", "redo"]);
 
-  /** options: `names` and `mp4` of the stage. */
-  constructor(id, words, language, options) {
-    Object.assign(this, { id, words, language, options });
-    this.preview = this.#newPreview({ teach: true });
-    this.status = make("div", "ssd-status", { role: "status" });
-    this.left = make("div", "ssd-status", { "aria-hidden": "true" });
-    this.tools = new Tools(words, { replay: () => this.#startReplay() });
-    this.side = make("div", "ssd-side", {}, [this.left, this.preview.bar, this.tools.element]);
-    this.main = make("div", "ssd-main", {}, [this.preview.element]);
-    this.element = make("div", "ssd-run", {}, [this.status, this.main, this.side]);
-    this.tell(false);
+export class Stage {
+  #view = null; // what is shown: {element, dispose()}
+  #job = null; // id of the shown job
+  #turn = 0; // counts what was asked for; what is loaded too late is not shown
+  #tools = null; // loaded with the first picture
+  #following = true; // whether the next run that begins is shown
+
+  /** onSaved(): called whenever pictures were saved. */
+  constructor(app) {
+    this.app = app;
+    this.onSaved = () => {};
+    this.progress = make("span", "");
+    this.bar = make("div", "bar", { "aria-hidden": "true" }, [this.progress]);
+    this.status = make("p", "status small", { role: "status", id: "status" });
+    this.body = make("div", "stage-body");
+    this.element = make("section", "stage", { id: "create-stage",
+      "aria-label": app.words.stage.name }, [this.bar, this.body, this.status]);
+    app.jobs.watch((jobs) => this.#look(jobs));
+    if (this.#view === null) this.#show(gallery(app));
   }
 
-  #newPreview(options = {}) {
-    return new Preview({ language: this.language, fills: true, words: this.words.preview,
-      ...options });
+  /** Show the next run, or the one that goes on. */
+  follow() {
+    this.#following = true;
+    this.#look(this.app.jobs.list);
   }
 
-  /** Take an entry of the feed. */
-  take(entry) {
-    const messages = entry.messages.map((message) => this.#named(message));
-    this.#entry = entry;
-    this.#messages.push(...messages);
-    for (const message of messages) this.preview.feed(message);
-    this.tools.offer((entry.saved ?? []).map((picture) => this.#named(picture)));
-    this.tell(false);
+  /** Show a saved picture; the stage stays with it until the next run is asked for. */
+  async showPicture(entry) {
+    const turn = this.#leave();
+    const { SavedView } = await import("./saved_view.js");
+    if (turn !== this.#turn) return;
+    this.#show(new SavedView(this.app, entry));
+    await this.#offer([{ id: entry.id, seed: entry.seed, label: null, words: "",
+      favourite: entry.favourite, prompt: entry.prompt }]);
   }
 
-  /** A message or a picture with the name of its speed as its label. */
-  #named(item) {
-    const name = this.options.names[item.label];
-    return name === undefined ? item : { ...item, label: name };
+  async showById(id) {
+    const entry = await this.app.attempt(this.app.api.get(`history/${encodeURI(id)}`));
+    if (entry) this.showPicture(entry);
   }
 
-  /** Put the replay in the place of the preview, or end it. */
-  #startReplay() {
-    if (this.#replay) {
-      this.#replay.dispose();
-      this.#replay = null;
-      this.main.replaceChildren(this.preview.element);
-      this.tools.element.before(this.preview.bar);
-    } else {
-      this.#replay = new Replay(this.id, this.#messages, {
-        words: this.words, overlay: this.preview.overlay, mp4: this.options.mp4,
-        newPreview: (options) => this.#newPreview(options),
+  /** Let a saved picture be redone from a row. */
+  async redo(id) {
+    const turn = this.#leave();
+    const { redoLine } = await import("./redo.js");
+    const view = await this.app.attempt(redoLine(this.app, id));
+    if (!view || turn !== this.#turn) return;
+    this.#show(view);
+    await this.#offer([]);
+  }
+
+  /** No longer follow the runs; returns the turn of what comes instead. */
+  #leave() {
+    this.#following = false;
+    this.#job = null;
+    this.#tell("");
+    this.#turn += 1;
+    return this.#turn;
+  }
+
+  /** Offer the tools for these saved pictures. */
+  async #offer(saved, { replay = false } = {}) {
+    if (!this.#tools && saved.length === 0) return;
+    const turn = this.#turn;
+    const { Tools } = await import("./tools.js");
+    if (!this.#tools) {
+      this.#tools = new Tools(this.app, {
+        overlay: () => this.#view?.overlay?.() ?? false,
+        replay: () => this.#view?.replay?.() ?? false,
+        details: () => this.#view?.details?.() ?? false,
+        redo: (id) => this.redo(id),
       });
-      this.preview.bar.remove();
-      this.main.replaceChildren(this.#replay.element);
+      this.element.append(this.#tools.element);
     }
-    return this.#replay !== null;
+    if (turn === this.#turn) this.#tools.offer(saved, { replay });
   }
 
-  /** `lost`: whether the server has stopped answering. */
-  tell(lost) {
-    const text = lost ? this.words.lost : statusText(this.#entry, this.words, this.begun);
-    const left = text === "" ? timeLeft(this.#entry, this.words) : "";
-    for (const [line, said] of [[this.status, text], [this.left, left]]) {
-      setText(line, said);
-      line.hidden = said === "";
-    }
-    this.element.dataset.state = this.#entry?.state ?? "";
+  /** The jobs have changed: show the one that runs, or tell how the shown one stands. */
+  #look(jobs) {
+    const own = jobs.filter(({ kind }) => KINDS.has(kind));
+    const begun = own.find(({ state }) => state === "running")
+      ?? (this.#job === null ? own.findLast(({ state }) => state !== "waiting") : undefined)
+      ?? own.find(({ state }) => state === "waiting" && this.#job === null);
+    if (this.#following && begun && begun.id !== this.#job) this.#showRun(begun);
+    this.#title(own.find(({ state }) => state === "running"));
   }
 
-  get begun() {
-    return Object.keys(this.preview.state.panels).length > 0;
+  async #showRun(job) {
+    this.#job = job.id;
+    this.#turn += 1;
+    const turn = this.#turn;
+    const { RunView } = await import("./run_view.js");
+    if (turn !== this.#turn) return;
+    this.#offer([]);
+    this.#show(new RunView(this.app, job.id, {
+      tell: (line, bad) => this.#tell(line, bad),
+      progress: (share) => this.#progress(share),
+      saved: (pictures) => {
+        this.#offer(pictures, { replay: true });
+        this.onSaved();
+      },
+      stopped: (kept) => kept && this.onSaved(),
+    }));
   }
 
-  dispose() {
-    this.#replay?.dispose();
-    this.preview.dispose();
-    this.element.remove();
-  }
-}
-
-export class SsdStage extends PersistentElement {
-  static observedAttributes = ["jobs", "names", "mp4"];
-  #runs = new Map();
-  #feed = null;
-  #changed = false;
-
-  connectedCallback() {
-    this.#begin();
+  #show(view) {
+    this.#view?.dispose();
+    this.#view = view;
+    this.body.replaceChildren(view.element);
+    this.#progress(0);
   }
 
-  /** Gradio changes one attribute after the other: then all of them count at once. */
-  attributeChangedCallback() {
-    if (!this.#feed || this.#changed) return;
-    this.#changed = true;
-    queueMicrotask(() => {
-      this.#changed = false;
-      if (this.#feed) this.#begin();
-    });
+  #tell(line, bad = false) {
+    setText(this.status, line);
+    this.status.classList.toggle("bad", bad);
   }
 
-  disconnectedCallback() {
-    this.#end();
+  #progress(share) {
+    this.progress.style.width = `${100 * share}%`;
   }
 
-  #begin() {
-    this.#end();
-    const jobs = listOf(this, "jobs");
-    const [words, language] = [pageWords(), pageLanguage()];
-    const options = { names: JSON.parse(this.getAttribute("names") || "{}"),
-      mp4: this.hasAttribute("mp4") };
-    for (const id of jobs.length ? jobs : [""]) {
-      this.#runs.set(id, new Run(id, words, language, options));
-    }
-    this.show(...[...this.#runs.values()].map((run) => run.element));
-    this.#feed = new Feed(jobs, {
-      take: (id, entry) => this.#runs.get(id).take(entry),
-      lost: (lost) => this.#runs.forEach((run) => run.tell(lost)),
-    });
-  }
-
-  #end() {
-    this.#feed?.stop();
-    this.#feed = null;
-    for (const run of this.#runs.values()) run.dispose();
-    this.#runs.clear();
+  /** The share that is done stands in the title of the browser's tab. */
+  #title(running) {
+    const share = running?.progress;
+    const name = "SSD Studio";
+    document.title = running && share ? `${Math.floor(100 * share)} % · ${name}` : name;
   }
 }

@@ -1,132 +1,140 @@
-/**
- * What can be done with a finished picture, beside it on the stage.
- * The tools know saved pictures, {id, seed, label, words} each;
- * `words` is what it was drawn from, if more than was typed.
- */
+/** What can be done with the finished pictures on the stage. */
 
-import { make, setText } from "./core/elements.js";
-import { say } from "./core/strings.js";
-import { copyText } from "./clipboard.js";
-import { compareDialog, fullScreen } from "./dialogs.js";
-import { type } from "./host.js";
+import { make } from "./core/elements.js";
+import { copyPicture } from "./clipboard.js";
+import { menuButton } from "./menu.js";
+import { pixelMode } from "./pixels.js";
 
-export function pictureUrl(id) {
+/** The address of a saved picture; options: `format` (png, jpeg, webp) and `scale` (1, 2). */
+export function pictureUrl(id, options = {}) {
   const path = id.split("/").map(encodeURIComponent).join("/");
-  return new URL(`../picture/${path}`, import.meta.url).href;
+  const query = new URLSearchParams(options).toString();
+  return `/studio/picture/${path}${query && `?${query}`}`;
 }
 
-/** Let a link download a saved picture under its own name. */
-export function downloads(link, id) {
-  link.href = pictureUrl(id);
-  link.download = id.split("/").at(-1);
+/** Links that save a picture in each format. */
+export function downloadLinks(words, id) {
+  const name = id.split("/").at(-1).replace(/\.png$/, "");
+  const kinds = [["png", 1, "png"], ["png", 2, "png"], ["jpeg", 1, "jpg"], ["webp", 1, "webp"]];
+  return kinds.map(([format, scale, ending]) => {
+    const options = format === "png" && scale === 1 ? {} : { format, scale };
+    return make("a", "button plain", { href: pictureUrl(id, options),
+      download: `${name}${scale === 2 ? "@2x" : ""}.${ending}` },
+    [words[`${format}${scale === 2 ? "2" : ""}`]]);
+  });
 }
-
-/** The button of the tool with this name in `words`. */
-export function toolButton(words, name, act) {
-  const button = make("button", "ssd-tool", { type: "button" }, [words[name]]);
-  button.dataset.tool = name;
-  button.addEventListener("click", act);
-  return button;
-}
-
-const LAST = "ssd-studio-last"; // ids of this tab's finished pictures, the latest last
-let requests = 0; // so that a repeated request still counts as a change
 
 export class Tools {
   #saved = [];
   #chosen = 0;
+  #before = null; // the picture that was shown before these
 
-  /** replay(): starts or ends the replay, and returns whether it is on. */
-  constructor(words, { replay }) {
-    this.words = words;
-    this.choice = make("div", "ssd-choice", { role: "group" });
-    this.link = make("a", "ssd-tool", {}, [words.download]);
-    const button = (name, act) => toolButton(words, name, act);
-    this.seed = button("copySeed", () => this.#copySeed());
-    this.redo = button("redo", () => request("redo", this.#picture.id));
-    this.vary = button("vary", () => request("vary", this.#picture));
-    this.vary.title = words.varyHint;
-    this.full = button("full", () => fullScreen(words, pictureUrl(this.#picture.id)));
+  /** does: overlay(), replay() and details(), which return whether they are on now; redo(id). */
+  constructor(app, does) {
+    Object.assign(this, { app, does, words: app.words.stage });
+    const button = (name, run) => this.#button(name, run);
+    this.numbers = make("span", "row numbers",
+      { role: "group", "aria-label": this.words.pictures });
+    const save = menuButton(this.words.save, () => downloadLinks(this.words, this.#picture.id),
+      "button plain");
+    save.button.id = "save";
+    this.overlay = button("overlay", () => press(this.overlay, does.overlay()));
+    this.replay = button("replay", () => press(this.replay, does.replay()));
+    this.info = button("details", () => press(this.info, does.details()));
+    this.favourite = button("favourite", () => this.#favour());
     this.compare = button("compare", () => this.#compare());
-    this.replay = button("replay", () => {
-      this.replay.setAttribute("aria-pressed", String(replay()));
+    this.sharp = button("sharp", () => {
+      pixelMode.set(!pixelMode.sharp);
+      press(this.sharp, pixelMode.sharp);
     });
-    this.said = make("p", "ssd-said", { role: "status" });
-    this.drawn = make("p", "ssd-said", { title: words.fixedHint });
-    this.element = make("div", "ssd-tools",
-      { role: "group", "aria-label": words.tools, hidden: "" },
-      [this.drawn, this.choice, this.full, this.link, this.replay, this.redo, this.vary,
-        this.compare, this.seed, this.said]);
+    press(this.sharp, pixelMode.sharp);
+    this.element = make("div", "tools row", { role: "toolbar", "aria-label": this.words.tools,
+      id: "tools", hidden: "" }, [this.numbers, button("full", () => this.#full()), save.button,
+      save.menu, button("copy", () => this.#copy()), this.favourite, button("redo",
+        () => does.redo(this.#picture.id)), button("vary", () => this.#vary()), this.compare,
+      this.replay, this.overlay, this.sharp, this.info]);
+  }
+
+  #button(name, run) {
+    const button = make("button", "button plain", { type: "button", "data-tool": name,
+      title: this.words[`${name}Hint`] ?? "" }, [this.words[name]]);
+    button.addEventListener("click", run);
+    return button;
   }
 
   get #picture() {
     return this.#saved[this.#chosen];
   }
 
-  /** Show the tools for these saved pictures; without any there is nothing to do. */
-  offer(saved) {
-    if (saved.length === this.#saved.length) return;
+  /** Offer the tools for these saved pictures; without any there is nothing to do. */
+  offer(saved, { replay = false } = {}) {
+    if (saved.length && saved[0].id === this.#saved[0]?.id) return;
+    this.#before = this.#picture ?? this.#before;
     this.#saved = saved;
-    this.previous = remember(saved);
     this.element.hidden = saved.length === 0;
-    this.choice.hidden = saved.length < 2;
-    this.choice.replaceChildren(...saved.map((_, i) => this.#choose(i)));
-    this.#show(0);
+    for (const button of [this.replay, this.overlay, this.info]) {
+      button.hidden = !replay;
+      press(button, false);
+    }
+    this.numbers.hidden = saved.length < 2;
+    this.numbers.replaceChildren(...saved.map((_, n) => this.#number(n)));
+    if (saved.length) this.#choose(0);
   }
 
-  #choose(index) {
-    const name = say(this.words.pictureOf, { number: index + 1 });
-    const button = make("button", "ssd-tool ssd-number", { type: "button", title: name,
-      "aria-label": name }, [String(index + 1)]);
-    button.addEventListener("click", () => this.#show(index));
+  #number(n) {
+    const label = this.app.say(this.words.pictureOf, { number: n + 1 });
+    const button = make("button", "button plain icon", { type: "button", "aria-label": label,
+      title: label }, [String(n + 1)]);
+    button.addEventListener("click", () => this.#choose(n));
     return button;
   }
 
-  #show(index) {
-    this.#chosen = index;
-    [...this.choice.children].forEach(
-      (button, i) => button.setAttribute("aria-pressed", String(i === index)));
-    downloads(this.link, this.#picture.id);
-    this.compare.disabled = this.previous === null && this.#saved.length < 2;
-    const { words } = this.#picture;
-    setText(this.drawn, words ? say(this.words.drawnFrom, { words }) : "");
-    this.drawn.hidden = !words;
-    setText(this.said, "");
+  #choose(n) {
+    this.#chosen = n;
+    [...this.numbers.children].forEach((button, i) => press(button, i === n));
+    press(this.favourite, Boolean(this.#picture.favourite));
+    this.compare.hidden = this.#saved.length < 2 && !this.#before;
   }
 
-  async #copySeed() {
-    const text = this.#picture.seed;
-    const { copied, notCopied } = this.words;
-    setText(this.said, say(await copyText(text) ? copied : notCopied, { text }));
+  async #favour() {
+    const picture = this.#picture;
+    const favourite = !picture.favourite;
+    const done = await this.app.attempt(this.app.api.post("history/favourite",
+      { ids: [picture.id], favourite }));
+    if (!done) return;
+    picture.favourite = favourite;
+    press(this.favourite, favourite);
   }
 
-  /** In a batch or a race, with the picture before it; else with that of the run before. */
-  #compare() {
-    const { last, current, seed } = this.words;
-    const name = (picture) => picture.label ?? say(seed, { seed: picture.seed });
-    const neighbour = this.#saved[this.#chosen > 0 ? this.#chosen - 1 : 1];
-    const [id, other, own] = neighbour ? [neighbour.id, name(neighbour), name(this.#picture)]
-      : [this.previous, last, current];
-    compareDialog(this.words, [pictureUrl(id), other], [pictureUrl(this.#picture.id), own]);
+  async #copy() {
+    const copied = await copyPicture(pictureUrl(this.#picture.id));
+    this.app.toast(copied ? this.words.copied : this.words.notCopied, { bad: !copied });
+  }
+
+  async #full() {
+    const { view } = await import("./viewer.js");
+    view(this.app, this.#saved.map((picture) => this.#shown(picture)), this.#chosen);
+  }
+
+  /** In a batch with the picture before it, else with the one that was shown before. */
+  async #compare() {
+    const { compare } = await import("./viewer.js");
+    const other = this.#saved[this.#chosen > 0 ? this.#chosen - 1 : 1] ?? this.#before;
+    compare(this.app, this.#shown(other), this.#shown(this.#picture));
+  }
+
+  #shown({ id, label, seed }) {
+    return { src: pictureUrl(id),
+      label: label ?? this.app.say(this.words.seed, { seed: seed ?? "?" }) };
+  }
+
+  #vary() {
+    const { seed } = this.#picture;
+    if (seed) this.app.settings.set({ seed });
+    this.app.go("seeds", { like: this.#picture.id });
   }
 }
 
-/** Take a picture to another tab, by an input of the page: #wish-redo or #wish-vary. */
-export function request(name, value) {
-  const input = document.querySelector(`#wish-${name} :is(textarea, input)`);
-  requests += 1;
-  if (input) type(input, JSON.stringify({ value, wish: requests }));
-}
-
-/** Note these pictures as this tab's latest; the id of the latest one before them, or null. */
-function remember(saved) {
-  const ids = saved.map(({ id }) => id);
-  try {
-    const stored = JSON.parse(sessionStorage.getItem(LAST) ?? "[]");
-    const earlier = stored.filter((id) => !ids.includes(id));
-    sessionStorage.setItem(LAST, JSON.stringify([...earlier, ...ids].slice(-2 - ids.length)));
-    return earlier.at(-1) ?? null;
-  } catch {
-    return null; // no storage: nothing to compare with
-  }
+function press(button, on) {
+  button.setAttribute("aria-pressed", String(on));
 }

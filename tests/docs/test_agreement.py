@@ -87,8 +87,16 @@ def test_the_contract_lists_the_fields_of_an_event(name):
     assert row[1].startswith(f"`{fields(kind)[0].name}`")
 
 
+def app_options() -> set[str]:
+    """The flags of `ssd app`, which reads them itself."""
+    start = (ROOT / "studio" / "start.py").read_text(encoding="utf-8")
+    return {f"--{name.replace('_', '-')}" for name in re.findall(r"^    (\w+): Annotated\[", start,
+                                                                re.MULTILINE)}
+
+
 def test_the_contract_names_what_there_is():
-    assert set(re.findall(r"--[a-z][\w-]*", CONTRACT)) <= options("generate") | options("render")
+    known = options("generate") | options("render") | app_options()
+    assert set(re.findall(r"--[a-z][\w-]*", CONTRACT)) <= known
     listed = CONTRACT[CONTRACT.index("returns a `Plan`"):].split("\n-")[0]
     assert set(codes(listed)[1:]) <= {*(f.name for f in fields(Plan)), "step_acceleration"}
     for field in fields(Sampling):

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
+
 import pytest
 from support.mock_backbone import random_heads, tiny_postcard
 from support.small_bundle import small_bundle
@@ -14,18 +16,26 @@ from ssd_core.engine.heads import save_heads
 from ssd_core.output import preview
 from ssd_core.weights import load
 from ssd_core.weights.load import load_backbone
+from studio.downloads import Downloads
 from studio.history import History
 from studio.jobs import Worker
 from studio.library import Library
 from studio.seeds import ParkedSeeds
+from studio.services import Services
 from studio.settings import Settings
+
+
+@contextmanager
+def without_close_calls():
+    """A close call adds AR's own passes to a run, in a few of a hundred pictures of any seed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(load, "rounding", lambda backbone: None)
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)
 def passes_as_planned():
-    """A close call adds AR's own passes to a run, in a few of a hundred pictures of any seed."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(load, "rounding", lambda backbone: None)
+    with without_close_calls():
         yield
 
 
@@ -66,6 +76,46 @@ def worker():
 
 
 @pytest.fixture
+def services(library, history, parked_seeds, worker, models):
+    return Services(worker, library, history, parked_seeds, Downloads(models))
+
+
+@pytest.fixture
+def client(services):
+    """Requests of a visitor to the endpoints of an app on loopback."""
+    pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
+    from support.studio_client import serving
+
+    return serving(services)
+
+
+@pytest.fixture
+def finished(client, worker):
+    """Post a run and wait for its end; its job as JSON."""
+    def run(path, **body):
+        answer = client.post(path, json=body)
+        assert answer.status_code == 200, answer.text
+        assert worker.job(answer.json()["id"]).wait(30)
+        return client.get(f"/api/jobs/{answer.json()['id']}").json()
+
+    return run
+
+
+@pytest.fixture
+def stopped_at(monkeypatch):
+    """Every run is stopped by its visitor once so many of its rows are told."""
+    def stop(rows, panel=0):
+        def tell(job, message):
+            job.messages.append(message)
+            if message["panel"] == panel and message.get("last", 0) >= rows:
+                job.cancel(parked=False)
+
+        monkeypatch.setattr("studio.jobs.Job.tell", tell)
+
+    return stop
+
+
+@pytest.fixture
 def settings():
     return Settings.of(prompt="a red house", seed=7)
 
@@ -88,12 +138,26 @@ def ended(worker):
     return run
 
 
-@pytest.fixture(scope="module")
-def app(small_assets, tmp_path_factory):
-    """The app with the bundled backbone of fewer cells, served to the tests of a file."""
+@pytest.fixture(scope="session")
+def running(small_assets, tmp_path_factory):
+    """The app with the bundled backbone of fewer cells, served once for all tests of a worker."""
     from support.studio_visit import served
 
-    with small_bundle(small_assets), served(tmp_path_factory.mktemp("app")) as running:
+    with ExitStack() as stack:
+        with small_bundle(small_assets), without_close_calls():
+            app = stack.enter_context(served(tmp_path_factory.mktemp("app")))
+        yield app
+
+
+@pytest.fixture(scope="module")
+def app(running, small_assets, tmp_path_factory):
+    """The running app with a history of this file's own; a busy machine may take its time."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+    playwright.expect.set_options(timeout=30_000)
+    history = History(tmp_path_factory.mktemp("app") / "outputs")
+    vars(running.services).update(
+        history=history, parked_seeds=ParkedSeeds(running.services.library, history))
+    with small_bundle(small_assets):
         yield running
 
 
@@ -104,3 +168,17 @@ def visit(chromium, app):
 
     with visits(chromium, app) as open_one:
         yield open_one
+
+
+@pytest.fixture(scope="session")
+def violations():
+    """What axe complains of on a page: rules, each with its elements."""
+    module = pytest.importorskip("axe_playwright_python.sync_playwright",
+                                 reason="needs the package axe-playwright-python")
+    axe = module.Axe()
+
+    def found(page):
+        return [(rule["id"], [node["html"][:160] for node in rule["nodes"]])
+                for rule in axe.run(page).response["violations"]]
+
+    return found

@@ -16,42 +16,19 @@ import torch
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
-from starlette.applications import Starlette  # noqa: E402
-from starlette.testclient import TestClient  # noqa: E402
+from support.studio_client import BOB, CHINESE, HOUSE, line_of, serving  # noqa: E402
 
 from ssd_core.engine.methods import METHODS  # noqa: E402
 from ssd_core.weights import quotes  # noqa: E402
 from studio import jobs as jobs_module  # noqa: E402
-from studio.api import ENDPOINTS  # noqa: E402
+from studio.api import ENDPOINTS, UPLOADS  # noqa: E402
 from studio.calls import VISITOR  # noqa: E402
-from studio.downloads import Downloads  # noqa: E402
-from studio.server import middleware, routes  # noqa: E402
 from studio.services import Services  # noqa: E402
 from studio.settings import KNOBS, Settings, to_dict  # noqa: E402
-from studio.words import TABLE  # noqa: E402
+from studio.words import TEXTS  # noqa: E402
 
-HOUSE = {"prompt": "a red house", "seed": "7"}
-ANN, BOB = ({VISITOR: digit * 64} for digit in "ab")
-CHINESE = {"accept-language": "zh-CN,zh"}
+EVERYWHERE = [*ENDPOINTS, *(("POST", path, None) for path, _ in UPLOADS)]
 HOSTILE = (None, 5, -1, "x", "", [], {}, [[]], True, "\ud800", "9" * 400, "../../etc/passwd")
-
-
-@pytest.fixture
-def services(library, history, parked_seeds, worker, models):
-    return Services(worker, library, history, parked_seeds, Downloads(models))
-
-
-def serving(services, users=None, **headers):
-    """A client of the app's routes behind its middleware, on loopback or shared with users."""
-    app = Starlette(routes=routes(services),
-                    middleware=middleware("127.0.0.1", bool(users), users or {}))
-    return TestClient(app, "http://127.0.0.1", headers={**ANN, **headers},
-                      raise_server_exceptions=False)
-
-
-@pytest.fixture
-def client(services):
-    return serving(services)
 
 
 @pytest.fixture
@@ -60,18 +37,6 @@ def shared(services):
     code = base64.b64encode(b"ann:secret").decode()
     return serving(Services(**{**vars(services), "local": False}), {"ann": "secret"},
                    authorization=f"Basic {code}")
-
-
-@pytest.fixture
-def finished(client, worker):
-    """Post a run and wait for its end; its job as JSON."""
-    def run(path, **body):
-        answer = client.post(path, json=body)
-        assert answer.status_code == 200, answer.text
-        assert worker.job(answer.json()["id"]).wait(30)
-        return client.get(f"/api/jobs/{answer.json()['id']}").json()
-
-    return run
 
 
 @pytest.fixture
@@ -91,17 +56,10 @@ def saved(services, count=1):
     return [services.history.save(torch.zeros(16, 16, 3), None) for _ in range(count)]
 
 
-def line_of(answer):
-    """The error of a refused request: one line that can be shown."""
-    error = answer.json()["error"]
-    assert error and "\n" not in error and error.isprintable()
-    return error
-
-
 def test_the_contract_lists_every_endpoint():
     contract = (Path(__file__).parents[2] / "docs" / "contract.md").read_text(encoding="utf-8")
     listed = re.findall(r"`(GET|POST|DELETE) /api(/[^`]*)`", contract)
-    routes = [("POST", "/restore"), *((method, path) for method, path, _ in ENDPOINTS)]
+    routes = [(method, path) for method, path, _ in EVERYWHERE]
     assert sorted(listed) == sorted((method, path.replace(":path", "")) for method, path in routes)
 
 
@@ -111,7 +69,7 @@ def test_the_contract_lists_every_endpoint():
 @pytest.mark.parametrize(("headers", "place"), [({}, 0), (CHINESE, 1)])
 def test_the_schema_describes_every_setting_in_the_language_of_the_page(client, headers, place):
     schema = client.get("/api/schema", headers=headers).json()
-    assert schema["texts"]["draw"] == TABLE["draw"][place]
+    assert schema["page"]["create"]["draw"] == TEXTS["create"]["draw"][place]
     knobs = {knob["name"]: knob for knob in schema["knobs"]}
     assert set(knobs) == set(KNOBS) and set(schema["settings"]) == set(to_dict(Settings()))
     assert (knobs["k_h"]["label"].startswith("k_h:")) is (place == 0)
@@ -165,8 +123,40 @@ def test_prompts_that_cannot_run_are_noted_in_the_plan_and_refused_before_the_qu
 
 
 def test_unknown_words_are_noted(client):
-    note, = plan(client, prompt="a red house with a zzxq")["notes"]
-    assert note["kind"] == "unknown" and "zzxq" in note["text"]
+    prompt = "a red hous with a zzxq"
+    notes = {prompt[note["start"]: note["end"]]: note
+             for note in plan(client, prompt=prompt)["notes"] if note["kind"] == "unknown"}
+    assert "zzxq" in notes["zzxq"]["text"] and notes["zzxq"]["nearest"] is None
+    assert notes["hous"]["nearest"] == "house"
+
+
+@pytest.mark.parametrize("prompt, words", [
+    ("🏠 a zzxq, zzxq", ["🏠", "zzxq", "zzxq"]), ("红色的房子，恐龙", ["恐龙"]),
+    ("a {red|zzxq} house", ["zzxq"]), ("{a|b", ["{", "|", "b"])])
+def test_every_unknown_word_is_noted_where_it_stands(client, prompt, words):
+    notes = plan(client, prompt=prompt)["notes"]
+    found = [prompt[note["start"]: note["end"]] for note in notes if note["kind"] == "unknown"]
+    known = ("a", ",", "red", "house", "红色", "的", "房子", "，")
+    assert [word for word in found if word not in known] == words
+
+
+def test_an_unknown_word_of_the_negative_prompt_has_no_place(client):
+    note, = (note for note in plan(client, negative="a zzxq", cfg=2)["notes"]
+             if "zzxq" in note["text"])
+    assert (note["kind"], note["start"], note["end"]) == ("unknown", None, None)
+
+
+def test_alternatives_are_told_in_the_plan_and_all_drawn_at_once(client, worker):
+    told = plan(client, prompt="a {red|blue} house")["choices"]
+    assert (told["count"], told["most"]) == (2, 64) and told["words"][0] in ("red", "blue")
+    assert told["prompt"] == f"a {told['words'][0]} house" and plan(client)["choices"] is None
+    wanted = {**HOUSE, "prompt": "a {red|blue} house"}
+    jobs = client.post("/api/draw", json={"settings": wanted, "all": True}).json()["jobs"]
+    assert all(worker.job(job["id"]).wait(30) for job in jobs)
+    assert [job["settings"]["prompt"] for job in jobs] == ["a red house", "a blue house"]
+    many = {**HOUSE, "prompt": "{1|2|3|4|5|6|7|8|9}" * 2}
+    assert "64 pictures" in line_of(
+        client.post("/api/draw", json={"settings": many, "all": True}))
 
 
 # Runs and the queue
@@ -265,12 +255,6 @@ def test_a_run_needs_a_visitor(services, token):
     assert answer.status_code == 400 and VISITOR in line_of(answer)
 
 
-def test_a_page_of_gradio_and_the_api_know_the_same_visitor_by_the_token(client, services, busy):
-    services.visits.attach("session", "a" * 64)
-    job = client.post("/api/draw", json={"settings": HOUSE}).json()
-    assert services.worker.latest("session", "draw").id == job["id"]
-
-
 def test_the_queue_has_an_end(client, three, monkeypatch):
     monkeypatch.setattr(jobs_module, "MOST_WAITING", 4)
     for path, body in (("draw", {}), ("seeds/start", {"count": 2})):
@@ -283,8 +267,8 @@ def test_the_queue_has_an_end(client, three, monkeypatch):
 def test_a_race_says_its_verdict(finished):
     job = finished("/api/race", settings=HOUSE, racers=["ar", "faithful"])
     assert job["racers"] == ["ar", "faithful"] and len(job["saved"]) == 2
-    assert job["result"]["verdict"] == "Faithful is identical to normal decoding."
-    assert [row[0] for row in job["result"]["rows"]] == ["Normal decoding", "Faithful"]
+    assert job["result"]["verdict"] == "Faithful is the reference picture."
+    assert [row[0] for row in job["result"]["rows"]] == ["Reference", "Faithful"]
     assert job["result"]["sheet"].endswith("-race.png")
 
 
@@ -309,6 +293,17 @@ def test_seeds_pause_and_those_that_are_chosen_are_finished(client, worker, serv
     assert picture["seed"] == "8"
     assert client.delete(f"/api/jobs/{ids[0]}").status_code == 200
     assert not services.parked_seeds._parked
+
+
+def test_a_new_start_of_seeds_takes_the_place_of_those_that_wait(client, busy):
+    def begin(count):
+        jobs = client.post("/api/seeds/start", json={"settings": HOUSE, "count": count}).json()
+        return [job["id"] for job in jobs["jobs"]]
+
+    begin(3)
+    anew = begin(2)
+    known = client.get("/api/jobs").json()["jobs"]
+    assert [job["id"] for job in known] == anew
 
 
 def test_rows_of_a_stopped_run_are_saved_and_redone(client, worker, every_message, finished,
@@ -462,8 +457,8 @@ def test_more_than_is_allowed_is_not_read(client, monkeypatch):
     assert answer.status_code == 413 and "MiB" in line_of(answer)
 
 
-def test_uploads_of_a_shared_app_count_towards_the_quota(shared):
-    answer = shared.post("/api/restore", content=iter([b"x"]))
+def test_pictures_that_are_added_to_a_shared_app_count_towards_the_quota(shared):
+    answer = shared.post("/api/history/add", content=iter([b"x"]))
     assert answer.status_code == 413 and "how long" in answer.text
 
 
@@ -474,6 +469,8 @@ def test_the_models_are_listed_and_judged_and_another_one_is_loaded(client, fini
     listed = client.get("/api/models").json()
     models = {model["name"]: model for model in listed["models"]}
     assert {"tiny", "bare"} <= set(models) and models["tiny"]["heads"]
+    file = services.library.models_dir / "ssd_backbones" / "tiny" / "backbone.safetensors"
+    assert models["tiny"]["bytes"] == file.stat().st_size
     assert listed["in_use"]["name"] == "tiny" and listed["known"][0]["licence"]["link"]
     assert "weights" in client.post("/api/models/fit", json={
         "name": "bare", "settings": HOUSE}).json()["text"]
@@ -512,13 +509,13 @@ def test_the_doctor_reports(client, services):
 
 def test_nothing_answers_without_the_password(services):
     stranger = serving(services, {"ann": "secret"})
-    for method, path, _ in [*ENDPOINTS, ("POST", "/restore", None)]:
+    for method, path, _ in EVERYWHERE:
         answer = stranger.request(method, f"/api{path}")
         assert answer.status_code == 401 and b"name and a password" in answer.content, path
 
 
 def test_nothing_is_taken_from_other_sites_and_other_hosts_are_not_served(client):
-    for method, path, _ in [*ENDPOINTS, ("POST", "/restore", None)]:
+    for method, path, _ in EVERYWHERE:
         if method != "GET":
             for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "http://evil.example"}):
                 assert client.request(method, f"/api{path}", headers=headers).status_code == 403

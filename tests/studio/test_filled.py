@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from html import unescape
-from types import SimpleNamespace
 
 import pytest
-from support.coroutines import result_of
 
 gr = pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
+
 
 from ssd_core import SSDError  # noqa: E402
 from ssd_core.backbones.postcard import Postcard  # noqa: E402
 from ssd_core.output.recipe import read_recipe  # noqa: E402
 from ssd_core.output.words import Words, drawn_words  # noqa: E402
 from ssd_core.postcards.expansion import expand  # noqa: E402
-from studio import runs  # noqa: E402
+from studio import races, runs  # noqa: E402
 from studio.additions import filled, pinned  # noqa: E402
-from studio.downloads import Downloads  # noqa: E402
-from studio.page import build  # noqa: E402
-from studio.services import Services  # noqa: E402
 from studio.settings import Settings, from_dict, from_recipe, to_dict  # noqa: E402
-from studio.tabs.controls import NAMES  # noqa: E402
-from studio.tabs.details import details_html  # noqa: E402
-from studio.tabs.filled import WORD_SETTINGS  # noqa: E402
 from studio.typed import open_text  # noqa: E402
-from studio.views import saved_by  # noqa: E402
 
-ENGLISH = SimpleNamespace(headers={}, session_hash="me")
 HOUSE = Settings.of(prompt="a red house", seed=7)
 WHOLE = expand("a red house", None, 7)
 
@@ -46,23 +35,13 @@ def backbone(library, expanding):
 
 
 @pytest.fixture
-def services(library, history, parked_seeds, worker, tmp_path, expanding):
-    return Services(worker, library, history, parked_seeds, Downloads(tmp_path))
+def plan(client, expanding):
+    """What a plan says is filled in."""
+    def filled_in(settings):
+        answer = client.post("/api/plan", json={"settings": to_dict(settings)})
+        return answer.json()["filled"]
 
-
-@pytest.fixture
-def page(services):
-    """The handlers' owners by the name of their class."""
-    handlers = [getattr(fn.fn, "__wrapped__", fn.fn) for fn in build(services).fns.values()]
-    return {type(one.__self__).__name__: one.__self__ for one in handlers
-            if hasattr(one, "__self__")}
-
-
-def told(page, settings, locked=True):
-    """What web/filled.js is given."""
-    raw = to_dict(settings)
-    html = page["Filled"].tell(ENGLISH, locked, *(raw[name] for name in WORD_SETTINGS))
-    return json.loads(unescape(html.split('"')[1])) if html else None
+    return filled_in
 
 
 def texts(shown):
@@ -74,7 +53,7 @@ def drawn_from(entry):
 
 
 @pytest.fixture
-def parent(services, ended):
+def parent(services, ended, expanding):
     """A picture whose words its seed filled in."""
     return ended(runs.draw(services.library, services.history, HOUSE)).result.entries[0]
 
@@ -116,19 +95,20 @@ def test_a_recipe_gives_back_its_own_words_where_the_switch_is_off(backbone):
     assert again.words[0] == Words("a lone red house, in the snow", "rain") != request.words[0]
 
 
-# The page
+# Plans
 
 
-def test_additions_are_chips_that_can_be_left_open_or_written_into_the_prompt(page):
-    shown = told(page, HOUSE)
-    assert texts(shown) == [one.text for one in WHOLE.added] and shown["prompt"] == HOUSE.prompt
+def test_additions_are_chips_that_can_be_left_open_or_written_into_the_prompt(plan):
+    shown = plan(HOUSE)
+    assert texts(shown) == [added.text for added in WHOLE.added]
+    assert shown["prompt"] == HOUSE.prompt
     first = shown["chips"][0]
-    fewer = told(page, replace(HOUSE, open=(first["name"],)))
+    fewer = plan(replace(HOUSE, open=(first["name"],)))
     assert texts(fewer) == texts(shown)[1:] and fewer["open"] == [first["name"]]
     chip = fewer["chips"][1]
     assert chip["pinned"] == pinned(HOUSE.prompt, WHOLE.added[2])
-    after = told(page, from_dict({**to_dict(HOUSE), "prompt": chip["pinned"],
-                                  "open": open_text(chip["pinned"], fewer["open"])}))
+    after = plan(from_dict({**to_dict(HOUSE), "prompt": chip["pinned"],
+                            "open": open_text(chip["pinned"], fewer["open"])}))
     assert sorted(texts(after)) == sorted(set(texts(fewer)) - {chip["text"]})
 
 
@@ -137,50 +117,41 @@ def test_a_chinese_page_tells_additions_in_chinese(backbone):
     assert [chip["text"] for chip in chips] == [one.chinese for one in WHOLE.added]
 
 
-def test_nothing_is_shown_of_what_is_drawn_as_typed(page, library, monkeypatch):
-    assert told(page, replace(HOUSE, expand=False)) is None
-    assert told(page, replace(HOUSE, prompt="")) is None
+def test_nothing_is_shown_of_what_is_drawn_as_typed(client, plan, monkeypatch):
+    assert plan(replace(HOUSE, expand=False)) is None
+    assert plan(replace(HOUSE, prompt="")) is None
     whole = "one red house on the left, on a lake, hills behind, in the rain, at sunset"
-    assert told(page, replace(HOUSE, prompt=whole)) is None
-    assert page["Filled"].available()["visible"] is True
+    assert plan(replace(HOUSE, prompt=whole)) is None
+    assert client.get("/api/schema").json()["model"]["expands"]
     monkeypatch.undo()
-    assert told(page, HOUSE) is None and page["Filled"].available()["visible"] is False
+    assert plan(HOUSE) is None and not client.get("/api/schema").json()["model"]["expands"]
 
 
-def test_what_is_shown_of_a_new_seed_is_what_is_drawn(page, services):
-    shown, controls = told(page, HOUSE, locked=False), page["Controls"]
-    values = controls.values_of(HOUSE)
-    settings = controls.drawn(ENGLISH, False, values)
-    made = settings.request(services.library.current.backbone, None).expansions[0]
-    seed = settings.knobs["seed"]
-    assert texts(shown) == [one.text for one in made.added] and seed != HOUSE.knobs["seed"]
-    assert controls.drawn(ENGLISH, False, values).knobs["seed"] == seed, "nothing was drawn yet"
-    controls.drew(ENGLISH, True)
-    assert services.next_seeds.of("me") == seed
-    controls.drew(ENGLISH, False)
-    assert services.next_seeds.of("me") != seed
-    assert services.next_seeds.of("others") != services.next_seeds.of("me")
+def test_what_is_shown_of_a_seed_is_what_is_drawn(plan, finished):
+    shown = plan(HOUSE)
+    words = finished("/api/draw", settings=to_dict(HOUSE))["saved"][0]["words"]
+    assert words == WHOLE.prompt and all(text in words for text in texts(shown))
+    assert texts(plan(HOUSE.changed(seed=8))) != texts(shown)
 
 
-def test_negations_are_told_below_the_prompt(page):
-    *_, note = page["Controls"].tell(ENGLISH, 1, *page["Controls"].values_of(
-        replace(HOUSE, prompt="a red house, no trees")))
-    assert "Moved to the negative prompt: no trees<" in note
+def test_negations_are_told_below_the_prompt(client, expanding):
+    asked = to_dict(replace(HOUSE, prompt="a red house, no trees"))
+    notes = client.post("/api/plan", json={"settings": asked}).json()["notes"]
+    assert "Moved to the negative prompt: no trees" in [note["text"] for note in notes]
 
 
 # Pictures
 
 
-def test_a_restored_picture_shows_and_draws_its_own_words(page, services, parent, ended):
-    _, locked, *restored = page["HistoryTab"].restore_selected(parent.id, ENGLISH)
-    values = dict(zip(NAMES, restored, strict=True))
-    assert values.pop("expand") == gr.skip() and locked, "the switch stays as it is"
+def test_a_restored_picture_shows_and_draws_its_own_words(client, plan, services, parent, ended):
+    values = client.get("/api/restore", params={"id": parent.id}).json()["settings"]
+    assert "expand" not in values, "the switch stays as it is"
     for seed, on in ((7, True), (8, True), (7, False)):
         settings = from_dict({**values, "seed": seed, "expand": on})
         entry, = ended(runs.draw(services.library, services.history, settings)).result.entries
         assert drawn_from(entry) == Words(WHOLE.prompt)
-    same, other = (told(page, from_dict({**values, "seed": seed})) for seed in (7, 8))
-    assert texts(same) == [one.text for one in WHOLE.added]
+    same, other = (plan(from_dict({**values, "seed": seed})) for seed in (7, 8))
+    assert texts(same) == [added.text for added in WHOLE.added]
     assert other["text"] == WHOLE.prompt and other["chips"] == []
 
 
@@ -191,9 +162,10 @@ def test_additions_that_a_picture_was_drawn_without_are_known_again(backbone):
 
 
 def test_redo_keeps_the_words_of_its_picture_unless_another_prompt_is_typed(
-        page, services, parent, ended):
-    *_, negative, fixed, prompt = page["Redo"].show(parent.id, "a red house", "", ENGLISH)
-    raw = {**to_dict(Settings.of(seed=9)), "negative": negative, "fixed": fixed, "prompt": prompt}
+        client, services, parent, ended):
+    seen = client.get("/api/look", params={"id": parent.id}).json()
+    raw = {**to_dict(Settings.of(seed=9)),
+           **{name: seen[name] for name in ("prompt", "negative", "fixed")}}
     for typed, words in (("a red house", WHOLE.prompt),
                          ("a red tent", expand("a red tent", None, 9).prompt)):
         settings = from_dict({**raw, "prompt": typed})
@@ -201,7 +173,7 @@ def test_redo_keeps_the_words_of_its_picture_unless_another_prompt_is_typed(
         assert drawn_from(ended(work).result.entries[0]) == Words(words)
 
 
-def test_redo_keeps_the_words_of_a_picture_without_recipe(services, ended):
+def test_redo_keeps_the_words_of_a_picture_without_recipe(services, ended, expanding):
     library, history = services.library, services.history
     parent, = ended(runs.draw(library, history, HOUSE, metadata=False)).result.entries
     for typed, words in (("a red house", WHOLE.prompt),
@@ -211,31 +183,30 @@ def test_redo_keeps_the_words_of_a_picture_without_recipe(services, ended):
         assert drawn_from(drawn.entries[0]) == Words(words)
 
 
-def test_variations_have_the_words_of_their_picture(page, services, parent):
-    wish = json.dumps({"value": {"id": parent.id, "seed": "7"}, "wish": 1})
-
-    async def begun():
-        values = page["Controls"].values_of(replace(HOUSE, prompt="a tent", expand=False))
-        return [one async for one in page["Seeds"].vary(ENGLISH, wish, 2, "third", {}, *values)]
-
-    result_of(begun())
+def test_variations_have_the_words_of_their_picture(client, worker, services, parent):
+    own = client.get("/api/restore", params={"id": parent.id}).json()["settings"]
+    answer = client.post("/api/seeds/start", json={
+        "settings": {**own, "seed": "6", "expand": False}, "count": 2, "part": "third",
+        "like": parent.id})
+    assert all(worker.job(job["id"]).wait(30) for job in answer.json()["jobs"])
     parked = services.parked_seeds._parked.values()
-    assert [one.run.request.words for one in parked] == [(Words(WHOLE.prompt),)] * 2
-    assert len({one.run.request.seeds[0] for one in parked}) == 2
+    assert [paused.run.request.words for paused in parked] == [(Words(WHOLE.prompt),)] * 2
+    assert len({paused.run.request.seeds[0] for paused in parked}) == 2
 
 
-def test_each_seed_fills_in_by_itself_and_every_racer_alike(services, ended):
+def test_each_seed_fills_in_by_itself_and_every_racer_alike(services, ended, expanding):
     library, history = services.library, services.history
     for seed, work in services.parked_seeds.start(HOUSE, 2, owner="me"):
         ended(work)
         *_, last = services.parked_seeds._parked.values()
         assert last.run.request.words[0].prompt == expand("a red house", None, seed).prompt
-    raced = ended(runs.race(library, history, HOUSE, ("ar", "exact"))).result
+    raced = ended(races.race(library, history, HOUSE, ("ar", "exact"))).result
     assert {drawn_from(entry) for entry in raced.entries} == {Words(WHOLE.prompt)}
 
 
-def test_the_words_of_a_picture_are_told_with_it(services, parent, ended):
-    assert WHOLE.prompt in details_html(parent, "en", favourite=False)
+def test_the_words_of_a_picture_are_told_with_it(client, services, parent, finished):
+    facts = client.get(f"/api/history/{parent.id}").json()["facts"]
+    assert ["Drawn from", WHOLE.prompt] in facts
     for settings, words in ((HOUSE, WHOLE.prompt), (replace(HOUSE, expand=False), "")):
-        job = ended(runs.draw(services.library, services.history, settings))
-        assert [one["words"] for one in saved_by(job, "en")] == [words]
+        job = finished("/api/draw", settings=to_dict(settings))
+        assert [saved["words"] for saved in job["saved"]] == [words]

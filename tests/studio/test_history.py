@@ -19,6 +19,7 @@ from PIL.PngImagePlugin import PngInfo
 from ssd_core import Grid, Sampling, SSDError, methods
 from ssd_core.output.recipe import CHUNK, make_recipe, pack, save_png
 from ssd_core.output.words import Words
+from studio import entries as entries_module
 from studio import history as history_module
 from studio.history import History, restore
 from studio.settings import Settings
@@ -108,11 +109,11 @@ def test_a_damaged_recipe_does_not_hide_its_picture(history):
 
 def test_a_saved_picture_carries_its_recipe_or_no_trace_of_it(history, recipe):
     told, silent = (history.save(PICTURE, recipe, metadata=m) for m in (True, False))
-    assert history.settings(told).prompt == "a red house"
+    assert history.restore(told.path)[0].prompt == "a red house"
     with Image.open(silent.path) as image:
         assert image.info == {} and silent.prompt is None
     with pytest.raises(SSDError, match="no settings in it"):
-        history.settings(silent)
+        history.restore(silent.path)[0]
 
 
 def test_kinds_are_told_by_name_even_after_a_restart(history, recipe):
@@ -266,9 +267,9 @@ def test_a_recipe_that_lies_is_refused_by_the_files_name(tmp_path, recipe, chang
 def test_pictures_beyond_all_measure_are_refused(tmp_path, recipe, monkeypatch):
     path = tmp_path / "x.png"
     save_png(path, PICTURE, recipe)
-    monkeypatch.setattr(history_module, "MOST_PIXELS", 99)
+    monkeypatch.setattr(entries_module, "MOST_PIXELS", 99)
     assert "too many" in refused(path)
-    monkeypatch.setattr(history_module, "MOST_BYTES", 99)
+    monkeypatch.setattr(entries_module, "MOST_BYTES", 99)
     assert "at most" in refused(path)
 
 

@@ -110,14 +110,14 @@ def test_cancelling_what_is_over_changes_nothing(worker):
 def test_a_visitor_finds_his_own_jobs_again_until_they_are_forgotten(worker, gate):
     mine = occupied(worker, gate, "me")
     other, late = (worker.submit("draw", lambda job: None, o, "7") for o in ("you", "me"))
-    assert worker.latest("me", "draw") is late and late.tag == "7"
-    assert worker.of("me", mine.title, "draw") == [mine, late] and worker.latest("me") is late
+    assert worker.of("me", "draw") == [late] and late.tag == "7"
+    assert worker.of("me", mine.title, "draw") == [mine, late]
     worker.forget(mine, late)
     assert worker.of("me", mine.title, "draw") == [mine, late], "they are not over"
     gate.open.set()
     assert late.wait(5)
     worker.forget(mine, late)
-    assert worker.of("me", mine.title, "draw") == [] and worker.latest("you", "draw") is other
+    assert worker.of("me", mine.title, "draw") == [] and worker.of("you", "draw") == [other]
 
 
 def test_what_is_parked_is_freed_when_its_page_has_been_away_for_too_long(worker, monkeypatch):

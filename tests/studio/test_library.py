@@ -13,7 +13,7 @@ from ssd_core import SSDError, load_backbone
 from ssd_core.runs.diagnostics import report
 from ssd_core.weights import fit, hub
 from studio import library as library_module
-from studio import runs
+from studio import races, runs
 from studio.downloads import Download
 from studio.library import Library
 from studio.settings import Settings
@@ -98,7 +98,7 @@ def test_the_former_backbone_is_let_go(library, history, parked_seeds, settings,
     """Whatever was done with it: neither jobs nor parked runs nor saved pictures hold it."""
     former = weakref.ref(library.current.backbone)
     ended(runs.draw(library, history, settings))
-    ended(runs.race(library, history, settings, ["ar", "ssd"]))
+    ended(races.race(library, history, settings, ["ar", "ssd"]))
     for _, work in parked_seeds.start(settings, 2, owner="me"):
         ended(work)
     ended(lambda job: library.use("bare"))

@@ -21,7 +21,7 @@ from ssd_core.output.recipe import read_recipe, recipe_tokens, to_bytes
 from ssd_core.output.words import Words
 from ssd_core.runs.request import Result
 from ssd_core.weights.fit import fit
-from studio import running, runs
+from studio import races, running, runs
 from studio.history import History, restore
 from studio.library import Library
 from studio.seeds import ParkedSeeds
@@ -147,7 +147,7 @@ def test_a_batch_that_cannot_fit_is_refused_before_it_runs(library, history, set
 @pytest.mark.parametrize("make", [
     lambda library, history, settings, source: runs.draw(library, history, settings),
     lambda library, history, settings, source: runs.redo(library, history, settings, source, 3),
-    lambda library, history, settings, source: runs.race(library, history, settings,
+    lambda library, history, settings, source: races.race(library, history, settings,
                                                          ["ar", "rows"]),
     lambda library, history, settings, source: ParkedSeeds(library, history).start(
         settings, 1)[0][1]])
@@ -170,7 +170,7 @@ def test_the_same_backbone_loaded_again_draws_what_was_planned(library, history,
 
 
 @pytest.mark.parametrize("make", [
-    runs.draw, lambda *args: runs.race(*args, ["ar", "rows"]),
+    runs.draw, lambda *args: races.race(*args, ["ar", "rows"]),
     lambda library, history, settings: ParkedSeeds(library, history).start(settings, 1)[0][1]])
 def test_where_nothing_can_be_saved_nothing_is_drawn(library, settings, worker, tmp_path, make):
     (tmp_path / "file").write_text("in the way")
@@ -312,7 +312,7 @@ def test_a_picture_of_another_size_is_refused(library, history, settings, worker
 
 
 def test_a_race_tells_two_panels_and_measures(library, history, settings, ended):
-    job = ended(runs.race(library, history, settings, ["ar", "exact"]))
+    job = ended(races.race(library, history, settings, ["ar", "exact"]))
     raced = job.result
     assert {message["panel"] for message in job.messages} == {0, 1}
     assert raced.identical == [1, 1] and raced.equal == 1
@@ -326,7 +326,7 @@ def test_a_race_tells_two_panels_and_measures(library, history, settings, ended)
 
 def test_a_race_without_ar_measures_no_identity(library, history, settings, ended):
     fast = settings.changed(method="ssd", rounds=0, pictures=3)
-    raced = ended(runs.race(library, history, settings, [fast, "rows"])).result
+    raced = ended(races.race(library, history, settings, [fast, "rows"])).result
     assert raced.identical == [None, None] and raced.equal < 1 and raced.judged == [0, 1]
     assert raced.labels == ["ssd r=0", "rows r=2"] and raced.verdicts == ["approximate"] * 2
     assert torch.equal(recipe_tokens(read_recipe(raced.entries[0].path)), solo(library, replace(
@@ -336,7 +336,7 @@ def test_a_race_without_ar_measures_no_identity(library, history, settings, ende
 @pytest.mark.parametrize(("methods", "judged"), [
     (["ar", "ssd"], 1), (["ssd", "ar"], 0), (["ar", "ar"], 1)])
 def test_the_side_that_is_not_ar_is_judged(library, history, settings, ended, methods, judged):
-    raced = ended(runs.race(library, history, settings.changed(rounds=0), methods)).result
+    raced = ended(races.race(library, history, settings.changed(rounds=0), methods)).result
     assert raced.judged == [judged] and raced.identical[1 - judged] == 1
     assert raced.identical[judged] == raced.equal
     assert raced.verdicts[judged] == ("identical" if methods[judged] == "ar" else "approximate")
@@ -344,7 +344,7 @@ def test_the_side_that_is_not_ar_is_judged(library, history, settings, ended, me
 
 def test_six_race_at_once_and_all_but_ar_are_judged(library, history, settings, ended):
     methods = ["rows", "ar", "ssd", "exact", "rows", "ssd"]
-    job = ended(runs.race(library, history, settings.changed(rounds=0), methods))
+    job = ended(races.race(library, history, settings.changed(rounds=0), methods))
     raced = job.result
     assert {message["panel"] for message in job.messages} == set(range(6))
     assert raced.judged == [0, 2, 3, 4, 5] and raced.identical[1] == raced.identical[3] == 1
@@ -355,7 +355,7 @@ def test_six_race_at_once_and_all_but_ar_are_judged(library, history, settings, 
 @pytest.mark.parametrize("count", [1, 7])
 def test_a_race_has_two_to_six_methods(library, history, settings, count):
     with pytest.raises(SSDError, match=f"a race of {count}: choose 2 to 6"):
-        runs.race(library, history, settings, ["ar"] * count)
+        races.race(library, history, settings, ["ar"] * count)
 
 
 def test_a_race_for_which_memory_is_too_small_is_refused(library, history, settings, worker,
@@ -368,7 +368,7 @@ def test_a_race_for_which_memory_is_too_small_is_refused(library, history, setti
         return replace(told, free=told.needed + 3 * told.cache)
 
     monkeypatch.setattr("studio.library.fit", scarce)
-    job = worker.submit("race", runs.race(library, history, settings, ["ar"] * 5))
+    job = worker.submit("race", races.race(library, history, settings, ["ar"] * 5))
     assert job.wait(30) and "5 pictures at once take about" in job.error
     assert "race fewer methods" in job.error and history.entries() == []
     assert len(seen) == 5
@@ -376,7 +376,7 @@ def test_a_race_for_which_memory_is_too_small_is_refused(library, history, setti
 
 def test_a_race_that_is_stopped_saves_nothing_and_tells_both_panels(library, history, settings,
                                                                    worker, every_message):
-    job = worker.submit("race", stopping(runs.race(library, history, settings, ["ar", "ssd"])))
+    job = worker.submit("race", stopping(races.race(library, history, settings, ["ar", "ssd"])))
     assert job.wait(30) and job.state == "cancelled" and history.entries() == []
     assert [m["panel"] for m in job.messages if m["kind"] == "cancelled"] == [0, 1]
 

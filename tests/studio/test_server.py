@@ -3,9 +3,9 @@
 import json
 import os
 import re
+import sys
 import urllib.error
 import urllib.request
-from inspect import unwrap
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,6 @@ import torch
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
 from gradio import Blocks  # noqa: E402
-from gradio.utils import get_upload_folder  # noqa: E402
 from starlette.requests import Request  # noqa: E402
 from support.studio_visit import served  # noqa: E402
 
@@ -24,10 +23,11 @@ from studio.downloads import Downloads  # noqa: E402
 from studio.history import History  # noqa: E402
 from studio.jobs import Worker  # noqa: E402
 from studio.library import Library  # noqa: E402
+from studio.policy import LARGEST, refused  # noqa: E402
 from studio.seeds import ParkedSeeds  # noqa: E402
-from studio.server import refused, serve  # noqa: E402
+from studio.server import serve  # noqa: E402
 from studio.services import Services  # noqa: E402
-from studio.tabs.gradio_files import picture_file, thumbnail_file  # noqa: E402
+from studio.words import SERVER, TEXTS  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -40,22 +40,36 @@ def app(models, tmp_path_factory):
         yield running
 
 
-def ask(app, path, body=None, **headers):
-    """(status, text) of a request."""
+def answer(app, path, body=None, method=None, **headers):
+    """(status, body, headers) of a request."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(app.address + path, data, {
-        "content-type": "application/json", **headers})
+        "content-type": "application/json", **headers}, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.status, answer.read()
+        with urllib.request.urlopen(request, timeout=20) as told:
+            return told.status, told.read(), told.headers
     except urllib.error.HTTPError as error:
-        return error.code, error.read()
+        return error.code, error.read(), error.headers
 
 
-def outcome(app, name, *values):
+def ask(app, path, body=None, **headers):
+    return answer(app, path, body, **headers)[:2]
+
+
+def outcome(app, name, *values, **headers):
     """The events of a call of a named endpoint, as text."""
-    _, told = ask(app, f"gradio_api/call/{name}", {"data": list(values)})
+    status, told = ask(app, f"gradio_api/call/{name}", {"data": list(values)}, **headers)
+    assert status == 200, told
     return ask(app, f"gradio_api/call/{name}/{json.loads(told)['event_id']}")[1].decode()
+
+
+def result(app, endpoint, /, **values):
+    """What a named endpoint returns for parameters by their names."""
+    status, told = ask(app, f"gradio_api/call/v2/{endpoint}", values)
+    assert status == 200, told
+    events = ask(app, f"gradio_api/call/{endpoint}/{json.loads(told)['event_id']}")[1].decode()
+    assert "event: complete" in events, events
+    return json.loads(events.split("data: ")[-1])[0]
 
 
 @pytest.fixture
@@ -63,13 +77,78 @@ def entry(app):
     return app.services.history.save(torch.zeros(16, 16, 3), None)
 
 
+# The page
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_page_is_served_in_the_language_of_its_visitor(app, language):
+    status, html, headers = answer(app, "", **{"accept-language": language})
+    assert status == 200 and f'<html lang="{language}"'.encode() in html
+    assert headers["cache-control"] == "no-cache" and "data-ssd-language" not in html.decode()
+    schema = json.loads(re.search(r'id="schema">(.*)</script>', html.decode())[1])
+    assert schema["language"] == language
+
+
+def test_a_forced_language_is_told_to_the_modules(models, tmp_path):
+    with served(tmp_path, "zh", models, "tiny") as running:
+        assert b'<html lang="zh" data-ssd-language="zh"' in ask(running, "")[1]
+
+
+def test_every_module_of_the_page_is_there_and_kept_by_the_browser_until_it_changes(app):
+    html = ask(app, "")[1].decode()
+    addresses = set(re.findall(r'(?:href|src)="/(studio/web/[^"]+)"', html))
+    assert len(addresses) > 10
+    for address in addresses:
+        status, _, headers = answer(app, address)
+        assert status == 200 and "immutable" in headers["cache-control"], address
+        older = re.sub("/v/[0-9a-f]+/", "/v/older/", address)
+        assert answer(app, older)[2]["cache-control"] == "no-store"
+        plain = re.sub("/v/[0-9a-f]+/", "/", address)
+        asked = answer(app, plain)[2]
+        assert asked["cache-control"] == "no-cache"
+        assert ask(app, plain, **{"if-none-match": asked["etag"]})[0] == 304
+
+
+@pytest.mark.parametrize("path", ["studio/web/../server.py", "studio/web/%2e%2e/server.py",
+                                  "studio/web/v/x/../../../server.py", "studio/examples/../api.py",
+                                  "studio/web/core/..%2f..%2fsharing.py"])
+def test_no_file_beside_the_page_is_served(app, path):
+    assert ask(app, path)[0] == 404
+
+
+def test_while_another_model_is_loaded_the_page_says_so_and_asks_again(app, monkeypatch):
+    library = app.services.library
+    loaded, library._loaded = library.current, None
+    with library._lock:
+        status, html, headers = answer(app, "")
+    library._loaded = loaded
+    assert status == 503 and b"is being loaded" in html and headers["refresh"] == "2"
+
+
+def test_the_page_runs_nothing_that_is_not_ours(app):
+    policy = answer(app, "")[2]["content-security-policy"]
+    assert "default-src 'self'" in policy and "unsafe" not in policy
+    html = ask(app, "")[1].decode()
+    assert not re.search(r"\son\w+=|style=|javascript:|<script>", html)
+
+
+def test_every_text_is_in_both_languages():
+    for section in (SERVER, *TEXTS.values()):
+        for key, pair in section.items():
+            assert len(pair) == 2 and all(pair), key
+            names = [sorted(re.findall(r"\{(\w+)\}", text)) for text in pair]
+            assert names[0] == names[1], key
+
+
+# Pictures
+
+
 def test_the_output_folder_is_not_served_only_its_pictures(app, entry):
     secret = app.services.history.folder / ".env"
     secret.write_text("secret")
     for path in (secret, entry.path):
-        assert ask(app, f"gradio_api/file={path}")[0] == 403
+        assert ask(app, f"gradio_api/file={path}")[0] == 404
     assert ask(app, f"studio/picture/{entry.id}") == (200, entry.path.read_bytes())
-    assert ask(app, f"gradio_api/file={picture_file(entry)}") == (200, entry.path.read_bytes())
 
 
 def test_a_picture_that_could_not_be_saved_is_served_from_memory(app):
@@ -79,124 +158,136 @@ def test_a_picture_that_could_not_be_saved_is_served_from_memory(app):
     assert ask(app, f"studio/picture/{id_[:-5]}")[0] == 404
 
 
-def test_a_thumbnail_stays_whole_for_a_page_that_reads_it_while_another_lists_it(
-        app, entry, monkeypatch):
-    path = Path(thumbnail_file(entry, app.services.history))
-    whole = path.read_bytes()
-
-    def write_and_look(place, data):
-        with place.open("wb") as file:  # emptied, not yet written
-            assert path.read_bytes() == whole
-            file.write(data)
-
-    with path.open("rb") as being_read, monkeypatch.context() as patched:
-        patched.setattr(Path, "write_bytes", write_and_look)
-        assert thumbnail_file(entry, app.services.history) == str(path)
-        assert being_read.read() == whole
+# Gradio's own
 
 
-@pytest.mark.parametrize("path", ["file=http://example.com/x.png", "file=//https://example.com",
-                                  "proxy=http://example.com/"])
-def test_gradio_fetches_nothing_that_a_request_names(app, path):
-    assert ask(app, f"gradio_api/{path}")[0] == 403
+CLOSED = ("upload", "file=/etc/passwd", "file/etc/passwd", "file=http://example.com/x.png",
+          "proxy=http://example.com/", "runs", "run/draw", "api/draw", "deep_link?session_hash=a",
+          "stream/a", "component_server", "vibe-edit", "vibe-code", "process_recording",
+          "startup-event/../upload", "openapi.json", "dev/reload", "upload_progress")
+
+
+@pytest.mark.parametrize("path", [*(f"gradio_api/{path}" for path in CLOSED), "upload", "login",
+                                  "monitoring", "docs", "openapi.json", "static/x", "assets/x",
+                                  "theme.css", "manifest.json", "pwa_icon", "x"])
+def test_routes_of_gradio_that_no_program_needs_are_closed(app, path):
+    assert ask(app, path) == (404, b"nothing is here")
+    assert ask(app, path, {}) == (404, b"nothing is here")
 
 
 def test_no_file_is_downloaded_for_an_api_caller(app):
     file = {"path": "http://127.0.0.1:9/x.png", "meta": {"_type": "gradio.FileData"}}
-    told = outcome(app, "restore", file)
+    told = outcome(app, "restore", file, "", "x.png")
     assert "event: error" in told and "not fetched from elsewhere" in told
 
 
-def request(method="POST", **headers):
-    return Request({"type": "http", "method": method, "path": "/gradio_api/upload",
+def test_no_file_of_this_machine_is_read_for_an_api_caller(app):
+    file = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
+    told = outcome(app, "plan", "a house", "fast", "", {"prompt": file})
+    assert "event: error" in told and "root:" not in told
+
+
+def request(method="POST", path="/gradio_api/call/draw", **headers):
+    return Request({"type": "http", "method": method, "path": path,
                     "query_string": b"", "server": ("127.0.0.1", 7860), "scheme": "http",
                     "headers": [(name.replace("_", "-").encode(), value.encode())
                                 for name, value in headers.items()]})
 
 
+@pytest.mark.parametrize("path", ["/gradio_api/call/draw", "/api/draw"])
 @pytest.mark.parametrize("headers, taken", [
     ({}, True), ({"origin": OWN}, True), ({"origin": "http://evil.example"}, False),
     ({"origin": "null"}, False), ({"origin": "http://127.0.0.1:8080"}, False),
     ({"sec_fetch_site": "same-origin", "origin": "https://behind.a.proxy"}, True),
     ({"sec_fetch_site": "cross-site"}, False), ({"sec_fetch_site": "same-site"}, False)])
-def test_what_another_site_sends_is_refused(headers, taken):
-    host = {"host": "127.0.0.1:7860"}
-    assert (refused(request(**host, **headers)) is None) == taken
-    assert refused(request("GET", **host, **headers)) is None
+def test_what_another_site_sends_or_reads_is_refused(path, headers, taken):
+    host = {"host": "127.0.0.1:7860", "content_length": "2"}
+    for method in ("POST", "GET", "DELETE"):
+        assert (refused(request(method, path, **host, **headers)) is None) == taken
+    linked = {**headers, "sec_fetch_mode": "navigate"}
+    assert refused(request("GET", path, **host, **linked)) is None, "links may lead here"
+    assert (refused(request("POST", path, **host, **linked)) is None) == taken
 
 
-def test_an_upload_from_another_site_is_not_kept(app):
-    status, told = ask(app, "gradio_api/upload", {}, origin="http://evil.example")
-    assert (status, told) == (403, b"this app takes nothing from other sites")
+@pytest.mark.parametrize("length", [None, "", "-1", "x", str(LARGEST + 1)])
+def test_calls_say_how_long_they_are_and_are_not_endless(length):
+    said = {} if length is None else {"content_length": length}
+    assert refused(request(**said)).status_code == 413
 
 
 def test_a_feed_is_not_asked_for_with_endless_numbers(app):
-    assert ask(app, f"studio/feed?job=a&after={'9' * 5000}") == (200, b"{}")
-    assert json.loads(ask(app, "studio/feed?job=a&after=3")[1])["a"]["state"] == "gone"
-
-
-def test_a_name_that_was_deleted_is_served_no_more(app, entry):
-    from studio.page import build
-    copy = picture_file(entry)
-    tab = next(owner for fn in build(app.services).fns.values()
-               if type(owner := getattr(unwrap(fn.fn), "__self__", None)).__name__ == "HistoryTab")
-    assert "Deleted" in tab.remove(entry.id, None)
-    assert not entry.path.exists() and not os.path.exists(copy)
-
-
-# Gradio's own
-
-
-def called(app, name):
-    """What a handler of the page answers, asked for as the page does."""
-    from studio.page import build
-    index = next(id_ for id_, fn in build(app.services).fns.items()
-                 if getattr(fn.fn, "__name__", "") == name)
-    ask(app, "gradio_api/queue/join", {"fn_index": index, "data": [], "session_hash": "s"})
-    events = ask(app, "gradio_api/queue/data?session_hash=s")[1].decode()
-    return next(event for event in map(json.loads, re.findall("data: (.*)", events))
-                if event["msg"] == "process_completed")
-
-
-def test_words_and_examples_are_there_wherever_the_program_is_started(app, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GRADIO_TEMP_DIR", get_upload_folder())
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # Gradio serves what lies there, too
-    answer = called(app, "in_language")
-    assert answer["success"], answer["output"]
-    chips, fold, examples = answer["output"]["data"]
-    assert "ssd-words" in chips and "studio-fold" in fold
-    assert all(Path(picture["path"]).suffix == ".jpg" for picture, _ in examples["samples"])
+    assert ask(app, f"api/feed?job=a&after={'9' * 5000}") == (200, b"{}")
+    assert json.loads(ask(app, "api/feed?job=a&after=3")[1])["a"]["state"] == "gone"
 
 
 def test_gradio_keeps_no_history_of_runs(app):
-    assert ask(app, "gradio_api/runs")[0] == 404
     assert b'"run_history":false' in ask(app, "config")[1].replace(b" ", b"")
 
 
-def test_the_example_of_the_contract_draws(app):
+# Programs
+
+
+def test_the_example_of_the_contract_draws(app, capsys):
     contract = (Path(__file__).parents[2] / "docs" / "contract.md").read_text(encoding="utf-8")
     code = contract.split("```py\n")[1].split("```")[0]
     names = {}
     exec(code.replace("http://127.0.0.1:7860", app.address), names)  # noqa: S102
-    assert "passes" in names["plan"] and "Saved as" in names["saved"]
+    assert "passes" in names["plan"]["text"] and names["job"]["state"] == "done"
+    picture = capsys.readouterr().out.split()[-1].lstrip("/")
+    assert ask(app, picture)[1].startswith(b"\x89PNG")
 
 
-def test_the_page_and_the_api_are_served_by_one_program(app):
-    assert json.loads(ask(app, "api/models")[1])["in_use"]["name"] == "tiny"
-    status, answer = ask(app, "api/plan", {"settings": {"k_h": 0}})
-    assert status == 400 and "k_h" in json.loads(answer)["error"]
-    status, answer = ask(app, "api/queue/stop", {}, origin="http://evil.example")
-    assert (status, answer) == (403, b"this app takes nothing from other sites")
+def test_the_named_endpoints_are_those_of_the_contract(app):
+    contract = (Path(__file__).parents[2] / "docs" / "contract.md").read_text(encoding="utf-8")
+    info = json.loads(ask(app, "gradio_api/info")[1])
+    listed = dict(re.findall(r"^\| `(/\w+)` \| (.*?) \|", contract, re.MULTILINE))
+    assert not info["unnamed_endpoints"] and set(listed) == set(info["named_endpoints"])
+    for name, described in info["named_endpoints"].items():
+        parameters = {one["parameter_name"] for one in described["parameters"]}
+        assert parameters == set(re.findall(r"`(\w+)`", listed[name])), name
+
+
+def test_a_program_draws_races_and_finishes_seeds(app):
+    job = result(app, "draw", prompt="a red house", seed="7", pictures=2)
+    assert [saved["seed"] for saved in job["saved"]] == ["7", "8"] and job["state"] == "done"
+    race = result(app, "race", prompt="a red house", racers=["plain", "fast"], seed="7")
+    assert "Fast is" in race["result"]["verdict"]
+    mine = {"x-ssd-visitor": "c" * 64}
+    told = outcome(app, "seeds_start", "a red house", 2, "third", "faithful", "3", None, **mine)
+    jobs = json.loads(told.split("data: ")[-1])[0]
+    assert [job["state"] for job in jobs] == ["paused", "paused"]
+    ids = [job["id"] for job in jobs][1:]
+    assert "expired" in outcome(app, "seeds_finish", ids), "they are another visitor's"
+    finished = json.loads(outcome(app, "seeds_finish", ids, **mine).split("data: ")[-1])[0]
+    assert finished[0]["saved"][0]["seed"] == "4"
+    app.services.parked_seeds.drop_all()
+
+
+def test_a_program_reads_settings_fit_and_report(app):
+    id_ = result(app, "draw", prompt="a red house", seed="9")["saved"][0]["id"]
+    assert result(app, "restore", id=id_)["settings"]["seed"] == "9"
+    assert "weights" in result(app, "fit", name="tiny")
+    assert "tiny" in result(app, "doctor")
+    assert result(app, "use_backbone", name="bare")["result"]["name"] == "bare"
+    assert result(app, "use_backbone", name="tiny")["state"] == "done"
 
 
 @pytest.mark.parametrize(("name", "values"), [
-    ("restore", [None]), ("restore", [5]), ("seeds_finish", [None, True]),
-    ("seeds_finish", [5, True])])
-def test_values_that_no_page_sends_are_refused_in_one_line(app, name, values, caplog):
+    ("restore", [None, None, None]), ("restore", ["", "?", ""]), ("restore", [5, 5, 5]),
+    ("seeds_finish", [None]), ("seeds_finish", [5]), ("draw", [None, 5, {}, "x", []]),
+    ("plan", ["a", "none", "", {"k_h": []}]), ("plan", ["a", 7, 7, "x"]),
+    ("race", ["a", "b", "", None, "seed", 5]),
+    ("fit", ["none", "fp7", "x"])])
+def test_values_that_no_program_sends_are_refused_in_one_line(app, name, values, caplog):
     told = outcome(app, name, *values)
-    assert "event: error" in told and "Error\":" not in told
+    assert "event: error" in told and "Traceback" not in told
     assert not [one for one in caplog.records if one.exc_info]
+
+
+def test_a_refusal_is_told_in_the_language_of_the_program(app):
+    told = outcome(app, "plan", "a", "fast", "", {"k_h": 0}, **{"accept-language": "zh"})
+    line = json.loads(told.split("data: ")[-1])["error"]
+    assert "k_h" in line and not line.isascii()
 
 
 # Starting
@@ -250,6 +341,12 @@ def test_the_start_says_where_the_page_is_and_gives_no_advice_on_code(
     told = capsys.readouterr().out
     demo.close()
     assert f"Running on {demo.local_url}" in told and "share=True" not in told
+
+
+def test_tools_for_mcp_need_their_package_which_is_told_at_once(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.setattr("studio.server.find_spec", lambda name: None)
+    assert "pip install 'gradio[mcp]'" in told_at_start(monkeypatch, capsys, "--mcp")
 
 
 def test_a_shared_app_with_passwords_says_that_only_their_owners_may_draw():

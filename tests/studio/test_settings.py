@@ -14,7 +14,6 @@ from ssd_core import SSDError, methods
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
 from ssd_core.engine.usual import bundled
-from ssd_core.output.knobs import all_knobs, sampling_knobs
 from ssd_core.output.words import Words
 from studio.settings import (
     KNOBS,
@@ -27,7 +26,7 @@ from studio.settings import (
     to_dict,
     with_preset,
 )
-from studio.words import TABLE, labels, translations
+from studio.words import knob_label
 
 SEEDS = st.integers(0, 2**64 - 1)
 LEGAL = st.builds(
@@ -94,19 +93,11 @@ def test_minus_one_leaves_a_number_to_its_method_or_backbone():
 
 def test_every_knob_is_a_setting_and_has_its_label_in_both_languages():
     assert set(KNOBS) <= set(NAMES)
-    assert labels()["window"] == ("Window: cells checked in a pass (-1: fastest here)",
-                                  "窗口：每次前向检查的单元格数（-1：本机最快）")
-    assert set(KNOBS) <= set(labels()) and not set(KNOBS) & set(TABLE)
-
-
-def test_no_choice_of_a_knob_is_translated_as_if_it_were_a_key():
-    knobs = [*all_knobs().values(), *sampling_knobs()]
-    shown = {choice for one in knobs for choice in one.choices}
-    assert "heads" in shown
-    t = translations()
-    for table in t.translations_dict.values():
-        assert not shown & set(table)
-        assert t("heads").key in table
+    assert [knob_label("window", "", language) for language in ("en", "zh")] == [
+        "Window: cells checked in a pass (-1: fastest here)",
+        "窗口：每次前向检查的单元格数（-1：本机最快）"]
+    for name, knob in KNOBS.items():
+        assert knob_label(name, knob.help, "en") != knob_label(name, knob.help, "zh"), name
 
 
 def test_fused_commit_without_rounds_is_refused():

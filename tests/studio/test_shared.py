@@ -1,59 +1,43 @@
-"""A shared app in a browser: who enters, and what the page of a stranger never tells."""
+"""A shared app as its server answers: who enters, and what a stranger never reads."""
 
+import base64
+import json
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
-from support.small_bundle import small_bundle  # noqa: E402
-from support.studio_visit import served  # noqa: E402
+from support.studio_visit import answer, served  # noqa: E402
+
+from studio.api import ENDPOINTS  # noqa: E402
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
-ANN = {"username": "ann", "password": "pä:ss"}
-TABS = ("Create", "Race", "Redo from a row", "Seeds", "History", "Models", "Doctor")
+ANN = {"authorization": "Basic " + base64.b64encode("ann:pä:ss".encode()).decode()}
+READ = [f"api{path}" for method, path, _ in ENDPOINTS if method == "GET" and "{" not in path]
+PATHS = ("", "config", "gradio_api/info", "gradio_api/heartbeat/x", "studio/web/app.js",
+         "studio/web/v/x/app.js", "studio/examples/0.jpg", "studio/picture/x.png",
+         "studio/replay/x.webp", "api/none", *READ)
 
 
 @pytest.fixture(scope="module")
-def private(tmp_path_factory):
-    """The folders above everything that the app reads and writes."""
-    return str(tmp_path_factory.getbasetemp()), str(ROOT)
-
-
-@pytest.fixture(scope="module")
-def app(small_assets, tmp_path_factory):
-    users = {ANN["username"]: ANN["password"]}
-    with small_bundle(small_assets), served(tmp_path_factory.mktemp("app"), users=users) as running:
+def app(models, tmp_path_factory):
+    with served(tmp_path_factory.mktemp("app"), models=models, backbone="tiny",
+                users={"ann": "pä:ss"}) as running:
         yield running
 
 
-def test_who_has_no_password_sees_nothing(chromium, app):
-    page = chromium.new_context().new_page()
-    for path in ("", "studio/web/studio.js", "studio/feed", "gradio_api/info"):
-        assert page.request.get(app.address + path).status == 401, path
-    page.context.close()
+@pytest.mark.parametrize("path", PATHS)
+def test_who_has_no_password_sees_nothing(app, path):
+    assert answer(app, path) == (401, b"a name and a password are needed")
 
 
-def test_who_has_one_draws_and_reads_of_no_folder_of_this_machine(visit, app, private):
-    visitor, heard = visit(http_credentials=ANN), []
-    page = visitor.page
-    page.on("response", lambda answer: heard.append(answer))
-    page.click("#draw")
-    visitor.until("done")
-    for name in TABS:
-        visitor.tab(name)
-        if name == "History":
-            page.locator("#history img").first.click()
-            page.wait_for_selector(".studio-details")
-            assert not page.get_by_role("button", name="Delete", exact=True).is_visible()
-        if name == "Models":
-            page.wait_for_selector("#backbones-found td")
-        if name == "Doctor":
-            page.wait_for_function("() => document.querySelector('#doctor-report textarea').value")
-        typed = page.locator("textarea").evaluate_all("all => all.map((one) => one.value)")
-        shown = page.content() + "".join(typed)
-        assert not [one for one in private if one in shown], name
-    fed = [answer.text() for answer in heard if "/studio/feed" in answer.url]
-    assert '"done"' in fed[-1] and not [one for one in private if one in "".join(fed)]
-    assert len(app.pictures) == 1
+def test_who_has_one_reads_of_no_folder_of_this_machine(app, tmp_path_factory):
+    private = [str(tmp_path_factory.getbasetemp()), str(ROOT)]
+    status = answer(app, "", **ANN)[0]
+    assert status == 200 and json.loads(answer(app, "api/schema", **ANN)[1])["local"] is False
+    for path in PATHS:
+        if "heartbeat" not in path:  # which never ends
+            text = answer(app, path, **ANN)[1].decode(errors="replace")
+            assert not [folder for folder in private if folder in text], path

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
 from studio.brake import Brake  # noqa: E402
-from studio.sharing import UPLOAD, Password, UploadQuota, read_users, without_folders  # noqa: E402
+from studio.sharing import KEPT, Password, UploadQuota, read_users, without_folders  # noqa: E402
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def header(text):
     return {"authorization": "Basic " + base64.b64encode(text.encode()).decode()}
 
 
-@pytest.mark.parametrize("path", ["/", "/studio/feed", "/studio/picture/x.png", "/gradio_api/info"])
+@pytest.mark.parametrize("path", ["/", "/api/feed", "/studio/picture/x.png", "/gradio_api/info"])
 def test_nobody_enters_anywhere_without_name_and_password(page, path):
     client = TestClient(Password(page, {"ann": "pä:ss"}))
     assert client.get(path).status_code == 401
@@ -78,11 +78,11 @@ def test_users_are_read_from_a_file_of_lines(tmp_path):
 
 def test_a_visitor_uploads_so_much_an_hour_and_no_more(page):
     client = TestClient(UploadQuota(page, quota=100))
-    assert client.post(UPLOAD, content=b"x" * 60).text == "in"
-    refused = client.post(UPLOAD, content=b"x" * 60)
+    assert client.post(KEPT, content=b"x" * 60).text == "in"
+    refused = client.post(KEPT, content=b"x" * 60)
     assert refused.status_code == 413 and "can be uploaded" in refused.text
-    assert client.post(UPLOAD, content=b"x" * 40).text == "in", "what was refused does not count"
-    assert client.post(UPLOAD, content=iter([b"x"])).status_code == 413, "of unknown length"
+    assert client.post(KEPT, content=b"x" * 40).text == "in", "what was refused does not count"
+    assert client.post(KEPT, content=iter([b"x"])).status_code == 413, "of unknown length"
     assert client.post("/gradio_api/queue/join", content=b"x" * 200).text == "in"
 
 

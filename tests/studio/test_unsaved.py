@@ -13,7 +13,7 @@ from PIL import Image
 
 from ssd_core.output.recipe import recipe_of, recipe_tokens
 from studio import history as history_module
-from studio import runs
+from studio import races, runs
 from studio.history import History
 from studio.unsaved import MOST, Unsaved
 
@@ -51,7 +51,7 @@ def test_a_race_that_cannot_be_saved_keeps_its_pictures(library, history, settin
 
     monkeypatch.setattr(Image.Image, "save", save_to_memory)
     monkeypatch.setattr(History, "keep_unsaved", lambda *_: "in memory")
-    raced = ended(runs.race(library, history, settings, ["ar", "rows"])).result
+    raced = ended(races.race(library, history, settings, ["ar", "rows"])).result
     assert raced.saved.ids == ["in memory"] * 2 and raced.sheet is None
     assert "No space left" in raced.saved.problem and history.entries() == []
 

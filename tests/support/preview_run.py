@@ -122,7 +122,7 @@ class Run:
 
     def rows(self, first, *colours, **changes):
         return {**self.envelope, "kind": "rows", "first": first, "last": first + len(colours),
-                "top": first * SIDE // ROWS, "strips": [strip(*colours)], "refined": False,
+                "top": first * SIDE // ROWS, "strips": [strip(*colours)], "refined": True,
                 **changes}
 
     def finished(self, **changes):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import time
 import urllib.error
@@ -33,13 +32,15 @@ from studio.library import Library, trim
 from studio.seeds import ParkedSeeds
 from studio.services import Services
 
-from .page_moments import AT_REST
 from .preview_run import watched
 from .small_bundle import SIDE
 
 PATIENCE = 60_000  # ms
 HELD = 3  # rows
-GRADIOS_OWN = ("Method not implemented.",)  # its client says so at every upload
+# The browser's own line about a request that was refused, as the page tells in words.
+REFUSED = tuple("Failed to load resource: the server responded with a status of " + status
+                for status in ("400 (Bad Request)", "404 (Not Found)"))
+LOST = ("Failed to load resource: net::ERR_FAILED",)
 # It names everything, so nothing is filled in: what the app draws is what is drawn without it.
 PROMPT = "one red house on the left, on a lake, hills behind, in the rain, at sunset"
 
@@ -117,7 +118,7 @@ def served(folder: Path, language: str = "auto", models: Path | None = None,
 @contextmanager
 def visits(chromium, app: App):
     """Opens pages, each in a context of its own; ends with no complaint and nothing running."""
-    with watched(chromium, GRADIOS_OWN) as new_page:
+    with watched(chromium, REFUSED + LOST) as new_page:
         def open_one(address: str = app.address, **options):
             return Visitor(new_page(**options), address)
         yield open_one
@@ -163,106 +164,64 @@ class Visitor:
         self.ready()
 
     def ready(self) -> None:
-        self.page.wait_for_function("() => document.querySelector('#plan p')")
+        self.page.wait_for_selector("body[data-ready]")
 
-    def tab(self, name: str) -> None:
-        self.page.get_by_role("tab", name=name, exact=True).click()
-        self.page.evaluate(AT_REST)  # its controls are built, which takes back typing
+    def go(self, place: str) -> None:
+        """Go to a place by its link in the head, or by the gear."""
+        if not self.page.locator(f".places a[href='#{place}']").count():
+            self.page.click("#gear")
+        self.page.locator(f"a[href='#{place}']").last.click()
+        self.page.wait_for_selector(f"#{place}:not([hidden]) > *")
 
-    def unfold(self, name: str) -> None:
-        """Open the fold that hides this control, if one does."""
-        fold = {"pictures": "More settings", "negative": "More settings",
-                "metadata": "More settings"}.get(name)
-        if fold and not self.page.locator(f"#{name}").is_visible():
-            self.page.get_by_role("button", name=fold).click()
-            self.page.locator(f"#{name}").wait_for()
+    def unfold(self, *folds: str) -> None:
+        for fold in folds:
+            if not self.page.evaluate("name => document.querySelector(name).open", fold):
+                self.page.click(f"{fold} > summary")
 
-    def fill(self, name: str, value: object) -> None:
-        """Type into the control of this setting."""
-        self.unfold(name)
-        box = self.page.locator(f"#{name} :is(textarea, input)").first
-        for _ in range(10):  # a tab that is only being built takes back what was typed
-            box.fill(str(value))
-            box.press("Tab")
-            self.page.wait_for_timeout(150)
-            if box.input_value() == str(value):
-                return
-
-    def choose(self, name: str, value: str) -> None:
-        """Pick from a dropdown."""
-        box = self.page.locator(f"#{name} input")
-        box.click()
-        box.fill(value)
-        said = re.compile(rf"^{re.escape(value)}( \(.*\))?$")  # methods tell their promise
-        self.page.get_by_role("option", name=said).click()
-
-    def expert(self) -> None:
-        """Open the settings for experts, if they are closed."""
-        if not self.page.locator("#method").is_visible():
-            self.page.get_by_role("button", name="Expert settings").click()
-
-    def lock(self, seed: int) -> None:
-        self.fill("seed", seed)
-        self.page.locator("#lock input").check()
-
-    def text(self, name: str) -> str:
-        return self.page.locator(f"#{name}").inner_text().strip()
-
-    def told(self, name: str, words: str = "") -> str:
-        """The status line of this name, once it has these words."""
-        self.page.wait_for_function("""([name, words]) => {
-          const line = document.querySelector(`#${name} p`)?.innerText.trim();
-          return line && line.includes(words);
-        }""", arg=[name, words])
-        return self.text(name)
-
-    def paused(self) -> None:
-        """Wait until all seeds that were started are paused."""
-        self.page.wait_for_selector("#seeds-grid [data-state=paused]")
-        self.page.wait_for_selector("#seeds-start:not([disabled])")
-
-    def state(self, stage: str = "create-stage") -> str:
-        return self.page.locator(f"#{stage} .ssd-run").first.get_attribute("data-state")
-
-    def until(self, state: str, stage: str = "create-stage") -> None:
-        self.page.wait_for_selector(f"#{stage} .ssd-run[data-state={state}]")
+    def plan(self) -> str:
+        """The line about the run, once it belongs to the settings on the page."""
+        with self.page.expect_response("**/api/plan"):
+            pass
+        return self.page.inner_text("#plan")
 
     def draw(self) -> str:
-        """Press Draw and wait; the status line."""
-        self.drawn(lambda: self.page.click("#draw"))
-        return self.told("create-status")
+        """Press Draw and wait for the picture; the id of the job."""
+        return self.drawn(lambda: self.page.click("#draw"))
 
-    def drawn(self, press: Callable[[], None]) -> None:
-        """Start a run by `press`, and wait until it has ended."""
-        jobs = "document.querySelector('#create-stage ssd-stage').getAttribute('jobs')"
-        before = self.page.evaluate(jobs)
-        press()
-        # The stage forgets the last run's state as soon as it learns of the next job.
-        self.page.wait_for_function(f"""before => {jobs} !== before
-            && [...document.querySelectorAll('#create-stage .ssd-run')].every(
-              run => !["", "waiting", "running"].includes(run.dataset.state))
-            && document.querySelector('#stop').disabled""", arg=before)
+    def drawn(self, press: Callable[[], object]) -> str:
+        """Start a run by `press` and wait until the stage has its end; the id of the job."""
+        with self.page.expect_response(asks_for_a_run) as answer:
+            press()
+        job = answer.value.json()["id"]
+        self.page.wait_for_selector(f"#create-stage [data-job='{job}'][data-state=done]")
+        return job
 
     def figures(self) -> str:
         """What stands below the picture on the stage."""
-        return self.page.inner_text("#create-stage .ssd-figures")
+        return self.page.inner_text("#create-stage .ssd-summary")
 
-    def is_painted(self, stage: str = "create-stage", seconds: float = 30) -> bool:
+    def is_painted(self, seconds: float = 30) -> bool:
         """Whether all rows are painted; pixels are decoded after the last message has come."""
         for _ in range(int(seconds * 20)):
-            if all(self.painted_rows(stage)):
+            if all(self.painted_rows()):
                 return True
             self.page.wait_for_timeout(50)
         return False
 
-    def painted_rows(self, stage: str = "create-stage") -> list[bool]:
-        """Which of SIDE rows of the first canvas have a pixel that is not transparent."""
-        return self.page.evaluate("""([stage, rows]) => {
-          const canvas = document.querySelector(`#${stage} canvas.ssd-pixels`);
+    def painted_rows(self) -> list[bool]:
+        """Which of SIDE rows of the canvas on the stage have a pixel that is not transparent."""
+        return self.page.evaluate("""rows => {
+          const canvas = document.querySelector("#create-stage canvas.ssd-pixels");
           const { width, height } = canvas;
           const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
           return Array.from({ length: rows }, (_, row) => {
             const middle = Math.floor((row + 0.5) * height / rows) * width + (width >> 1);
             return data[4 * middle + 3] > 0;
           });
-        }""", [stage, SIDE])
+        }""", SIDE)
+
+
+def asks_for_a_run(response) -> bool:
+    path = response.url.partition("/api/")[2]
+    return response.request.method == "POST" and (
+        path in ("draw", "redo", "race") or path.endswith("/repeat"))

@@ -12,7 +12,6 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import ClassVar
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
@@ -68,14 +67,13 @@ def in_cli() -> dict:
 
 def in_app() -> dict:
     from ssd_core.output.knobs import all_knobs
+    from studio.schema import knob_view
     from studio.settings import Settings, from_dict, to_dict
-    from studio.tabs.controls import METHOD_KNOBS, Controls
-    from studio.words import labels
 
     settings = from_dict({"prompt": "a", "method": "toy", "stir": 4})
-    part = Controls._knob(SimpleNamespace(), lambda key: key, all_knobs()["stir"], Settings())
-    return {"control": [type(part).__name__, part.value], "sent": "stir" in METHOD_KNOBS,
-            "label": labels()["stir"][0], "method": settings.chosen_method().stir,
+    knob = knob_view(all_knobs()["stir"], "en")
+    return {"control": [knob["kind"], knob["default"]], "sent": knob["methods"],
+            "label": knob["label"], "method": settings.chosen_method().stir,
             "json": [to_dict(settings)["stir"], to_dict(Settings())["stir"]]}
 
 

@@ -101,14 +101,17 @@ function bench(delays) {
     if (delays[name] === undefined) throw new Error("no PNG");
     return { name, close: () => closed.push(name) };
   };
-  return { painted, closed, canvas, queue: new StripQueue(decode) };
+  const paint = (bitmap, top) => context.drawImage(bitmap, 0, top);
+  const queue = new StripQueue(decode);
+  const add = (strip, top, finished) => queue.add(strip, top, { paint, canvas, finished });
+  return { painted, closed, queue, add };
 }
 
 test("strips are painted in the order they came, however long each takes to decode", async () => {
-  const { queue, painted, closed, canvas } = bench({ slow: 30, quick: 1, middling: 10 });
-  queue.add("slow", canvas, 0);
-  queue.add("quick", canvas, 8);
-  queue.add("middling", canvas, 16);
+  const { queue, painted, closed, add } = bench({ slow: 30, quick: 1, middling: 10 });
+  add("slow", 0);
+  add("quick", 8);
+  add("middling", 16);
   await queue.settled();
   assert.deepEqual(painted, [["slow", 0, "source-over"], ["quick", 8, "source-over"],
     ["middling", 16, "source-over"]]);
@@ -116,16 +119,16 @@ test("strips are painted in the order they came, however long each takes to deco
 });
 
 test("a strip of a run that is over looks as the finished picture where it is opaque", async () => {
-  const { queue, painted, canvas } = bench({ strip: 1 });
-  queue.add("strip", canvas, 8, Promise.resolve({ name: "whole" }));
+  const { queue, painted, add } = bench({ strip: 1 });
+  add("strip", 8, Promise.resolve({ name: "whole" }));
   await queue.settled();
   assert.deepEqual(painted, [["strip", 8, "source-over"], ["whole", 0, "source-atop"]]);
 });
 
 test("a closed queue paints nothing more, not even what is being decoded", async () => {
-  const { queue, painted, closed, canvas } = bench({ first: 5, second: 5 });
-  queue.add("first", canvas, 0);
-  queue.add("second", canvas, 8);
+  const { queue, painted, closed, add } = bench({ first: 5, second: 5 });
+  add("first", 0);
+  add("second", 8);
   await new Promise((resolve) => setTimeout(resolve, 1));
   queue.close();
   await queue.settled();
@@ -134,9 +137,9 @@ test("a closed queue paints nothing more, not even what is being decoded", async
 
 test("a strip that is no PNG is warned of and stops no other", async (t) => {
   const warn = t.mock.method(console, "warn", () => {});
-  const { queue, painted, canvas } = bench({ good: 1 });
-  queue.add("broken", canvas, 0);
-  queue.add("good", canvas, 8);
+  const { queue, painted, add } = bench({ good: 1 });
+  add("broken", 0);
+  add("good", 8);
   await queue.settled();
   assert.deepEqual(painted, [["good", 8, "source-over"]]);
   assert.equal(warn.mock.callCount(), 1);

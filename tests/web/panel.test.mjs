@@ -8,27 +8,28 @@ import { IDLE, fold } from "../../web/preview/protocol.js";
 import { stringsFor } from "../../web/preview/strings.js";
 import { cells, pass, rows, started } from "./messages.mjs";
 
-/** An element that takes everything; a canvas notes at which lines strips are drawn. */
+/** An element that takes everything; a canvas notes from which line on strips are drawn. */
 function element() {
   const painted = [];
   return {
     painted, style: {}, dataset: {}, classList: { toggle() {} }, clientWidth: 100,
     setAttribute() {}, append() {}, replaceChildren() {},
-    getContext: () => ({ drawImage: (bitmap, x, y) => painted.push(y), clearRect() {} }),
+    getContext: () => ({ drawImage() {}, clearRect: (x, y) => painted.push(y), save() {},
+      beginPath() {}, rect() {}, clip() {}, restore() {} }),
   };
 }
 
 Object.assign(globalThis, {
   document: { createElement: element }, window: { devicePixelRatio: 1 },
   ResizeObserver: class { observe() {} },
-  createImageBitmap: async () => ({ close() {} }),
+  createImageBitmap: async () => ({ height: 8, close() {} }),
 });
 
 /** A panel after these messages, and all its elements. */
 async function shown(...messages) {
   const made = [];
   document.createElement = () => made[made.push(element()) - 1];
-  const panel = new Panel(stringsFor("en"), false, () => {});
+  const panel = new Panel(stringsFor("en"), { fills: false }, () => {});
   let state = IDLE;
   for (const message of messages) {
     state = fold(state, message);

@@ -53,6 +53,15 @@ def test_rows_appear_where_they_belong_and_nowhere_else(page, run):
     assert text(page, "figures").startswith("row 3 of 4")
 
 
+def test_rows_that_are_not_decoded_are_soft_and_end_where_they_end(page, run):
+    feed(page, run.started(), run.rows(0, RED, refined=False), run.rows(1, BLUE, refined=False))
+    assert colour(page, 1) == RED and colour(page, 16) == "clear"
+    between = colour(page, 8)
+    assert between not in (RED, BLUE, "clear") and between[3:5] == "00"
+    feed(page, run.rows(0, GREEN))
+    assert [colour(page, y) for y in (0, 7)] == [GREEN, GREEN]
+
+
 def test_notes_stand_under_the_figures_and_take_no_room_where_there_are_none(page, run, new_run):
     feed(page, run.started(notes=["drawn by 'rows': no heads", "unknown: sea"]), run.rows(0, RED))
     assert text(page, "notes").splitlines() == ["drawn by 'rows': no heads", "unknown: sea"]
@@ -103,7 +112,7 @@ def test_later_strips_paint_over_earlier_ones_in_the_order_of_arrival(page, run,
 def test_late_rows_after_the_end_paint_nothing(page, run):
     feed(page, run.started(), run.rows(0, RED), run.finished(), run.rows(1, GREEN))
     assert [colour(page, 0), colour(page, 8)] == [RED, "clear"]
-    assert "9 passes, AR needs 16 (1.8× fewer)" in text(page, "figures")
+    assert "1.5 s, 1.8× fewer passes" in text(page, "figures")
 
 
 def test_a_second_run_begins_on_an_empty_canvas_and_the_first_cannot_paint_it(page, run, new_run):
@@ -212,8 +221,11 @@ def test_a_race_fills_two_panels_side_by_side(page, new_run):
     assert boxes[0]["y"] == boxes[1]["y"] and boxes[0]["x"] < boxes[1]["x"]
     assert text(page, "figures", 0).startswith("row 1 of 4")
     ended = text(page, "figures", 1)
-    for part in ("1.50 s", "9 passes", "approximate", "38% of the tokens are AR's"):
+    for part in ("1.5 s", "1.8× fewer passes", "similar to the reference"):
         assert part in ended
+    counted = page.locator(".ssd-summary").nth(1).get_attribute("title")
+    for part in ("9 passes", "38% of the tokens are AR's"):
+        assert part in counted
 
 
 @pytest.mark.parametrize(("width", "columns"), [(900, 3), (340, 2)])

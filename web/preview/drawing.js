@@ -89,11 +89,13 @@ export class StripQueue {
   }
 
   /**
-   * Paint a strip on a canvas with its first line at `top` px. `finished`: the picture at its end,
-   * if that is known (a bitmap, or the promise of one); its pixels take the place of the strip's.
+   * Paint a strip with its first line at `top` px by paint(bitmap, top). `finished`: the picture at
+   * its end, if that is known (a bitmap, or the promise of one); its pixels then take the place of
+   * all that is painted on `canvas`.
    */
-  add(strip, canvas, top, finished = null) {
-    this.#tail = this.#tail.then(() => this.#paint(strip, canvas, top, finished)).catch((error) => {
+  add(strip, top, { paint, canvas, finished = null }) {
+    const painted = () => this.#paint(strip, top, { paint, canvas, finished });
+    this.#tail = this.#tail.then(painted).catch((error) => {
       console.warn("SSD preview: a strip could not be painted:", error);
     });
   }
@@ -103,13 +105,12 @@ export class StripQueue {
     this.#tail = this.#tail.then(() => this.#closed || done());
   }
 
-  async #paint(strip, canvas, top, finished) {
+  async #paint(strip, top, { paint, canvas, finished }) {
     if (this.#closed) return;
     const [bitmap, whole] = await Promise.all([this.decode(strip), finished]);
     if (!this.#closed) {
-      const context = canvas.getContext("2d");
-      context.drawImage(bitmap, 0, top);
-      if (whole) drawWhereOpaque(context, whole);
+      paint(bitmap, top);
+      if (whole) drawWhereOpaque(canvas.getContext("2d"), whole);
     }
     bitmap.close();
   }
@@ -158,9 +159,11 @@ export function panelColumns(count, { width, height }) {
  *
  * The scale is any number, except just above one screen pixel per picture pixel: there it is 1,
  * because pixels of uneven width would show. `density`: screen pixels per CSS px. Without a height
- * (null) the arrangement is square and of any height.
+ * (null) the arrangement is square and of any height. `most`: the largest scale. `smooth`: whether
+ * enlarged pixels are blended, so that any scale looks fine.
  */
-export function fit(count, width, height, box, density = 1) {
+export function fit(count, width, height, box, density = 1,
+  { most = Infinity, smooth = false } = {}) {
   const square = Math.ceil(Math.sqrt(count));
   if (box.height === null) return { columns: square, scale: scaleFor(square) };
   let best = { columns: square, scale: 0 };
@@ -174,7 +177,8 @@ export function fit(count, width, height, box, density = 1) {
     const lines = Math.ceil(count / columns);
     const across = (box.width - GAP * (columns - 1)) / (columns * width);
     const down = (box.height - GAP * (lines - 1)) / (lines * height);
-    const room = Math.max(0, box.height === null ? across : Math.min(across, down));
-    return room >= 1 && room * density < FRACTIONAL ? 1 / density : room;
+    const least = box.height === null ? across : Math.min(across, down);
+    const room = Math.max(0, Math.min(least, most));
+    return !smooth && room >= 1 && room * density < FRACTIONAL ? 1 / density : room;
   }
 }

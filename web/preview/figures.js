@@ -12,16 +12,25 @@ const LONG = 100; // s, above which the time is given in minutes
 const percent = (share) => `${Math.floor(share * 100 + 1e-9)}%`;
 const round = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(1));
 
-/** "row 12 of 24 · pass 41 of 80 · AR needs 576 · 310 tokens/s · 71% of drafts accepted" */
+/** What a person wants to know: "row 12 of 24, about 3 s left", or how the run ended. */
 export function figures(panel, words) {
-  const parts = panel.end ? endFigures(panel, words) : runningFigures(panel, words);
-  return parts.filter((part) => part !== null).join(" · ");
+  return joined(panel.end ? endFigures(panel, words)
+    : [rowFigure(panel, words), leftFigure(panel, words)], words.comma);
 }
 
-function runningFigures(panel, words) {
-  return [rowFigure(panel, words), leftFigure(panel, words), ...passFigures(panel, words),
-    speedFigure(panel, words), acceptanceFigure(meanAcceptance(panel), words)];
+/** What was counted: "pass 41 of 80 · AR needs 576 · 310 tokens/s · 71% of drafts accepted" */
+export function details(panel, words) {
+  const { end } = panel;
+  if (end?.kind !== "finished") {
+    return joined([...passFigures(panel, words), speedFigure(panel, words),
+      acceptanceFigure(meanAcceptance(panel), words)]);
+  }
+  return joined([donePasses(end, words),
+    speedFigure({ tokensPerSecond: end.tokens_per_second }, words),
+    acceptanceFigure(end.acceptance, words), identicalFigure(panel, words)]);
 }
+
+const joined = (parts, comma = " · ") => parts.filter((part) => part !== null).join(comma);
 
 /** Estimated seconds until the end of the run, or null while it is too early to estimate. */
 export function secondsLeft({ start, row, index, seconds }) {
@@ -58,34 +67,27 @@ function acceptanceFigure(share, words) {
   return share === null ? null : say(words.acceptance, { share: percent(share) });
 }
 
-function endFigures(panel, words) {
-  const done = panel.end.kind === "finished";
-  return done ? doneFigures(panel, words) : stoppedFigures(panel, words);
+/** "0.4 s, 5.0× fewer passes, the reference picture" */
+function endFigures({ start, end, row }, words) {
+  if (end.kind !== "finished") {
+    return [say({ failed: words.failed, paused: words.paused }[end.reason] ?? words.interrupted,
+      { row })];
+  }
+  const { seconds, step_acceleration: times, verdict } = end;
+  return [say(words.seconds, { seconds: seconds.toFixed(seconds < 10 ? 1 : 0) }),
+    times !== null && times > 1 ? say(words.fewer, { times: times.toFixed(1) }) : null,
+    start?.method === "ar" ? words.itself : words.verdict[verdict] ?? verdict];
 }
 
-function doneFigures({ start, end }, words) {
-  const verdict = start?.method === "ar" ? [words.itself] : verdictFigures(end, words);
-  return [say(words.seconds, { seconds: end.seconds.toFixed(2) }), donePasses(end, words),
-    speedFigure({ tokensPerSecond: end.tokens_per_second }, words),
-    acceptanceFigure(end.acceptance, words), ...verdict];
-}
-
-/** How the picture relates to AR's, if it is not identical. */
-function verdictFigures({ verdict, identical }, words) {
-  const share = identical === null ? null : { share: percent(identical) };
-  return [words.verdict[verdict] ?? verdict, share && say(words.identicalShare, share)];
+/** The share of AR's tokens, where it was measured and says something. */
+function identicalFigure({ start, end: { identical } }, words) {
+  return identical === null || start?.method === "ar" ? null
+    : say(words.identicalShare, { share: percent(identical) });
 }
 
 function donePasses({ passes, ar_passes: ar, step_acceleration: times }, words) {
   const fewer = times !== null && times > 1;
-  return say(fewer ? words.donePasses : words.donePassesPlain,
-    { passes, ar, times: fewer ? times.toFixed(1) : null });
-}
-
-function stoppedFigures(panel, words) {
-  const template = { failed: words.failed, paused: words.paused }[panel.end.reason]
-    ?? words.interrupted;
-  return [say(template, { row: panel.row }), ...passFigures(panel, words)];
+  return say(fewer ? words.donePasses : words.donePassesPlain, { passes, ar });
 }
 
 /** The heading of a panel. */
@@ -101,7 +103,7 @@ export function aloud(panel, words) {
   if (end?.kind === "finished") {
     return say(words.doneAloud, { label, seconds: end.seconds.toFixed(1), passes: end.passes });
   }
-  if (end) return `${label}: ${stoppedFigures(panel, words)[0]}`;
+  if (end) return `${label}: ${figures(panel, words)}`;
   const quarter = Math.floor((4 * row) / start.rows);
   if (quarter === 0) return say(words.startedAloud, { label, rows: start.rows });
   const reached = Math.ceil((quarter * start.rows) / 4);

@@ -4,9 +4,10 @@
  * A view of one panel of the protocol's state; it decides nothing.
  */
 
+import { Coarse } from "./coarse.js";
 import { CELL, GAP, StripQueue, clear, fit, paintOverlay } from "./drawing.js";
 import { make, makeCanvas, setText } from "./elements.js";
-import { figures, heading } from "./figures.js";
+import { details, figures, heading } from "./figures.js";
 import { say } from "./strings.js";
 
 export class Panel {
@@ -16,14 +17,16 @@ export class Panel {
   #painted = 0; // rows whose pixels are painted; the state may be ahead of them
 
   /**
-   * `fills`: the host gives a height, into which the pictures must fit. `finished`: by run, its
-   * pictures at the end as bitmaps, if it is an old run.
+   * `fills`: the host gives a height, into which the pictures must fit. `most` and `smooth`: as in
+   * drawing.fit. `finished`: by run, its pictures at the end as bitmaps, if it is an old run.
    */
-  constructor(words, fills, onPainted, finished = new Map()) {
-    Object.assign(this, { words, fills, onPainted, finished });
+  constructor(words, { fills, most, smooth, finished = new Map() }, onPainted) {
+    Object.assign(this, { words, fills, most, smooth, onPainted, finished });
     this.heading = make("div", "ssd-heading");
     this.area = make("div", "ssd-pictures");
-    this.figures = make("div", "ssd-figures");
+    this.summary = make("div", "ssd-summary");
+    this.details = make("div", "ssd-details");
+    this.figures = make("div", "ssd-figures", {}, [this.summary, this.details]);
     this.notes = make("div", "ssd-notes", { role: "note" });
     this.element = make("section", "ssd-panel", {},
       [this.heading, this.area, this.figures, this.notes]);
@@ -52,17 +55,21 @@ export class Panel {
     const name = say(this.words.picture, { label, number: index + 1, count: pictures });
     const element = make("div", "ssd-picture", { role: "img", "aria-label": name },
       [pixels, marks, pen]);
-    return { element, pixels, marks, pen };
+    return { element, pixels, marks, pen, coarse: new Coarse(pixels, rows, columns) };
   }
 
-  #paint({ strips, top }) {
+  #paint({ strips, top, refined = false }) {
     const finished = this.finished.get(this.state.run) ?? [];
-    strips.forEach((strip, i) => this.#queue.add(strip, this.#pictures[i].pixels, top,
-      finished[i]));
+    strips.forEach((strip, i) => {
+      const { coarse, pixels } = this.#pictures[i];
+      const paint = refined ? coarse.sharpen : coarse.paint;
+      this.#queue.add(strip, top,
+        { paint: paint.bind(coarse), canvas: pixels, finished: finished[i] });
+    });
   }
 
-  #addStrips({ strips, top, last }) {
-    this.#paint({ strips, top });
+  #addStrips({ strips, top, last, refined }) {
+    this.#paint({ strips, top, refined });
     this.#queue.whenPainted(() => {
       this.#painted = Math.max(this.#painted, last);
       this.onPainted();
@@ -72,7 +79,9 @@ export class Panel {
   /** Update everything except the strips to the state. */
   render(overlay) {
     setText(this.heading, heading(this.state, this.words));
-    setText(this.figures, figures(this.state, this.words));
+    setText(this.summary, figures(this.state, this.words));
+    setText(this.details, details(this.state, this.words));
+    this.summary.title = this.details.textContent;
     setText(this.notes, (this.state.start?.notes ?? []).join("\n"));
     this.notes.hidden = this.notes.textContent === "";
     const { end } = this.state;
@@ -95,7 +104,8 @@ export class Panel {
       width: this.area.clientWidth, height: this.fills ? this.area.clientHeight : null,
     };
     const density = window.devicePixelRatio;
-    const { columns, scale } = fit(start.pictures, start.width, start.height, box, density);
+    const { columns, scale } = fit(start.pictures, start.width, start.height, box, density,
+      { most: this.most, smooth: this.smooth });
     this.area.style.gap = `${GAP}px`;
     this.area.style.gridTemplateColumns = `repeat(${columns}, max-content)`;
     // Whole screen pixels keep edges sharp.

@@ -23,16 +23,17 @@ export class Preview {
   #observer = new ResizeObserver(() => this.#arrange());
 
   /**
-   * language: the host's, such as "zh-CN". fills: whether the host sets the element's height.
+   * language: the host's, such as "zh-CN". fills: whether the host sets the element's height. most
+   * and smooth: as in drawing.fit.
    * words: texts that replace some of ours. teach: show the overlay until the first run ends, if
    * the user has not chosen yet. finished: by run, bitmaps of finished pictures, from which the
    * strips are then painted.
    */
-  constructor({ language = "en", fills = false, words = {}, teach = false, finished } = {}) {
+  constructor({ language = "en", fills = false, most, smooth, words = {}, teach = false,
+    finished } = {}) {
     addStyleSheet();
     this.state = IDLE;
-    this.fills = fills;
-    this.finished = finished;
+    Object.assign(this, { fills, most, smooth, finished });
     this.words = { ...stringsFor(language), ...words };
     this.teaching = teach && recall() === null;
     this.overlay = this.teaching || recall() === "on";
@@ -88,7 +89,8 @@ export class Preview {
   }
 
   #newPanel(number) {
-    const panel = new Panel(this.words, this.fills, () => this.#schedule(), this.finished);
+    const { fills, most, smooth, finished } = this;
+    const panel = new Panel(this.words, { fills, most, smooth, finished }, () => this.#schedule());
     this.#panels.get(number)?.dispose();
     this.#panels.set(number, panel);
     this.panels.append(panel.element);

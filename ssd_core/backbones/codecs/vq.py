@@ -7,6 +7,8 @@ codes' patches side by side and then repairs the seams. All convolutions run on 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -38,7 +40,8 @@ class VQTokenizer(PictureCodec):
 
     patch = PATCH
 
-    def __init__(self, codes: int = 4096, dim: int = 64, channels: int = 128) -> None:
+    def __init__(self, codes: int = 4096, dim: int = 64, channels: int = 128,
+                 blocks: int = 3) -> None:
         super().__init__()
         pixels = 3 * PATCH**2
         self.encoder = nn.Sequential(nn.PixelUnshuffle(PATCH), nn.Conv2d(pixels, dim, 1))
@@ -46,9 +49,17 @@ class VQTokenizer(PictureCodec):
         self.mosaic = nn.Conv2d(dim, pixels, 1)
         wide = 4 * channels
         self.repair = nn.Sequential(
-            nn.Conv2d(dim, channels, 3, padding=1), Residual(channels), Residual(channels),
-            Residual(channels), nn.GroupNorm(8, channels), nn.SiLU(),
+            nn.Conv2d(dim, channels, 3, padding=1), *(Residual(channels) for _ in range(blocks)),
+            nn.GroupNorm(8, channels), nn.SiLU(),
             nn.Conv2d(channels, wide, 1), nn.SiLU(), nn.Conv2d(wide, pixels, 1))
+
+    @classmethod
+    def sized_like(cls, tensors: Mapping[str, torch.Tensor]) -> VQTokenizer:
+        """A tokenizer of the sizes of a state dict, with other values. KeyError if one is lacking.
+        """
+        blocks = sum(name.endswith(".wide.weight") for name in tensors)
+        codes, dim = tensors["codebook"].shape
+        return cls(codes, dim, len(tensors["repair.0.weight"]), blocks)
 
     def nearest(self, z: torch.Tensor) -> torch.Tensor:
         """Latents [B, dim, R, C] -> codes [B, R, C] int64 of the nearest codebook rows."""

@@ -14,11 +14,11 @@ import torch
 from PIL import Image
 
 from ...errors import SSDError
-from ...postcards import SIZE, check, claims
+from ...postcards import check, claims, frame_of
 from ...postcards.aliases import said, without_repeats
 from ...postcards.negations import negations
 from ...train.features import load_classifier
-from ..metrics import objects, with_errors
+from ..metrics import SIZES, objects, with_errors
 from .gallery import Gallery, Scoring
 
 NAMED = 5  # prompts in a line
@@ -28,9 +28,9 @@ def score(gallery: Gallery, scoring: Scoring) -> dict[str, float]:
     """Shares of claims and of things that are right. SSDError for what is no postcard."""
     classifier, features, out = load_classifier(), [], defaultdict(list)
     for pictures, prompts in gallery.batches(scoring.batch):
-        pixels = np.stack([as_postcard(picture, gallery) for picture in pictures])
-        features.append(classifier.features_of(torch.from_numpy(pixels)))
+        pixels = [as_postcard(picture, gallery) for picture in pictures]
         for picture_pixels, prompt in zip(pixels, prompts, strict=True):
+            features.append(classifier.features_of(torch.from_numpy(picture_pixels)[None]))
             if claimed := claims(in_own_words(prompt)):
                 held = check(picture_pixels, claimed)
                 out["caption_accuracy"].append(sum(held) / len(held))
@@ -63,8 +63,8 @@ def tell_unjudged(gallery: Gallery, scoring: Scoring) -> int:
 
 
 def as_postcard(picture: Image.Image, gallery: Gallery) -> np.ndarray:
-    """uint8 [SIZE, SIZE, 3]."""
-    if picture.size != (SIZE, SIZE):
+    """uint8 [H, W, 3]."""
+    if frame_of(picture.height, picture.width) is None:
         raise SSDError(f"{gallery.folder}: pictures of {picture.width}x{picture.height} px; the "
-                       f"checker reads postcards of {SIZE}x{SIZE}: use another scorer")
+                       f"checker reads postcards of {SIZES}: use another scorer")
     return np.array(picture)

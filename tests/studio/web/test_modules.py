@@ -1,5 +1,6 @@
-"""The elements' modules: their own tests in bare Node, and rules of size and of loading."""
+"""The page's modules: their own tests in bare Node, and rules of size and of loading."""
 
+import json
 import re
 from pathlib import Path
 
@@ -25,7 +26,6 @@ def test_files_are_short_narrow_and_fetch_nothing_from_elsewhere():
 
 
 def test_modules_import_what_is_served_beside_them():
-    """Addresses are relative, so that the app also works below a proxy's prefix."""
     imports = [(path.name, name) for path in sorted(WEB.glob("*.js"))
                for name in re.findall(r"\bfrom \"([^\"]+)\";", path.read_text(encoding="utf-8"))]
     assert [one for one in imports if not is_served(one[1])] == []
@@ -36,7 +36,38 @@ def is_served(name: str) -> bool:
     return name.startswith("./") and (folder / name.split("/")[-1]).is_file()
 
 
-def test_the_page_s_style_sheet_brings_in_all_others():
-    named = re.findall(r"@import url\(\"([^\"]+)\"\);",
-                       (WEB / "studio.css").read_text(encoding="utf-8"))
-    assert {*named, "studio.css"} == {path.name for path in WEB.glob("*.css")}
+def test_every_style_sheet_is_used():
+    users = "".join(path.read_text(encoding="utf-8") for path in
+                    (WEB / "page.html", *WEB.glob("*.js")))
+    assert [path.name for path in WEB.glob("*.css") if path.name not in users] == []
+
+
+def test_every_module_is_used():
+    users = "".join(path.read_text(encoding="utf-8") for path in
+                    (WEB / "page.html", *WEB.glob("*.js")))
+    named = re.findall(r"[\"/]([\w]+\.js)\"", users)
+    assert [path.name for path in WEB.glob("*.js") if path.name not in named] == []
+
+
+def texts():
+    return [(f"{section}.{key}", *pair) for section, pairs in
+            json.loads((WEB.parent / "texts.json").read_text(encoding="utf-8")).items()
+            for key, pair in pairs.items()]
+
+
+def test_both_languages_have_all_texts_with_the_same_values():
+    def values(text):
+        return sorted(re.findall(r"\{\w+\}", text))
+
+    assert [name for name, english, chinese in texts() if values(english) != values(chinese)] == []
+    assert [name for name, english, chinese in texts() if chinese != english
+            and re.search("[a-z]{3}", re.sub(r"\{\w+\}", "", english))
+            and not re.search("[\u4e00-\u9fff]", chinese)] == []
+
+
+def test_every_text_of_the_page_is_used():
+    """A key stands in a module; `Hint` and numbers are added to keys there."""
+    users = "".join(path.read_text(encoding="utf-8") for path in WEB.glob("*.js"))
+    users += "".join(path.read_text(encoding="utf-8") for path in WEB.parent.glob("*.py"))
+    assert [name for name, *_ in texts() if not name.startswith("server.")
+            and not re.search(rf"\b{re.sub('(Hint|2)$', '', name.split('.')[1])}\b", users)] == []

@@ -1,0 +1,127 @@
+"""Endpoints of saved pictures: list, mark, delete, bring back, pack, and restore their settings."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from tempfile import SpooledTemporaryFile, TemporaryDirectory
+from zipfile import ZIP_STORED, ZipFile
+
+from starlette.background import BackgroundTask
+from starlette.responses import Response, StreamingResponse
+
+from ssd_core import SSDError
+
+from . import runs
+from .calls import Call
+from .errors import in_language
+from .facts import hint_text, restored_text, wanted, why_empty
+from .history import restore
+from .pictures import as_png, read
+from .settings import whole
+from .views import details_view, entry_view, restored_view
+
+PAGE, MOST_ENTRIES = 24, 500  # pictures in one answer
+
+
+def history(call: Call) -> dict:
+    """Saved pictures, newest first: those that match `search` and, with `favourites`, are marked.
+    """
+    services, language = call.services, call.language
+    search, only = call.query("search"), call.query("favourites") == "true"
+    limit = min(max(1, whole("limit", call.query("limit", str(PAGE)))), MOST_ENTRIES)
+    before = call.query("before")
+    last = call.entry(before).id if before else None
+    entries = services.history.entries(limit + 1, last, wanted(services, search, only, language))
+    marked = services.history.favourites.ids
+    hint = hint_text(services, why_empty(entries, search, only or bool(before)), language)
+    return {"entries": [entry_view(services, entry, language, marked)
+                        for entry in entries[:limit]],
+            "more": len(entries) > limit, "hint": hint}
+
+
+def details(call: Call) -> dict:
+    entry = call.entry(call.path["entry"])
+    return details_view(call.services, entry, call.language)
+
+
+def thumbnail(call: Call) -> Response:
+    entry = call.entry(call.path["entry"])
+    return Response(call.services.history.thumbnail(entry), media_type="image/jpeg")
+
+
+def delete(call: Call) -> dict:
+    """Delete pictures; `undo` brings them back for a while."""
+    call.require_local()
+    entries = [call.entry(id_) for id_ in call.ids()]
+    for entry in entries:
+        call.services.history.delete(entry.id)
+    return {"deleted": [entry.id for entry in entries]}
+
+
+def undo(call: Call) -> dict:
+    call.require_local()
+    entries = [call.services.history.restore_deleted(id_) for id_ in call.ids()]
+    return {"restored": [entry.id for entry in entries]}
+
+
+def favourite(call: Call) -> dict:
+    """Mark pictures as favourites, or take the marks away."""
+    ids = [call.entry(id_).id for id_ in call.ids()]
+    call.services.history.favourites.mark(ids, call.flag("favourite", True))
+    return {"ids": ids, "favourite": call.flag("favourite", True)}
+
+
+def zipped(call: Call) -> Response:
+    """The pictures that `?id=...&id=...` names, byte for byte, in one file."""
+    entries = [call.entry(id_) for id_ in call.parameters.getlist("id")[:MOST_ENTRIES]]
+    if not entries:
+        raise SSDError("no picture was chosen: name some by id")
+    packed = SpooledTemporaryFile(32 << 20)  # noqa: SIM115 - closed once it is sent
+    with ZipFile(packed, "w", ZIP_STORED) as archive:
+        for entry in entries:
+            archive.writestr(entry.id, call.services.history.png(entry.id))
+    packed.seek(0)
+    named = {"content-disposition": 'attachment; filename="pictures.zip"'}
+    return StreamingResponse(iter(lambda: packed.read(1 << 20), b""), headers=named,
+                             media_type="application/zip", background=BackgroundTask(packed.close))
+
+
+def add(call: Call) -> dict:
+    """Put a picture, which is the body of the request, into the history, so that it can be redone.
+
+    One of another size is cropped and scaled. `how`: where its tokens come from.
+    """
+    services, name = call.services, bare_name(call.query("name", "picture.png"))
+    backbone = services.library.current.backbone
+    entry = services.history.add(as_png(call.body, name, backbone.sizes), name)
+    source = runs.look(services.history, entry.path, backbone)
+    return {**entry_view(services, entry, call.language, ()),
+            "how": in_language(call.language, source.how), "encoded": source.encoded}
+
+
+def restore_upload(call: Call) -> dict:
+    """The settings of a picture that is the body of the request; `?name=`: what it is called."""
+    name = bare_name(call.query("name", "picture.png"))
+    if read(call.body, name).format != "PNG":
+        raise SSDError(f"{name}: no settings in it, which only PNGs have: redo it from a row")
+    with TemporaryDirectory(prefix="ssd-restore-") as folder:
+        path = Path(folder, "picture.png")
+        path.write_bytes(call.body)
+        try:
+            settings, recipe = restore(path)
+        except SSDError as error:
+            raise SSDError(str(error).replace(str(path), name)) from error
+    return restored_view(settings, restored_text(call.services, name, recipe, call.language))
+
+
+def restore_entry(call: Call) -> dict:
+    """The settings of a saved picture."""
+    path = call.entry(call.query("id")).path
+    settings, recipe = call.services.history.restore(path)
+    return restored_view(settings, restored_text(call.services, path.name, recipe, call.language))
+
+
+def bare_name(name: str) -> str:
+    """The last part of a file's name, to be shown and for nothing else."""
+    last = PureWindowsPath(PurePosixPath(name).name).name
+    return "".join(sign for sign in last if sign.isprintable())[:100] or "picture.png"

@@ -1,0 +1,61 @@
+"""Endpoints of models: those that are here, whether they fit, loading and downloading; Doctor."""
+
+from __future__ import annotations
+
+from ssd_core import SSDError
+from ssd_core.runs.diagnostics import report
+from ssd_core.weights import quotes
+
+from .calls import Call
+from .models import load
+from .views import download_view, job_view, models_view, quote_view
+
+
+def models(call: Call) -> dict:
+    return models_view(call.services)
+
+
+def fit(call: Call) -> dict:
+    """Whether a run with these settings would fit into memory with a model."""
+    return {"text": call.services.library.fit(call.text("name"), call.settings,
+                                              call.text("dtype", "auto"))}
+
+
+def use(call: Call) -> dict:
+    call.require_local()
+    loading = load(call.services, call.owner, call.text("name"), call.text("dtype", "auto"))
+    return job_view(call.services, loading, call.language)
+
+
+def quote(call: Call) -> dict:
+    """Size and licence of a download, asked for at the Hub."""
+    call.require_local()
+    return quote_view(quotes.quote(call.text("name"), call.services.library.models_dir))
+
+
+def start_download(call: Call) -> dict:
+    """Download a model; `bytes`: those that are missing by its quote, which must have been seen."""
+    call.require_local()
+    quoted = quotes.quote(call.text("name"), call.services.library.models_dir)
+    if call.values.get("bytes") != quoted.missing:
+        raise SSDError(f"bytes: {quoted.missing} are to be downloaded: ask for size and licence "
+                       "first, and send this number")
+    call.services.downloads.start(call.text("name"))
+    return download(call)
+
+
+def cancel(call: Call) -> dict:
+    call.require_local()
+    call.services.downloads.cancel()
+    return download(call)
+
+
+def download(call: Call) -> dict:
+    call.require_local()
+    return download_view(call.services, call.services.downloads.last, call.language)
+
+
+def doctor(call: Call) -> dict:
+    services = call.services
+    text = report(services.library.doctor_lines(), services.worker.last_error)
+    return {"report": services.for_visitors(text)}

@@ -1,0 +1,227 @@
+"""Work for the Worker: a race, side by side or as a grid with a row for each value of a setting.
+
+The runs of a row go on together, each on its own clock; rows follow one another. What is finished
+is saved, also of a race that is stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from ssd_core import SSDError
+from ssd_core.engine.methods import AR
+from ssd_core.files import atomic_write
+from ssd_core.output.guarantees import identical_share
+from ssd_core.output.recipe import to_bytes
+from ssd_core.output.sheet import Tile, contact_sheet
+from ssd_core.runs.comparison import Comparison, compare_with_ar, conditions
+from ssd_core.runs.live import LiveRun
+from ssd_core.runs.request import Result
+
+from .choices import with_choice
+from .drawn import Saved, not_saved, words_of
+from .history import Entry, History
+from .jobs import Cancelled, Job
+from .library import Library
+from .running import advance_together, guarded, show_places
+from .runs import Work
+from .settings import Settings, check, value_of
+
+MOST_RACERS, MOST_PICTURES = 6, 48
+SETTINGS = ("seed", "cfg", "temperature", "prompt")  # that rows may differ in
+
+
+@dataclass
+class Raced:
+    """Finished pictures in order, their labelled sheet if it could be saved, and the measurements.
+
+    Per picture: places (in the race, row by row), identical (share of tokens equal to AR's, None if
+    AR did not run), stats, labels, verdicts, seeds, words (as in Drawn). equal: share of tokens
+    equal between the first two. judged: the pictures that the verdicts are about: all but a row's
+    AR; all if AR did not run.
+    """
+
+    saved: Saved = field(default_factory=Saved)
+    sheet: Entry | None = None
+    equal: float = 0.0
+    places: list[int] = field(default_factory=list)
+    identical: list[float | None] = field(default_factory=list)
+    judged: list[int] = field(default_factory=list)
+    stats: list[Mapping] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    verdicts: list[str] = field(default_factory=list)
+    seeds: list[int] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+
+    @property
+    def entries(self) -> list[Entry]:
+        return self.saved.entries
+
+
+@dataclass
+class Grid:
+    """A race as it goes on: its rows of runs, and what is said of each row.
+
+    captions: of each row; none without a setting that rows differ in.
+    """
+
+    rows: list[list[LiveRun]]
+    captions: list[str]
+    history: History
+    metadata: bool
+    raced: Raced = field(default_factory=Raced)
+    tiles: dict[int, Tile] = field(default_factory=dict)  # by place
+
+    def take(self, row: int) -> None:
+        """Save, measure and show those pictures of a row that are finished."""
+        done = [run for run in self.rows[row] if run.result.finished]
+        compare_with_ar([run.result for run in done])
+        pictures = [next(run.result.pictures()) for run in done]
+        first = len(self.raced.places)
+        for run, picture in zip(done, pictures, strict=True):
+            self._add(run, picture)
+        self.raced.judged += [first + n for n in judged_of([is_ar(run.result) for run in done])]
+        if row == 0 and len(done) > 1:
+            self.raced.equal = identical_share(done[0].result.tokens, done[1].result.tokens)
+        self._note_tiles(row, [run.result for run in done], pictures)
+        for run, picture in zip(done, pictures, strict=True):
+            run.finish(picture[None])
+
+    def end(self) -> None:
+        """Save all pictures with their words as one PNG; if that fails, its problem is kept."""
+        if len(self.tiles) < 2:
+            return
+        first = self.rows[0][0].request
+        names = dict.fromkeys(run.request.method.name for run in self.rows[0])
+        image = self._sheet(first.prompt, conditions(first))
+        try:
+            self.raced.sheet = self.history.write(lambda path: write_image(path, image), {
+                "seed": first.sampling.seed, "method": "-".join(names)}, "race")
+        except SSDError as error:
+            self.raced.saved.problem = self.raced.saved.problem or str(not_saved(error))
+
+    def _add(self, run: LiveRun, picture: torch.Tensor) -> None:
+        raced, result = self.raced, run.result
+        raced.saved.take(self.history, picture, result.recipes()[0], self.metadata)
+        raced.places.append(run.panel)
+        raced.identical.append(result.share)
+        raced.stats.append(result.measured)
+        raced.labels.append(run.request.label)
+        raced.verdicts.append(result.verdict)
+        raced.seeds.append(run.request.sampling.seed)
+        raced.words += words_of(run.request)
+
+    def _note_tiles(self, row: int, results: Sequence[Result],
+                    pictures: Sequence[torch.Tensor]) -> None:
+        comparison = Comparison.of(results)
+        places = [run.panel for run in self.rows[row] if run.result.finished]
+        for n, (place, picture) in enumerate(zip(places, pictures, strict=True)):
+            tile = comparison.tile(str(n), to_bytes(picture))
+            self.tiles[place] = replace(tile, lines=(*self.captions[row:row + 1], *tile.lines))
+
+    def _sheet(self, title: str, below: str) -> Image.Image:
+        """All finished pictures; in rows, with gaps, if there is a setting for them."""
+        if not self.captions:
+            return contact_sheet(list(self.tiles.values()), title, below)
+        columns = len(self.rows[0])
+        gap = Tile(np.full_like(next(iter(self.tiles.values())).picture, 230), "", "")
+        places = range((max(self.tiles) // columns + 1) * columns)
+        return contact_sheet([self.tiles.get(place, gap) for place in places], title, below,
+                             columns=columns)
+
+
+def race(library: Library, history: History, settings: Settings,
+         methods: Sequence[Settings | str], metadata: bool = True, setting: str = "",
+         values: Sequence[Any] = ()) -> Work:
+    """Methods draw one picture with the same prompt and seed, each on its own clock.
+
+    methods: at most MOST_RACERS; a name means `settings` with that method. setting, values: one of
+    SETTINGS, and its value in each row. The work returns Raced. Raises SSDError at once for too few
+    or too many.
+    """
+    require_number(len(methods), setting, values)
+    racers = [replace(settings, method=method) if isinstance(method, str) else method
+              for method in methods]
+    rows = list(zip(*(row_settings(replace(racer, pictures=1), setting, values)
+                      for racer in racers), strict=True))
+    loaded = library.as_now()
+
+    def work(job: Job) -> Raced:
+        now = loaded()
+        requests = [[racer.request(now.backbone, now.heads, named=True) for racer in row]
+                    for row in rows]
+        history.require_room(2 * len(rows) * len(racers), requests[0][0].sizes[0])  # and the sheet
+        for row in requests:
+            library.require_room_together(row)
+        places = count()
+        runs = [[LiveRun(request, send=job.tell, panel=next(places)) for request in row]
+                for row in requests]
+        captions = [f"{setting} {value}" for value in values] if setting else []
+        return run_rows(job, Grid(runs, captions, history, metadata))
+
+    return work
+
+
+def row_settings(settings: Settings, setting: str, values: Sequence[Any]) -> list[Settings]:
+    """The settings of each row; as they are if rows differ in nothing."""
+    rows = [settings.changed(**{setting: value_of(setting, value)}) for value in values
+            ] if setting else [settings]
+    for row in rows:
+        check(row)
+    return [with_choice(row) for row in rows]
+
+
+def require_number(racers: int, setting: str, values: Sequence[Any]) -> None:
+    """Raise SSDError for too few or too many pictures, and for a setting that makes no rows."""
+    if setting and setting not in SETTINGS:
+        raise SSDError(f"setting {setting[:40]!r}: choose one of {', '.join(SETTINGS)}")
+    if bool(setting) != bool(values):
+        raise SSDError("setting: rows need a setting and its values; leave both out for a race "
+                       "without rows")
+    if not (1 if len(values) > 1 else 2) <= racers <= MOST_RACERS:
+        raise SSDError(f"a race of {racers}: choose 2 to {MOST_RACERS} methods")
+    if racers * len(values) > MOST_PICTURES:
+        raise SSDError(f"{racers * len(values)} pictures: at most {MOST_PICTURES} race at once, "
+                       "choose fewer methods or values")
+
+
+def run_rows(job: Job, grid: Grid) -> Raced:
+    """Run one row after the other; a stopped job keeps what was finished."""
+    everything = [run for row in grid.rows for run in row]
+    job.result = grid.raced
+    with guarded(*everything):
+        if len(grid.rows) > 1:
+            show_places(everything)
+        for row, runs in enumerate(grid.rows):
+            try:
+                advance_together(job, runs, everything)
+            except Cancelled:
+                grid.take(row)
+                grid.end()
+                raise
+            grid.take(row)
+        grid.end()
+    return grid.raced
+
+
+def is_ar(result: Result) -> bool:
+    return isinstance(result.request.method, AR)
+
+
+def judged_of(is_ar: Sequence[bool]) -> list[int]:
+    """All pictures but the first that is AR's own."""
+    baseline = is_ar.index(True) if True in is_ar else None
+    return [n for n in range(len(is_ar)) if n != baseline]
+
+
+def write_image(path: Path, image: Image.Image) -> None:
+    with atomic_write(path) as temporary:
+        image.save(temporary, format="PNG")

@@ -1,1 +1,0 @@
-"""The tabs, one file each: components, and what their buttons do. studio.runs does the work."""

@@ -1,0 +1,37 @@
+/** `{red|blue}` in the prompt: a line that says what it does, and a button that draws all. */
+
+import { make, setText } from "./core/elements.js";
+import { rememberPrompt } from "./recent.js";
+import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
+
+export function alternatives(app) {
+  const { words } = app.words;
+  const line = make("p", "small hint grow", { role: "status" });
+  const all = make("button", "button small", { type: "button", id: "draw-all" });
+  const element = make("div", "row alternatives", { id: "alternatives" }, [line, all]);
+  element.hidden = true;
+  app.drawAll ??= () => drawAll(app);
+  all.addEventListener("click", () => app.drawAll());
+  app.planner.watch(({ choices = null }) => {
+    element.hidden = choices === null;
+    if (choices === null) return;
+    const { count, most, words: chosen } = choices;
+    const drawn = chosen.join(", ") || words.nothing;
+    setText(line, app.say(words.oneOf, { count: count > most ? `${most}+` : count, drawn }));
+    setText(all, app.say(words.drawAll, { count }));
+    all.hidden = count > most;
+  });
+  return element;
+}
+
+/** Queue a picture of each alternative, all with the same seed. */
+async function drawAll(app) {
+  const { settings, jobs } = app;
+  const made = await app.attempt(jobs.submit("draw",
+    { settings: settings.values, metadata: savesRecipe(), all: true }));
+  if (made === null) return;
+  rememberPrompt(settings.get("prompt"));
+  if (!keepsSeed()) settings.set({ seed: freshSeed() });
+  app.toast(app.say(app.words.words.queued, { count: made.length }));
+  app.go("create", { fresh: true });
+}

@@ -1,0 +1,69 @@
+/** Starts the page: reads the schema, then shows the place that the address names. */
+
+import { Api } from "./api.js";
+import { say } from "./core/strings.js";
+import { headMenu } from "./head.js";
+import { Jobs } from "./jobs.js";
+import { Places } from "./places.js";
+import { Planner } from "./planner.js";
+import { Settings } from "./settings.js";
+
+/** What every place gets: the server, the settings, the jobs, the texts and the way about. */
+export class App {
+  constructor(api, schema) {
+    Object.assign(this, { api, schema, words: schema.page, settings: new Settings(schema) });
+    this.jobs = new Jobs(api, (line) => document.body.toggleAttribute("data-lost", line !== ""));
+    this.planner = new Planner(this);
+    this.places = new Places(this);
+    this.language = schema.language;
+  }
+
+  /** Go to a place with something for it, such as {like: id of a picture}. */
+  go(place, value) {
+    return this.places.go(place, value);
+  }
+
+  say(template, values) {
+    return say(template, values);
+  }
+
+  async toast(line, options) {
+    const { Toasts } = await import("./toasts.js");
+    this.toasts ??= new Toasts(document.getElementById("toasts"), this.words.common);
+    this.toasts.say(line, options);
+  }
+
+  /** Await what the server does; an error becomes a toast, and the answer is then null. */
+  async attempt(promise) {
+    try {
+      return await promise;
+    } catch (error) {
+      this.toast(error.message, { bad: true });
+      return null;
+    }
+  }
+}
+
+/** The schema stands in the page, which spares a question. */
+async function start() {
+  const schema = JSON.parse(document.getElementById("schema").textContent);
+  const app = new App(new Api({ lost: schema.page.common.lost }), schema);
+  document.getElementById("places").append(
+    ...app.places.links(["create", "race", "seeds", "history"]));
+  document.getElementById("head-side").append(...headMenu(app));
+  await app.places.start();
+  app.jobs.refresh();
+  document.body.dataset.ready = "true";
+  performance.mark("usable");
+  await later(app);
+}
+
+/** What nobody needs at once. */
+async function later(app) {
+  const [{ takeIncoming }, { notifySwitch }] = await Promise.all(
+    [import("./incoming.js"), import("./notify.js")]);
+  takeIncoming(app);
+  document.getElementById("notify").replaceWith(notifySwitch(app));
+}
+
+start();

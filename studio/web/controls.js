@@ -1,0 +1,90 @@
+/** Everything beside the prompt that decides how a picture is drawn. */
+
+import { make, setText } from "./core/elements.js";
+import { field, knobControl, segments, select } from "./form.js";
+import { recipeSwitch, seedField } from "./seed.js";
+
+/** The element with all controls. */
+export function controls(app) {
+  return make("div", "stack controls", {},
+    [quality(app), plan(app), shape(app), seedField(app), more(app)]);
+}
+
+/** Reference, Faithful, Balanced, Fast: each makes a few settings. */
+function quality(app) {
+  const { schema, settings, words } = app;
+  const options = schema.qualities.map(({ name, label, about }) => (
+    { value: name, label, title: about }));
+  const bar = segments("quality", words.create.quality, options, (name) => settings.set(
+    schema.qualities.find((choice) => choice.name === name).settings));
+  bar.element.id = "quality";
+  const about = make("p", "hint small", { id: "quality-about" });
+  app.planner.watch((answer) => {
+    if (!answer) return;
+    bar.set(answer.quality);
+    setText(about, answer.about ?? "");
+  });
+  return make("div", "field", {},
+    [make("span", "label", {}, [words.create.quality]), bar.element, about]);
+}
+
+/** What the run will take, or why it cannot be started. */
+function plan(app) {
+  const line = make("p", "small plan", { id: "plan", role: "status" });
+  app.planner.watch((answer) => {
+    setText(line, answer ? answer.problem ?? answer.text : "");
+    line.title = answer?.pace ?? "";
+    line.classList.toggle("bad", Boolean(answer?.problem));
+  });
+  return line;
+}
+
+function shape(app) {
+  const { schema, settings, words } = app;
+  const sizes = [{ value: schema.settings.size, label: words.create.ownSize },
+    ...schema.model.sizes.map((size) => ({ value: size, label: size.replace("x", " × ") }))];
+  const size = select(sizes, (value) => settings.set({ size: value }));
+  size.element.id = "size";
+  const count = make("input", "", { type: "number", id: "pictures", min: "1",
+    max: String(schema.limits.pictures), step: "1" });
+  count.addEventListener("change", () => {
+    if (count.validity.valid && count.value) settings.set({ pictures: Number(count.value) });
+    count.value = settings.get("pictures");
+  });
+  settings.watch((values) => {
+    size.set(values.size);
+    count.value = values.pictures;
+  });
+  return make("div", "pair", {}, [field(words.create.size, size.element),
+    field(words.create.pictures, count)]);
+}
+
+/** The method with its knobs, sampling, and what is saved. */
+function more(app) {
+  const { schema, settings, words } = app;
+  const method = select(schema.methods.map(({ name, label }) => ({ value: name, label })),
+    (value) => settings.set({ method: value }));
+  method.element.id = "method";
+  const own = schema.knobs.filter((knob) => knob.methods.length && knob.name !== "seed");
+  const sampling = schema.knobs.filter((knob) => !knob.methods.length && knob.name !== "seed");
+  const controlOf = (knob) => knobControl(knob, settings, words.common);
+  const knobs = own.map((knob) => ({ knob, element: controlOf(knob) }));
+  settings.watch((values) => {
+    method.set(values.method);
+    const used = schema.methods.find(({ name }) => name === values.method)?.knobs ?? [];
+    for (const { knob, element } of knobs) element.hidden = !used.includes(knob.name);
+  });
+  const basic = sampling.filter((knob) => knob.basic).map(controlOf);
+  const rest = sampling.filter((knob) => !knob.basic).map(controlOf);
+  const expert = make("details", "expert", {}, [make("summary", "", {}, [words.create.expert]),
+    make("div", "stack", {}, [field(words.create.method, method.element),
+      ...knobs.map(({ element }) => element), ...rest])]);
+  const reset = make("button", "button plain small", { type: "button", id: "reset" },
+    [words.create.reset]);
+  reset.addEventListener("click", () => {
+    const { prompt, negative, seed } = settings.values;
+    settings.set({ ...schema.settings, prompt, negative, seed });
+  });
+  return make("details", "more", { id: "more" }, [make("summary", "", {}, [words.create.more]),
+    make("div", "stack", {}, [...basic, recipeSwitch(app), expert, reset])]);
+}

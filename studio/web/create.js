@@ -1,0 +1,74 @@
+/** The place where one draws: prompt and settings at the left, the stage and the last pictures. */
+
+import { addStyleSheet, make } from "./core/elements.js";
+import { controls } from "./controls.js";
+import { Filmstrip } from "./filmstrip.js";
+import { promptArea } from "./prompt.js";
+import { queueList } from "./queue.js";
+import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
+import { Stage } from "./stage.js";
+
+const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
+
+export function mount(section, app) {
+  addStyleSheet(new URL("create.css", import.meta.url).href);
+  return new Create(section, app);
+}
+
+class Create {
+  constructor(section, app) {
+    this.app = app;
+    this.words = app.words.create;
+    app.draw = (changes) => this.draw(changes);
+    this.stage = new Stage(app);
+    this.strip = new Filmstrip(app, (entry) => this.stage.showPicture(entry));
+    this.stage.onSaved = () => this.strip.refresh();
+    this.prompt = promptArea(app, this.#buttons());
+    section.append(make("div", "create", {}, [
+      make("aside", "panel stack", { "aria-label": this.words.panel },
+        [this.prompt.element, controls(app), queueList(app, this.stage)]),
+      make("h1", "unseen", {}, [app.words.places.create]),
+      make("div", "stage-side", {}, [this.stage.element, this.strip.element]),
+    ]));
+    setTimeout(() => this.strip.refresh()); // once the page can be used
+  }
+
+  #buttons() {
+    const { words, app } = this;
+    const draw = make("button", "button main grow", { type: "button", id: "draw",
+      title: MAC ? "⌘ + Enter" : "Ctrl + Enter" }, [words.draw]);
+    draw.addEventListener("click", () => this.draw());
+    const stop = make("button", "button danger", { type: "button", id: "stop",
+      title: words.stopHint }, [words.stop]);
+    stop.addEventListener("click",
+      () => app.jobs.running && app.attempt(app.jobs.act(app.jobs.running.id, "stop")));
+    app.jobs.watch(() => {
+      stop.hidden = app.jobs.running === null;
+      draw.textContent = app.jobs.active.length ? words.drawNext : words.draw;
+    });
+    return make("div", "row buttons", {}, [draw, stop]);
+  }
+
+  /** Ask for a picture; while another run goes on, it waits its turn. */
+  async draw(changes = {}) {
+    const { app } = this;
+    const settings = { ...app.settings.values, ...changes };
+    const busy = app.jobs.active.length > 0;
+    const job = await app.attempt(
+      app.jobs.submit("draw", { settings, metadata: savesRecipe() }));
+    if (job === null) return null;
+    this.prompt.remember?.(settings.prompt);
+    if (!keepsSeed()) app.settings.set({ seed: freshSeed() });
+    if (busy) app.toast(app.words.queue.added);
+    this.stage.follow();
+    this.stage.element.scrollIntoView({ block: "nearest" });
+    return job;
+  }
+
+  /** value: {redo: id of a picture} or {show: id of one}. */
+  shown(value) {
+    if (value?.redo) this.stage.redo(value.redo);
+    if (value?.show) this.stage.showById(value.show);
+    if (value?.fresh) this.stage.follow();
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * What is filled into the prompt, as lighter chips below it. A click on one writes it into the
+ * prompt; its cross, or the key Delete, leaves it open.
+ */
+
+import { make } from "./core/elements.js";
+import { check } from "./form.js";
+import { freshSeed } from "./seed.js";
+
+/** The setting by which these additions to a prompt stay open; "" if none do. Pure. */
+export function openText(prompt, names) {
+  return names.length ? JSON.stringify({ typed: [prompt], value: names }) : "";
+}
+
+export function fillIns(app, area) {
+  return new FillIns(app, area).element;
+}
+
+class FillIns {
+  constructor(app, area) {
+    Object.assign(this, { app, area, words: app.words.words, filled: null });
+    this.chips = make("div", "chips filled", { role: "group", id: "filled",
+      "aria-label": this.words.filledIn });
+    this.chips.hidden = true;
+    const { box, element } = check(this.words.expand, true, (on) => app.settings.set({
+      expand: on }));
+    box.id = "expand";
+    element.classList.add("small");
+    app.settings.watch((values) => { box.checked = values.expand; });
+    this.element = make("div", "stack fill-ins", {}, [element, this.chips]);
+    this.element.hidden = !app.schema.model.expands;
+    app.planner.watch((answer) => this.#show(answer.filled ?? null));
+  }
+
+  #show(filled) {
+    if (JSON.stringify(filled) === JSON.stringify(this.filled)) return;
+    this.filled = filled;
+    const focused = [...this.chips.children].indexOf(
+      document.activeElement?.closest(".filled > *"));
+    const { chips = [], open = [], text = "", pictures = 1 } = filled ?? {};
+    const parts = chips.map((chip) => this.#chip(chip));
+    if (text) parts.push(this.#fixed(text));
+    if (chips.length) parts.push(this.#button("fill-other", "fillOther", () => this.#other()));
+    if (open.length) parts.push(this.#button("fill-again", "fillAgain", () => this.#set([])));
+    if (chips.length && pictures > 1) {
+      parts.push(make("span", "hint", {}, [this.app.say(this.words.firstOf, { pictures })]));
+    }
+    this.chips.replaceChildren(...parts);
+    this.chips.hidden = parts.length === 0;
+    if (focused >= 0) this.#focus(focused);
+  }
+
+  #chip(chip) {
+    const hint = chip.instead ? this.words.pinInstead : this.words.pin;
+    const pin = make("button", "pin", { type: "button", "aria-keyshortcuts": "Delete",
+      title: this.app.say(hint, { text: chip.text, instead: chip.instead }) }, [chip.text]);
+    pin.addEventListener("click", () => this.#pin(chip));
+    pin.addEventListener("keydown", ({ key }) => {
+      if (key === "Delete" || key === "Backspace") this.#leave(chip, element);
+    });
+    const element = this.#withCross(pin, this.app.say(this.words.leaveOpen, { text: chip.text }),
+      () => this.#leave(chip, element));
+    element.lastChild.tabIndex = -1; // one stop of the Tab key for each chip
+    return element;
+  }
+
+  /** The words of another picture. */
+  #fixed(text) {
+    return this.#withCross(make("span", "fixed", { title: this.words.fixedHint }, [text]),
+      this.words.fillAnew, () => this.#set([]));
+  }
+
+  #withCross(inside, label, act) {
+    const cross = make("button", "cross", { type: "button", title: label, "aria-label": label },
+      ["×"]);
+    cross.addEventListener("click", act);
+    return make("span", "addition", {}, [inside, cross]);
+  }
+
+  #button(id, word, act) {
+    const button = make("button", "link", { type: "button", id,
+      title: this.words[`${word}Hint`] }, [this.words[word]]);
+    button.addEventListener("click", act);
+    return button;
+  }
+
+  /** Whether the prompt in the box is still the one that the additions belong to. */
+  get #current() {
+    return this.area.value.trim() === this.filled?.prompt;
+  }
+
+  #other() {
+    this.app.settings.set({ seed: freshSeed(), open: "", fixed: "" });
+  }
+
+  /** The chip goes at once, before the server answers. */
+  #leave(chip, element) {
+    if (!this.#current) return;
+    const place = [...this.chips.children].indexOf(element);
+    element.remove();
+    this.#focus(place);
+    this.#set([...this.filled.open, chip.name]);
+  }
+
+  #set(names) {
+    if (!this.#current) return;
+    this.filled = { ...this.filled, open: names };
+    this.app.settings.set({ fixed: "", open: openText(this.filled.prompt, names) });
+  }
+
+  #pin(chip) {
+    if (!this.#current) return;
+    this.app.settings.set({ prompt: chip.pinned, fixed: "",
+      open: openText(chip.pinned, this.filled.open) });
+    this.area.focus();
+  }
+
+  #focus(place) {
+    const chips = this.chips.children;
+    const next = chips[Math.min(place, chips.length - 1)];
+    (next?.querySelector("button") ?? next)?.focus();
+  }
+}

@@ -1,0 +1,49 @@
+/** The last saved pictures, in a line below the stage. */
+
+import { make } from "./core/elements.js";
+
+const SHOWN = 24;
+
+export class Filmstrip {
+  #key = "";
+
+  /** choose(entry): a picture was clicked. */
+  constructor(app, choose) {
+    Object.assign(this, { app, choose });
+    this.element = make("div", "filmstrip", { role: "group", id: "filmstrip",
+      "aria-label": app.words.create.last, hidden: "" });
+  }
+
+  async refresh() {
+    let entries;
+    try {
+      ({ entries } = await this.app.api.get("history", { limit: SHOWN }));
+    } catch {
+      return; // the jobs' own questions say that the server does not answer
+    }
+    const key = entries.map(({ id }) => id).join(" ");
+    if (key === this.#key) return;
+    this.#key = key;
+    this.element.replaceChildren(...entries.map((entry) => this.#tile(entry)));
+    this.element.hidden = entries.length === 0;
+  }
+
+  #tile(entry) {
+    const image = make("img", "", { src: entry.thumbnail, alt: "", loading: "lazy",
+      height: "72", draggable: "false" });
+    const button = make("button", "", { type: "button", "data-id": entry.id,
+      title: entry.prompt || entry.name, "aria-label": entry.prompt || entry.name }, [image]);
+    button.addEventListener("click", () => {
+      this.mark(entry.id);
+      this.choose(entry);
+    });
+    return button;
+  }
+
+  /** Mark the picture that the stage shows. */
+  mark(id) {
+    for (const tile of this.element.children) {
+      tile.setAttribute("aria-pressed", String(tile.dataset.id === id));
+    }
+  }
+}

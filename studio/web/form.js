@@ -1,0 +1,109 @@
+/** Native controls built from the schema: one for each kind of knob, bound to the settings. */
+
+import { make } from "./core/elements.js";
+
+let count = 0; // of controls, for the ids of their labels
+
+/** A label, a control and its help. */
+export function field(label, control, help = "") {
+  count += 1;
+  control.id ||= `field-${count}`;
+  const parts = [make("label", "", { for: control.id }, [label]), control];
+  if (help) {
+    const line = make("span", "help", { id: `${control.id}-help` }, [help]);
+    control.setAttribute("aria-describedby", line.id);
+    parts.push(line);
+  }
+  return make("div", "field", {}, parts);
+}
+
+/** A tick with its label. */
+export function check(label, on, change) {
+  const box = make("input", "", { type: "checkbox" });
+  box.checked = on;
+  box.addEventListener("change", () => change(box.checked));
+  return { box, element: make("label", "check", {}, [box, make("span", "", {}, [label])]) };
+}
+
+/** A bar of radio buttons. options: [{value, label, title}]. */
+export function segments(name, label, options, change) {
+  count += 1;
+  const group = `${name}-${count}`;
+  const inputs = options.map(({ value }) => {
+    const input = make("input", "", { type: "radio", name: group, value: String(value) });
+    input.addEventListener("change", () => input.checked && change(value));
+    return input;
+  });
+  const labels = options.map(({ label: text, title = "" }, i) => make("label", "", { title },
+    [inputs[i], text]));
+  const element = make("div", "segments", { role: "radiogroup", "aria-label": label }, labels);
+  const set = (value) => inputs.forEach((input, i) => {
+    input.checked = options[i].value === value;
+  });
+  return { element, set, inputs };
+}
+
+/** A select. options: [{value, label}]. */
+export function select(options, change) {
+  const element = make("select", "", {}, options.map(({ value, label }) => make("option", "",
+    { value: String(value) }, [label])));
+  element.addEventListener("change", () => change(options[element.selectedIndex].value));
+  const set = (value) => {
+    element.selectedIndex = options.findIndex((option) => option.value === value);
+  };
+  return { element, set };
+}
+
+/**
+ * The control of a knob of the schema, bound to the settings. Returns its element.
+ * words.own: what the choice of the model or the method is called.
+ */
+export function knobControl(knob, settings, words) {
+  const build = { bool: boolKnob, choice: choiceKnob, text: textKnob }[knob.kind] ?? numberKnob;
+  const element = build(knob, settings, words);
+  element.dataset.knob = knob.name;
+  return element;
+}
+
+function bind(settings, name, show) {
+  settings.watch((values, names) => names.includes(name) && show(values[name]));
+}
+
+function boolKnob(knob, settings) {
+  const { box, element } = check(knob.label, false, (on) => settings.set({ [knob.name]: on }));
+  bind(settings, knob.name, (on) => { box.checked = on; });
+  element.title = knob.help;
+  return element;
+}
+
+function choiceKnob(knob, settings) {
+  const options = knob.choices.map((value) => ({ value, label: String(value) }));
+  const { element, set } = select(options, (value) => settings.set({ [knob.name]: value }));
+  bind(settings, knob.name, set);
+  return field(knob.label, element, knob.help);
+}
+
+function textKnob(knob, settings) {
+  const input = make("input", "", { type: "text" });
+  input.addEventListener("change", () => settings.set({ [knob.name]: input.value }));
+  bind(settings, knob.name, (value) => { input.value = value; });
+  return field(knob.label, input, knob.help);
+}
+
+/** A number; empty leaves it to the method or the model, where the knob allows that. */
+function numberKnob(knob, settings, words) {
+  const input = make("input", "", { type: "number", step: knob.kind === "int" ? "1" : "any" });
+  if (knob.low !== null) input.min = String(knob.low);
+  if (knob.high !== null) input.max = String(knob.high);
+  if (knob.unset !== null) input.placeholder = words.own;
+  input.addEventListener("change", () => {
+    const value = input.value === "" ? knob.unset ?? knob.default : Number(input.value);
+    if (input.validity.valid) settings.set({ [knob.name]: value });
+    else input.reportValidity();
+    show(settings.get(knob.name));
+  });
+  const show = (value) => { input.value = value === knob.unset ? "" : String(value); };
+  bind(settings, knob.name, show);
+  const help = [knob.help, knob.range].filter(Boolean).join(" ");
+  return field(knob.label, input, help);
+}

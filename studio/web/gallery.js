@@ -1,0 +1,25 @@
+/**
+ * What stands on the stage before the first picture: finished postcards, whose words can be drawn.
+ */
+
+import { make } from "./core/elements.js";
+
+const SHOWN = 6;
+
+export function gallery(app) {
+  const { words, schema, settings } = app;
+  const tiles = schema.examples.slice(0, SHOWN).map(({ prompt, picture, seed }) => {
+    const image = make("img", "", { src: picture, alt: "", width: "384", height: "384" });
+    const tile = make("button", "example", { type: "button" },
+      [image, make("span", "", {}, [prompt])]);
+    tile.addEventListener("click", () => {
+      settings.set({ prompt, ...(seed ? { seed } : {}) });
+      app.draw();
+    });
+    return make("li", "", {}, [tile]);
+  });
+  const element = make("div", "gallery", { id: "gallery" }, [
+    make("h2", "title", {}, [words.stage.welcome]),
+    make("p", "hint", {}, [words.stage.welcomeHint]), make("ul", "", {}, tiles)]);
+  return { element, dispose: () => element.remove() };
+}

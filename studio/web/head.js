@@ -1,0 +1,54 @@
+/** The right side of the head: the model in use, and the gear with what is seldom needed. */
+
+import { make } from "./core/elements.js";
+import { segments } from "./form.js";
+
+const THEME = "ssd-studio-theme";
+
+/** The elements for the head. */
+export function headMenu(app) {
+  const { words } = app;
+  const model = make("a", "button plain small", { href: "#models", title: words.head.model,
+    id: "model-in-use" }, [app.schema.model.name]);
+  const menu = make("div", "menu stack", { popover: "", id: "gear-menu" }, [
+    ...["models", "doctor"].map((name) => make("a", "button plain",
+      { href: `#${name}` }, [words.places[name]])),
+    make("hr", ""), themeChoice(words.head),
+    make("span", "", { id: "notify" }),
+    make("hr", ""), make("span", "small hint", {},
+      [app.say(words.head[app.schema.local ? "about" : "aboutShared"],
+        { version: app.schema.version })]),
+  ]);
+  menu.addEventListener("click", (event) => event.target.closest("a") && menu.hidePopover());
+  const gear = make("button", "button plain icon", { type: "button", id: "gear",
+    popovertarget: "gear-menu", "aria-label": words.head.gear, title: words.head.gear }, ["⚙"]);
+  return [model, gear, menu];
+}
+
+function themeChoice(words) {
+  const options = ["auto", "light", "dark"].map((value) => ({ value, label: words[value] }));
+  const { element, set } = segments("theme", words.theme, options, (value) => {
+    apply(value);
+    try {
+      localStorage.setItem(THEME, value);
+    } catch {
+      // it holds until the page is closed
+    }
+  });
+  set(kept());
+  apply(kept());
+  return element;
+}
+
+function kept() {
+  try {
+    return localStorage.getItem(THEME) ?? "auto";
+  } catch {
+    return "auto";
+  }
+}
+
+function apply(theme) {
+  if (theme === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+}

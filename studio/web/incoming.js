@@ -1,0 +1,83 @@
+/** Pictures that come from outside: dropped or pasted anywhere on the page, or chosen as a file. */
+
+import { addStyleSheet, make } from "./core/elements.js";
+import { adopt } from "./picture_actions.js";
+
+const KINDS = ["image/png", "image/jpeg", "image/webp"];
+
+/** Take what is dropped or pasted on the page from now on. */
+export function takeIncoming(app) {
+  addStyleSheet(new URL("incoming.css", import.meta.url).href);
+  const veil = make("div", "incoming", { hidden: "", id: "incoming" }, [app.words.incoming.drop]);
+  document.body.append(veil);
+  let own = false; // a picture of this page is being dragged
+  document.addEventListener("dragstart", () => (own = true));
+  document.addEventListener("dragend", () => (own = false));
+  document.addEventListener("dragover", (event) => {
+    if (own || !event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    veil.hidden = false;
+  });
+  document.addEventListener("dragleave", ({ relatedTarget }) => {
+    if (relatedTarget === null) veil.hidden = true;
+  });
+  document.addEventListener("drop", (event) => {
+    veil.hidden = true;
+    const [file] = event.dataTransfer?.files ?? [];
+    if (own || !file) return;
+    event.preventDefault();
+    take(app, file);
+  });
+  document.addEventListener("paste", (event) => {
+    const files = [...event.clipboardData?.files ?? []];
+    const file = files.find(({ type }) => type.startsWith("image/"));
+    if (!file || event.clipboardData.types.includes("text/plain")) return;
+    event.preventDefault();
+    take(app, file);
+  });
+}
+
+/** A button that lets one choose a picture as a file. */
+export function openButton(app, label) {
+  const input = make("input", "", { type: "file", accept: KINDS.join(","), hidden: "" });
+  const button = make("button", "button", { type: "button", id: "open-picture" }, [label]);
+  button.addEventListener("click", () => input.click());
+  input.addEventListener("change", () => {
+    if (input.files.length) take(app, input.files[0]);
+    input.value = "";
+  });
+  return [button, input];
+}
+
+/** Use the settings of a picture; one that has none can be redone from a row. */
+export async function take(app, file) {
+  const problem = problemOf(app, file);
+  if (problem) {
+    app.toast(problem, { bad: true });
+    return;
+  }
+  const redo = { label: app.words.incoming.redo, run: () => redoFrom(app, file) };
+  if (file.type !== "image/png") { // no other kind holds settings
+    app.toast(app.say(app.words.incoming.noRecipe, { name: file.name }), { action: redo });
+    return;
+  }
+  try {
+    adopt(app, await app.api.upload("restore", file), redo);
+    await app.go("create");
+  } catch (error) {
+    app.toast(error.message, { bad: true, action: redo });
+  }
+}
+
+/** Why a file cannot be taken; empty if it can. */
+export function problemOf({ words, schema, say }, { name, type, size }) {
+  const most = schema.limits.upload;
+  if (!KINDS.includes(type)) return say(words.incoming.kind, { name });
+  if (size <= most) return "";
+  return say(words.incoming.large, { name, size: Math.ceil(size / 2 ** 20), most: most / 2 ** 20 });
+}
+
+async function redoFrom(app, file) {
+  const entry = await app.attempt(app.api.upload("history/add", file));
+  if (entry) app.go("create", { redo: entry.id });
+}

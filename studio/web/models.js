@@ -1,0 +1,197 @@
+/** The place of models: those on this machine, and those that can be downloaded. */
+
+import { addStyleSheet, make } from "./core/elements.js";
+import { DownloadLine, quoteDialog } from "./download.js";
+import { field, select } from "./form.js";
+import { sizeText } from "./sizes.js";
+
+const LINE = "ssd-studio-loaded"; // said once the page has been built anew
+
+export function mount(section, app) {
+  addStyleSheet(new URL("models.css", import.meta.url).href);
+  return new Models(section, app);
+}
+
+class Models {
+  #asked = 0; // lists so far: what belongs to an earlier one is dropped
+
+  constructor(section, app) {
+    Object.assign(this, { app, words: app.words.models });
+    const { words } = this;
+    this.precision = "auto";
+    this.here = make("div", "");
+    this.folders = make("ul", "small folders");
+    this.known = make("div", "");
+    this.download = new DownloadLine(app, () => this.shown());
+    const local = app.schema.local ? [
+      make("h2", "", { id: "models-get" }, [words.get]), make("p", "hint", {}, [words.getHint]),
+      this.download.element, this.known] : [];
+    const line = leftLine();
+    if (line) app.toast(line);
+    section.append(make("div", "sheet models", {}, [
+      make("h1", "title", {}, [words.title]),
+      ...(app.schema.local ? [this.#precision()] : [make("p", "hint", {}, [words.shared])]),
+      this.here, make("details", "", {},
+        [make("summary", "", {}, [words.folders]), this.folders]), ...local]));
+  }
+
+  #precision() {
+    const { words, app } = this;
+    const precision = select(app.schema.dtypes.map((dtype) => ({ value: dtype, label: dtype })),
+      (dtype) => {
+        this.precision = dtype;
+        this.#askFits();
+      });
+    precision.element.id = "dtype";
+    return make("div", "precision", {},
+      [field(words.precision, precision.element, words.precisionHint)]);
+  }
+
+  async shown() {
+    const list = await this.app.attempt(this.app.api.get("models"));
+    if (!list) return;
+    this.list = list;
+    this.here.replaceChildren(this.#tableHere());
+    this.folders.replaceChildren(...list.places.map((place) => make("li", "", {}, [place])));
+    if (this.app.schema.local) {
+      this.known.replaceChildren(this.#tableKnown());
+      this.download.follow();
+    }
+    await this.#askFits();
+  }
+
+  #tableHere() {
+    const { words, list } = this;
+    this.fits = new Map();
+    const names = ["name", "family", "licence", "heads", "size", "fits"];
+    const rows = list.models.map((model) => this.#rowHere(model));
+    return table(words.here, [...names.map((name) => words[name]), words.use], rows);
+  }
+
+  #rowHere(model) {
+    const { words, list, app } = this;
+    const used = model.name === list.in_use.name;
+    const name = make("th", "", { scope: "row", title: model.path }, [model.name]);
+    if (used) name.append(make("span", "small good in-use", {},
+      [app.say(words.inUse, { dtype: list.in_use.dtype })]));
+    if (model.problem) {
+      return make("tr", "", { "data-model": model.name },
+        [name, make("td", "bad", { colspan: "6" }, [model.problem])]);
+    }
+    const fit = cell(words.fits, [words.looking], "hint fit");
+    this.fits.set(model.name, fit);
+    return make("tr", used ? "used" : "", { "data-model": model.name }, [name,
+      cell(words.family, [model.family]), cell(words.licence, [model.licence || "–"]),
+      cell(words.heads, [words[model.heads ? "yes" : "no"]]),
+      cell(words.size, [model.bytes ? sizeText(model.bytes) : "–"]), fit,
+      make("td", "action", {}, app.schema.local ? [this.#useButton(model.name)] : [])]);
+  }
+
+  #useButton(name) {
+    const { words, app } = this;
+    const use = make("button", "button", { type: "button", "data-use": name,
+      "aria-label": app.say(words.useNamed, { name }) }, [words.use]);
+    use.addEventListener("click", () => this.#use(name, use));
+    return use;
+  }
+
+  /** What each model would take with the settings of Create, one after the other. */
+  async #askFits() {
+    this.#asked += 1;
+    const asked = this.#asked;
+    for (const [name, element] of this.fits) {
+      const line = await this.app.api.post("models/fit", { name, dtype: this.precision,
+        settings: this.app.settings.values }).then(({ text }) => text, ({ message }) => message);
+      if (asked !== this.#asked) return;
+      const [, advice, parts = ""] = line.match(/^(.*?)(?: \((.*)\))?$/s);
+      element.replaceChildren(advice, make("span", "small parts", {}, [parts]));
+    }
+  }
+
+  /** Load a model; then the whole page is built anew, because its forms are the model's. */
+  async #use(name, button) {
+    const { app, words } = this;
+    button.disabled = true;
+    const job = await app.attempt(app.jobs.submit("models/use", { name, dtype: this.precision }));
+    if (!job) {
+      button.disabled = false;
+      return;
+    }
+    app.toast(app.say(words.loading, { name }));
+    const ended = await app.jobs.ended(job.id);
+    button.disabled = false;
+    if (ended?.state === "done") this.#loaded(ended.result);
+    else app.toast(ended?.error ?? app.words.common.lost, { bad: true });
+  }
+
+  #loaded({ name, heads, problem, sizes, settings }) {
+    const { app, words } = this;
+    const size = app.settings.get("size");
+    const own = app.settings.defaults.size;
+    app.settings.set({ ...settings, size: sizes.includes(size) ? size : own });
+    const line = problem ?? app.say(words[heads ? "loaded" : "noHeads"], { name });
+    if (app.places.current === "models") reload(line);
+    else app.toast(line, { action: { label: words.reload, run: () => location.reload() } });
+  }
+
+  #tableKnown() {
+    const { words, list, app } = this;
+    const here = new Set(list.models.map(({ name }) => name));
+    const rows = list.known.map((model) => {
+      const ask = make("button", "button", { type: "button", "data-ask": model.name,
+        "aria-label": app.say(words.askNamed, { name: model.title }) }, [words.ask]);
+      ask.addEventListener("click", () => this.#ask(model, ask));
+      return make("tr", "", { "data-known": model.name }, [
+        make("th", "", { scope: "row" },
+          [model.title, make("span", "small parts", {}, [model.note])]),
+        cell(words.licence, [link(model.licence)]),
+        cell(words.restricts, [model.licence.restricts]),
+        cell(words.size, [model.bytes ? app.say(words.about, { size: sizeText(model.bytes) })
+          : words.unknown]),
+        make("td", "action", {}, [here.has(model.name) ? words.have : ask])]);
+    });
+    return table(words.get, [words.name, words.licence, words.restricts, words.size, words.fetch],
+      rows);
+  }
+
+  async #ask(model, button) {
+    button.disabled = true;
+    const quote = await this.app.attempt(this.app.api.post("models/quote", { name: model.name }));
+    button.disabled = false;
+    if (quote) quoteDialog(this.app, model, quote, () => this.download.start(quote));
+  }
+}
+
+/** A table whose headings stay with their cells on a phone, too. */
+function table(name, heads, rows) {
+  return make("table", "wide", { "aria-label": name }, [
+    make("thead", "", {}, [make("tr", "", {},
+      heads.map((head) => make("th", "", { scope: "col" }, [head])))]),
+    make("tbody", "", {}, rows)]);
+}
+
+const cell = (head, children, className = "") => make("td", className,
+  { "data-head": head }, children);
+
+const link = ({ name, link: href }) => make("a", "", { href, target: "_blank",
+  rel: "noreferrer" }, [name]);
+
+/** Build the page anew; it then says this line. */
+function reload(line) {
+  try {
+    sessionStorage.setItem(LINE, line);
+  } catch {
+    // no storage: the table says which model is in use
+  }
+  location.reload();
+}
+
+function leftLine() {
+  try {
+    const line = sessionStorage.getItem(LINE);
+    sessionStorage.removeItem(LINE);
+    return line;
+  } catch {
+    return null; // no storage
+  }
+}

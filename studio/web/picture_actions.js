@@ -1,0 +1,101 @@
+/** What can be done with saved pictures, wherever they are shown. */
+
+import { say } from "./core/strings.js";
+import { copyPicture, copyText } from "./clipboard.js";
+import { pictureUrl } from "./tools.js";
+
+const MOST_UNDONE = 64; // pictures that the server can bring back
+
+const path = (id) => id.split("/").map(encodeURIComponent).join("/");
+
+/** A picture with its facts and what can be copied of it; null if that failed, which is said. */
+export function detailsOf(app, id) {
+  return app.attempt(app.api.get(`history/${path(id)}`));
+}
+
+/** Take over the settings of a picture, and go to Create. */
+export async function restore(app, id) {
+  const answer = await app.attempt(app.api.get("restore", { id }));
+  if (!answer) return;
+  adopt(app, answer);
+  app.go("create", { show: id });
+}
+
+/**
+ * Take over settings; action: what is offered beside that, by default to bring back the old ones.
+ */
+export function adopt(app, { settings, text }, action = undoing(app)) {
+  app.settings.set(settings);
+  app.toast(text, { action });
+}
+
+function undoing(app) {
+  const before = { ...app.settings.values };
+  return { label: app.words.common.undo, run: () => app.settings.set(before) };
+}
+
+export async function copyImage(app, id) {
+  const copied = await copyPicture(pictureUrl(id));
+  app.toast(app.words.stage[copied ? "copied" : "notCopied"], { bad: !copied });
+}
+
+export async function copyLine(app, text) {
+  const copied = await copyText(text);
+  app.toast(app.words.history[copied ? "copiedText" : "notCopied"], { bad: !copied });
+}
+
+/** Mark pictures as favourites, or take the marks away; returns whether that worked. */
+export async function favour(app, entries, favourite) {
+  const ids = entries.map(({ id }) => id);
+  if (!await app.attempt(app.api.post("history/favourite", { ids, favourite }))) return false;
+  for (const entry of entries) entry.favourite = favourite;
+  return true;
+}
+
+/**
+ * Delete pictures; a message offers to bring them back, and then calls restored(). Returns whether
+ * they were deleted.
+ */
+export async function remove(app, ids, restored) {
+  const { words } = app;
+  if (ids.length > MOST_UNDONE) {
+    app.toast(app.say(words.history.tooMany, { most: MOST_UNDONE }), { bad: true });
+    return false;
+  }
+  if (!await app.attempt(app.api.post("history/delete", { ids }))) return false;
+  const line = ids.length === 1 ? words.history.deletedOne
+    : app.say(words.history.deleted, { count: ids.length });
+  const undo = async () => {
+    if (await app.attempt(app.api.post("history/undo", { ids }))) restored();
+  };
+  app.toast(line, { action: { label: words.common.undo, run: undo } });
+  return true;
+}
+
+/** The address of a zip file with these pictures. */
+export function zipUrl(ids) {
+  return `/api/history/zip?${new URLSearchParams(ids.map((id) => ["id", id]))}`;
+}
+
+/** Show a saved picture among others over the whole page. */
+export async function showLarge(app, entries, at) {
+  const { view } = await import("./viewer.js");
+  return view(app, entries.map((entry) => ({ src: entry.picture, label: caption(entry) })), at);
+}
+
+/** Show two saved pictures on each other; their labels say in what they differ. */
+export async function compareTwo(app, pair) {
+  const { compare } = await import("./viewer.js");
+  const labels = differences(pair, app.words.stage.seed);
+  return compare(app, ...pair.map(({ picture }, n) => ({ src: picture, label: labels[n] })));
+}
+
+const caption = ({ prompt, name, title, seed }) => [prompt || name, title, seed]
+  .filter(Boolean).join(" · ");
+
+/** What tells two pictures from each other: words, quality and seed, or else their files. */
+export function differences(pair, seedText) {
+  const keys = ["prompt", "title", "seed"].filter((key) => pair[0][key] !== pair[1][key]);
+  return pair.map((entry) => keys.filter((key) => entry[key])
+    .map((key) => (key === "seed" ? say(seedText, entry) : entry[key])).join(" · ") || entry.name);
+}

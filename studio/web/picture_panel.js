@@ -1,0 +1,114 @@
+/**
+ * What is known about a saved picture, and what can be done with it: beside the grid, or a sheet.
+ */
+
+import { make, setText } from "./core/elements.js";
+import { menuButton } from "./menu.js";
+import { copyImage, copyLine, detailsOf, restore } from "./picture_actions.js";
+import { pixelMode } from "./pixels.js";
+import { nameOf } from "./tile.js";
+import { downloadLinks } from "./tools.js";
+
+export class PicturePanel {
+  entry = null;
+
+  /**
+   * on: closed(id), hold(id, change), large(entry), star(entry), remove(entry), and open(id) for
+   * another picture.
+   */
+  constructor(app, on) {
+    Object.assign(this, { app, words: app.words.history, on });
+    this.image = make("img", "", { alt: "" });
+    const large = make("button", "panel-picture", { type: "button", title: app.words.stage.full,
+      "aria-label": app.words.stage.full }, [this.image]);
+    large.addEventListener("click", () => on.large(this.entry));
+    pixelMode.mark(large);
+    this.title = make("h2", "panel-title", { tabindex: "-1" });
+    this.close = this.#button("close", () => this.hide(), ["×"], "button plain icon");
+    this.close.setAttribute("aria-label", app.words.common.close);
+    this.facts = make("dl", "facts");
+    this.made = make("p", "row made", { hidden: "" });
+    this.actions = make("div", "panel-actions");
+    this.element = make("aside", "picture-panel stack", { id: "picture-panel", hidden: "",
+      "aria-label": this.words.panel }, [make("div", "panel-head", {}, [this.title, this.close]),
+      large, this.actions, this.made, this.facts]);
+    this.element.addEventListener("keydown", ({ key }) => key === "Escape" && this.hide());
+  }
+
+  /** Show a picture; focus: go there, too. */
+  async show(entry, { focus = false } = {}) {
+    this.entry = entry;
+    this.element.hidden = false;
+    setText(this.title, nameOf(entry, this.words));
+    Object.assign(this.image, { src: entry.picture, alt: entry.prompt ?? entry.name });
+    this.actions.replaceChildren(...this.#actions());
+    this.facts.replaceChildren();
+    this.made.hidden = true;
+    if (focus) this.title.focus({ preventScroll: true });
+    const details = await detailsOf(this.app, entry.id);
+    if (details && this.entry?.id === entry.id) this.#fill(details);
+  }
+
+  hide() {
+    if (!this.entry) return;
+    const { id } = this.entry;
+    this.entry = null;
+    this.on.hold(id, () => (this.element.hidden = true));
+    this.on.closed(id);
+  }
+
+  #fill({ facts, source, copy }) {
+    this.settings = copy.copy_settings;
+    this.copySettings.hidden = !this.settings;
+    this.facts.replaceChildren(...facts.filter(([, value]) => value !== this.entry.prompt)
+      .flatMap(([name, value]) => [make("dt", "", {}, [name]), make("dd", "", {}, [value])]));
+    this.made.hidden = !source;
+    if (source) this.#showSource(source);
+  }
+
+  #actions() {
+    const { app, words, entry } = this;
+    const { stage } = app.words;
+    const known = entry.seed !== null;
+    const one = entry.kind !== "race";
+    const save = menuButton(stage.save, () => downloadLinks(stage, entry.id), "button");
+    this.star = this.#button("favourite", () => this.on.star(entry), [`★ ${stage.favourite}`]);
+    this.copySettings = this.#button("copy-settings", () => copyLine(app, this.settings),
+      [words.copySettings]);
+    this.copySettings.hidden = true; // until they are known
+    this.update();
+    return [
+      known && this.#button("restore", () => restore(app, entry.id), [words.restore],
+        "button main"),
+      one && this.#button("redo", () => app.go("create", { redo: entry.id }), [stage.redo]),
+      known && one && this.#button("vary", () => app.go("seeds", { like: entry.id }),
+        [stage.vary]),
+      save.button, save.menu,
+      this.#button("copy", () => copyImage(app, entry.id), [words.copyPicture]),
+      known && this.#button("copy-prompt", () => copyLine(app, entry.prompt), [words.copyPrompt]),
+      this.copySettings, this.star,
+      app.schema.local && this.#button("delete", () => this.on.remove(entry), [words.remove],
+        "button danger"),
+    ].filter(Boolean);
+  }
+
+  #button(name, run, children, className = "button") {
+    const button = make("button", className, { type: "button", "data-action": name }, children);
+    button.addEventListener("click", run);
+    return button;
+  }
+
+  /** Show whether the picture is a favourite. */
+  update() {
+    this.star?.setAttribute("aria-pressed", String(Boolean(this.entry?.favourite)));
+  }
+
+  #showSource(id) {
+    const path = id.split("/").map(encodeURIComponent).join("/");
+    const link = make("button", "button plain", { type: "button", "data-action": "source" },
+      [make("img", "", { src: `/api/thumbnail/${path}`, alt: "", height: "40" }),
+        this.words.source]);
+    link.addEventListener("click", () => this.on.open(id));
+    this.made.replaceChildren(link);
+  }
+}

@@ -1,0 +1,47 @@
+/** What a run with the current settings takes: one question at a time, the last answer counts. */
+
+const PAUSE = 250; // ms without a change until the server is asked
+const AGAIN = 2000; // ms until a server that cannot be reached is asked again
+
+export class Planner {
+  #watchers = new Set();
+  #timer = null;
+  #abort = null;
+
+  constructor(app) {
+    Object.assign(this, { app, answer: null });
+    app.settings.watch(() => this.#soon());
+  }
+
+  /** Call look(answer) now, if there is one, and with every answer of `POST /api/plan`. */
+  watch(look) {
+    this.#watchers.add(look);
+    if (this.answer) look(this.answer);
+    return () => this.#watchers.delete(look);
+  }
+
+  #soon(pause = this.answer ? PAUSE : 0) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.ask(), pause);
+  }
+
+  /** Ask now; resolves to the answer, or to null if there is none. */
+  async ask() {
+    this.#abort?.abort();
+    const abort = this.#abort = new AbortController();
+    try {
+      const answer = await this.app.api.post("plan",
+        { settings: this.app.settings.values }, abort.signal);
+      if (!abort.signal.aborted) this.#tell(answer);
+    } catch (error) {
+      if (error.status > 0) this.#tell({ problem: error.message, text: "", notes: [] });
+      else if (error.status === 0) this.#soon(AGAIN);
+    }
+    return this.answer;
+  }
+
+  #tell(answer) {
+    this.answer = answer;
+    for (const look of this.#watchers) look(answer);
+  }
+}

@@ -1,0 +1,104 @@
+/** The prompt of the next picture: its text, words to click, and what is filled in and left out. */
+
+import { addStyleSheet, make } from "./core/elements.js";
+import { fillIns } from "./fill_ins.js";
+import { Marks, suggestions } from "./marks.js";
+import { recentMenu, rememberPrompt } from "./recent.js";
+import { wordChips } from "./word_chips.js";
+
+/** below: the element under the text. Returns {element, focus(), remember(prompt)}. */
+export function promptArea(app, below) {
+  addStyleSheet(new URL("prompt.css", import.meta.url).href);
+  const area = textArea(app, "prompt", app.words.words.placeholder);
+  area.setAttribute("aria-describedby", "unknown prompt-notes");
+  document.addEventListener("keydown", (event) => drawByKey(app, event));
+  const marks = new Marks(app, area);
+  const box = make("div", "prompt-box", {}, [
+    make("div", "prompt-text", {}, [marks.layer, area, marks.offer])]);
+  const element = make("div", "stack prompt-area", {}, [
+    make("div", "stack prompt-head", {}, [label(app), box]), below,
+    suggestions(app, marks), alternatives(app), notes(app), fillIns(app, area),
+    wordChips(app), negative(app)]);
+  return { element, focus: () => area.focus(), remember: rememberPrompt };
+}
+
+/** The line about `{a|b}`, loaded with the first prompt that has such. */
+function alternatives(app) {
+  const place = make("div", "");
+  place.hidden = true;
+  app.planner.watch(async ({ choices = null }) => {
+    if (choices === null || place.dataset.begun) return;
+    place.dataset.begun = "true";
+    const module = await import("./alternatives.js");
+    place.replaceWith(module.alternatives(app));
+  });
+  return place;
+}
+
+/**
+ * What is said of the prompt: moved to the negative one, misplaced, refused. Unknown words are told
+ * where they stand.
+ */
+function notes(app) {
+  const element = make("div", "stack notes", { id: "prompt-notes", role: "status" });
+  let shown = "";
+  app.planner.watch(({ notes: all = [], settings, problem }) => {
+    const lines = settings?.prompt
+      ? all.filter(({ kind, text, end }) => !(kind === "unknown" && end) && text !== problem) : [];
+    if (JSON.stringify(lines) === shown) return;
+    shown = JSON.stringify(lines);
+    element.replaceChildren(...lines.map(({ kind, text }) => make("p",
+      kind === "refused" ? "small bad" : "small hint", { "data-kind": kind }, [text])));
+  });
+  return element;
+}
+
+/** A text area bound to the setting of this name. */
+function textArea(app, name, placeholder) {
+  const area = make("textarea", "", { id: name, rows: "1", placeholder, spellcheck: "false",
+    autocomplete: "off", maxlength: String(app.schema.limits.text) });
+  area.addEventListener("input", () => app.settings.set({ [name]: area.value }));
+  app.settings.watch((values) => {
+    if (area.value !== values[name]) area.value = values[name];
+  });
+  return area;
+}
+
+/** On Create, Control (or Command) and Enter draw from anywhere, Enter from a field of one line. */
+function drawByKey(app, event) {
+  const { target, key, ctrlKey, metaKey, isComposing, repeat, shiftKey, altKey } = event;
+  if (key !== "Enter" || isComposing || repeat || shiftKey || altKey) return;
+  if (app.places.current !== "create" || document.querySelector("dialog[open]")) return;
+  const field = target.matches(".panel :is([type=text], [type=number])");
+  if (!(ctrlKey || metaKey || field)) return;
+  event.preventDefault();
+  if (field) target.dispatchEvent(new Event("change")); // the browser's own comes later
+  app.draw();
+}
+
+function label(app) {
+  const { words } = app.words;
+  const surprise = make("button", "button plain small", { type: "button", id: "surprise",
+    title: words.surpriseHint }, [words.surprise]);
+  surprise.addEventListener("click", async () => {
+    const answer = await app.attempt(app.api.get("surprise"));
+    if (answer) app.settings.set({ prompt: answer.prompt, open: "", fixed: "" });
+  });
+  const { button, menu } = recentMenu(app);
+  return make("div", "row prompt-label", {}, [
+    make("label", "label grow", { for: "prompt" }, [words.prompt]), surprise, button, menu]);
+}
+
+/** Folded away until it has words. */
+function negative(app) {
+  const { words } = app.words;
+  const area = textArea(app, "negative", words.negativeHint);
+  area.setAttribute("aria-label", words.negative);
+  const fold = make("details", "negative", {}, [
+    make("summary", "small", {}, [words.negative]), area]);
+  fold.open = app.settings.get("negative") !== "";
+  app.settings.watch((values, names) => {
+    if (names.includes("negative") && values.negative) fold.open = true;
+  });
+  return fold;
+}

@@ -1,0 +1,48 @@
+/** The prompts that this browser drew last, in a menu. */
+
+import { make } from "./core/elements.js";
+import { menuButton } from "./menu.js";
+
+const KEY = "ssd-studio-prompts";
+const MOST = 12;
+
+/** The latest first. */
+export function recentPrompts() {
+  try {
+    const prompts = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+    return Array.isArray(prompts) ? prompts.filter((text) => typeof text === "string") : [];
+  } catch {
+    return []; // no storage, or something else wrote there
+  }
+}
+
+export function rememberPrompt(typed) {
+  const prompt = typed.trim();
+  if (!prompt) return;
+  const prompts = [prompt, ...recentPrompts().filter((text) => text !== prompt)].slice(0, MOST);
+  try {
+    localStorage.setItem(KEY, JSON.stringify(prompts));
+  } catch {
+    // private windows may refuse
+  }
+}
+
+/** {button, menu}: a click on a prompt writes it into the box. */
+export function recentMenu(app) {
+  const { words } = app.words;
+  const made = menuButton(words.recent, () => {
+    const prompts = recentPrompts().map((prompt) => choice(app, prompt));
+    return prompts.length ? prompts : [make("p", "hint small", {}, [words.noRecent])];
+  }, "button plain small");
+  made.button.id = "recent";
+  made.menu.classList.add("recent-menu");
+  return made;
+}
+
+function choice(app, prompt) {
+  const button = make("button", "button plain", { type: "button" }, [
+    make("span", "clip", {}, [prompt])]);
+  button.title = prompt;
+  button.addEventListener("click", () => app.settings.set({ prompt }));
+  return button;
+}

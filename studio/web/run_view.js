@@ -1,0 +1,124 @@
+/** A run on the stage: its rows as they are drawn, then its replay and its figures. */
+
+import { make } from "./core/elements.js";
+import { Preview } from "./core/preview.js";
+import { Feed } from "./feed.js";
+import { pixelMode } from "./pixels.js";
+import { Replay } from "./replay.js";
+import { statusText, timeLeft } from "./status.js";
+
+const MACHINES = / (window|cells|budget)=\S+/g; // in a label: knobs that are chosen for the machine
+const LARGEST = 2; // screen pixels for each pixel of the picture
+
+export class RunView {
+  #messages = [];
+  #entry = null;
+  #replay = null;
+
+  /**
+   * on: tell(line, bad), progress(share), saved(pictures) and stopped(kept), whenever there is
+   * something new.
+   */
+  constructor(app, job, on) {
+    Object.assign(this, { app, job, on });
+    this.preview = this.#newPreview();
+    this.kept = make("div", "row kept");
+    this.element = make("div", "run", { "data-job": job }, [this.preview.element, this.kept]);
+    this.feed = new Feed([job], { take: (id, entry) => this.#take(entry),
+      lost: (lost) => this.#tell(lost) });
+    this.#tell(false);
+  }
+
+  #newPreview(options = {}) {
+    const preview = new Preview({ language: this.app.language, fills: true, most: LARGEST,
+      smooth: !pixelMode.sharp, ...options });
+    preview.element.classList.add("on-stage");
+    preview.bar.remove(); // the switch of the overlay stands among the tools
+    pixelMode.mark(preview.element);
+    return preview;
+  }
+
+  #take(entry) {
+    this.#entry = entry;
+    const messages = entry.messages.map((message) => this.#named(message));
+    this.#messages.push(...messages);
+    for (const message of messages) this.preview.feed(message);
+    this.on.progress(entry.state === "running" ? entry.progress ?? 0 : 0);
+    if (entry.saved?.length) this.on.saved(entry.saved.map((picture) => this.#named(picture)));
+    if (entry.state === "failed") this.preview.fail(entry.error ?? "");
+    if (entry.state === "cancelled") this.#offerTop();
+    this.#tell(false);
+  }
+
+  /** A message or a picture with the name of its quality as its label. */
+  #named(item) {
+    const name = this.app.schema.names[item.label?.replace(MACHINES, "")];
+    return name === undefined ? item : { ...item, label: name };
+  }
+
+  #tell(lost) {
+    const { words, schema } = this.app;
+    const begun = Object.keys(this.preview.state.panels).length > 0;
+    const line = lost ? words.common.lost
+      : statusText(this.#entry, words.stage, begun) || timeLeft(this.#entry, words.stage);
+    this.element.dataset.state = this.#entry?.state ?? "";
+    this.on.tell(line, lost || this.#entry?.state === "failed" && Boolean(schema));
+  }
+
+  /** A run that was stopped offers its finished rows. */
+  async #offerTop() {
+    const { app } = this;
+    const words = app.words.stage;
+    const job = await app.api.get(`jobs/${this.job}`).catch(() => null);
+    const rows = job?.result?.stopped_rows;
+    if (!rows || this.kept.childElementCount) return;
+    const keep = make("button", "button", { type: "button", id: "keep-top" }, [words.keepTop]);
+    keep.addEventListener("click", async () => {
+      const entry = await app.attempt(app.jobs.act(this.job, "keep"));
+      if (!entry) return;
+      this.kept.replaceChildren();
+      this.on.stopped(true);
+      app.go("create", { redo: entry.id });
+    });
+    this.kept.append(make("span", "", {},
+      [app.say(words.stoppedAt, { row: rows, rows: job.result.rows })]), keep);
+  }
+
+  /** Switch the overlay; returns whether it is on. */
+  overlay() {
+    this.preview.setOverlay(!this.preview.overlay);
+    this.element.classList.toggle("with-overlay", this.preview.overlay);
+    this.legend ??= this.preview.legend;
+    this.kept.before(this.legend);
+    return this.preview.overlay;
+  }
+
+  /** Show the figures behind the run, or hide them; returns whether they are shown. */
+  details() {
+    return this.element.classList.toggle("with-details");
+  }
+
+  /** Play the run again, or end that; returns whether it is on. */
+  replay() {
+    if (this.#replay) {
+      this.#replay.dispose();
+      this.#replay = null;
+      this.element.prepend(this.preview.element);
+      return false;
+    }
+    const { app } = this;
+    this.#replay = new Replay(this.job, this.#messages, {
+      words: app.words.stage, overlay: this.preview.overlay, mp4: app.schema.mp4,
+      newPreview: (options) => this.#newPreview(options),
+    });
+    this.preview.element.replaceWith(this.#replay.element);
+    return true;
+  }
+
+  dispose() {
+    this.feed.stop();
+    this.#replay?.dispose();
+    this.preview.dispose();
+    this.element.remove();
+  }
+}

@@ -1,0 +1,58 @@
+/** The seed of the next run, and two switches that this browser remembers. */
+
+import { make } from "./core/elements.js";
+import { check } from "./form.js";
+
+const KEEP = "ssd-studio-keep-seed";
+const RECIPE = "ssd-studio-no-recipe";
+
+/** A new seed, as text: browsers' numbers end at 2^53. */
+export const freshSeed = () => String(crypto.getRandomValues(new Uint32Array(1))[0]);
+
+export const keepsSeed = () => recall(KEEP);
+export const savesRecipe = () => !recall(RECIPE);
+
+function recall(key) {
+  try {
+    return localStorage.getItem(key) === "yes";
+  } catch {
+    return false;
+  }
+}
+
+function remember(key, on) {
+  try {
+    localStorage.setItem(key, on ? "yes" : "no");
+  } catch {
+    // private windows may refuse
+  }
+}
+
+/** The seed with its dice, and the switch that keeps it after a run. */
+export function seedField(app) {
+  const { words, settings } = app;
+  const input = make("input", "", { type: "text", inputmode: "numeric", id: "seed",
+    pattern: "[0-9]*", autocomplete: "off" });
+  input.addEventListener("change", () => {
+    const seed = input.value.trim();
+    if (/^[0-9]+$/.test(seed)) settings.set({ seed });
+    input.value = settings.get("seed");
+  });
+  settings.watch((values) => { input.value = values.seed; });
+  const dice = make("button", "button icon", { type: "button", id: "dice",
+    title: words.create.dice, "aria-label": words.create.dice }, ["⚄"]);
+  dice.addEventListener("click", () => settings.set({ seed: freshSeed() }));
+  const keep = check(words.create.keepSeed, keepsSeed(), (on) => remember(KEEP, on));
+  keep.box.id = "keep-seed";
+  app.keepSeed = (on) => {
+    keep.box.checked = on;
+    remember(KEEP, on);
+  };
+  return make("div", "field", {}, [
+    make("label", "", { for: "seed" }, [words.common.seed]),
+    make("div", "row seed-row", {}, [input, dice]), keep.element]);
+}
+
+export function recipeSwitch(app) {
+  return check(app.words.create.metadata, savesRecipe(), (on) => remember(RECIPE, !on)).element;
+}

@@ -1,0 +1,62 @@
+/** The settings of the next run: kept in this browser, watched by whatever shows them. */
+
+const KEY = "ssd-studio-settings";
+
+/** A value that others watch: `watch(look)` calls look(value, names) now and after each change. */
+export class Settings {
+  #watchers = new Set();
+
+  /** schema: the server's; values that it does not know are dropped. */
+  constructor(schema) {
+    this.defaults = schema.settings;
+    this.values = { ...this.defaults, ...this.#known(recall()) };
+  }
+
+  get(name) {
+    return this.values[name];
+  }
+
+  /** Change some settings; unknown names are ignored. */
+  set(changes) {
+    const known = this.#known(changes);
+    const names = Object.keys(known).filter((name) => !same(known[name], this.values[name]));
+    if (names.length === 0) return;
+    this.values = { ...this.values, ...known };
+    // what was filled in belongs to one picture
+    remember({ ...this.values, open: this.defaults.open, fixed: this.defaults.fixed });
+    for (const look of this.#watchers) look(this.values, names);
+  }
+
+  /**
+   * Call look(values, names) now, with all names, and after every change; returns the end of it.
+   */
+  watch(look) {
+    this.#watchers.add(look);
+    look(this.values, Object.keys(this.values));
+    return () => this.#watchers.delete(look);
+  }
+
+  #known(values) {
+    return Object.fromEntries(Object.entries(values ?? {})
+      .filter(([name]) => Object.hasOwn(this.defaults, name)));
+  }
+}
+
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+function recall() {
+  try {
+    const values = JSON.parse(localStorage.getItem(KEY) ?? "{}");
+    return typeof values === "object" ? values : {};
+  } catch {
+    return {}; // no storage, or something else wrote there
+  }
+}
+
+function remember(values) {
+  try {
+    localStorage.setItem(KEY, JSON.stringify(values));
+  } catch {
+    // private windows may refuse
+  }
+}

@@ -1,0 +1,76 @@
+/** A saved picture in the grid of the history: its thumbnail, its words, a tick and a star. */
+
+import { make } from "./core/elements.js";
+
+const LONG = 500; // ms of a press that chooses
+
+/** What a picture is called: its prompt, or what kind of picture it is. */
+export const nameOf = ({ prompt, kind, name }, words) => prompt
+  || (kind === "race" ? words.race : name);
+
+export class Tile {
+  /** on: open(event), large(), star(), choose(on, shift). */
+  constructor(app, entry, on) {
+    Object.assign(this, { entry, on });
+    const { history: words, stage } = app.words;
+    const name = nameOf(entry, words);
+    const image = make("img", "", { src: entry.thumbnail, alt: "", loading: "lazy",
+      decoding: "async", draggable: "false" });
+    this.button = make("button", "picture-open", { type: "button", title: name }, [
+      make("span", "picture-box", {}, [image]), make("span", "picture-title", {}, [name]),
+      make("span", "small hint clip", {},
+        [[entry.title, entry.kind === "partial" && words.partial].filter(Boolean).join(" · ")])]);
+    this.box = make("input", "", { type: "checkbox",
+      "aria-label": app.say(words.choosePicture, { name }) });
+    this.star = make("button", "picture-star", { type: "button", title: stage.favourite,
+      "aria-label": `${stage.favourite}: ${name}` }, ["★"]);
+    this.element = make("li", "picture", { "data-id": entry.id },
+      [this.button, make("label", "picture-check", {}, [this.box]), this.star]);
+    this.#listen();
+  }
+
+  #listen() {
+    this.button.addEventListener("click", (event) => {
+      if (this.held) event.preventDefault();
+      else this.on.open(event);
+      this.held = false;
+    });
+    this.button.addEventListener("dblclick", () => this.on.large());
+    this.box.addEventListener("click",
+      ({ shiftKey }) => this.on.choose(this.box.checked, shiftKey));
+    this.star.addEventListener("click", () => this.on.star());
+    this.button.addEventListener("pointerdown", ({ pointerType }) => {
+      this.held = false;
+      if (pointerType === "touch") this.timer = setTimeout(() => this.#hold(), LONG);
+    });
+    for (const end of ["pointerup", "pointercancel", "pointerleave"]) {
+      this.button.addEventListener(end, () => clearTimeout(this.timer));
+    }
+    this.button.addEventListener("contextmenu", (event) => this.held && event.preventDefault());
+  }
+
+  /** A long press chooses; the click that follows it opens nothing. */
+  #hold() {
+    this.held = true;
+    this.on.choose(!this.box.checked, false);
+  }
+
+  /** Whether the Tab key reaches it. */
+  reach(on) {
+    for (const control of [this.button, this.box, this.star]) control.tabIndex = on ? 0 : -1;
+  }
+
+  focus() {
+    this.button.focus();
+  }
+
+  update(choice, open) {
+    const { id, favourite } = this.entry;
+    this.box.checked = choice.has(id);
+    this.element.classList.toggle("chosen", choice.has(id));
+    this.element.classList.toggle("favourite", favourite);
+    this.star.setAttribute("aria-pressed", String(favourite));
+    if (id === open) this.button.setAttribute("aria-current", "true");
+    else this.button.removeAttribute("aria-current");
+  }
+}

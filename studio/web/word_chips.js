@@ -1,0 +1,65 @@
+/** Words to click, by kind. What a click does to the prompt is in core/prompting.js. */
+
+import { make } from "./core/elements.js";
+import { clicked, has, usable } from "./core/prompting.js";
+
+export function wordChips(app) {
+  return new WordChips(app).element;
+}
+
+class WordChips {
+  #open = null; // name of the kind whose chips are shown
+  #buttons = []; // [kind, chip, button] of those
+
+  constructor(app) {
+    this.app = app;
+    this.words = app.words.words;
+    this.kinds = app.schema.model.words;
+    this.chips = make("div", "chips", { role: "group", id: "word-chips" });
+    this.tabs = this.kinds.map(({ name }) => this.#tab(name));
+    this.element = make("div", "stack word-chips", {}, [
+      make("div", "chips kinds", { role: "group", "aria-label": this.words.kinds }, this.tabs),
+      this.chips]);
+    this.element.hidden = this.kinds.length === 0;
+    this.#show(null);
+    app.settings.watch((_, names) => names.includes("prompt") && this.#refresh());
+  }
+
+  #tab(name) {
+    const tab = make("button", "kind", { type: "button", "aria-controls": this.chips.id }, [name]);
+    tab.addEventListener("click", () => this.#show(name === this.#open ? null : name));
+    return tab;
+  }
+
+  #show(name) {
+    this.#open = name;
+    this.tabs.forEach((tab, n) => tab.setAttribute("aria-expanded",
+      String(this.kinds[n].name === name)));
+    const kind = this.kinds.find((one) => one.name === name);
+    this.#buttons = kind ? kind.chips.map((chip) => [kind, chip, this.#chip(kind, chip)]) : [];
+    this.chips.replaceChildren(...this.#buttons.map(([, , button]) => button));
+    this.chips.hidden = !kind;
+    this.chips.setAttribute("aria-label", name ?? this.words.kinds);
+    this.#refresh();
+  }
+
+  #chip(kind, chip) {
+    const button = make("button", "chip", { type: "button" }, [chip.phrases[0]]);
+    if (kind.role === "colour") button.dataset.colour = chip.colour;
+    button.addEventListener("click", () => {
+      const { settings } = this.app;
+      settings.set({ prompt: clicked(settings.get("prompt"), kind, chip, this.kinds) });
+    });
+    return button;
+  }
+
+  /** Press the chips whose words the prompt has. */
+  #refresh() {
+    const prompt = this.app.settings.get("prompt");
+    for (const [kind, chip, button] of this.#buttons) {
+      button.setAttribute("aria-pressed", String(has(prompt, kind, chip, this.kinds)));
+      button.disabled = !usable(prompt, kind, this.kinds);
+      button.title = button.disabled ? this.words.nameAThing : "";
+    }
+  }
+}

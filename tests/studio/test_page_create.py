@@ -1,0 +1,235 @@
+"""Create in a real browser: drawing, the queue, the stage and its tools, with a small bundle."""
+
+import re
+
+import pytest
+from support.page_moments import laid_out
+
+pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
+expect = pytest.importorskip("playwright.sync_api", reason="needs the package playwright").expect
+
+from support.studio_visit import PROMPT, tokens_of  # noqa: E402
+
+from ssd_core.output.recipe import read_recipe  # noqa: E402
+from ssd_core.output.words import typed_words  # noqa: E402
+
+pytestmark = pytest.mark.slow
+HELD = re.compile(r"row [3-9] of 12")  # where `app.holding` holds a run
+
+
+@pytest.fixture
+def visitor(visit):
+    visitor = visit()
+    visitor.page.fill("#prompt", PROMPT)
+    return visitor
+
+
+def seed_of(path):
+    return read_recipe(path)["seed"]
+
+
+def test_the_gallery_stands_there_until_a_click_draws_one_of_its_pictures(visit, app):
+    visitor = visit()
+    page = visitor.page
+    example = page.locator("#gallery .example").nth(1)
+    prompt = example.inner_text()
+    expect(page.locator("#gallery .example")).to_have_count(6)
+    visitor.drawn(example.click)
+    assert page.input_value("#prompt") == prompt
+    assert typed_words(read_recipe(app.pictures[-1])).prompt == prompt
+    assert page.locator("#gallery").count() == 0
+    expect(page.locator("#filmstrip button").first).to_be_visible()
+
+
+def test_a_picture_is_drawn_saved_and_shown_with_its_figures_in_words(visitor, app):
+    page, before = visitor.page, len(app.pictures)
+    seed = page.input_value("#seed")
+    visitor.draw()
+    assert len(app.pictures) == before + 1
+    assert str(seed_of(app.pictures[-1])) == seed
+    assert page.input_value("#seed") != seed, "the next picture is another one"
+    assert visitor.is_painted()
+    expect(page.locator("#create-stage .ssd-summary")).to_contain_text("the reference picture")
+    assert "passes instead" not in visitor.figures()
+    page.click("[data-tool=details]")
+    expect(page.locator("#create-stage .ssd-details")).to_contain_text("AR needs 144")
+
+
+def test_a_seed_that_is_kept_draws_the_same_tokens_again(visitor, app):
+    page = visitor.page
+    page.fill("#seed", "11")
+    page.check("#keep-seed")
+    visitor.draw()
+    first = tokens_of(app.pictures[-1])
+    visitor.draw()
+    assert (tokens_of(app.pictures[-1]) == first).all()
+    page.uncheck("#keep-seed")
+
+
+def test_draw_while_a_run_goes_on_waits_its_turn_and_the_queue_can_be_changed(visitor, app):
+    page = visitor.page
+    with app.holding():
+        for word in ("first", "second", "third"):
+            page.fill("#prompt", f"{PROMPT}, {word}")
+            with page.expect_response("**/api/draw"):
+                page.click("#draw")
+        rows = page.locator("#queue .queued")
+        expect(rows).to_have_count(2)
+        expect(rows.nth(0)).to_contain_text("second")
+        rows.nth(0).get_by_role("button", name="Later").click()
+        expect(rows.nth(0)).to_contain_text("third")
+        rows.nth(1).get_by_role("button", name="Take out").click()
+        expect(rows).to_have_count(1)
+        page.click("#queue-clear")
+        expect(rows).to_have_count(0)
+        page.click("#stop")
+        expect(page.locator("#stop")).to_be_hidden()
+    visitor.drawn(lambda: page.click("#queue-repeat"))
+
+
+def test_a_stopped_run_keeps_its_rows_which_are_then_redone(visitor, app):
+    page, before = visitor.page, len(app.pictures)
+    with app.holding():
+        page.click("#draw")
+        expect(page.locator("#create-stage .ssd-summary")).to_contain_text(HELD)
+        page.click("#stop")
+        page.click("#keep-top")
+    page.wait_for_selector("#create-stage [role=slider]")
+    assert len(app.pictures) == before + 1
+
+
+def test_the_plan_follows_quality_and_method_and_says_what_is_wrong(visitor):
+    page = visitor.page
+    expect(page.locator("#plan")).to_contain_text("144")
+    page.get_by_role("radio", name="Reference").check(force=True)
+    expect(page.locator("#plan")).to_contain_text("144 forward passes, one for each token")
+    visitor.unfold("#more", ".expert")
+    page.select_option("#method", label=page.locator("#method option").all_inner_texts()[2])
+    page.select_option("#method", "ssd")
+    expect(page.locator("#quality-about")).to_contain_text("Your own settings")
+    assert page.locator("#quality :checked").count() == 0
+    heads = page.locator("[data-knob=k_h] input")
+    heads.fill("64")
+    heads.press("Tab")
+    expect(page.locator("#plan")).to_have_class("small plan bad")
+    page.click("#reset")
+    expect(page.get_by_role("radio", name="Faithful")).to_be_checked()
+
+
+def test_the_tools_save_copy_mark_and_enlarge_the_picture(visitor, app):
+    page = visitor.page
+    visitor.draw()
+    path = app.pictures[-1]
+    page.click("#save")
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="PNG", exact=True).click()
+    assert saved.value.path().read_bytes() == path.read_bytes()
+    assert saved.value.suggested_filename == path.name
+    page.click("[data-tool=favourite]")
+    expect(page.locator("[data-tool=favourite]")).to_have_attribute("aria-pressed", "true")
+    assert app.services.history.favourites.ids
+    page.click("[data-tool=full]")
+    expect(page.locator("dialog img").first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_have_count(0)
+    page.click("[data-tool=sharp]")
+    assert page.locator(".on-stage.sharp").count() == 1
+    page.click("[data-tool=sharp]")
+
+
+def test_a_run_is_replayed_and_can_be_saved_as_a_film(visitor):
+    page = visitor.page
+    visitor.draw()
+    page.click("[data-tool=replay]")
+    slider = page.get_by_role("slider", name="Moment of the run")
+    expect(slider).to_be_visible()
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Save as WebP").click()
+    assert saved.value.path().read_bytes()[8:12] == b"WEBP"
+    page.click("[data-tool=replay]")
+    expect(slider).to_have_count(0)
+
+
+def test_the_overlay_is_off_until_it_is_asked_for(visitor):
+    page = visitor.page
+    visitor.draw()
+    assert page.get_attribute("[data-tool=overlay]", "aria-pressed") == "false"
+    page.click("[data-tool=overlay]")
+    expect(page.locator(".ssd-legend")).to_be_visible()
+    page.click("[data-tool=overlay]")
+    expect(page.locator(".ssd-legend")).to_be_hidden()
+
+
+def test_a_click_in_the_filmstrip_shows_that_picture_at_most_at_twice_its_pixels(visitor, app):
+    page = visitor.page
+    visitor.draw()
+    visitor.draw()
+    page.locator("#filmstrip button").nth(1).click()
+    picture = page.locator("#create-stage .saved-picture")
+    expect(picture).to_be_visible()
+    laid_out(page)
+    box, natural = picture.bounding_box(), picture.evaluate("image => image.naturalWidth")
+    assert 0 < box["width"] <= 2 * natural + 1
+    visitor.draw()
+    assert page.locator("#create-stage .saved-picture").count() == 0
+
+
+def test_the_keyboard_alone_draws_a_picture(visit, app):
+    visitor = visit()
+    page = visitor.page
+    page.focus("#prompt")
+    page.keyboard.type(PROMPT)
+    visitor.drawn(lambda: page.keyboard.press("Control+Enter"))
+
+
+def test_the_title_tells_the_share_that_is_done(visitor, app):
+    page = visitor.page
+    with app.holding():
+        page.click("#draw")
+        for _ in range(600):
+            if "%" in page.title():
+                break
+            page.wait_for_timeout(50)
+        assert "%" in page.title()
+        page.click("#stop")
+    expect(page).to_have_title("SSD Studio")
+
+
+def test_a_run_goes_on_through_a_reload_and_is_shown_again(visitor, app):
+    page, before = visitor.page, len(app.pictures)
+    with app.holding():
+        page.click("#draw")
+        expect(page.locator("#create-stage .ssd-summary")).to_contain_text(HELD)
+        page.reload()
+        visitor.ready()
+        assert page.input_value("#prompt") == PROMPT
+        expect(page.locator("#create-stage .ssd-summary")).to_contain_text(HELD)
+    page.wait_for_selector("#create-stage [data-state=done]")
+    assert len(app.pictures) == before + 1
+
+
+def test_another_visitor_sees_no_run_that_is_not_theirs_and_waits_a_turn(visitor, visit, app):
+    with app.holding():
+        visitor.page.click("#draw")
+        expect(visitor.page.locator("#create-stage .ssd-summary")).to_contain_text(HELD)
+        other = visit()
+        expect(other.page.locator("#gallery")).to_be_visible()
+        other.page.fill("#prompt", PROMPT)
+        other.page.click("#draw")
+        expect(other.page.locator("#status")).to_contain_text("one run is ahead")
+        visitor.page.click("#stop")
+        other.page.click("#stop")
+        expect(other.page.locator("#stop")).to_be_hidden()
+
+
+def test_a_refused_run_is_told_and_the_next_one_goes_well(visitor, app):
+    page = visitor.page
+    page.evaluate("""() => {
+      const box = document.querySelector("#prompt");
+      box.value = "half a character \\ud83d";
+      box.dispatchEvent(new Event("input"));
+    }""")
+    page.click("#draw")
+    expect(page.locator(".toast.bad")).to_be_visible()
+    page.fill("#prompt", PROMPT)
+    visitor.draw()

@@ -1,0 +1,166 @@
+"""Models and Doctor in a browser: what is here, what fits, loading, downloading, a report."""
+
+from shutil import rmtree
+from threading import Event
+
+import pytest
+
+pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
+playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+
+from support.fake_hub import FakeHub  # noqa: E402
+from support.page_moments import laid_out  # noqa: E402
+from support.small_bundle import small_bundle  # noqa: E402
+from support.studio_page import places  # noqa: E402
+from support.studio_visit import served  # noqa: E402
+from support.tiny_image_models import janus_port  # noqa: E402
+from test_downloaded import published  # noqa: E402
+
+from ssd_core import load_backbone  # noqa: E402
+from ssd_core.weights.catalogue import CATALOGUE  # noqa: E402
+from studio import downloads  # noqa: E402
+
+pytestmark = pytest.mark.slow
+expect = playwright.expect
+ROW = CATALOGUE["Janus-Pro-1B-hf"]
+ASK = f"[data-ask='{ROW.name}']"
+
+
+@pytest.fixture(scope="module")
+def app(small_assets, tmp_path_factory):
+    """The app beside another model, and a folder that is none."""
+    folder = tmp_path_factory.mktemp("app")
+    janus_port(folder / "models" / "ssd_backbones" / "my-janus")
+    broken = folder / "models" / "ssd_backbones" / "broken"
+    broken.mkdir()
+    (broken / "model.safetensors").write_bytes(b"nothing")
+    with small_bundle(small_assets), served(folder) as running:
+        yield running
+
+
+@pytest.fixture
+def open_place(chromium, app):
+    with places(chromium, app) as open_one:
+        yield open_one
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """Answers in place of the Hub, with one small model."""
+    janus_port(tmp_path / "published")
+    with FakeHub(published(ROW, tmp_path / "published")) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        yield hub
+
+
+def row(page, name):
+    return page.locator(f"[data-model='{name}']")
+
+
+def test_models_are_listed_with_what_fits_and_what_is_wrong(open_place):
+    page = open_place("models")
+    expect(row(page, "postcard")).to_contain_text("in use")
+    expect(row(page, "postcard").locator(".fit")).to_contain_text("fits: about")
+    expect(row(page, "my-janus").locator(".fit")).to_contain_text("fits: about")
+    expect(row(page, "my-janus")).to_contain_text("139.2 kB")
+    expect(row(page, "broken").locator(".bad")).not_to_be_empty()
+    expect(row(page, "broken").locator("button")).to_have_count(0)
+    page.select_option("#dtype", "int8")
+    expect(row(page, "my-janus").locator(".fit")).to_contain_text("fits: about")
+
+
+def test_a_phone_reads_the_tables_without_scrolling_sideways(open_place):
+    page = open_place("models", viewport={"width": 390, "height": 844}, has_touch=True,
+                      is_mobile=True)
+    expect(row(page, "postcard").locator(".fit")).to_contain_text("fits")
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    row(page, "my-janus").locator("button").scroll_into_view_if_needed()
+    page.evaluate("location.hash = 'doctor'")
+    expect(page.locator("#doctor-report")).to_contain_text("loaded: postcard")
+    laid_out(page)
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_another_model_is_loaded_and_the_page_is_its_own(open_place, app):
+    page = open_place("models")
+    try:
+        page.click("[data-use='my-janus']")
+        expect(page.locator(".toast", has_text="no draft heads")).to_be_visible()
+        expect(row(page, "my-janus")).to_contain_text("in use")
+        expect(page.locator("#model-in-use")).to_have_text("my-janus")
+        assert app.services.library.current.name == "my-janus"
+    finally:
+        app.services.library.use("postcard")
+
+
+def test_a_model_that_cannot_be_loaded_is_told(open_place, app, monkeypatch):
+    page = open_place("models")
+    button = page.locator("[data-use='my-janus']")
+    button.wait_for()
+    monkeypatch.setattr(app.services.library, "use", lambda *_: 1 / 0)
+    button.click()
+    expect(page.locator(".toast.bad")).to_be_visible()
+    expect(button).to_be_enabled()
+
+
+def test_a_model_is_downloaded_only_once_its_size_was_seen(open_place, app, hub):
+    page = open_place("models")
+    page.locator(ASK).wait_for()
+    assert hub.requests == []
+    page.click(ASK)
+    quote = page.locator("dialog.quote")
+    place = app.services.library.places()[0] / ROW.name
+    expect(quote).to_contain_text(str(place))
+    expect(quote).to_contain_text(ROW.licence.name)
+    assert not place.exists()
+    page.click("#download-start")
+    expect(row(page, ROW.name)).to_be_visible()
+    expect(page.locator("#download")).to_contain_text(f"{ROW.name} is here")
+    assert load_backbone(place, "cpu").name
+    rmtree(place)
+
+
+def test_a_download_goes_on_without_its_page_and_is_cancelled_by_another(
+        open_place, hub, monkeypatch):
+    gate = Event()
+
+    def held_up(name, models_dir, progress, stop):
+        progress(1_000_000, 2_000_000, "half of it")
+        while not stop():
+            gate.wait(0.02)
+        raise downloads.hub.DownloadCancelled
+
+    monkeypatch.setattr(downloads.hub, "download", held_up)
+    page = open_place("models")
+    page.evaluate("""async (name) => {
+      const { Api } = await import("/studio/web/api.js");
+      const { missing } = await new Api().post("models/quote", { name });
+      await new Api().post("models/download", { name, bytes: missing });
+    }""", ROW.name)
+    page.close()
+    again = open_place("models")
+    expect(again.locator("#download")).to_contain_text("1.0 MB of 2.0 MB")
+    again.click("#download-cancel")
+    expect(again.locator("#download")).to_contain_text("cancelled")
+
+
+def test_visitors_of_a_shared_app_only_read(chromium, small_assets, tmp_path):
+    with small_bundle(small_assets), served(tmp_path, users={"ann": "secret"}) as running, \
+            places(chromium, running) as open_one:
+        page = open_one("models", http_credentials={"username": "ann", "password": "secret"})
+        expect(row(page, "postcard").locator(".fit")).to_contain_text("fits")
+        expect(page.locator(".models")).to_contain_text("Only the person who started it")
+        assert page.locator(".models button, .models select").count() == 0
+        assert str(tmp_path) not in page.locator(".models").inner_text()
+
+
+def test_doctor_tells_what_to_paste_into_a_report(open_place):
+    page = open_place("doctor", permissions=["clipboard-read", "clipboard-write"])
+    report = page.locator("#doctor-report")
+    expect(report).to_contain_text("loaded: postcard")
+    page.click("#doctor-copy")
+    expect(page.locator(".toast")).to_have_text("Copied.×")
+    assert page.evaluate("navigator.clipboard.readText()") == report.inner_text()
+    report.evaluate("element => { element.textContent = ''; }")
+    page.click("#doctor-refresh")
+    expect(report).to_contain_text("loaded: postcard")
