@@ -78,7 +78,7 @@ def test_draw_while_a_run_goes_on_waits_its_turn_and_the_queue_can_be_changed(vi
         expect(rows.nth(0)).to_contain_text("second")
         rows.nth(0).get_by_role("button", name="Later").click()
         expect(rows.nth(0)).to_contain_text("third")
-        rows.nth(1).get_by_role("button", name="Take out").click()
+        rows.nth(1).get_by_role("button", name="Remove").click()
         expect(rows).to_have_count(1)
         page.click("#queue-clear")
         expect(rows).to_have_count(0)

@@ -84,7 +84,7 @@ def test_pictures_verdict_and_tools_are_in_sight(visitor):
 def test_the_current_settings_race_under_the_name_of_their_quality(visitor, app):
     rows = race(visitor.page, "Fast", "Current settings")
     assert [row[0] for row in rows] == ["Fast", "Current settings: Faithful"]
-    picture = visitor.page.get_by_role("button", name="Open Current settings: Faithful in large")
+    picture = visitor.page.get_by_role("button", name="Open Current settings: Faithful larger")
     picture.click()
     expect(visitor.page.locator("dialog img").first).to_be_visible()
     visitor.page.keyboard.press("Escape")

@@ -96,7 +96,7 @@ def test_a_finished_seed_is_opened_saved_and_redone_from_its_tile(visitor, app):
     begin(page, 2).first.click()
     page.click("#seeds-finish")
     done = page.locator(".seed[data-state=done]")
-    done.get_by_role("button", name="Open seed 100 in large").click()
+    done.get_by_role("button", name="Open seed 100 larger").click()
     expect(page.locator("dialog img").first).to_be_visible()
     page.keyboard.press("Escape")
     done.get_by_role("button", name="Save as…").click()
@@ -135,7 +135,7 @@ def test_expired_seeds_say_so(visitor, app):
 def test_stop_leaves_the_paused_ones_and_a_new_start_replaces_them(visitor, app):
     page = visitor.page
     begin(page, 2)
-    expect(page.get_by_text("gives up those that are paused: 2")).to_be_visible()
+    expect(page.get_by_text("drops the paused seeds: 2")).to_be_visible()
     with app.holding():
         page.click("#seeds-start")
         expect(page.locator(".seed[data-state=running]")).to_have_count(1)
