@@ -28,6 +28,8 @@ class Region:
         self.slots = [grid.slot(cell) for cell in cells]
         self.first, self.last = self.slots[0], self.slots[-1]
         self.end = grid.slots if cells[-1] == grid.cells - 1 else self.last + 1
+        # by slot: whether the run decides it, as a free cell or as the row end after one
+        self.open: list[bool] = (~self.certain.all(0)).tolist()
 
     @classmethod
     def below(cls, grid: Grid, rows: int) -> Region:
@@ -63,11 +65,6 @@ class Region:
         if self.grid.row_end:
             free = torch.cat((free, free[..., -1:]), dim=-1)
         return ~free.flatten(1)
-
-    @cached_property
-    def open(self) -> list[bool]:
-        """By slot: whether the run decides it, as a free cell or as the row end after one."""
-        return (~self.certain.all(0)).tolist()
 
     @cached_property
     def _next(self) -> list[int]:

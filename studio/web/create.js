@@ -23,10 +23,11 @@ class Create {
     this.stage = new Stage(app);
     this.strip = new Filmstrip(app, (entry) => this.stage.showPicture(entry));
     this.stage.onSaved = () => this.strip.refresh();
-    this.prompt = promptArea(app, this.#buttons());
+    this.prompt = promptArea(app, make("div", "stack", {},
+      [this.#buttons(), queueList(app, this.stage)]));
     section.append(make("div", "create", {}, [
       make("aside", "panel stack", { "aria-label": this.words.panel },
-        [this.prompt.element, controls(app), queueList(app, this.stage)]),
+        [this.prompt.element, controls(app)]),
       make("h1", "unseen", {}, [app.words.places.create]),
       make("div", "stage-side", {}, [this.stage.element, this.strip.element]),
     ]));

@@ -142,14 +142,14 @@ def known_flags() -> set[str]:
     """The flags of all our commands, and those of other programs that the pages name."""
     from accelerate.commands.launch import launch_command_parser
 
-    # --guess and --top-a are the knobs that the guides add; test_guides.py runs them.
+    # --first-guess and --top-a are the knobs that the guides add; test_guides.py runs them.
     # --head is Ray's.
     commands = [("generate",), ("render",), ("compare",), ("plan",), ("bench",), ("evaluate",),
                 ("evaluate", "score"), ("download",), ("fit",), ("convert",),
                 *(("train", stage) for stage in STAGES)]
     foreign = {"--outfile", "--model-path", "--image-root-path", "--resolution", "--pic-num",
                "--local-dir", "--depth"}  # of the suites' scorers, hf download and git clone
-    known = {"--help", "--index-url", "--guess", "--top-a", "--head", *foreign,
+    known = {"--help", "--index-url", "--first-guess", "--top-a", "--head", *foreign,
              *launch_command_parser()._option_string_actions}
     return known.union(
         in_source(r'"(--\w+)"', [ROOT / name for name in (

@@ -149,7 +149,7 @@ for words in {commands}:
 
 def test_what_was_added_is_there_from_the_command_line(copy):
     script = DRAWING.format(prompt=PROMPT, out=str(copy / "x.png"), commands=[
-        ["--method", "ar"], ["--method", "lookup", "--window", "12"], ["--guess", "above"],
+        ["--method", "ar"], ["--method", "lookup", "--window", "12"], ["--first-guess", "above"],
         ["--top-a", "0.2"]])
     lines = [line for line in run(copy, "-c", script).splitlines() if line.startswith("{")]
     ar, lookup, above, top_a = map(json.loads, lines)
