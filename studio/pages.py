@@ -68,9 +68,10 @@ def page_html(language: str, forced: str, schema: dict) -> str:
     forced_to = "" if forced == AUTO else f' data-ssd-language="{forced}"'
     html = (WEB / "page.html").read_text(encoding="utf-8")
     html = html.replace('<html lang="en"', f'<html lang="{language}"{forced_to}', 1)
-    at = f"/studio/web/v/{version()}/"
+    now = version()
+    at = f"/studio/web/v/{now}/"
     links = "".join(f'  <link rel="modulepreload" href="{at}{name}">\n'
-                    for name in first_modules(version()))
+                    for name in first_modules(now))
     data = json.dumps(schema, ensure_ascii=False).replace("<", "\\u003c")
     data = f'  <script type="application/json" id="schema">{data}</script>\n'
     return html.replace("/studio/web/", at).replace("</head>", f"{links}{data}</head>", 1)

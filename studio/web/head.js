@@ -2,8 +2,9 @@
 
 import { make } from "./core/elements.js";
 import { segments } from "./form.js";
+import { keep, recall } from "./kept.js";
 
-const THEME = "ssd-studio-theme";
+const THEME = "theme";
 
 /** The elements for the head. */
 export function headMenu(app) {
@@ -29,23 +30,12 @@ function themeChoice(words) {
   const options = ["auto", "light", "dark"].map((value) => ({ value, label: words[value] }));
   const { element, set } = segments("theme", words.theme, options, (value) => {
     apply(value);
-    try {
-      localStorage.setItem(THEME, value);
-    } catch {
-      // it holds until the page is closed
-    }
+    keep(THEME, value);
   });
-  set(kept());
-  apply(kept());
+  const theme = recall(THEME, "auto");
+  set(theme);
+  apply(theme);
   return element;
-}
-
-function kept() {
-  try {
-    return localStorage.getItem(THEME) ?? "auto";
-  } catch {
-    return "auto";
-  }
 }
 
 function apply(theme) {

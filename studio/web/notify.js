@@ -2,28 +2,19 @@
 
 import { check } from "./form.js";
 import { isOver } from "./jobs.js";
+import { keep, recall } from "./kept.js";
 
-const KEY = "ssd-studio-notify";
+const KEY = "notify";
 const LONG = 15; // s; shorter runs are waited for
 const NOTE = 660; // Hz
 
-function asked() {
-  try {
-    return localStorage.getItem(KEY) === "yes";
-  } catch {
-    return false;
-  }
-}
+const asked = () => recall(KEY, false);
 
 /** The switch for the gear; switching it on asks the browser for permission. */
 export function notifySwitch(app) {
   const { words } = app;
   const { element } = check(words.head.notify, asked(), (on) => {
-    try {
-      localStorage.setItem(KEY, on ? "yes" : "no");
-    } catch {
-      // it is off again on the next page
-    }
+    keep(KEY, on);
     if (on) globalThis.Notification?.requestPermission?.();
   });
   watch(app);

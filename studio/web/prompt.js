@@ -1,6 +1,6 @@
 /** The prompt of the next picture: its text, words to click, and what is filled in and left out. */
 
-import { addStyleSheet, make } from "./core/elements.js";
+import { make } from "./core/elements.js";
 import { fillIns } from "./fill_ins.js";
 import { Marks, suggestions } from "./marks.js";
 import { recentMenu, rememberPrompt } from "./recent.js";
@@ -8,7 +8,6 @@ import { wordChips } from "./word_chips.js";
 
 /** below: the element under the text. Returns {element, focus(), remember(prompt)}. */
 export function promptArea(app, below) {
-  addStyleSheet(new URL("prompt.css", import.meta.url).href);
   const area = textArea(app, "prompt", app.words.words.placeholder);
   area.setAttribute("aria-describedby", "unknown prompt-notes");
   document.addEventListener("keydown", (event) => drawByKey(app, event));

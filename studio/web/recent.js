@@ -1,30 +1,23 @@
 /** The prompts that this browser drew last, in a menu. */
 
 import { make } from "./core/elements.js";
+import { keep, recall } from "./kept.js";
 import { menuButton } from "./menu.js";
 
-const KEY = "ssd-studio-prompts";
+const KEY = "prompts";
 const MOST = 12;
 
 /** The latest first. */
 export function recentPrompts() {
-  try {
-    const prompts = JSON.parse(localStorage.getItem(KEY) ?? "[]");
-    return Array.isArray(prompts) ? prompts.filter((text) => typeof text === "string") : [];
-  } catch {
-    return []; // no storage, or something else wrote there
-  }
+  const prompts = recall(KEY, []);
+  return Array.isArray(prompts) ? prompts.filter((text) => typeof text === "string") : [];
 }
 
 export function rememberPrompt(typed) {
   const prompt = typed.trim();
   if (!prompt) return;
   const prompts = [prompt, ...recentPrompts().filter((text) => text !== prompt)].slice(0, MOST);
-  try {
-    localStorage.setItem(KEY, JSON.stringify(prompts));
-  } catch {
-    // private windows may refuse
-  }
+  keep(KEY, prompts);
 }
 
 /** {button, menu}: a click on a prompt writes it into the box. */

@@ -2,31 +2,16 @@
 
 import { make } from "./core/elements.js";
 import { check } from "./form.js";
+import { keep, recall } from "./kept.js";
 
-const KEEP = "ssd-studio-keep-seed";
-const RECIPE = "ssd-studio-no-recipe";
+const KEEP = "keep-seed";
+const RECIPE = "no-recipe";
 
 /** A new seed, as text: browsers' numbers end at 2^53. */
 export const freshSeed = () => String(crypto.getRandomValues(new Uint32Array(1))[0]);
 
-export const keepsSeed = () => recall(KEEP);
-export const savesRecipe = () => !recall(RECIPE);
-
-function recall(key) {
-  try {
-    return localStorage.getItem(key) === "yes";
-  } catch {
-    return false;
-  }
-}
-
-function remember(key, on) {
-  try {
-    localStorage.setItem(key, on ? "yes" : "no");
-  } catch {
-    // private windows may refuse
-  }
-}
+export const keepsSeed = () => recall(KEEP, false);
+export const savesRecipe = () => !recall(RECIPE, false);
 
 /** The seed with its dice, and the switch that keeps it after a run. */
 export function seedField(app) {
@@ -42,17 +27,17 @@ export function seedField(app) {
   const dice = make("button", "button icon", { type: "button", id: "dice",
     title: words.create.dice, "aria-label": words.create.dice }, ["⚄"]);
   dice.addEventListener("click", () => settings.set({ seed: freshSeed() }));
-  const keep = check(words.create.keepSeed, keepsSeed(), (on) => remember(KEEP, on));
-  keep.box.id = "keep-seed";
+  const lock = check(words.create.keepSeed, keepsSeed(), (on) => keep(KEEP, on));
+  lock.box.id = "keep-seed";
   app.keepSeed = (on) => {
-    keep.box.checked = on;
-    remember(KEEP, on);
+    lock.box.checked = on;
+    keep(KEEP, on);
   };
   return make("div", "field", {}, [
     make("label", "", { for: "seed" }, [words.common.seed]),
-    make("div", "row seed-row", {}, [input, dice]), keep.element]);
+    make("div", "row seed-row", {}, [input, dice]), lock.element]);
 }
 
 export function recipeSwitch(app) {
-  return check(app.words.create.metadata, savesRecipe(), (on) => remember(RECIPE, !on)).element;
+  return check(app.words.create.metadata, savesRecipe(), (on) => keep(RECIPE, !on)).element;
 }

@@ -1,6 +1,8 @@
 /** The settings of the next run: kept in this browser, watched by whatever shows them. */
 
-const KEY = "ssd-studio-settings";
+import { keep, recall } from "./kept.js";
+
+const KEY = "settings";
 
 /** A value that others watch: `watch(look)` calls look(value, names) now and after each change. */
 export class Settings {
@@ -9,7 +11,7 @@ export class Settings {
   /** schema: the server's; values that it does not know are dropped. */
   constructor(schema) {
     this.defaults = schema.settings;
-    this.values = { ...this.defaults, ...this.#known(recall()) };
+    this.values = { ...this.defaults, ...this.#known(recall(KEY, {})) };
   }
 
   get(name) {
@@ -23,7 +25,7 @@ export class Settings {
     if (names.length === 0) return;
     this.values = { ...this.values, ...known };
     // what was filled in belongs to one picture
-    remember({ ...this.values, open: this.defaults.open, fixed: this.defaults.fixed });
+    keep(KEY, { ...this.values, open: this.defaults.open, fixed: this.defaults.fixed });
     for (const look of this.#watchers) look(this.values, names);
   }
 
@@ -43,20 +45,3 @@ export class Settings {
 }
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
-
-function recall() {
-  try {
-    const values = JSON.parse(localStorage.getItem(KEY) ?? "{}");
-    return typeof values === "object" ? values : {};
-  } catch {
-    return {}; // no storage, or something else wrote there
-  }
-}
-
-function remember(values) {
-  try {
-    localStorage.setItem(KEY, JSON.stringify(values));
-  } catch {
-    // private windows may refuse
-  }
-}
