@@ -111,6 +111,17 @@ class PreparedRun:
     parent: torch.Tensor | None = None
     revision: Revision | None = None
 
+    @property
+    def sequences(self) -> int:
+        """The most sequences of a pass: guidance branches, and those of an edit's things."""
+        return len(self.branches) + (self.pictures * len(self.revision.without)
+                                     if self.revision else 0)
+
+    @property
+    def widest_rows(self) -> int:
+        """The rows of the widest stretch of given cells, which one pass feeds."""
+        return self.region.widest_rows if self.revision is None else self.backbone.grid.rows
+
     def events(self) -> Generator[Event, None, None]:
         """Run and yield the events. Raises SSDError if the backbone was loaded without values."""
         device = self.backbone.device

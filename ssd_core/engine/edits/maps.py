@@ -103,6 +103,11 @@ def cleaned(mask: torch.Tensor) -> torch.Tensor:
     return shrunk(grown(mask & (counts(mask) >= ALONE)))
 
 
+def before_last(mask: torch.Tensor) -> torch.Tensor:
+    """The cells before the last one of the mask, in raster order; none if it is empty."""
+    return (mask.flatten(-2).flip(-1).cumsum(-1) > 0).flip(-1).view(mask.shape)
+
+
 def _stacked(mask: torch.Tensor) -> torch.Tensor:
     return mask.float().reshape(-1, 1, *mask.shape[-2:])
 

@@ -17,6 +17,7 @@ from ...model.sampling import choose, likeliest, probabilities
 from ..region import by_slot
 from ..state import DecodeState, at
 from .maps import (
+    before_last,
     cells_of,
     cleaned,
     compact,
@@ -58,9 +59,9 @@ class Rule:
     By slot, [B, slots + 1]: parent, the old tokens; inside, the cells of held things; core, those
     with their thing all around; moved, the cells that the new words free; least, the log share
     that keeps a token; push [K, B, slots + 1], 1 in a thing, -1 away from it, 0 in the ring around
-    it. held [B, R, C]: the cells of held things. things, missing: the phrases of each picture that
-    are held, and those whose thing was not found. branches: prompt ids of the new words without
-    each thing.
+    it and behind its last cell. held [B, R, C]: the cells of held things. things, missing: the
+    phrases of each picture that are held, and those whose thing was not found. branches: prompt ids
+    of the new words without each thing.
     """
 
     def __init__(self, revision: Revision, before: DecodeState) -> None:
@@ -82,8 +83,7 @@ class Rule:
         self.parent = by_slot(grid, before.picture())
         self.inside = slots_of(grid, self.held)
         self.core = slots_of(grid, shrunk(held).any(0))
-        self.push = slots_of(grid, held.float() - (~grown(held)).float() * held.flatten(2).any(
-            -1)[..., None, None])
+        self.push = slots_of(grid, held.float() - (~grown(held) & before_last(held)).float())
         self.edit = edit
         self._same = torch.tensor(revision.same, device=share.device)
         scale = edit.reach / USUAL_REACH
