@@ -31,7 +31,7 @@ from ..postcards.chips import KINDS, Kind
 from ..postcards.expanded import Expanded
 from ..postcards.expansion import expand
 from ..postcards.frame import FRAMES
-from ..postcards.phrases import phrases_of
+from ..postcards.phrases import phrases_of, without_contradictions
 from ..postcards.short_prompts import short_prompt
 from ..postcards.spelling import placed
 from ..postcards.wording import lonely, quoted
@@ -177,6 +177,9 @@ class Postcard(Backbone):
 
     def things(self, prompt: str) -> list[str]:
         return phrases_of(prompt)
+
+    def without_contradictions(self, prompt: str, typed: str) -> str:
+        return without_contradictions(prompt, typed)
 
     def expand(self, prompt: str, negative: str | None, seed: int,
                leave_open: tuple[str, ...] = ()) -> Expanded | None:

@@ -64,6 +64,10 @@ class PromptGuide:
         """Return the phrases that name a thing, as typed; here all parts between marks."""
         return [part.strip() for part in _MARKS.split(prompt) if part.strip()]
 
+    def without_contradictions(self, prompt: str, typed: str) -> str:
+        """Return a completed prompt without those parts that contradict the typed words."""
+        return prompt
+
     def expand(self, prompt: str, negative: str | None, seed: int,
                leave_open: tuple[str, ...] = ()) -> Expanded | None:
         """Return the prompt with words added for what it leaves open; None if nothing can be added.
