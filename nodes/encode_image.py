@@ -25,8 +25,9 @@ class EncodeImage(io.ComfyNode):
     def define_schema(cls) -> io.Schema:
         return io.Schema(
             node_id="SSD_EncodeImage", display_name="Encode Image (SSD)", category=CATEGORY,
-            description="Turns a picture into tokens, so that the sampler can keep its top rows "
-                        "and draw new ones below. It resizes only if you choose so in 'fit'.",
+            description="Turns a picture into tokens, so that the sampler can keep a part of it: "
+                        "what a mask leaves black, or its top rows. That part keeps its own "
+                        "pixels. It resizes only if you choose so in 'fit'.",
             inputs=[
                 inputs.backbone(tooltip="The backbone that will use the tokens."),
                 io.Image.Input("image", tooltip="One or more pictures."),
@@ -61,7 +62,8 @@ class EncodeImage(io.ComfyNode):
         room = MemoryEstimate(ModelSize.of(module)).pixels
         with weights.codec_resident(backbone, room):
             tokens = torch.cat([module.encode(picture[None]).cpu() for picture in fitted])
-        return io.NodeOutput(TokenPictures.of(module, tokens), rows, localized(
+        encoded = TokenPictures.of(module, tokens, pixels=fitted.cpu())
+        return io.NodeOutput(encoded, rows, localized(
             f"{report}; {rows} of {module.grid.rows} rows of tokens are the picture's"))
 
 

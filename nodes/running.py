@@ -20,6 +20,7 @@ from ..ssd_core.output.pieces import Piece, shown, word_lines
 from ..ssd_core.output.pixels import pixels, tops
 from ..ssd_core.output.words import Words
 from ..ssd_core.runs.comparison import compare_with_ar
+from ..ssd_core.runs.kept import finished_pictures
 from ..ssd_core.runs.live import LiveRun
 from ..ssd_core.runs.scheduling import in_turn, race
 from ..ssd_core.weights.figures import ModelSize
@@ -126,7 +127,8 @@ class NodeRun(LiveRun):
         if self.images is not None:
             return
         try:
-            self.images = images_of(self.request.sized, self.result.tokens, self.result.rows)
+            images = images_of(self.request.sized, self.result.tokens, self.result.rows)
+            self.images = torch.stack(list(finished_pictures(self.request, images)))
         except Exception as error:
             if not is_oom(error):
                 raise
