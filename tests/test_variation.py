@@ -8,7 +8,7 @@ from support.joint import SMALL, joint, p_value
 from support.mock_backbone import MockBackbone, random_heads, tiny_postcard, tokens
 
 from ssd_core import Grid, Sampling, methods
-from ssd_core.model.noise import NoiseField
+from ssd_core.model.noise import NoiseField, varied_cells
 from ssd_core.model.variation import STRENGTHS, Variation, chances
 from ssd_core.output.recipe import check, parameters, sampling_of
 from ssd_core.runs.request import Request
@@ -36,7 +36,7 @@ def test_a_share_of_the_cells_draws_from_the_other_seeds_field():
     for share in (*STRENGTHS.values(), 1.0):
         got = torch.stack([varied(share, other).float() for other in range(20, 40)])
         assert got.mean().item() == pytest.approx(share, abs=0.02)
-    assert varied(1.0).all()
+    assert varied(1.0).all() and varied_cells(GRID, 9, 0.5).equal(varied(0.5))
     assert (chances(GRID, 0.0), chances(GRID, 1.0)[0]) == ([0] * 600, 1 << 24)
 
 

@@ -44,9 +44,7 @@ class Source:
 
     @classmethod
     def of(cls, like: Like, context: typer.Context) -> Source:
-        named = {name for name in context.params
-                 if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"}
-        return cls(None if like.like is None else read_recipe(like.like), named)
+        return cls(None if like.like is None else read_recipe(like.like), named_in(context))
 
     def loading(self, flags: Loading) -> Loading:
         if self.recipe is None:
@@ -122,6 +120,12 @@ class Source:
     def _silent(self, own: Mapping[str, object]) -> dict:
         """The settings whose flag is not set."""
         return {name: value for name, value in own.items() if name not in self.flags_set}
+
+
+def named_in(context: typer.Context) -> set[str]:
+    """The parameters that the command line sets."""
+    return {name for name in context.params
+            if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"}
 
 
 def settled(method: Method, backbone: Backbone, named: bool) -> Method:

@@ -17,7 +17,8 @@ from enum import IntEnum
 
 import torch
 
-from .variation import CHANCES, Variation
+from .grid import Grid
+from .variation import CHANCES, Variation, chances
 
 VERSION = 3  # stored in recipes, because another field would draw other pictures
 TABLE_BITS = 16
@@ -69,6 +70,12 @@ def mix_words(words: torch.Tensor) -> torch.Tensor:
     return words
 
 
+def varied_cells(grid: Grid, seed: int, share: float) -> torch.Tensor:
+    """bool [R, C]: the cells that the variation `seed` of this share draws anew."""
+    field = NoiseField([seed], grid.slots, 1, torch.device("cpu"))
+    return field.chosen(chances(grid, share))[0].view(grid.rows, grid.width)[:, : grid.columns]
+
+
 def seed_words(seeds: Sequence[int], device: torch.device) -> torch.Tensor:
     """int32 [B, 2]: both words of each seed, mixed."""
     words = [[_signed(seed & _WORD), _signed(seed >> 32 & _WORD)] for seed in seeds]
@@ -113,13 +120,15 @@ class NoiseField:
 
     def vary(self, variation: Variation) -> None:
         """Let some slots draw from the fields of other seeds, for every purpose."""
-        own, self.seeds = self.seeds, seed_words(variation.seeds, self.device)
-        lots = self.uniform(Purpose.PLACE, 0, slice(0, len(self.slots)))
-        del self._uniforms[Purpose.PLACE]
-        chances = torch.zeros(len(self.slots), device=self.device)
-        chances[: len(variation.chances)] = torch.tensor(variation.chances) / CHANCES
-        self.places = torch.where((lots < chances)[..., None], self.seeds[:, None], own[:, None])
-        self.seeds = own
+        other = NoiseField(variation.seeds, len(self.slots), 1, self.device)
+        anew = other.chosen(variation.chances)[..., None]
+        self.places = torch.where(anew, other.seeds[:, None], self.seeds[:, None])
+
+    def chosen(self, chances: Sequence[int]) -> torch.Tensor:
+        """bool [B, slots]: slots drawn by lot; chances: of the first slots, out of CHANCES."""
+        share = torch.zeros(len(self.slots), device=self.device)
+        share[: len(chances)] = torch.tensor(chances, device=self.device) / CHANCES
+        return self.uniform(Purpose.PLACE, 0, slice(0, len(self.slots))) < share
 
     @property
     def held(self) -> torch.Tensor | None:

@@ -281,14 +281,16 @@ class Request:
     @property
     def parent(self) -> torch.Tensor | None:
         """`keep`, if more than the rows that the picture shows anyway is needed to draw again."""
-        needed = self.keep_mask is not None or self.method.starts_from_parent(masked=False)
+        guessed = self.recorded.starts_from_parent(masked=False)
+        needed = self.keep_mask is not None or guessed
         return self.keep if needed else None
 
     @property
     def recorded(self) -> Method:
-        """The method for recipes, without a chosen window if that changes no picture."""
+        """The method for recipes, without what changes no picture: a chosen window, guesses."""
         same = type(self.method) is type(self.asked) and self.method.verdict == "identical"
-        return self.asked if same else self.method
+        usual = {"guess": "auto"} if same and hasattr(self.asked, "guess") else {}
+        return replace(self.asked, **usual) if same else self.method
 
     @cached_property
     def _identity(self) -> tuple:

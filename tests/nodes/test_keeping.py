@@ -79,18 +79,34 @@ def test_a_batch_takes_a_mask_for_all_or_one_each(pack, backbone, drawn):
     parent = drawn[1].tokens[0]
     for picture, free in zip(tokens, (FREE, FREE.roll(4, 0)), strict=True):
         assert picture[~free].equal(parent[~free]) and not picture[free].equal(parent[free])
-    again = sample(pack, backbone, seed=99, keep=drawn[1], mask=painted(), batch_size=2)[1].tokens
+    _, again, _, report, *_ = sample(pack, backbone, seed=99, keep=drawn[1], mask=painted(),
+                                     batch_size=2)
+    again = again.tokens
+    assert "fit what follows the region: " in report
     assert again[:, ~FREE].equal(parent[~FREE].expand(2, -1))
 
 
 def test_a_photograph_stays_the_photograph(pack, backbone):
     photo = torch.rand(1, CELLS * CELL, CELLS * CELL, 3)
-    tokens, rows, _ = pack.run("SSD_EncodeImage", backbone=backbone, image=photo)
+    tokens = pack.run("SSD_EncodeImage", backbone=backbone, image=photo)[0]
     images = sample(pack, backbone, keep=tokens, mask=painted())[0]
     assert images[:, away(images)].equal(photo[:, away(images)])
     below = sample(pack, backbone, keep=tokens, keep_rows=6)[0]
     assert below[:, : 5 * CELL].equal(photo[:, : 5 * CELL])
     assert not below[:, 6 * CELL :].equal(photo[:, 6 * CELL :])
+
+
+def test_a_mask_is_fitted_as_its_picture(pack, backbone):
+    """The picture is twice as wide: its middle is cut out, and rows below it are to be drawn."""
+    side = CELLS * CELL
+    photo, mask = torch.rand(1, side, 2 * side, 3), torch.zeros(1, 10, 20)
+    mask[:, :, 5:10] = 1  # the left half of the middle
+    fitted = pack.run("SSD_EncodeImage", backbone=backbone, image=photo, mask=mask, fit="crop")[3]
+    assert fitted.shape == (1, side, side)
+    assert (fitted[:, :, : side // 2] == 1).all() and not fitted[:, :, side // 2 :].any()
+    lower = pack.run("SSD_EncodeImage", backbone=backbone, image=photo[:, : side // 2, :side],
+                     mask=mask[:, :, :5], fit="extend below")[3]
+    assert not lower[:, : side // 2].any() and (lower[:, side // 2 :] == 1).all()
 
 
 # Load Picture

@@ -25,7 +25,7 @@ OUTPUTS = {
     "SSD_UnfinishedRun": ["SSD_STARTED", "STRING"], "SSD_Replay": ["IMAGE", "FLOAT"],
     "SSD_Race": ["IMAGE", "IMAGE", "IMAGE", "STRING", "INT", "STRING"],
     "SSD_CompareMethods": ["IMAGE", "STRING", "IMAGE"], "SSD_DecodeTokens": ["IMAGE"],
-    "SSD_EncodeImage": ["SSD_TOKENS", "INT", "STRING"], "SSD_SaveImage": ["IMAGE"],
+    "SSD_EncodeImage": ["SSD_TOKENS", "INT", "STRING", "MASK"], "SSD_SaveImage": ["IMAGE"],
     "SSD_AcceptanceMap": ["IMAGE"], "SSD_Doctor": ["STRING"], "SSD_KeptRows": ["SSD_TOKENS", "INT"],
     "SSD_LoadPicture": ["IMAGE", "SSD_TOKENS", "MASK", "STRING", "STRING", "INT", "COMBO"]}
 
