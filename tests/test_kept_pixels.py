@@ -1,13 +1,19 @@
 """Kept cells have their own pixels in the finished picture, to the byte."""
 
+import base64
+import io
+
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from support.mock_backbone import tiny_postcard
 
 from ssd_core import Grid, Sampling, SSDError, methods
 from ssd_core.output.kept_pixels import blended, weights
 from ssd_core.output.pixels import pixels
 from ssd_core.output.recipe import to_bytes
+from ssd_core.runs.live import LiveRun
 from ssd_core.runs.request import Request
 
 GRID = Grid(6, 7)
@@ -96,3 +102,27 @@ def test_pictures_drawn_one_after_the_other_keep_their_own_pixels():
 def test_pixels_of_another_size_are_refused_in_one_line():
     with pytest.raises(SSDError, match=r"keep_pixels: .*\(1, 8, 8, 3\) do not fit 1 pictures of"):
         request(keep_pixels=noise(1, 1, 8, 8, 3)).check()
+
+
+def pixels_of(strip: str) -> torch.Tensor:
+    return torch.from_numpy(np.array(Image.open(io.BytesIO(base64.b64decode(strip)))))
+
+
+def test_in_a_preview_kept_cells_stand_from_the_start():
+    width, height = request().sized.size
+    photo = noise(5, 1, height, width, 3)
+    run, told = request(keep_pixels=photo), []
+    own = torch.from_numpy(to_bytes(photo[0]))
+    for _ in LiveRun(run, send=told.append):
+        pass
+    kept = KEPT.repeat_interleave(height // 6, 0).repeat_interleave(width // 7, 1)
+    (standing,) = [message for message in told if message.get("kept")]
+    assert standing["kind"] == "cells" and told.index(standing) == 1
+    assert (standing["first"], standing["last"], standing["top"]) == (0, 6, 0)
+    shown = pixels_of(standing["strips"][0])
+    assert (shown[..., 3] == 255).equal(kept) and shown[kept][:, :3].equal(own[kept])
+    rows = [message for message in told if message["kind"] == "rows"]
+    for message in rows:
+        strip, top = pixels_of(message["strips"][0]), message["top"]
+        lines = slice(top, top + len(strip))
+        assert strip[kept[lines]].equal(own[lines][kept[lines]])

@@ -18,7 +18,7 @@ KEPT[1:3, 1:3] = False
 def probabilities(model: MockBackbone, prompt: str, tokens: torch.Tensor) -> torch.Tensor:
     """log p [R, C] of every cell, by a plain forward without cache."""
     grid = model.grid
-    row_ends = torch.nn.functional.pad(tokens, (0, 1), value=model.codes) if grid.row_end else tokens
+    row_ends = torch.nn.functional.pad(tokens, (0, int(grid.row_end)), value=model.codes)
     letters = torch.tensor([model.tokenize(prompt)])
     x = torch.cat((model.embed_prompt(letters), model.embed(row_ends.flatten()[None])), dim=1)
     logits = model.logits(model(x)[:, letters.shape[1] - 1 : -1])[0]

@@ -61,11 +61,11 @@ def test_asking_for_some_slots_gives_the_fields_own_bits():
     assert one.fixed_at(slice(4, 9)).equal(whole[:, 4:9])
 
 
-def test_a_batch_varies_one_seed_and_no_variation_has_no_seed_of_its_own():
+def test_a_batch_varies_one_seed():
     some = Sampling(seed=7, variation=0.1, variation_seed=2**64 - 1)
     assert (some.seeds(2), some.variation_seeds(2)) == ([7, 7], [2**64 - 1, 0])
     assert some.offset_seed(1) == Sampling(seed=7, variation=0.1, variation_seed=0)
-    assert Sampling(seed=7, variation_seed=4) == Sampling(seed=7)
+    assert Sampling(seed=7, variation_seed=4).seeds(2) == [7, 8]
 
 
 # Every variation is a fair sample of AR

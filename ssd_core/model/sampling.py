@@ -56,8 +56,6 @@ class Sampling:
     def __post_init__(self) -> None:
         check_knobs(self)
         object.__setattr__(self, "numerics", NUMERICS[0])  # equal pictures: equal samplings
-        if not self.variation:
-            object.__setattr__(self, "variation_seed", 0)
 
     def seeds(self, count: int) -> list[int]:
         """The seed of each picture."""

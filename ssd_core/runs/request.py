@@ -38,7 +38,7 @@ from ..postcards.expanded import Expanded
 from ..weights.fit import run_bytes
 from .fallback import resolved_method
 from .identity import identity
-from .kept import finished_pictures, kept_of_picture
+from .kept import finished_pictures, kept_by, kept_of_picture
 from .restored import restored
 from .scheduling import timed
 
@@ -268,7 +268,9 @@ class Request:
         """A preview panel for the run; notes: sentences to show beside the pictures."""
         return Preview(self.sized, self.method, send, label=self.label, node=node, panel=panel,
                        pictures=self.pictures, keep=self.keep,
-                       keep_rows=self.region.kept_rows, notes=notes)
+                       keep_rows=self.region.kept_rows, notes=notes,
+                       kept=kept_by(self) if self.keep_mask is not None else None,
+                       own=self.keep_pixels)
 
     def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
         """The recipe of picture `index` with tokens [R, C]."""
