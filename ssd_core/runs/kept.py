@@ -11,7 +11,7 @@ from ..output.kept_cells import of_picture
 from ..output.kept_pixels import with_kept_pixels
 
 if TYPE_CHECKING:
-    from .request import Request
+    from .request import Request, Result
 
 
 def kept_by(request: Request) -> torch.Tensor | None:
@@ -26,10 +26,11 @@ def kept_by(request: Request) -> torch.Tensor | None:
     return kept if kept.any() else None
 
 
-def finished_pictures(request: Request, drawn: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
+def finished_pictures(result: Result, drawn: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
     """The decoded pictures [H, W, 3] of a run, one after the other, kept cells with their own
     pixels. Every host passes its pictures through here.
     """
+    request = result.request
     kept = kept_by(request)
     if kept is None or request.keep is None:
         return iter(drawn)

@@ -380,7 +380,7 @@ class Result:
 
     def pictures(self) -> Iterator[torch.Tensor]:
         """The pictures, [H, W, 3] float 0..1 on the CPU, decoded one after the other."""
-        return finished_pictures(self.request, pixels(self.request.sized, self.tokens))
+        return finished_pictures(self, pixels(self.request.sized, self.tokens))
 
     def recipes(self) -> list[dict]:
         """One recipe per picture; those of a stopped run state how many rows were final."""

@@ -115,8 +115,9 @@ def test_a_mask_is_fitted_as_its_picture(pack, backbone):
 @pytest.fixture
 def saved(pack, drawn):
     """The drawn picture in ComfyUI's input folder, as Save Image wrote it."""
-    pack.run("SSD_SaveImage", images=drawn[0], tokens=drawn[1], stats=drawn[2])
-    (file,) = pack.stubs.folders.output.rglob("*.png")
+    pack.run("SSD_SaveImage", images=drawn[0], tokens=drawn[1], stats=drawn[2],
+             filename_prefix="keeping")
+    (file,) = pack.stubs.folders.output.rglob("keeping*.png")
     target = file.rename(pack.stubs.folders.input / "saved.png")
     yield target
     target.unlink()
