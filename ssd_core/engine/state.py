@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from ..backbones.base import Backbone
 from ..model.noise import NoiseField, Slots
 from ..model.sampling import Sampling, choose, guide, likeliest, probabilities
+from ..model.variation import Variation
 from .clock import Stopwatch
 from .events import Pass
 from .graphs import SLOTS, EagerRunner, PassRunner, rounded, rounded_cells, rounded_keys
@@ -56,7 +57,7 @@ class DecodeState:
         self.offset = len(prompts[0]) if len({len(ids) for ids in prompts}) == 1 else None
         self.clock = Stopwatch(device)
         self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
-                                at_once=run.padded)
+                                run.padded, Variation.of(sampling, grid, pictures))
         self.max_prompt = max(len(ids) for ids in prompts)
         self.run = run
         self.cache = backbone.new_cache(len(prompts), self._cache_slots(scratch))
