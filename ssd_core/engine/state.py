@@ -15,8 +15,9 @@ import torch
 import torch.nn.functional as F
 
 from ..backbones.base import Backbone
+from ..model.near_ties import choose_closely
 from ..model.noise import NoiseField, Slots
-from ..model.sampling import Sampling, choose, guide, likeliest, probabilities
+from ..model.sampling import Sampling, choose, guide, probabilities
 from ..model.variation import Variation
 from .clock import Stopwatch
 from .events import Pass
@@ -272,9 +273,11 @@ class DecodeState:
         """
         if self.rule is not None:
             return self.rule.chosen_closely(self, slots)
-        scores = self._target_probs(slots) / self.noise.fixed_at(slots)
-        near = scores > scores.amax(-1, keepdim=True) * (1 - self.margin)
-        return likeliest(scores), near.sum(-1) > 1
+        logits = self.backbone.logits(self.hidden_at(slots))
+        chosen, close = choose_closely(guide(logits, self.sampling.cfg), self.probs(logits, slots),
+                                       self.noise.fixed_at(slots), self.sampling, self.margin)
+        certain = self.stats.certain_at(slots)
+        return chosen, close if certain is None else close & ~certain
 
     def embedding_at(self, slots: Slots) -> torch.Tensor:
         """e [N, n, d] of the tokens in slots [B, n]."""

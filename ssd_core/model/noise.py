@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import cache
 
 import torch
 
@@ -82,8 +83,12 @@ def seed_words(seeds: Sequence[int], device: torch.device) -> torch.Tensor:
     return mix_words(torch.tensor(words, dtype=torch.int32, device=device))
 
 
+@cache
 def exponential_table() -> torch.Tensor:
-    """float32 [2^16 + 1]: -log(1 - i / 2^16); the last entry is set from the mean of the tail."""
+    """float32 [2^16 + 1]: -log(1 - i / 2^16); the last entry is set from the mean of the tail.
+
+    All fields share it.
+    """
     v = torch.arange((1 << TABLE_BITS) + 1, dtype=torch.float64) / (1 << TABLE_BITS)
     table = -torch.log1p(-v)
     table[-1] = table[-2] + 2.0
