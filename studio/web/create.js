@@ -1,6 +1,6 @@
 /** The place where one draws: prompt and settings at the left, the stage and the last pictures. */
 
-import { addStyleSheet, make } from "./core/elements.js";
+import { addStyleSheet, make, setText } from "./core/elements.js";
 import { controls } from "./controls.js";
 import { Filmstrip } from "./filmstrip.js";
 import { promptArea } from "./prompt.js";
@@ -8,6 +8,7 @@ import { queueList } from "./queue.js";
 import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
 import { Stage } from "./stage.js";
 
+const OWN = new Set(["draw", "redo", "edit"]); // kinds of runs that this place shows
 const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 
 export function mount(section, app) {
@@ -44,10 +45,20 @@ class Create {
     stop.addEventListener("click",
       () => app.jobs.running && app.attempt(app.jobs.act(app.jobs.running.id, "stop")));
     app.jobs.watch(() => {
-      stop.hidden = app.jobs.running === null;
+      this.#nameStop(stop, app.jobs.running);
       draw.textContent = app.jobs.active.length ? words.drawNext : words.draw;
     });
     return make("div", "row buttons", {}, [draw, stop]);
+  }
+
+  /** Stop says what it stops, if that is no picture of this place. */
+  #nameStop(stop, running) {
+    const { words, app } = this;
+    stop.hidden = running === null;
+    const own = running === null || OWN.has(running.kind);
+    const what = app.words.queue[running?.kind] ?? running?.kind;
+    setText(stop, own ? words.stop : app.say(words.stopOther, { what }));
+    stop.title = own ? words.stopHint : words.stopOtherHint;
   }
 
   /** Ask for a picture; while another run goes on, it waits its turn. */
