@@ -8,7 +8,6 @@ import { queueList } from "./queue.js";
 import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
 import { Stage } from "./stage.js";
 
-const OWN = new Set(["draw", "redo", "edit"]); // kinds of runs that this place shows
 const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 
 export function mount(section, app) {
@@ -45,20 +44,11 @@ class Create {
     stop.addEventListener("click",
       () => app.jobs.running && app.attempt(app.jobs.act(app.jobs.running.id, "stop")));
     app.jobs.watch(() => {
-      this.#nameStop(stop, app.jobs.running);
+      stop.hidden = app.jobs.running === null;
+      setText(stop, app.words.stops[app.jobs.running?.kind] ?? words.stop);
       draw.textContent = app.jobs.active.length ? words.drawNext : words.draw;
     });
     return make("div", "row buttons", {}, [draw, stop]);
-  }
-
-  /** Stop says what it stops, if that is no picture of this place. */
-  #nameStop(stop, running) {
-    const { words, app } = this;
-    stop.hidden = running === null;
-    const own = running === null || OWN.has(running.kind);
-    const what = app.words.queue[running?.kind] ?? running?.kind;
-    setText(stop, own ? words.stop : app.say(words.stopOther, { what }));
-    stop.title = own ? words.stopHint : words.stopOtherHint;
   }
 
   /** Ask for a picture; while another run goes on, it waits its turn. */
