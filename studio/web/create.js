@@ -1,6 +1,6 @@
 /** The place where one draws: prompt and settings at the left, the stage and the last pictures. */
 
-import { addStyleSheet, make } from "./core/elements.js";
+import { addStyleSheet, make, setText } from "./core/elements.js";
 import { controls } from "./controls.js";
 import { Filmstrip } from "./filmstrip.js";
 import { promptArea } from "./prompt.js";
@@ -45,6 +45,7 @@ class Create {
       () => app.jobs.running && app.attempt(app.jobs.act(app.jobs.running.id, "stop")));
     app.jobs.watch(() => {
       stop.hidden = app.jobs.running === null;
+      setText(stop, app.words.stops[app.jobs.running?.kind] ?? words.stop);
       draw.textContent = app.jobs.active.length ? words.drawNext : words.draw;
     });
     return make("div", "row buttons", {}, [draw, stop]);

@@ -57,13 +57,14 @@ export async function take(app, file) {
     return;
   }
   const redo = { label: app.words.incoming.redo, run: () => redoFrom(app, file) };
-  if (file.type !== "image/png") { // no other kind holds settings
-    app.toast(app.say(app.words.incoming.noRecipe, { name: file.name }), { action: redo });
-    return;
-  }
   try {
-    adopt(app, await app.api.upload("restore", file), redo);
-    await app.go("create");
+    const answer = await app.api.upload("restore", file);
+    if (answer.settings) {
+      adopt(app, answer, redo);
+      await app.go("create");
+    } else {
+      app.toast(answer.text, { action: redo });
+    }
   } catch (error) {
     app.toast(error.message, { bad: true, action: redo });
   }
