@@ -7,7 +7,7 @@ import { menuButton } from "./menu.js";
 import { copyImage, copyLine, detailsOf, restore } from "./picture_actions.js";
 import { pixelMode } from "./pixels.js";
 import { nameOf } from "./tile.js";
-import { downloadLinks } from "./tools.js";
+import { downloadLinks } from "./picture_links.js";
 
 export class PicturePanel {
   entry = null;
@@ -80,7 +80,7 @@ export class PicturePanel {
     return [
       known && this.#button("restore", () => restore(app, entry.id), [words.restore],
         "button main"),
-      one && this.#button("redo", () => app.go("create", { redo: entry.id }), [stage.redo]),
+      one && this.#button("edit", () => app.go("create", { edit: entry.id }), [stage.edit]),
       known && one && this.#button("vary", () => app.go("seeds", { like: entry.id }),
         [stage.vary]),
       save.button, save.menu,
