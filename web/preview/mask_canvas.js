@@ -5,6 +5,7 @@
 
 import { addStyleSheet, make, makeCanvas } from "./elements.js";
 import { Mask, Undoable, below, cellAt, lasso, rectangle, stroke } from "./mask.js";
+import { paintMask } from "./mask_look.js";
 
 export const TOOLS = ["brush", "rectangle", "lasso", "eraser"];
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -271,40 +272,10 @@ export class MaskCanvas {
     this.on.changed();
   }
 
-  /** Tint the cells that are redrawn, and draw a light line in a dark one around them. */
   #paint() {
-    const { clientWidth: wide, clientHeight: tall } = this.element;
-    if (wide === 0) return;
-    const density = window.devicePixelRatio;
-    Object.assign(this.canvas, { width: Math.round(wide * density),
-      height: Math.round(tall * density) });
-    const context = this.canvas.getContext("2d");
-    const mask = this.#free === null ? this.#painted()
-      : this.#painted().with(below(this.grid, this.#free));
-    const across = (x) => Math.round((x * this.canvas.width) / mask.columns);
-    const down = (y) => Math.round((y * this.canvas.height) / mask.rows);
-    const edges = new Path2D();
-    context.fillStyle = "rgb(255 92 40 / 40%)";
-    for (let y = 0; y <= mask.rows; y++) {
-      for (let x = 0; x <= mask.columns; x++) {
-        const here = mask.has(x, y);
-        const [left, top] = [across(x), down(y)];
-        if (here) context.fillRect(left, top, across(x + 1) - left, down(y + 1) - top);
-        if (here !== mask.has(x - 1, y)) {
-          edges.moveTo(left, top);
-          edges.lineTo(left, down(y + 1));
-        }
-        if (here !== mask.has(x, y - 1)) {
-          edges.moveTo(left, top);
-          edges.lineTo(across(x + 1), top);
-        }
-      }
-    }
-    context.lineCap = "square";
-    for (const [colour, width] of [["rgb(0 0 0 / 70%)", 3], ["#fff", 1.25]]) {
-      Object.assign(context, { strokeStyle: colour, lineWidth: width * density });
-      context.stroke(edges);
-    }
+    const painted = this.#painted();
+    paintMask(this.canvas, this.element,
+      this.#free === null ? painted : painted.with(below(this.grid, this.#free)));
   }
 
   dispose() {
