@@ -1,35 +1,17 @@
 /** What can be done with the finished pictures on the stage. */
 
 import { make } from "./core/elements.js";
-import { copyPicture } from "./clipboard.js";
 import { menuButton } from "./menu.js";
+import { copyImage, favour } from "./picture_actions.js";
+import { downloadLinks, pictureUrl } from "./picture_links.js";
 import { pixelMode } from "./pixels.js";
-
-/** The address of a saved picture; options: `format` (png, jpeg, webp) and `scale` (1, 2). */
-export function pictureUrl(id, options = {}) {
-  const path = id.split("/").map(encodeURIComponent).join("/");
-  const query = new URLSearchParams(options).toString();
-  return `/studio/picture/${path}${query && `?${query}`}`;
-}
-
-/** Links that save a picture in each format. */
-export function downloadLinks(words, id) {
-  const name = id.split("/").at(-1).replace(/\.png$/, "");
-  const kinds = [["png", 1, "png"], ["png", 2, "png"], ["jpeg", 1, "jpg"], ["webp", 1, "webp"]];
-  return kinds.map(([format, scale, ending]) => {
-    const options = format === "png" && scale === 1 ? {} : { format, scale };
-    return make("a", "button plain", { href: pictureUrl(id, options),
-      download: `${name}${scale === 2 ? "@2x" : ""}.${ending}` },
-    [words[`${format}${scale === 2 ? "2" : ""}`]]);
-  });
-}
 
 export class Tools {
   #saved = [];
   #chosen = 0;
   #before = null; // the picture that was shown before these
 
-  /** does: overlay(), replay() and details(), which return whether they are on now; redo(id). */
+  /** does: overlay(), replay() and details(), which return whether they are on now; edit(id). */
   constructor(app, does) {
     Object.assign(this, { app, does, words: app.words.stage });
     const button = (name, run) => this.#button(name, run);
@@ -49,10 +31,11 @@ export class Tools {
     });
     press(this.sharp, pixelMode.sharp);
     this.element = make("div", "tools row", { role: "toolbar", "aria-label": this.words.tools,
-      id: "tools", hidden: "" }, [this.numbers, button("full", () => this.#full()), save.button,
-      save.menu, button("copy", () => this.#copy()), this.favourite, button("redo",
-        () => does.redo(this.#picture.id)), button("vary", () => this.#vary()), this.compare,
-      this.replay, this.overlay, this.sharp, this.info]);
+      id: "tools", hidden: "" }, [this.numbers, button("edit", () => does.edit(this.#picture.id)),
+      button("full", () => this.#full()), save.button, save.menu,
+      button("copy", () => copyImage(app, this.#picture.id)), this.favourite,
+      button("vary", () => this.#vary()), this.compare, this.replay, this.overlay, this.sharp,
+      this.info]);
   }
 
   #button(name, run) {
@@ -98,17 +81,8 @@ export class Tools {
 
   async #favour() {
     const picture = this.#picture;
-    const favourite = !picture.favourite;
-    const done = await this.app.attempt(this.app.api.post("history/favourite",
-      { ids: [picture.id], favourite }));
-    if (!done) return;
-    picture.favourite = favourite;
-    press(this.favourite, favourite);
-  }
-
-  async #copy() {
-    const copied = await copyPicture(pictureUrl(this.#picture.id));
-    this.app.toast(copied ? this.words.copied : this.words.notCopied, { bad: !copied });
+    await favour(this.app, [picture], !picture.favourite);
+    press(this.favourite, Boolean(picture.favourite));
   }
 
   async #full() {
