@@ -72,6 +72,7 @@ export class Line {
     this.rows.addEventListener("change", () => this.#show(this.slider.value));
     this.element = make("div", "row edit-line", {}, [field(this.words.keepRows, this.rows),
       ...this.#sizes(resized)]);
+    this.slider.handle.hidden = this.element.hidden = true;
     this.#show(rowsToKeep(look, size).first);
   }
 
