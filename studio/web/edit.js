@@ -45,6 +45,7 @@ function takeWords(app, { drawn }, offersUndo = false) {
 
 class EditView {
   #job = null; // the edit that goes on, {id, settings}
+  #next = []; // edits that wait for it
   #last = null; // id of the last one that ended
   #live = null;
   #feed = null;
@@ -53,7 +54,9 @@ class EditView {
 
   constructor(app, entry, look, options, on) {
     addStyleSheet(new URL("edit.css", import.meta.url).href);
-    Object.assign(this, { app, words: app.words.edit, entry, look, on, size: options.size ?? "" });
+    const own = `${entry.width}x${entry.height}`;
+    Object.assign(this, { app, words: app.words.edit, entry, look, on,
+      size: options.size && options.size !== own ? options.size : "" }); // to extend it to
     this.canvas = new MaskCanvas(this.#grid(), { name: this.words.canvas, help: this.words.keys },
       { changed: () => this.#update(), moved: (x, y, open) => this.#sayCell(x, y, open) });
     this.image = make("img", "edit-picture", { draggable: "false" });
@@ -112,9 +115,10 @@ class EditView {
 
   async #begin({ tool = "brush", mask = null, job = null }) {
     const { finished, rows } = this.look;
-    if (this.size || finished !== null) this.canvas.setFree(finished ?? rows);
+    const grows = this.size !== "" || finished !== null;
+    if (grows) this.canvas.setFree(finished ?? rows);
     if (mask) this.canvas.begin(Mask.unpacked(mask));
-    this.canvas.choose(finished !== null || this.size ? "rows" : tool);
+    this.canvas.choose(grows && !mask ? "rows" : tool);
     if (job) this.#run(job);
     await this.steps.refresh(this.entry.id);
     this.#update();
@@ -129,10 +133,10 @@ class EditView {
   #update() {
     if (this.#disposed || !this.paint) return;
     const { app, canvas, words } = this;
+    this.line.update(); // may change the mask
+    this.paint.update();
     const { count, cells } = canvas.mask;
     const some = count > 0 && count < cells.length;
-    this.paint.update();
-    this.line.update();
     this.start.disabled = this.suggest.disabled = !count;
     this.again.hidden = this.#last === null || this.#job !== null;
     this.compare.hidden = this.steps.entries.length < 2;
@@ -165,8 +169,11 @@ class EditView {
     this.#update();
     if (!job) return;
     if (!keepsSeed()) app.settings.set({ seed: freshSeed() });
-    if (this.#job) app.toast(app.words.queue.added);
-    else this.#run(job);
+    if (this.#job === null) this.#run(job);
+    else {
+      this.#next.push(job);
+      app.toast(app.words.queue.added);
+    }
   }
 
   /** The same edit of the same picture with another seed. */
@@ -213,6 +220,7 @@ class EditView {
     if (entry.state === "done") await this.#done(job, entry.saved);
     else if (["failed", "cancelled", "gone"].includes(entry.state)) this.#end();
     else return;
+    if (this.#next.length && !this.#disposed) this.#run(this.#next.shift());
     this.#update();
   }
 
@@ -226,8 +234,9 @@ class EditView {
     this.#end();
     this.#offer(steps.length, shown, (n) => this.#go(steps[n]));
     this.on.saved();
-    const ended = await this.app.jobs.ended(job.id);
-    if (ended?.result?.unchanged) this.app.toast(this.words.unchanged);
+    this.app.jobs.ended(job.id).then((ended) => {
+      if (ended?.result?.unchanged) this.app.toast(this.words.unchanged);
+    });
   }
 
   /** Follow no run any more. */
@@ -244,6 +253,7 @@ class EditView {
 
   #chosen(step) {
     if (this.#comparing) this.#compareWith(step);
+    else if (this.#job) this.on.open(step.id, {}); // the run goes on without being followed
     else this.#go(step);
   }
 
@@ -271,11 +281,13 @@ class EditView {
 
   /** Take back a stroke, or else the last edit: its mask is there again. */
   #undo() {
+    if (this.#job) return;
     if (this.canvas.canUndo) this.canvas.undo();
     else this.#go(this.steps.before(this.entry), masks.get(this.entry.id));
   }
 
   #redo() {
+    if (this.#job) return;
     if (this.canvas.canRedo) this.canvas.redo();
     else this.#go(this.steps.after(this.entry));
   }
@@ -320,7 +332,6 @@ class EditView {
     this.#feed?.stop();
     this.#live?.dispose();
     this.canvas.dispose();
-    this.strip.remove();
     this.element.remove();
     this.app.settings.set({ parent: "", keep_mask: "" });
   }

@@ -72,6 +72,7 @@ export class Line {
     this.rows.addEventListener("change", () => this.#show(this.slider.value));
     this.element = make("div", "row edit-line", {}, [field(this.words.keepRows, this.rows),
       ...this.#sizes(resized)]);
+    this.slider.handle.hidden = this.element.hidden = true;
     this.#show(rowsToKeep(look, size).first);
   }
 
@@ -97,7 +98,11 @@ export class Line {
     if (on === !this.slider.handle.hidden && on === !this.element.hidden) return;
     this.slider.handle.hidden = !on;
     this.element.hidden = !on;
-    if (on) this.keep(this.slider.value);
+    if (on) this.canvas.set(this.#mask(this.slider.value));
+  }
+
+  #mask(row) {
+    return this.canvas.mask.cleared().with(below(this.canvas.grid, row));
   }
 
   /** While a number is being typed it may be none, or too large: then the line waits. */
@@ -110,7 +115,7 @@ export class Line {
 
   keep(row) {
     this.#show(row);
-    this.canvas.set(this.canvas.mask.cleared().with(below(this.canvas.grid, row)));
+    this.canvas.replace(this.#mask(row));
   }
 
   #show(row) {

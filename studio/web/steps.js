@@ -58,7 +58,7 @@ export class Steps {
     for (const tile of this.element.children) {
       const here = tile.dataset.id === id;
       tile.setAttribute("aria-pressed", String(here));
-      if (here) tile.scrollIntoView({ block: "nearest", inline: "nearest" });
+      if (here) this.element.scrollTo({ left: tile.offsetLeft - this.element.clientWidth / 2 });
     }
   }
 }

@@ -80,6 +80,12 @@ export class MaskCanvas {
     this.#changed();
   }
 
+  /** Put a mask in place of the present one, which is not remembered. */
+  replace(mask) {
+    this.#history.value = mask;
+    this.#changed();
+  }
+
   /** Begin with a mask; what was before is forgotten. */
   begin(mask = this.mask.cleared()) {
     this.#history = new Undoable(mask);
