@@ -8,7 +8,6 @@ import { queueList } from "./queue.js";
 import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
 import { Stage } from "./stage.js";
 
-const OWN = new Set(["draw", "redo", "edit"]); // kinds of runs that this place shows
 const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 
 export function mount(section, app) {
@@ -51,20 +50,11 @@ class Create {
       () => app.jobs.running && app.attempt(app.jobs.act(app.jobs.running.id, "stop")));
     this.button = draw;
     app.jobs.watch(() => {
-      this.#nameStop(stop, app.jobs.running);
+      stop.hidden = app.jobs.running === null;
+      setText(stop, app.words.stops[app.jobs.running?.kind] ?? words.stop);
       this.#label();
     });
     return make("div", "row buttons", {}, [draw, stop]);
-  }
-
-  /** Stop says what it stops, if that is no picture of this place. */
-  #nameStop(stop, running) {
-    const { words, app } = this;
-    stop.hidden = running === null;
-    const own = running === null || OWN.has(running.kind);
-    const what = app.words.queue[running?.kind] ?? running?.kind;
-    setText(stop, own ? words.stop : app.say(words.stopOther, { what }));
-    stop.title = own ? words.stopHint : words.stopOtherHint;
   }
 
   #label() {

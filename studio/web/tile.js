@@ -7,6 +7,10 @@ const LONG = 500; // ms of a press that chooses
 /** What a picture is called: its prompt, or what kind of picture it is. */
 export const nameOf = ({ title, kind }, words) => (kind === "race" ? words.race : title);
 
+/** The browser's own locale, if it is of the page's language. */
+const localeOf = (language) => (navigator.language.startsWith(language) ? navigator.language
+  : language);
+
 const DAY = 24 * 3600 * 1000; // ms
 
 /** When a picture was saved: the time of today, else the day. */
@@ -31,7 +35,7 @@ export class Tile {
       make("span", "picture-box", {}, [image]), make("span", "picture-title", {}, [name]),
       make("span", "small hint clip", {},
         [[entry.quality, entry.kind === "partial" && words.partial,
-          whenSaved(entry.saved_at, app.language)].filter(Boolean).join(" · ")])]);
+          whenSaved(entry.saved_at, localeOf(app.language))].filter(Boolean).join(" · ")])]);
     this.box = make("input", "", { type: "checkbox",
       "aria-label": app.say(words.choosePicture, { name }) });
     this.star = make("button", "picture-star", { type: "button", title: stage.favourite,
