@@ -93,7 +93,8 @@ def restored_text(services: Services, name: str, recipe: Mapping, language: str)
         text += say(language, "redone_below", rows=recipe["keep_rows"])
     now = services.library.current.backbone
     if recipe["backbone"]["sha256"] != now.sha256:
-        text += say(language, "other_backbone", name=recipe["backbone"]["name"][:60],
+        name = recipe["backbone"]["name"][:60]
+        text += say(language, "other_weights" if name == now.name else "other_backbone", name=name,
                     now=now.name)
     elif recipe["dtype"] != (dtype := stored_dtype(now)):
         text += say(language, "other_dtype", dtype=recipe["dtype"], now=dtype)

@@ -28,6 +28,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
+from ..engine.edits.words import Edit
 from ..engine.heads import DraftHeads
 from ..engine.methods import METHODS, Method
 from ..errors import SSDError, first_line
@@ -58,11 +59,11 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
                 sampling: Sampling, tokens: torch.Tensor, stats: Mapping, *, index: int,
                 prompt: str, negative: str | None = None, keep_rows: int = 0,
                 drawn: Words | None = None, parent: torch.Tensor | None = None,
-                keep_mask: torch.Tensor | None = None) -> dict:
+                keep_mask: torch.Tensor | None = None, edit: Edit | None = None) -> dict:
     """The recipe of picture `index` of a run; tokens [R, C] are that picture's.
 
     drawn: the words it was drawn from; None: the typed ones. parent, keep_mask [R, C]: the tokens
-    it started from, and which of them it kept.
+    it started from, and which of them it kept. edit: by words, from those of the parent.
     """
     from .. import __version__
 
@@ -70,7 +71,7 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
                      negative=negative, keep_rows=keep_rows, drawn=drawn)
     del known["numerics"]  # has no meaning any more
     return {
-        **known, **kept_keys(parent, keep_mask),
+        **known, **kept_keys(parent, keep_mask, edit),
         "tokens": pack(tokens), "versions": {"ssd": __version__, "torch": torch.__version__},
         "passes": stats["passes"], "seconds": dict(stats["seconds"])}
 
@@ -365,5 +366,5 @@ FIELDS: dict[str, Callable[[object], bool]] = {
                     is_set)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
     "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
-    "keep_mask": is_mapping, "parent": is_mapping, "source": is_text,
+    "keep_mask": is_mapping, "parent": is_mapping, "edit": is_mapping, "source": is_text,
     "pixels_sha256": is_text, "prompt_expanded": is_text, "negative_expanded": is_text_or_none}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,16 +10,15 @@ import torch
 
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
-from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone
+from ..engine.choice import Choice
 from ..engine.decode import PreparedRun, check_needs, check_size, plan_of, prepare, region_of
+from ..engine.edits.words import Edit
 from ..engine.events import Event, Finished, Pass, Rows
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
-from ..engine.pace import note_pace, pace_of
+from ..engine.pace import pace_of
 from ..engine.plan import Plan
 from ..engine.region import Region
-from ..engine.usual import note
-from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.knobs import coerce
 from ..model.sampling import Sampling
@@ -36,6 +34,8 @@ from ..output.words import Words, expansions, shared
 from ..postcards.expanded import Expanded
 from ..weights.figures import stored_dtype
 from ..weights.fit import run_bytes
+from .choosing import choices, record
+from .edited import Edited
 from .fallback import resolved_method
 from .restored import restored
 from .scheduling import timed
@@ -55,9 +55,10 @@ class Request:
     choice: what was chosen for this machine, and its cost. alone: whether the pictures are done
     sooner one after the other (`parts`). asked: the method before any choice. drawn_before: a line
     about the picture that a recipe draws again, for `notes`. expand: whether the backbone completes
-    the prompt, picture i by seed + i. open: names of additions to omit. fixed: the words to draw,
-    for all pictures or for each, whatever `expand` is: those of the parent for a picture that is
-    kept, varied or drawn again; () if there are none.
+    the prompt, picture i by seed + i; never for an edit. open: names of additions to omit. fixed:
+    the words to draw, for all pictures or for each, whatever `expand` is: those of the parent for a
+    picture that is kept, varied or drawn again; () if there are none. old_prompt: the words of the
+    pictures `keep`, which the prompt edits; keep_mask then limits where. reach, hold: see `Edit`.
 
     Raises SSDError if size, method and heads do not fit together; `check` checks the other fields.
     """
@@ -81,6 +82,9 @@ class Request:
     open: tuple[str, ...] = ()
     fixed: tuple[Words, ...] = ()
     keep_mask: torch.Tensor | None = None
+    old_prompt: str | None = None
+    reach: float = 0.25
+    hold: bool = True
     note: str | None = field(default=None, init=False)
     choice: Choice = field(init=False)
     alone: bool = field(default=False, init=False)
@@ -97,23 +101,7 @@ class Request:
                      sampling=resolve_sampling(self.sampling, backbone.preset),
                      negative=self.negative or None,
                      pictures=coerce("pictures", self.pictures, int))
-        self._choose(backbone, method)
-
-    def _choose(self, backbone: Backbone, method: Method) -> None:
-        """Choose the window, or AR in place of `exact`, that takes least time on this machine."""
-        choice, region = Choice(method), None
-        with suppress(SSDError):  # `check` says what does not fit
-            region = self.region if self.pictures > 0 else None
-        if region is not None:
-            machine = Machine.of(backbone, self.heads, self.branches, region, self.device)
-            named = self.named or not self.fall_back
-            choice = chosen(machine, method, self.pictures, named)
-            if self.pictures > 1:
-                self._settle(alone=sooner_alone(machine, method, choice, self.pictures, named))
-        self._settle(choice=choice, asked=method,
-                     method=filled(choice.method, self.grid, self.device_type),
-                     heads=self.heads if choice.method.uses_heads else None,
-                     note=self.note or choice.note)
+        self._settle(**choices(self, backbone, method))
 
     def _settle(self, **known: object) -> None:
         for name, value in known.items():
@@ -145,7 +133,8 @@ class Request:
         drawn = self.words
         run = prepare(self.sized, [words.prompt for words in drawn], self.method, self.heads,
                       self.sampling, drawn[0].negative, keep=self.keep, keep_rows=self.keep_rows,
-                      threads=self.threads or self.choice.threads, keep_mask=self.keep_mask)
+                      threads=self.threads or self.choice.threads, keep_mask=self.keep_mask,
+                      edit=self.edit)
         return replace(run, plan=replace(run.plan, choice=self.choice_text or run.plan.choice))
 
     def events(self) -> Generator[Event, None, None]:
@@ -167,6 +156,11 @@ class Request:
                         fixed=self.fixed[n : n + 1] if len(self.fixed) > 1 else self.fixed)
                 for n in range(self.pictures)]
 
+    @property
+    def edit(self) -> Edit | None:
+        """The edit by words, if the pictures' old words are given."""
+        return None if self.old_prompt is None else Edit(self.old_prompt, self.reach, self.hold)
+
     def learn(self) -> None:
         """Measure the pace on the current device of the weights for later requests, if unknown."""
         pace_of(self.sized, self.pictures, self.branches, self.heads)
@@ -184,6 +178,8 @@ class Request:
     @property
     def plan(self) -> Plan:
         """The plan; its `choice` says what was chosen for this machine, and its cost."""
+        if self.edit is not None:
+            return self.prepare().plan
         known = plan_of(self.sized, self.method, self.region, self.heads is not None,
                         self.device_type)
         return replace(known, choice=self.choice_text or known.choice)
@@ -204,7 +200,7 @@ class Request:
     @cached_property
     def expansions(self) -> list[Expanded]:
         """The expanded prompt of each picture; [] if nothing is expanded."""
-        if not self.expand or self.fixed:
+        if not self.expand or self.fixed or self.edit:
             return []
         return expansions(self.backbone, self.prompt, self.negative, self.seeds, self.open)
 
@@ -256,8 +252,8 @@ class Request:
     def bytes_needed(self) -> int:
         """Peak memory beyond the weights: keys, values and the widest pass, or the pixels."""
         run, method = self.prepare(), self.method.for_device(self.grid, self.device_type)
-        return run_bytes(run.backbone, self.pictures, self.branches > 1,
-                         method.widest_pass(self.grid), run.region.widest_rows,
+        return run_bytes(run.backbone, -(-run.sequences // self.branches), self.branches > 1,
+                         method.widest_pass(self.grid), run.widest_rows,
                          max(map(len, run.branches)), method.scratch(self.grid), self.device)
 
     def preview(self, send: Callable[[dict], None], *, node: str | None = None, panel: int = 0,
@@ -273,12 +269,13 @@ class Request:
                            index=index, prompt=self.prompt, negative=self.negative,
                            keep_rows=self.keep_rows, drawn=self.words[index],
                            parent=of_picture(self.parent, index),
-                           keep_mask=of_picture(self.keep_mask, index))
+                           keep_mask=of_picture(self.keep_mask, index), edit=self.edit)
 
     @property
     def parent(self) -> torch.Tensor | None:
         """`keep`, if more than the rows that the picture shows anyway is needed to draw again."""
-        needed = self.keep_mask is not None or self.method.starts_from_parent(masked=False)
+        needed = (self.keep_mask is not None or self.edit is not None
+                  or self.method.starts_from_parent(masked=False))
         return self.keep if needed else None
 
     @property
@@ -296,7 +293,7 @@ class Request:
                   for each in (top, self.parent, self.keep_mask)]
         return (self.backbone.sha256, stored_dtype(self.backbone), self.heads and self.heads.sha256,
                 self.recorded, self.sampling, self.words, self.size, self.pictures,
-                self.keep_rows, str(tables))
+                self.keep_rows, self.edit, str(tables))
 
     def __eq__(self, other: object) -> bool:
         """Whether both draw the same pictures by the same method."""
@@ -314,7 +311,8 @@ class Result:
     Passes and pace of a finished run are recorded for later plans.
 
     rows: number of final rows. seconds: the run's own time. stats: None until it has finished.
-    share: of tokens equal to AR's, None if AR did not run too (see `compare_with_ar`).
+    share: of tokens equal to AR's, None if AR did not run too (see `compare_with_ar`). edit: of a
+    finished edit by words.
     """
 
     request: Request
@@ -323,6 +321,7 @@ class Result:
     seconds: float = 0.0
     stats: Mapping | None = None
     share: float | None = None
+    edit: Edited | None = None
     _final: list[Rows] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
@@ -347,10 +346,9 @@ class Result:
         elif isinstance(event, Finished):
             self.stats = event.stats
             self._final = [Rows(0, self.rows, event.tokens)]
-            run = self.request
-            kind = (run.sized, run.method, run.heads is not None, run.sampling)
-            note(*kind, event.stats, partly=not bool(run.region.free.all()))
-            note_pace(*kind, run.pictures, event.stats)
+            if event.held is not None and self.request.keep is not None:
+                self.edit = Edited.of(self.request.keep, event.tokens, event.held, event.stats)
+            record(self.request, event.stats)
 
     @property
     def tokens(self) -> torch.Tensor:
