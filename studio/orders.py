@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe
 
-from . import races, runs
+from . import edits, races, runs
 from .choices import with_choice, with_each_choice
 from .history import Entry
 from .jobs import Job
@@ -89,6 +89,16 @@ class Redo(Order):
     def work(self, services: Services) -> Work:
         return runs.redo(services.library, services.history, self.drawn, self.source,
                          self.rows, self.size, metadata=self.metadata)
+
+
+@dataclass(frozen=True)
+class Edit(Order):
+    """The settings name the picture and its cells that stay."""
+
+    title = "edit"
+
+    def work(self, services: Services) -> Work:
+        return edits.edit(services.library, services.history, self.drawn, self.metadata)
 
 
 def submit(services: Services, owner: str, order: Order) -> Job:

@@ -30,7 +30,7 @@ from .races import Raced
 from .runs import Drawn, Source
 from .services import Services
 from .settings import STOPS, Settings, stop_of, to_dict, with_preset
-from .typed import fixed_text
+from .typed import fixed_text, texts
 from .verdicts import race_rows, verdict
 from .words import CHINESE, run_title, say
 
@@ -235,11 +235,12 @@ def source_view(source: Source, language: str) -> dict:
     """A picture to redo: its rows, the sizes to extend it to, and its words by its recipe."""
     typed = source.typed
     return {"how": in_language(language, source.how), "encoded": source.encoded,
-            "rows": source.rows,
+            "rows": source.rows, "columns": source.columns,
             "finished": source.finished, "taller": list(source.taller),
             "prompt": typed.prompt if typed else None,
             "negative": (typed.negative or "") if typed else None,
-            "fixed": fixed_text(typed, source.drawn) if typed else None}
+            "fixed": fixed_text(typed, source.drawn) if typed else None,
+            "drawn": texts(source.drawn) if source.drawn else None}
 
 
 def restored_view(settings: Settings, text: str) -> dict:

@@ -7,7 +7,7 @@ import { resultParts } from "./race_result.js";
 import { RaceView } from "./race_view.js";
 import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
 import { statusText, timeLeft } from "./status.js";
-import { pictureUrl } from "./tools.js";
+import { pictureUrl } from "./picture_links.js";
 import { usesLine } from "./uses.js";
 
 export function mount(section, app) {

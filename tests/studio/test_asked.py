@@ -219,7 +219,7 @@ def test_what_is_no_picture_is_refused_by_its_name_and_leaves_nothing(client, se
 def test_of_a_picture_without_settings_it_is_told_what_can_be_done(client, kind):
     answer = client.post("/api/restore?name=a/b/x.png", content=file_of(kind))
     assert answer.json() == {
-        "settings": None, "text": "x.png holds no settings. You can redo it from a row."}
+        "settings": None, "text": "x.png holds no settings. You can edit it."}
 
 
 # Pictures that go out

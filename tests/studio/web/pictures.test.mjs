@@ -7,7 +7,7 @@ import { load } from "./as_served.mjs";
 
 const { Choice, between } = await load("choice.js");
 const { held, spread } = await load("zoom.js");
-const { rowsToKeep } = await load("redo.js");
+const { rowsToKeep } = await load("edit_tools.js");
 const { sizeText } = await load("sizes.js");
 const { problemOf } = await load("incoming.js");
 const { whenSaved } = await load("tile.js");
