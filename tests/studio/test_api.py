@@ -526,8 +526,8 @@ def test_nothing_is_taken_from_other_sites_and_other_hosts_are_not_served(client
 def test_no_address_that_changes_something_is_a_get(client):
     assert {path for method, path, _ in ENDPOINTS if method == "GET"} == {
         "/schema", "/surprise", "/look", "/jobs", "/jobs/{job}", "/feed", "/history",
-        "/history/zip", "/history/{entry:path}", "/thumbnail/{entry:path}", "/restore", "/models",
-        "/models/download", "/doctor"}
+        "/history/zip", "/history/{entry:path}", "/thumbnail/{entry:path}", "/restore", "/steps",
+        "/models", "/models/download", "/doctor"}
 
 
 def test_every_answer_has_the_content_policy_and_is_not_stored(client):
