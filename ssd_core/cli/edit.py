@@ -15,7 +15,7 @@ from ..errors import SSDError
 from ..model.knobs import specs
 from ..output.changed_words import changed_words
 from ..output.packed import tokens_sha256
-from ..output.recipe import opened, recipe_of, tokens_from_png
+from ..output.recipe import opened, pixels_from_png, recipe_of, tokens_from_png
 from ..output.words import Words
 from ..runs.request import Request, Result
 from .generate import draw
@@ -56,8 +56,9 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     old, new = words_of(backbone, recipe, editing.old, prompt)
     report.words([new] if new != prompt else [], None)
     request = Request(backbone, heads, method, source.sampling(drawing), prompt, canvas.negative,
-                      keep=keep, old_prompt=old, fixed=(Words(new, canvas.negative or None),),
-                      fall_back=False, **editing.knobs)
+                      keep=keep, keep_pixels=pixels_from_png(picture), old_prompt=old,
+                      fixed=(Words(new, canvas.negative or None),), fall_back=False,
+                      **editing.knobs)
     print_notes(request)
     (result,) = draw([request], [path])
     report_on(result, path, report)
