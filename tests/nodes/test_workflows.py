@@ -20,7 +20,8 @@ AFTER_A_RUN = {"1_quick_start": ["randomize"], "2_race_ar_vs_ssd": ["randomize"]
                "5_schedules_compared": ["fixed"] * 3,  # one seed for all, from a node of its own
                "6_janus_pro": ["randomize"], "7_compare_methods": ["randomize"],
                "8_finish_with_an_upscale": ["fixed"], "9_replay": ["fixed"],
-               "10_edit_by_words": ["fixed"] * 2, "11_redo_a_region": ["fixed", "randomize"], "12_variations": ["fixed"] * 4}
+               "10_edit_by_words": ["fixed"] * 2, "11_redo_a_region": ["fixed", "randomize"],
+               "12_variations": ["fixed"] * 4}
 CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline", "PrimitiveInt",
         "ImageScaleBy", "ImageSharpen", "SaveImage", "SolidMask", "MaskComposite"}
 SHOWING = ("PreviewImage", "SaveImage")
