@@ -12,6 +12,7 @@ from ssd_core.backbones.postcard import Postcard
 from ssd_core.output import kept_rows
 from ssd_core.output.comfyui_workflow import WIDGETS, node_of, workflow_of
 from ssd_core.output.knobs import all_knobs
+from ssd_core.output.packed import pack_mask
 from ssd_core.output.recipe import pack, save_png
 
 SSD = methods.SSD()
