@@ -71,9 +71,9 @@ class EditByWords(DrawingNode):
                 reach: float, hold: bool, preview: str, tokens: TokenPictures | None = None,
                 image: torch.Tensor | None = None, mask: torch.Tensor | None = None
                 ) -> io.NodeOutput:
-        given = pictures_of(backbone, tokens, image)
+        source = pictures_of(backbone, tokens, image)
         runs = [running.NodeRun(request, backbone) for request in requests_of(
-            backbone, given, mask, prompt, old_prompt, seed, reach=reach, hold=hold)]
+            backbone, source, mask, prompt, old_prompt, seed, reach=reach, hold=hold)]
         ui = cls.draw(runs, preview, together=False)
         images, edited, stats, report = outcome.of(runs)
         return io.NodeOutput(images, edited, redrawn(runs), maps(backbone, runs), report, stats,
@@ -90,24 +90,24 @@ def pictures_of(backbone: weights.LoadedBackbone, tokens: TokenPictures | None,
     return encode_image.encoded(backbone, image, encode_image.FILL)[0]
 
 
-def requests_of(backbone: weights.LoadedBackbone, given: TokenPictures,
+def requests_of(backbone: weights.LoadedBackbone, source: TokenPictures,
                 mask: torch.Tensor | None, prompt: str, old_prompt: str, seed: int,
                 **knobs: float | bool) -> list:
     """A request for each picture: pictures of a batch may have different old words."""
-    codes, made = given.for_backbone(backbone.module), []
+    codes, made = source.for_backbone(backbone.module), []
     stays = None if mask is None else ~redrawn_cells(mask, Grid(*codes.shape[1:]))
     for n, picture in enumerate(codes):
-        recipe = given.recipes[n] if n < len(given.recipes) else None
+        recipe = source.recipes[n] if n < len(source.recipes) else None
         old, new = words_of(backbone, recipe, old_prompt, prompt)
         sampling = Sampling() if recipe is None else sampling_of(recipe)
         negative = drawn_words(recipe).negative if recipe else None
         made.append(requests.request_of(
             backbone, None, default_method(), replace(sampling, seed=seed, variation=0.0), prompt,
-            negative or "", size_of(given, n), keep=picture[None], old_prompt=old,
+            negative or "", size_of(source, n), keep=picture[None], old_prompt=old,
             fixed=(Words(new, negative),),
             keep_mask=None if stays is None or not stays[n % len(stays)].any()
             else stays[n % len(stays)],
-            keep_pixels=None if given.pixels is None else given.pixels[n : n + 1],
+            keep_pixels=None if source.pixels is None else source.pixels[n : n + 1],
             fall_back=False, **knobs))
     return made
 
@@ -123,12 +123,12 @@ def words_of(backbone: weights.LoadedBackbone, recipe: dict | None, old: str,
     return changed_words(backbone.module, recipe, new)
 
 
-def size_of(given: TokenPictures, n: int) -> str:
+def size_of(source: TokenPictures, n: int) -> str:
     """The picture's size as the widget writes it, so that the request has it."""
-    if n < len(given.recipes):
-        width, height = given.recipes[n]["size"]
-    elif given.pixels is not None:
-        height, width = given.pixels.shape[1:3]
+    if n < len(source.recipes):
+        width, height = source.recipes[n]["size"]
+    elif source.pixels is not None:
+        height, width = source.pixels.shape[1:3]
     else:
         return inputs.AUTO_SIZE
     return f"{width}x{height}"

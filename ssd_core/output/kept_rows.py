@@ -39,9 +39,9 @@ class KeptRows:
 def written(recipe: Mapping) -> str:
     """The rows or cells that the picture of a checked recipe kept from another picture."""
     if "keep_mask" in recipe:
-        kept = kept_of(recipe)
-        return json.dumps({"backbone": recipe["backbone"], "parent": pack(kept["keep"][0]),
-                           "keep_mask": pack_mask(kept["keep_mask"])}, separators=(",", ":"))
+        cells = kept_of(recipe)
+        return json.dumps({"backbone": recipe["backbone"], "parent": pack(cells["keep"][0]),
+                           "keep_mask": pack_mask(cells["keep_mask"])}, separators=(",", ":"))
     shape = recipe["tokens"]["shape"]
     top = base64.b64decode(recipe["tokens"]["data"])[: WIDTH * shape[1] * recipe["keep_rows"]]
     return json.dumps({"backbone": recipe["backbone"], "shape": shape,
@@ -67,11 +67,11 @@ def read(text: str) -> KeptRows:
 
 def with_mask(saved: Mapping) -> KeptRows:
     """ValueError, TypeError or KeyError if it is malformed."""
-    tokens, kept = unpack(saved["parent"]), unpack_mask(saved["keep_mask"])
-    if tokens.shape != kept.shape:
+    tokens, stays = unpack(saved["parent"]), unpack_mask(saved["keep_mask"])
+    if tokens.shape != stays.shape:
         raise ValueError("the mask does not fit the tokens")
     backbone = saved["backbone"]
-    return KeptRows(tokens, 0, str(backbone["name"]), str(backbone["sha256"]), ~kept)
+    return KeptRows(tokens, 0, str(backbone["name"]), str(backbone["sha256"]), ~stays)
 
 
 def node_of(recipe: Mapping) -> dict:
