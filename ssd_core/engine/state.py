@@ -243,10 +243,7 @@ class DecodeState:
         return choose(self._target_probs(slots), self.noise.fixed_at(slots))
 
     def chosen_closely(self, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
-        """Capturable: `chosen_at`, and which choices [B, n] rounding may have decided.
-
-        See close_calls.py.
-        """
+        """Capturable: `chosen_at`, and which choices [B, n] rounding may decide (near_ties.py)."""
         logits = self.backbone.logits(self.hidden_at(slots))
         chosen, close = choose_closely(guide(logits, self.sampling.cfg), self.probs(logits, slots),
                                        self.noise.fixed_at(slots), self.sampling, self.margin)
