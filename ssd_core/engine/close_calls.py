@@ -21,12 +21,15 @@ from .state import DecodeState
 SPREADS = 5 * 2**0.5  # times the measured rounding: how far two logits may move against each other
 
 
-def margin(backbone: Backbone, sampling: Sampling) -> float:
-    """How far rounding may move two logits against each other; 0: it never decides."""
+def margin(backbone: Backbone, sampling: Sampling, things: int = 0) -> float:
+    """How far rounding may move two logits against each other; 0: it never decides.
+
+    things: the branches of an edit, each of which is added to the guided logits or subtracted.
+    """
     if not backbone.rounding or backbone.dtype != torch.float32:
         return 0.0
     cfg = sampling.cfg
-    guided = 1.0 if cfg == 1 else (cfg**2 + (cfg - 1) ** 2) ** 0.5  # the spread under guidance
+    guided = ((cfg + things) ** 2 + (cfg - 1) ** 2 + things) ** 0.5  # the spread under guidance
     return SPREADS * guided * backbone.rounding
 
 
