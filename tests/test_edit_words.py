@@ -185,7 +185,8 @@ def drawn(*rows: str) -> torch.Tensor:
 def test_masks_lose_lone_cells_and_small_holes():
     assert maps.cleaned(drawn("#....", ".....", "..###", "..#.#", "..###")).equal(
         drawn(".....", ".....", "..###", "..###", "..###"))
-    assert maps.before_last(drawn("...", ".#.", "...")).equal(drawn("###", "##.", "..."))
+    far = drawn(*["..."] * 6, ".#.", "...")
+    assert maps.about_rows(far).equal(drawn("...", "...", *["###"] * 4, "##.", "..."))
 
 
 def test_a_thing_is_compact():

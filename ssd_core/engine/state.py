@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from ..backbones.base import Backbone
+from ..model.kv_cache import KVCache
 from ..model.noise import NoiseField, Slots
 from ..model.sampling import Sampling, choose, guide, likeliest, probabilities
 from .clock import Stopwatch
@@ -53,7 +54,10 @@ class DecodeState:
         self.prompts = prompts
         self.lengths = torch.tensor([len(ids) for ids in prompts], device=device)
         self.region = region or Region.below(grid, 0)
-        self.offset = len(prompts[0]) if len({len(ids) for ids in prompts}) == 1 else None
+        self.all_branches = self.branches
+        self.offset = self._shared_length()
+        self._whole: tuple | None = None  # of all branches, see `select`
+        self._lanes: dict[tuple[int, int], KVCache] = {}
         self.clock = Stopwatch(device)
         self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
                                 at_once=run.padded)
@@ -104,6 +108,27 @@ class DecodeState:
             self.pinned = Pinned(region, codes.expand(self.pictures, -1), self.row_end_mask)
 
     # Passes
+
+    def select(self, first: int, last: int) -> None:
+        """Let passes feed the branches first..last-1 only; the others keep what they have."""
+        if self._whole is None:
+            self._whole = (self.prompts, self.lengths, self.cache, self.hidden, self.seq_index)
+        prompts, lengths, cache, hidden, index = self._whole
+        start, stop = first * self.pictures, last * self.pictures
+        self.branches, self.prompts = last - first, prompts[start:stop]
+        self.lengths, self.hidden = lengths[start:stop], hidden[start:stop]
+        self.cache = cache if self.branches == self.all_branches else self._lane(start, stop, cache)
+        self.seq_index = index[: stop - start]
+        self.offset = self._shared_length()
+
+    def _lane(self, start: int, stop: int, cache: KVCache) -> KVCache:
+        if (start, stop) not in self._lanes:
+            self._lanes[start, stop] = cache.of_sequences(start, stop)
+        return self._lanes[start, stop]
+
+    def _shared_length(self) -> int | None:
+        """The length of the prompts, None if they differ."""
+        return len(self.prompts[0]) if len({len(ids) for ids in self.prompts}) == 1 else None
 
     def prefill(self, fed: int | None = None) -> Pass:
         """Feed the prompts and the slots before `fed`, by default the pinned ones at the start.

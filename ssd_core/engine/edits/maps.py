@@ -19,6 +19,7 @@ from ..region import by_slot
 from ..state import DecodeState
 
 ALONE, SMALLEST = 3, 6  # cells: of 9, fewer are dropped; of a thing, fewer are ignored
+ABOVE = 4  # rows above a thing in which it might begin a second time
 LIKELIER = 1.5  # nats that a thing's words add to the tokens of its cells
 # A part of the words names a thing, where no guide says so, if its map has this shape: most of the
 # picture, least share in one piece, and of the rectangle around that piece
@@ -103,9 +104,11 @@ def cleaned(mask: torch.Tensor) -> torch.Tensor:
     return shrunk(grown(mask & (counts(mask) >= ALONE)))
 
 
-def before_last(mask: torch.Tensor) -> torch.Tensor:
-    """The cells before the last one of the mask, in raster order; none if it is empty."""
-    return (mask.flatten(-2).flip(-1).cumsum(-1) > 0).flip(-1).view(mask.shape)
+def about_rows(mask: torch.Tensor) -> torch.Tensor:
+    """The rows of a mask up to its last cell, and some above them; none if it is empty."""
+    begun = mask.any(-1).cumsum(-1) > 0
+    above = F.pad(begun[..., ABOVE:], (0, ABOVE), value=True)
+    return above[..., None] & (mask.flatten(-2).flip(-1).cumsum(-1) > 0).flip(-1).view(mask.shape)
 
 
 def _stacked(mask: torch.Tensor) -> torch.Tensor:

@@ -17,7 +17,7 @@ from ...model.sampling import choose, likeliest, probabilities
 from ..region import by_slot
 from ..state import DecodeState, at
 from .maps import (
-    before_last,
+    about_rows,
     cells_of,
     cleaned,
     compact,
@@ -58,10 +58,10 @@ class Rule:
 
     By slot, [B, slots + 1]: parent, the old tokens; inside, the cells of held things; core, those
     with their thing all around; moved, the cells that the new words free; least, the log share
-    that keeps a token; push [K, B, slots + 1], 1 in a thing, -1 away from it, 0 in the ring around
-    it and behind its last cell. held [B, R, C]: the cells of held things. things, missing: the
-    phrases of each picture that are held, and those whose thing was not found. branches: prompt ids
-    of the new words without each thing.
+    that keeps a token; push [K, B, slots + 1], 1 in a thing, -1 beside it and some rows above,
+    where it must not begin a second time, 0 elsewhere. held [B, R, C]: the cells of held things.
+    things, missing: the phrases of each picture that are held, and those whose thing was not
+    found. branches: prompt ids of the new words without each thing.
     """
 
     def __init__(self, revision: Revision, before: DecodeState) -> None:
@@ -83,7 +83,7 @@ class Rule:
         self.parent = by_slot(grid, before.picture())
         self.inside = slots_of(grid, self.held)
         self.core = slots_of(grid, shrunk(held).any(0))
-        self.push = slots_of(grid, held.float() - (~grown(held) & before_last(held)).float())
+        self.push = slots_of(grid, held.float() - (~grown(held) & about_rows(held)).float())
         self.edit = edit
         self._same = torch.tensor(revision.same, device=share.device)
         scale = edit.reach / USUAL_REACH
@@ -94,6 +94,10 @@ class Rule:
         self.least[self._same] = -math.inf
         self.moved = torch.zeros_like(self.inside)
         self._before: DecodeState | None = before
+
+    def wanted(self) -> list[int]:
+        """By slot: 1 where the words without a thing matter in any picture."""
+        return ((self.push != 0).flatten(0, 1).any(0) | self.inside.any(0)).int().tolist()
 
     def to_json(self) -> dict:
         """The things of each picture that are held, and those that could not be found in it."""
