@@ -16,7 +16,7 @@ from ssd_core import SSDError
 
 from . import api_history as saved
 from . import api_models as models
-from . import orders, runs
+from . import edits, orders, runs
 from .calls import Call, answering, nowhere
 from .orders import finish_seeds, keep_top, rows_kept_from, start_seeds, submit
 from .payloads import listed, one_of
@@ -43,7 +43,12 @@ def schema(call: Call) -> dict:
 
 
 def plan(call: Call) -> dict:
-    return plan_view(call.services, call.settings, call.language)
+    services, settings = call.services, call.editing
+    if settings.keep_mask is None:
+        settings = settings.anew
+    elif settings.parent:
+        settings = edits.fitted(services.library.current.backbone, services.history, settings)
+    return plan_view(services, settings, call.language)
 
 
 def surprise(call: Call) -> dict:
@@ -73,6 +78,13 @@ def race(call: Call) -> dict:
         call.settings, call.flag("metadata", True),
         tuple(listed("racers", call.values.get("racers"))), call.text("setting", ""),
         tuple(values)))
+
+
+def edit(call: Call) -> dict:
+    """Redraw the cells of a picture that `settings.keep_mask` leaves open."""
+    services = call.services
+    settings = edits.fitted(services.library.current.backbone, services.history, call.editing)
+    return submitted(call, orders.Edit(settings, call.flag("metadata", True)))
 
 
 def redo(call: Call) -> dict:
@@ -188,7 +200,7 @@ def feed(call: Call) -> dict:
 ENDPOINTS: list[tuple[str, str, Callable[[Call], Any]]] = [
     ("GET", "/schema", schema), ("POST", "/plan", plan), ("GET", "/surprise", surprise),
     ("POST", "/draw", draw), ("POST", "/race", race),
-    ("POST", "/redo", redo), ("GET", "/look", look),
+    ("POST", "/edit", edit), ("POST", "/redo", redo), ("GET", "/look", look),
     ("POST", "/seeds/start", seeds_start), ("POST", "/seeds/finish", seeds_finish),
     ("GET", "/jobs", jobs), ("GET", "/jobs/{job}", job), ("DELETE", "/jobs/{job}", job_remove),
     ("POST", "/jobs/{job}/stop", job_stop), ("POST", "/jobs/{job}/move", job_move),
@@ -199,6 +211,7 @@ ENDPOINTS: list[tuple[str, str, Callable[[Call], Any]]] = [
     ("POST", "/history/undo", saved.undo), ("POST", "/history/favourite", saved.favourite),
     ("GET", "/history/zip", saved.zipped), ("GET", "/history/{entry:path}", saved.details),
     ("GET", "/thumbnail/{entry:path}", saved.thumbnail), ("GET", "/restore", saved.restore_entry),
+    ("GET", "/steps", saved.steps),
     ("GET", "/models", models.models), ("POST", "/models/fit", models.fit),
     ("POST", "/models/use", models.use), ("POST", "/models/quote", models.quote),
     ("POST", "/models/download", models.start_download),

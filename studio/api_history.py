@@ -10,8 +10,9 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
 from ssd_core import SSDError
+from ssd_core.output.recipe import CHUNK
 
-from . import runs
+from . import edits, runs
 from .calls import Call
 from .errors import in_language
 from .facts import hint_text, restored_text, wanted, why_empty
@@ -19,6 +20,7 @@ from .history import restore
 from .pictures import as_png, read
 from .settings import whole
 from .views import details_view, entry_view, restored_view
+from .words import say
 
 PAGE, MOST_ENTRIES = 24, 500  # pictures in one answer
 
@@ -100,10 +102,13 @@ def add(call: Call) -> dict:
 
 
 def restore_upload(call: Call) -> dict:
-    """The settings of a picture that is the body of the request; `?name=`: what it is called."""
+    """The settings of a picture that is the body of the request, null if it holds none.
+
+    `?name=`: what it is called.
+    """
     name = bare_name(call.query("name", "picture.png"))
-    if read(call.body, name).format != "PNG":
-        raise SSDError(f"{name}: no settings in it, which only PNGs have: redo it from a row")
+    if CHUNK not in read(call.body, name).info:
+        return {"settings": None, "text": say(call.language, "no_settings", name=name)}
     with TemporaryDirectory(prefix="ssd-restore-") as folder:
         path = Path(folder, "picture.png")
         path.write_bytes(call.body)
@@ -111,14 +116,25 @@ def restore_upload(call: Call) -> dict:
             settings, recipe = restore(path)
         except SSDError as error:
             raise SSDError(str(error).replace(str(path), name)) from error
-    return restored_view(settings, restored_text(call.services, name, recipe, call.language))
+    return restored_view(settings.anew,
+                         restored_text(call.services, name, recipe, call.language))
 
 
 def restore_entry(call: Call) -> dict:
-    """The settings of a saved picture."""
-    path = call.entry(call.query("id")).path
-    settings, recipe = call.services.history.restore(path)
-    return restored_view(settings, restored_text(call.services, path.name, recipe, call.language))
+    """The settings of a saved picture; those of an edited one name the picture before the edit."""
+    services, entry = call.services, call.entry(call.query("id"))
+    settings, recipe = services.history.restore(entry.path)
+    settings = edits.edited_again(services.history, entry, settings)
+    text = restored_text(services, entry.path.name, {**recipe, "keep_rows": 0}, call.language)
+    return restored_view(settings, text)
+
+
+def steps(call: Call) -> dict:
+    """The pictures that were made from each other, this one among them, the first one first."""
+    services, entry = call.services, call.entry(call.query("id"))
+    marked = services.history.favourites.ids
+    return {"entries": [entry_view(services, step, call.language, marked)
+                        for step in edits.family(services.history, entry)]}
 
 
 def bare_name(name: str) -> str:

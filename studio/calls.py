@@ -69,7 +69,12 @@ class Call:
 
     @property
     def settings(self) -> Settings:
-        """The settings in the body; those that are missing have their default."""
+        """The settings in the body to draw anew; those that are missing have their default."""
+        return self.editing.anew
+
+    @property
+    def editing(self) -> Settings:
+        """The same with the picture to edit, if one is named."""
         raw = self.values.get("settings", {})
         if not isinstance(raw, dict):
             raise SSDError("settings: must be an object, with a value for each setting")

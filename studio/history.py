@@ -12,8 +12,9 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import islice, takewhile
 from pathlib import Path
 
 import torch
@@ -44,6 +45,7 @@ from .unsaved import Pictures, Unsaved
 BESIDE_PIXELS = 1 << 20  # bytes that a recipe takes at most
 KEPT_THUMBNAILS, KEPT_ENTRIES = 256, 10_000
 KEPT_UNWRITTEN = 256
+MOST_NEWER = 500  # files that are searched for what was made from a picture
 UNWRITTEN = ("backbone", "tokens", "stopped_rows", "prompt", "negative", *WORDS)
 
 
@@ -189,18 +191,29 @@ class History:
         Those that cannot be read are in `problems`.
         """
         listed: list[Entry] = []
+        for path in self._newest(before):
+            if (entry := self._listed(path)) is not None and wanted(entry):
+                listed.append(entry)
+            if len(listed) == limit:
+                break
+        return listed
+
+    def since(self, id_: str, most: int = MOST_NEWER) -> list[Entry]:
+        """The pictures that are newer than this one, newest first: of the newest `most` files."""
+        first = order_of(self.folder / id_)
+        newer = takewhile(lambda path: order_of(path) > first, self._newest())
+        listed = (self._listed(path) for path in islice(newer, most))
+        return [entry for entry in listed if entry is not None]
+
+    def _newest(self, before: str | None = None) -> Iterator[Path]:
+        """All files, newest first: those that are older than `before`, if one is named."""
         last = order_of(self.folder / before) if before else None
         for day, pictures in self._days():
             if last and day > last[0]:
                 continue
             for path in sorted(pictures(), key=order_of, reverse=True):
-                if last and order_of(path) >= last:
-                    continue
-                if (entry := self._listed(path)) is not None and wanted(entry):
-                    listed.append(entry)
-                if len(listed) == limit:
-                    return listed
-        return listed
+                if not (last and order_of(path) >= last):
+                    yield path
 
     def entry(self, id_: str) -> Entry:
         """The picture with this id; SSDError if it is gone, unreadable, or outside the folder."""

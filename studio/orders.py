@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe
 
-from . import races, runs
+from . import edits, races, runs
 from .choices import with_choice, with_each_choice
 from .history import Entry
 from .jobs import Job
@@ -91,6 +91,16 @@ class Redo(Order):
                          self.rows, self.size, metadata=self.metadata)
 
 
+@dataclass(frozen=True)
+class Edit(Order):
+    """The settings name the picture and its cells that stay."""
+
+    title = "edit"
+
+    def work(self, services: Services) -> Work:
+        return edits.edit(services.library, services.history, self.drawn, self.metadata)
+
+
 def submit(services: Services, owner: str, order: Order) -> Job:
     """Queue an order. Raises SSDError for prompts that no method would take."""
     work = order.work(services)
@@ -125,7 +135,9 @@ def start_seeds(services: Services, owner: str, settings: Settings, count: int, 
 
 def finish_seeds(services: Services, owner: str, ids: Sequence[str],
                  metadata: bool = True) -> list[Job]:
-    """Queue the rest of these paused jobs; their rows stay in sight while they wait again.
+    """Queue the rest of these paused jobs, before the tops that still wait.
+
+    Their rows stay in sight meanwhile.
 
     Raises SSDError if one of them is no longer paused.
     """
@@ -133,7 +145,7 @@ def finish_seeds(services: Services, owner: str, ids: Sequence[str],
     worker.require_room(len(ids))
     works = services.parked_seeds.finish(ids, owner, metadata)
     paused = [(job, work) for job, work in zip(map(worker.job, ids), works, strict=True) if job]
-    return [worker.submit(FINISHED, work, owner, job.tag, list(job.messages))
+    return [worker.submit(FINISHED, work, owner, job.tag, list(job.messages), ahead_of=TOPS)
             for job, work in paused]
 
 

@@ -57,10 +57,10 @@ def advance_together(job: Job, runs: Sequence[LiveRun],
 
 
 def estimate(job: Job, runs: Sequence[LiveRun]) -> None:
-    """Set progress and time left, from the seconds per row so far."""
-    done = sum(run.result.rows - run.request.keep_rows for run in runs)
-    left = sum(run.request.grid.rows - run.result.rows for run in runs)
-    job.progress = done / (done + left)
+    """Set progress and time left, from the seconds per cell of the rows that are final."""
+    done, cells = sum(run.drawn_cells for run in runs), sum(run.region.cells for run in runs)
+    left = cells - done
+    job.progress = done / cells
     job.seconds_left = sum(run.seconds for run in runs) / done * left if done else None
 
 

@@ -123,14 +123,15 @@ def save_partial(history: History, library: Library, drawn: Drawn, metadata: boo
 class Source:
     """A PNG to redo.
 
-    how: where its tokens come from. finished: rows finished, if it was stopped early. rows: total
-    rows at its size. taller: legal sizes "WIDTHxHEIGHT" of the same width. typed, drawn: by its
-    recipe the words that were typed, and those that it was drawn from.
+    how: where its tokens come from. finished: rows finished, if it was stopped early. rows,
+    columns: of cells at its size. taller: legal sizes "WIDTHxHEIGHT" of the same width. typed,
+    drawn: by its recipe the words that were typed, and those that it was drawn from.
     """
 
     how: str
     finished: int | None
     rows: int
+    columns: int
     taller: tuple[str, ...] = ()
     typed: Words | None = None
     drawn: Words | None = None
@@ -147,16 +148,18 @@ def look(history: History, path: Path, backbone: Backbone) -> Source:
     Raises SSDError if the picture is incomplete or the backbone does not support its size.
     """
     size = size_of(path, backbone)
-    rows, taller = backbone.resized(size).grid.rows, taller_sizes(backbone, size)
+    grid, taller = backbone.resized(size).grid, taller_sizes(backbone, size)
+    rows, columns = grid.rows, grid.columns
     if (recipe := remembered_recipe(history, path, backbone)) is not None:
-        return Source(HELD, stopped_rows(recipe, rows), rows, taller=taller)
+        return Source(HELD, stopped_rows(recipe, rows), rows, columns, taller)
     with opened(path) as image:
         recipe = recipe_of(path, image)
         reason = reason_to_encode(recipe, backbone, np.array(image.convert("RGB")))
     words = (typed_words(recipe), drawn_words(recipe)) if recipe else ()
     if recipe is None or reason is not None:
-        return Source(f"encoded: {reason}", None, rows, taller, *words)
-    return Source("tokens from its recipe", stopped_rows(recipe, rows), rows, taller, *words)
+        return Source(f"encoded: {reason}", None, rows, columns, taller, *words)
+    return Source("tokens from its recipe", stopped_rows(recipe, rows), rows, columns, taller,
+                  *words)
 
 
 def taller_sizes(backbone: Backbone, size: tuple[int, int]) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from ssd_core.output.knobs import (
     sampling_knobs,
     visible_knobs,
 )
+from ssd_core.output.packed import pack_mask, unpack, unpack_mask
 from ssd_core.output.quality_presets import SPEEDS
 from ssd_core.output.recipe import is_int, method_of
 from ssd_core.output.words import Words, drawn_words, typed_words
@@ -53,8 +54,11 @@ class Settings:
     """All settings. A method uses the knobs it has.
 
     size is "WIDTHxHEIGHT", None for the backbone's own. expand, open, fixed: as in `Request`; the
-    last two hold only for the prompt that they were set for. knobs: the values of all KNOBS by
-    name; None is the method's or the backbone's own value.
+    last two hold only for the prompt that they were set for. chosen_window: of a restored picture,
+    the window that was chosen for the machine that drew it; the settings keep the name of their
+    speed with it. parent, keep_mask: the id of a picture to edit, and its cells that stay, packed
+    as in recipes. knobs: the values of all KNOBS by name; None is the method's or the backbone's
+    own value.
     """
 
     prompt: str = ""
@@ -65,6 +69,9 @@ class Settings:
     expand: bool = True
     open: tuple[str, ...] = ()
     fixed: Words | None = None
+    chosen_window: int | None = None
+    parent: str = ""
+    keep_mask: Mapping[str, Any] | None = None
     knobs: Mapping[str, Any] = field(
         default_factory=lambda: {name: first_value(knob) for name, knob in KNOBS.items()})
 
@@ -90,9 +97,20 @@ class Settings:
 
         named: no other method may take this one's place, as in a race.
         """
+        stays = {"keep_rows": keep_rows} if self.kept is None else kept_by(self.kept)
         return Request(backbone, heads, self.chosen_method(), self.sampling(), self.prompt,
-                       self.negative, self.pixels(), self.pictures, keep, keep_rows, named=named,
-                       **self.wording())
+                       self.negative, self.pixels(), self.pictures, keep, named=named,
+                       **stays, **self.wording())
+
+    @property
+    def kept(self) -> torch.Tensor | None:
+        """The cells [R, C] of the parent that stay."""
+        return None if self.keep_mask is None else unpack_mask(self.keep_mask)
+
+    @property
+    def anew(self) -> Settings:
+        """The same without a picture to edit."""
+        return replace(self, parent="", keep_mask=None)
 
     def wording(self) -> dict[str, Any]:
         """What of a request decides the words that are drawn for the prompt."""
@@ -131,6 +149,14 @@ class Settings:
 NAMES = tuple(Settings().values())
 
 
+def kept_by(mask: torch.Tensor) -> dict[str, Any]:
+    """The arguments of `Request` for the cells [R, C] that stay; whole rows at the top are counted.
+    """
+    rows = int(mask.all(1).sum())
+    return {"keep_rows": rows} if mask[:rows].all() and not mask[rows:].any() else {
+        "keep_mask": mask}
+
+
 # Speed
 
 
@@ -157,6 +183,8 @@ STOPS = tuple(stop(name, speed.method) for name, speed in SPEEDS.items())
 def stop_of(settings: Settings) -> int | None:
     """The index of the stop that matches these settings, or None."""
     values = settings.values()
+    if values["window"] == settings.chosen_window:
+        values["window"] = None
     return next((i for i, stop in enumerate(STOPS)
                  if all(values[name] == value for name, value in stop.knobs.items())), None)
 
@@ -182,7 +210,8 @@ def with_preset(settings: Settings, preset: Preset) -> Settings:
 
 # To and from JSON values
 
-TEXTS = ("prompt", "negative")
+TEXTS = ("prompt", "negative", "parent")
+EMPTY = ("size", "keep_mask")  # "" for None
 BOUND = ("open", "fixed")  # stored with the words that they were set for
 WHOLE = re.compile(r"-?\d{1,40}")
 
@@ -195,7 +224,7 @@ def to_dict(settings: Settings) -> dict[str, Any]:
     raw = {**settings.values(), "seed": str(settings.knobs["seed"]),
            "open": open_text(settings.prompt, settings.open),
            "fixed": fixed_text(typed_words(vars(settings)), settings.fixed)}
-    return {name: ("" if name == "size" else UNSET_NUMBER) if value is None else value
+    return {name: ("" if name in EMPTY else UNSET_NUMBER) if value is None else value
             for name, value in raw.items()}
 
 
@@ -218,12 +247,25 @@ def value_of(name: str, value: Any) -> Any:
         return knob_value(KNOBS[name], value)
     if name == "pictures":
         return whole(name, value)
+    if name == "chosen_window":
+        return max(0, whole(name, value)) or None
     if name == "expand":
         return coerce(name, value, bool)
-    if name == "size" and not value:
+    if name in EMPTY and not value:
         return None
+    if name == "keep_mask":
+        return checked_mask(value)
     text = coerce(name, value, str)
     return text.strip() if name in TEXTS else text
+
+
+def checked_mask(value: Any) -> dict[str, Any]:
+    """A packed mask; SSDError if it is damaged."""
+    try:
+        return pack_mask(unpack_mask(value))
+    except ValueError as error:
+        raise SSDError(f"keep_mask: cannot be read ({error}): send shape and data as in a recipe"
+                       ) from error
 
 
 def knob_value(knob: KnobSpec, value: Any) -> Any:
@@ -259,7 +301,9 @@ def check(settings: Settings) -> None:
 def from_recipe(recipe: Mapping[str, Any]) -> Settings:
     """The settings of a checked recipe; SSDError if the app does not accept them.
 
-    The words are those that the picture was drawn from.
+    The words are those that the picture was drawn from. A recipe tells the window of every run
+    whose picture depends on it, whoever chose it: it counts as chosen for the machine. keep_mask:
+    its cells that stayed those of another picture.
     """
     width, height = recipe["size"]
     drawn = (knob.name for knob in sampling_knobs())
@@ -267,6 +311,18 @@ def from_recipe(recipe: Mapping[str, Any]) -> Settings:
     method = method_of(recipe)
     offered = {knob.name: getattr(method, knob.name) for knob in visible_knobs(type(method))}
     knobs = {name: value for name, value in offered.items() if value is not None}
+    if type(method).verdict != "identical" and "window" in knobs:
+        own["chosen_window"] = knobs["window"]
     return from_dict({**knobs, **own, "negative": recipe["negative"] or "",
-                      "size": f"{width}x{height}",
+                      "size": f"{width}x{height}", "keep_mask": mask_of(recipe),
                       "fixed": fixed_text(typed_words(recipe), drawn_words(recipe))})
+
+
+def mask_of(recipe: Mapping[str, Any]) -> Any:
+    """The cells that a picture kept from another one, packed; "" if it kept none."""
+    if not recipe.get("keep_rows"):
+        return recipe.get("keep_mask", "")
+    tokens = unpack(recipe["tokens"])
+    mask = unpack_mask(recipe["keep_mask"]) if "keep_mask" in recipe else tokens < 0
+    mask[: recipe["keep_rows"]] = True
+    return pack_mask(mask)

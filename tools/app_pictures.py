@@ -48,11 +48,15 @@ def all_qualities(page: Page) -> None:
     race(page)
 
 
-def redo(page: Page) -> None:
+def edit(page: Page) -> None:
     go(page, "create")
     page.locator("#filmstrip button").first.click()
-    page.click("[data-tool=redo]")
-    page.locator("#create-stage [role=slider]").press("PageDown")
+    page.click("[data-tool=edit]")
+    box = page.locator(".mask-field").bounding_box()
+    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 0.5 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.6 * box["height"], steps=9)
+    page.mouse.up()
 
 
 def finished_seeds(page: Page) -> None:
@@ -82,7 +86,7 @@ def doctor(page: Page) -> None:
     page.wait_for_selector("#doctor-report:not(:empty)")
 
 
-STEPS = {"create": create, "race": all_qualities, "redo": redo, "seeds": finished_seeds,
+STEPS = {"create": create, "race": all_qualities, "edit": edit, "seeds": finished_seeds,
          "history": history, "models": models, "doctor": doctor}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LARGEST, LARGEST_FILM = 300_000, 600_000  # bytes
-APP = ("create", "race", "redo", "seeds", "history", "models", "doctor", "phone")
+APP = ("create", "race", "edit", "seeds", "history", "models", "doctor", "phone")
 
 
 @dataclass(frozen=True)

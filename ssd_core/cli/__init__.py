@@ -29,6 +29,7 @@ from . import (
     render,
     studio,
     train,
+    vary,
 )
 from .options import takes_groups
 from .output import give_up_output, is_of_output
@@ -43,7 +44,8 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False,
 for module, name in ((generate, "generate"), (edit, "edit"), (render, "render"),
                      (compare, "compare"), (plan, "plan"), (bench, "bench"),
                      (frontier, "frontier"), (methods, "methods"), (backbones, "backbones"),
-                     (download, "download"), (fit, "fit"), (convert, "convert")):
+                     (download, "download"), (fit, "fit"), (convert, "convert"),
+                     (vary, "vary")):
     app.command(name)(takes_groups(module.command))
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(train.app, name="train")

@@ -50,9 +50,7 @@ class Source:
 
     @classmethod
     def of_recipe(cls, recipe: Mapping | None, context: typer.Context) -> Source:
-        named = {name for name in context.params
-                 if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"}
-        return cls(recipe, named)
+        return cls(recipe, named_in(context))
 
     def loading(self, flags: Loading) -> Loading:
         if self.recipe is None:
@@ -128,6 +126,12 @@ class Source:
     def _silent(self, own: Mapping[str, object]) -> dict:
         """The settings whose flag is not set."""
         return {name: value for name, value in own.items() if name not in self.flags_set}
+
+
+def named_in(context: typer.Context) -> set[str]:
+    """The parameters that the command line sets."""
+    return {name for name in context.params
+            if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"}
 
 
 def settled(method: Method, backbone: Backbone, named: bool) -> Method:

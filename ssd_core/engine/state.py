@@ -15,9 +15,10 @@ import torch
 import torch.nn.functional as F
 
 from ..backbones.base import Backbone
-from ..model.kv_cache import KVCache
+from ..model.near_ties import choose_closely
 from ..model.noise import NoiseField, Slots
-from ..model.sampling import Sampling, choose, guide, likeliest, probabilities
+from ..model.sampling import Sampling, choose, guide, probabilities
+from ..model.variation import Variation
 from .clock import Stopwatch
 from .events import Pass
 from .graphs import SLOTS, EagerRunner, PassRunner, rounded, rounded_cells, rounded_keys
@@ -54,13 +55,10 @@ class DecodeState:
         self.prompts = prompts
         self.lengths = torch.tensor([len(ids) for ids in prompts], device=device)
         self.region = region or Region.below(grid, 0)
-        self.all_branches = self.branches
-        self.offset = self._shared_length()
-        self._whole: tuple | None = None  # of all branches, see `select`
-        self._lanes: dict[tuple[int, int], KVCache] = {}
+        self.offset = len(prompts[0]) if len({len(ids) for ids in prompts}) == 1 else None
         self.clock = Stopwatch(device)
         self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
-                                at_once=run.padded)
+                                run.padded, Variation.of(sampling, grid, pictures))
         self.max_prompt = max(len(ids) for ids in prompts)
         self.run = run
         self.cache = backbone.new_cache(len(prompts), self._cache_slots(scratch))
@@ -108,27 +106,6 @@ class DecodeState:
             self.pinned = Pinned(region, codes.expand(self.pictures, -1), self.row_end_mask)
 
     # Passes
-
-    def select(self, first: int, last: int) -> None:
-        """Let passes feed the branches first..last-1 only; the others keep what they have."""
-        if self._whole is None:
-            self._whole = (self.prompts, self.lengths, self.cache, self.hidden, self.seq_index)
-        prompts, lengths, cache, hidden, index = self._whole
-        start, stop = first * self.pictures, last * self.pictures
-        self.branches, self.prompts = last - first, prompts[start:stop]
-        self.lengths, self.hidden = lengths[start:stop], hidden[start:stop]
-        self.cache = cache if self.branches == self.all_branches else self._lane(start, stop, cache)
-        self.seq_index = index[: stop - start]
-        self.offset = self._shared_length()
-
-    def _lane(self, start: int, stop: int, cache: KVCache) -> KVCache:
-        if (start, stop) not in self._lanes:
-            self._lanes[start, stop] = cache.of_sequences(start, stop)
-        return self._lanes[start, stop]
-
-    def _shared_length(self) -> int | None:
-        """The length of the prompts, None if they differ."""
-        return len(self.prompts[0]) if len({len(ids) for ids in self.prompts}) == 1 else None
 
     def prefill(self, fed: int | None = None) -> Pass:
         """Feed the prompts and the slots before `fed`, by default the pinned ones at the start.
@@ -274,15 +251,6 @@ class DecodeState:
         """Capturable: `target_probs_at`."""
         return self.probs(self.backbone.logits(self.hidden_at(slots)), slots)
 
-    def each_guided(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Guided logits [1 + things, B, n, V] from h [N, n, d]: under the words, and without those
-        of each thing.
-        """
-        logits = self.backbone.logits(hidden).unflatten(0, (self.branches, self.pictures))
-        if self.guidance == 1:
-            return logits
-        return torch.lerp(logits[1], torch.cat((logits[:1], logits[2:])), self.sampling.cfg)
-
     def chosen_at(self, slots: Slots) -> torch.Tensor:
         """Capturable: the tokens [B, n] that AR would sample, with the slots' fixed noise."""
         if self.rule is not None:
@@ -296,9 +264,11 @@ class DecodeState:
         """
         if self.rule is not None:
             return self.rule.chosen_closely(self, slots)
-        scores = self._target_probs(slots) / self.noise.fixed_at(slots)
-        near = scores > scores.amax(-1, keepdim=True) * (1 - self.margin)
-        return likeliest(scores), near.sum(-1) > 1
+        logits = self.backbone.logits(self.hidden_at(slots))
+        chosen, close = choose_closely(guide(logits, self.sampling.cfg), self.probs(logits, slots),
+                                       self.noise.fixed_at(slots), self.sampling, self.margin)
+        certain = self.stats.certain_at(slots)
+        return chosen, close if certain is None else close & ~certain
 
     def embedding_at(self, slots: Slots) -> torch.Tensor:
         """e [N, n, d] of the tokens in slots [B, n]."""
@@ -389,12 +359,6 @@ class DecodeState:
             codes = at(self.pinned.codes, slots)
             tokens = torch.where(at(self.pinned.certain, slots), codes, tokens)
         return self._at_row_ends(tokens, slots, self.backbone.codes)
-
-    def certain_at(self, slots: Slots) -> torch.Tensor | None:
-        """[B or 1, n] bool: which slots are pinned cells or row ends; None if there are neither."""
-        if self.pinned is not None:
-            return at(self.pinned.certain, slots)
-        return None if self.row_end_mask is None else self.row_end_mask[slots]
 
     def cells_on(self, slots: torch.Tensor, count: int) -> torch.Tensor:
         """The slots [B] of the `count`-th free cells after slots [B]; behind the picture if none.

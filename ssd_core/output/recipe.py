@@ -80,17 +80,18 @@ def settings(backbone: Backbone, heads: DraftHeads | None, method: Method, sampl
              index: int, prompt: str, negative: str | None = None, keep_rows: int = 0,
              drawn: Words | None = None) -> dict:
     """The part of a recipe that is known before the run and determines the picture."""
-    typed = Words(prompt, negative)
-    return {
+    typed, sampling = Words(prompt, negative), sampling.offset_seed(index)
+    known = {
         "version": VERSION,
         "backbone": {"name": backbone.name, "sha256": backbone.sha256},
         "dtype": stored_dtype(backbone),
         "heads": heads.sha256 if heads else None,
         "method": method.name, "knobs": asdict(method.resolve(backbone.preset)),
         "prompt": prompt, "negative": negative, **recorded(typed, drawn or typed),
-        **asdict(resolve_sampling(sampling, backbone.preset)),
-        "seed": sampling.seeds(index + 1)[-1], "noise_version": NOISE_VERSION,
+        **asdict(resolve_sampling(sampling, backbone.preset)), "noise_version": NOISE_VERSION,
         "size": list(backbone.size), "keep_rows": keep_rows}
+    return {key: value for key, value in known.items()
+            if sampling.variation or not key.startswith("variation")}
 
 
 def save_png(path: Path, picture: torch.Tensor, recipe: dict | None,
@@ -128,11 +129,19 @@ def parameters(recipe: Mapping) -> str:
         "CFG scale": recipe["cfg"], "Seed": recipe["seed"], "Size": f"{width}x{height}",
         "Model hash": recipe["backbone"]["sha256"][:10], "Model": recipe["backbone"]["name"],
         "Temperature": recipe["temperature"], "Top K": recipe["top_k"], "Top P": recipe["top_p"],
-        "Min P": recipe["min_p"], **drawn_as(recipe),
+        "Min P": recipe["min_p"], **varied(recipe), **drawn_as(recipe),
         "Version": f"ssd {recipe['versions']['ssd']}"}
     negative = f"\nNegative prompt: {recipe['negative']}" if recipe["negative"] else ""
     line = ", ".join(f"{key}: {value}" for key, value in settings.items())
     return f"{recipe['prompt']}{negative}\n{line}"
+
+
+def varied(recipe: Mapping) -> dict[str, object]:
+    """The variation, in the names of Automatic1111's web UI."""
+    if not recipe.get("variation"):
+        return {}
+    return {"Variation seed": recipe["variation_seed"],
+            "Variation seed strength": recipe["variation"]}
 
 
 def drawn_as(recipe: Mapping) -> dict[str, str]:

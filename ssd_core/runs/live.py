@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
 
 from ..engine.events import Event
+from ..engine.region import Region
 from ..output.preview import Preview
 from .request import Request, Result
 from .scheduling import timed
@@ -53,6 +55,16 @@ class LiveRun:
     def events(self) -> Generator[Event, None, None]:
         """The events of the run. Raises SSDError, if at all, before the run starts."""
         return self.request.events()
+
+    @cached_property
+    def region(self) -> Region:
+        """The cells that are drawn."""
+        return self.request.region
+
+    @property
+    def drawn_cells(self) -> int:
+        """How many cells of final rows were drawn."""
+        return self.region.count(0, self.result.rows * self.request.grid.width)
 
     @property
     def seconds(self) -> float:

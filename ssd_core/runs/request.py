@@ -25,6 +25,7 @@ from ..model.sampling import Sampling
 from ..output import labels
 from ..output.guarantees import guarantee, guarantee_text
 from ..output.kept_cells import of_picture
+from ..output.kept_pixels import check_pixels
 from ..output.knobs import check_pictures
 from ..output.pixels import pixels
 from ..output.preview import Preview
@@ -32,11 +33,12 @@ from ..output.recipe import make_recipe
 from ..output.unknown import misplaced_in, unknown_in, word_notes
 from ..output.words import Words, expansions, shared
 from ..postcards.expanded import Expanded
-from ..weights.figures import stored_dtype
 from ..weights.fit import run_bytes
 from .choosing import choices, record
 from .edited import Edited
 from .fallback import resolved_method
+from .identity import identity
+from .kept import finished_pictures, kept_by, kept_of_picture
 from .restored import restored
 from .scheduling import timed
 
@@ -48,17 +50,19 @@ class Request:
     backbone: as loaded; `sized` has this run's size. method: resolved. heads: the draft heads, None
     if the method uses none. sampling: with its cfg set. size: (width, height) in px, set. negative:
     None if empty. keep: tokens [B or 1, R, C], of which the first keep_rows rows or the cells of
-    keep_mask [R, C] or [B or 1, R, C] are kept. fall_back: see
-    `resolved_method`; its note is in `note`. named: the user chose this very method, as in a
-    comparison, so that no quicker one replaces it; implied if fall_back is False. device: where it
-    will draw, if the backbone is elsewhere now. threads: their exact number; None: the quickest.
-    choice: what was chosen for this machine, and its cost. alone: whether the pictures are done
-    sooner one after the other (`parts`). asked: the method before any choice. drawn_before: a line
-    about the picture that a recipe draws again, for `notes`. expand: whether the backbone completes
-    the prompt, picture i by seed + i; never for an edit. open: names of additions to omit. fixed:
-    the words to draw, for all pictures or for each, whatever `expand` is: those of the parent for a
-    picture that is kept, varied or drawn again; () if there are none. old_prompt: the words of the
-    pictures `keep`, which the prompt edits; keep_mask then limits where. reach, hold: see `Edit`.
+    keep_mask [R, C] or [B or 1, R, C] are kept. keep_pixels: the pixels [B or 1, H, W, 3], float
+    0..1, of the picture that `keep` is of, which kept cells retain; None: those it decodes to, for
+    a mask. fall_back: see `resolved_method`; its note is in `note`. named: the user chose this very
+    method, as in a comparison, so that no quicker one replaces it; implied if fall_back is False.
+    device: where it will draw, if the backbone is elsewhere now. threads: their exact number; None:
+    the quickest. choice: what was chosen for this machine, and its cost. alone: whether the
+    pictures are done sooner one after the other (`parts`). asked: the method before any choice.
+    drawn_before: a line about the picture that a recipe draws again, for `notes`. expand: whether
+    the backbone completes the prompt, picture i by seed + i; never for an edit. open: names of
+    additions to omit. fixed: the words to draw, for all pictures or for each, whatever `expand` is:
+    those of the parent for a picture that is kept, varied or drawn again; () if there are none.
+    old_prompt: the words of the pictures `keep`, which the prompt edits; keep_mask then limits
+    where. reach, hold: see `Edit`.
 
     Raises SSDError if size, method and heads do not fit together; `check` checks the other fields.
     """
@@ -82,6 +86,7 @@ class Request:
     open: tuple[str, ...] = ()
     fixed: tuple[Words, ...] = ()
     keep_mask: torch.Tensor | None = None
+    keep_pixels: torch.Tensor | None = None
     old_prompt: str | None = None
     reach: float = 0.25
     hold: bool = True
@@ -130,6 +135,7 @@ class Request:
     def prepare(self) -> PreparedRun:
         """Check and resolve the run; nothing is allocated. Raises SSDError."""
         check_pictures(self.pictures)
+        check_pixels(self.keep_pixels, self.size or self.backbone.size, self.pictures)
         drawn = self.words
         run = prepare(self.sized, [words.prompt for words in drawn], self.method, self.heads,
                       self.sampling, drawn[0].negative, keep=self.keep, keep_rows=self.keep_rows,
@@ -151,9 +157,7 @@ class Request:
         if not self.alone or not legal:  # the run itself refuses an illegal keep
             return [self]
         return [replace(self, method=self.asked, pictures=1, sampling=self.sampling.offset_seed(n),
-                        keep=None if self.keep is None else self.keep[n % len(self.keep)][None],
-                        keep_mask=of_picture(self.keep_mask, n),
-                        fixed=self.fixed[n : n + 1] if len(self.fixed) > 1 else self.fixed)
+                        **kept_of_picture(self, n))
                 for n in range(self.pictures)]
 
     @property
@@ -261,7 +265,9 @@ class Request:
         """A preview panel for the run; notes: sentences to show beside the pictures."""
         return Preview(self.sized, self.method, send, label=self.label, node=node, panel=panel,
                        pictures=self.pictures, keep=self.keep,
-                       keep_rows=self.region.kept_rows, notes=notes)
+                       keep_rows=self.region.kept_rows, notes=notes,
+                       kept=kept_by(self) if self.keep_mask is not None else None,
+                       own=self.keep_pixels)
 
     def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
         """The recipe of picture `index` with tokens [R, C]."""
@@ -275,25 +281,19 @@ class Request:
     def parent(self) -> torch.Tensor | None:
         """`keep`, if more than the rows that the picture shows anyway is needed to draw again."""
         needed = (self.keep_mask is not None or self.edit is not None
-                  or self.method.starts_from_parent(masked=False))
+                  or self.recorded.starts_from_parent(masked=False))
         return self.keep if needed else None
 
     @property
     def recorded(self) -> Method:
-        """The method for recipes, without a chosen window if that changes no picture."""
+        """The method for recipes, without what changes no picture: a chosen window, guesses."""
         same = type(self.method) is type(self.asked) and self.method.verdict == "identical"
-        return self.asked if same else self.method
-
-    # Equal requests draw equal pictures, even if different objects hold the weights
+        usual = {"guess": "auto"} if same and hasattr(self.asked, "guess") else {}
+        return replace(self.asked, **usual) if same else self.method
 
     @cached_property
     def _identity(self) -> tuple:
-        top = None if self.keep is None else self.keep[:, : self.keep_rows]
-        tables = [each if each is None else each.tolist()
-                  for each in (top, self.parent, self.keep_mask)]
-        return (self.backbone.sha256, stored_dtype(self.backbone), self.heads and self.heads.sha256,
-                self.recorded, self.sampling, self.words, self.size, self.pictures,
-                self.keep_rows, self.edit, str(tables))
+        return identity(self)
 
     def __eq__(self, other: object) -> bool:
         """Whether both draw the same pictures by the same method."""
@@ -378,7 +378,7 @@ class Result:
 
     def pictures(self) -> Iterator[torch.Tensor]:
         """The pictures, [H, W, 3] float 0..1 on the CPU, decoded one after the other."""
-        return pixels(self.request.sized, self.tokens)
+        return finished_pictures(self, pixels(self.request.sized, self.tokens))
 
     def recipes(self) -> list[dict]:
         """One recipe per picture; those of a stopped run state how many rows were final."""

@@ -1,6 +1,6 @@
 /** The place where one draws: prompt and settings at the left, the stage and the last pictures. */
 
-import { addStyleSheet, make } from "./core/elements.js";
+import { addStyleSheet, make, setText } from "./core/elements.js";
 import { controls } from "./controls.js";
 import { Filmstrip } from "./filmstrip.js";
 import { promptArea } from "./prompt.js";
@@ -25,11 +25,16 @@ class Create {
     this.stage.onSaved = () => this.strip.refresh();
     this.prompt = promptArea(app, make("div", "stack", {},
       [this.#buttons(), queueList(app, this.stage)]));
+    const side = make("div", "stage-side", {}, [this.stage.element, this.strip.element]);
+    this.stage.onEdit = () => {
+      side.lastElementChild.replaceWith(this.stage.editing?.strip ?? this.strip.element);
+      this.#label();
+    };
     section.append(make("div", "create", {}, [
       make("aside", "panel stack", { "aria-label": this.words.panel },
         [this.prompt.element, controls(app)]),
       make("h1", "unseen", {}, [app.words.places.create]),
-      make("div", "stage-side", {}, [this.stage.element, this.strip.element]),
+      side,
     ]));
     setTimeout(() => this.strip.refresh()); // once the page can be used
   }
@@ -43,16 +48,30 @@ class Create {
       title: words.stopHint }, [words.stop]);
     stop.addEventListener("click",
       () => app.jobs.running && app.attempt(app.jobs.act(app.jobs.running.id, "stop")));
+    this.button = draw;
     app.jobs.watch(() => {
       stop.hidden = app.jobs.running === null;
-      draw.textContent = app.jobs.active.length ? words.drawNext : words.draw;
+      setText(stop, app.words.stops[app.jobs.running?.kind] ?? words.stop);
+      this.#label();
     });
     return make("div", "row buttons", {}, [draw, stop]);
   }
 
-  /** Ask for a picture; while another run goes on, it waits its turn. */
+  #label() {
+    const { words, app, stage } = this;
+    this.button.textContent = stage.editing ? app.words.edit.apply
+      : app.jobs.active.length ? words.drawNext : words.draw;
+  }
+
+  /**
+   * Ask for a picture; while another run goes on, it waits its turn. While a picture is edited the
+   * edit is applied.
+   */
   async draw(changes = {}) {
     const { app } = this;
+    if (this.stage.editing && Object.keys(changes).length === 0) {
+      return this.stage.editing.apply();
+    }
     const settings = { ...app.settings.values, ...changes };
     const busy = app.jobs.active.length > 0;
     const job = await app.attempt(
@@ -66,9 +85,10 @@ class Create {
     return job;
   }
 
-  /** value: {redo: id of a picture} or {show: id of one}. */
+  /** value: {edit: id of a picture, ...options}, {redo: id of one} or {show: id of one}. */
   shown(value) {
-    if (value?.redo) this.stage.redo(value.redo);
+    if (value?.edit) this.stage.edit(value.edit, value);
+    if (value?.redo) this.stage.edit(value.redo, { tool: "rows" });
     if (value?.show) this.stage.showById(value.show);
     if (value?.fresh) this.stage.follow();
   }

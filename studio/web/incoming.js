@@ -49,23 +49,24 @@ export function openButton(app, label) {
   return [button, input];
 }
 
-/** Use the settings of a picture; one that has none can be redone from a row. */
+/** Use the settings of a picture; one that has none can be edited. */
 export async function take(app, file) {
   const problem = problemOf(app, file);
   if (problem) {
     app.toast(problem, { bad: true });
     return;
   }
-  const redo = { label: app.words.incoming.redo, run: () => redoFrom(app, file) };
-  if (file.type !== "image/png") { // no other kind holds settings
-    app.toast(app.say(app.words.incoming.noRecipe, { name: file.name }), { action: redo });
-    return;
-  }
+  const edit = { label: app.words.stage.edit, run: () => editFile(app, file) };
   try {
-    adopt(app, await app.api.upload("restore", file), redo);
-    await app.go("create");
+    const answer = await app.api.upload("restore", file);
+    if (answer.settings) {
+      adopt(app, answer, edit);
+      await app.go("create");
+    } else {
+      app.toast(answer.text, { action: edit });
+    }
   } catch (error) {
-    app.toast(error.message, { bad: true, action: redo });
+    app.toast(error.message, { bad: true, action: edit });
   }
 }
 
@@ -77,7 +78,7 @@ export function problemOf({ words, schema, say }, { name, type, size }) {
   return say(words.incoming.large, { name, size: Math.ceil(size / 2 ** 20), most: most / 2 ** 20 });
 }
 
-async function redoFrom(app, file) {
+async function editFile(app, file) {
   const entry = await app.attempt(app.api.upload("history/add", file));
-  if (entry) app.go("create", { redo: entry.id });
+  if (entry) app.go("create", { edit: entry.id });
 }

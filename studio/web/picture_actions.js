@@ -2,7 +2,7 @@
 
 import { say } from "./core/strings.js";
 import { copyPicture, copyText } from "./clipboard.js";
-import { pictureUrl } from "./tools.js";
+import { pictureUrl } from "./picture_links.js";
 
 const MOST_UNDONE = 64; // pictures that the server can bring back
 
@@ -13,12 +13,14 @@ export function detailsOf(app, id) {
   return app.attempt(app.api.get(`history/${path(id)}`));
 }
 
-/** Take over the settings of a picture, and go to Create. */
+/** Take over the settings of a picture, and go to Create; what was edited is edited again. */
 export async function restore(app, id) {
   const answer = await app.attempt(app.api.get("restore", { id }));
   if (!answer) return;
-  adopt(app, answer);
-  app.go("create", { show: id });
+  const { parent, keep_mask: mask, ...settings } = answer.settings;
+  adopt(app, { ...answer, settings });
+  const { size } = settings;
+  app.go("create", mask ? { edit: parent, mask, size, words: false } : { show: id });
 }
 
 /**
@@ -90,12 +92,11 @@ export async function compareTwo(app, pair) {
   return compare(app, ...pair.map(({ picture }, n) => ({ src: picture, label: labels[n] })));
 }
 
-const caption = ({ prompt, name, title, seed }) => [prompt || name, title, seed]
-  .filter(Boolean).join(" · ");
+const caption = ({ title, quality, seed }) => [title, quality, seed].filter(Boolean).join(" · ");
 
 /** What tells two pictures from each other: words, quality and seed, or else their files. */
 export function differences(pair, seedText) {
-  const keys = ["prompt", "title", "seed"].filter((key) => pair[0][key] !== pair[1][key]);
+  const keys = ["prompt", "quality", "seed"].filter((key) => pair[0][key] !== pair[1][key]);
   return pair.map((entry) => keys.filter((key) => entry[key])
     .map((key) => (key === "seed" ? say(seedText, entry) : entry[key])).join(" · ") || entry.name);
 }

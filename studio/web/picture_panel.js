@@ -7,7 +7,7 @@ import { menuButton } from "./menu.js";
 import { copyImage, copyLine, detailsOf, restore } from "./picture_actions.js";
 import { pixelMode } from "./pixels.js";
 import { nameOf } from "./tile.js";
-import { downloadLinks } from "./tools.js";
+import { downloadLinks } from "./picture_links.js";
 
 export class PicturePanel {
   entry = null;
@@ -40,7 +40,7 @@ export class PicturePanel {
     this.entry = entry;
     this.element.hidden = false;
     setText(this.title, nameOf(entry, this.words));
-    Object.assign(this.image, { src: entry.picture, alt: entry.prompt ?? entry.name });
+    Object.assign(this.image, { src: entry.picture, alt: entry.title });
     this.actions.replaceChildren(...this.#actions());
     this.facts.replaceChildren();
     this.made.hidden = true;
@@ -62,8 +62,7 @@ export class PicturePanel {
     this.copySettings.hidden = !this.settings;
     this.facts.replaceChildren(...facts.filter(([, value]) => value !== this.entry.prompt)
       .flatMap(([name, value]) => [make("dt", "", {}, [name]), make("dd", "", {}, [value])]));
-    this.made.hidden = !source;
-    if (source) this.#showSource(source);
+    this.#showKin(source);
   }
 
   #actions() {
@@ -80,7 +79,7 @@ export class PicturePanel {
     return [
       known && this.#button("restore", () => restore(app, entry.id), [words.restore],
         "button main"),
-      one && this.#button("redo", () => app.go("create", { redo: entry.id }), [stage.redo]),
+      one && this.#button("edit", () => app.go("create", { edit: entry.id }), [stage.edit]),
       known && one && this.#button("vary", () => app.go("seeds", { like: entry.id }),
         [stage.vary]),
       save.button, save.menu,
@@ -103,12 +102,26 @@ export class PicturePanel {
     this.star?.setAttribute("aria-pressed", String(Boolean(this.entry?.favourite)));
   }
 
-  #showSource(id) {
+  /** The picture that this one was made from, and those that were made from it. */
+  async #showKin(source) {
+    const { id } = this.entry;
+    const answer = await this.app.api.get("steps", { id }).catch(() => ({ entries: [] }));
+    if (this.entry?.id !== id) return;
+    const made = answer.entries.filter((entry) => entry.source === id);
+    this.made.hidden = !source && made.length === 0;
+    this.made.replaceChildren();
+    if (source) this.made.append(this.#kin("source", source, "", this.words.source));
+    if (made.length) this.made.append(make("span", "", {}, [this.words.made]));
+    this.made.append(...made.map((entry, n) => this.#kin("made", entry.id,
+      `${this.words.made} ${n + 1}`)));
+  }
+
+  /** A picture to open; name: what it is called where it has no label. */
+  #kin(action, id, name, label = "") {
     const path = id.split("/").map(encodeURIComponent).join("/");
-    const link = make("button", "button plain", { type: "button", "data-action": "source" },
-      [make("img", "", { src: `/api/thumbnail/${path}`, alt: "", height: "40" }),
-        this.words.source]);
+    const link = make("button", "button plain", { type: "button", "data-action": action },
+      [make("img", "", { src: `/api/thumbnail/${path}`, alt: name, height: "40" }), label]);
     link.addEventListener("click", () => this.on.open(id));
-    this.made.replaceChildren(link);
+    return link;
   }
 }

@@ -7,7 +7,7 @@ import { resultParts } from "./race_result.js";
 import { RaceView } from "./race_view.js";
 import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
 import { statusText, timeLeft } from "./status.js";
-import { pictureUrl } from "./tools.js";
+import { pictureUrl } from "./picture_links.js";
 import { usesLine } from "./uses.js";
 
 export function mount(section, app) {
@@ -31,7 +31,7 @@ class Race {
     this.body = make("div", "race-body");
     section.append(make("div", "sided race", {}, [
       make("aside", "side stack", { "aria-label": this.words.panel }, [
-        make("h1", "unseen", {}, [app.words.places.race]), usesLine(app), this.#buttons(),
+        make("h1", "unseen", {}, [app.words.places.race]), usesLine(app, ["race"]), this.#buttons(),
         this.result, this.form.element]),
       make("section", "sided-stage", { id: "race-stage", "aria-label": this.words.stage },
         [this.body, this.#foot()]),

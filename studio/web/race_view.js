@@ -4,7 +4,7 @@ import { make, setText } from "./core/elements.js";
 import { Feed } from "./feed.js";
 import { cellsOf } from "./lineup.js";
 import { Tile, openLarge } from "./run_tile.js";
-import { pictureUrl } from "./tools.js";
+import { pictureUrl } from "./picture_links.js";
 import { qualityName, sizeOf } from "./uses.js";
 
 const LARGEST = 2; // screen pixels for each pixel of the picture

@@ -5,7 +5,7 @@ import { make, setText } from "./core/elements.js";
 import { menuButton } from "./menu.js";
 import { seedText } from "./status.js";
 import { Tile } from "./run_tile.js";
-import { downloadLinks } from "./tools.js";
+import { downloadLinks } from "./picture_links.js";
 import { sizeOf } from "./uses.js";
 
 export class SeedTile {

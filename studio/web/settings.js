@@ -24,8 +24,8 @@ export class Settings {
     const names = Object.keys(known).filter((name) => !same(known[name], this.values[name]));
     if (names.length === 0) return;
     this.values = { ...this.values, ...known };
-    // what was filled in belongs to one picture
-    keep(KEY, { ...this.values, open: this.defaults.open, fixed: this.defaults.fixed });
+    const { open, fixed, parent, keep_mask } = this.defaults; // what belongs to one picture
+    keep(KEY, { ...this.values, open, fixed, parent, keep_mask });
     for (const look of this.#watchers) look(this.values, names);
   }
 

@@ -1,13 +1,13 @@
 /**
  * The stage of Create: a gallery until the first picture, then the run that goes on, a finished
- * picture, or a picture with the line below which it is redone. What a page needs only then is
- * loaded then.
+ * picture, or a picture that is edited. What a page needs only then is loaded then.
  */
 
 import { make, setText } from "./core/elements.js";
 import { gallery } from "./gallery.js";
+import { isOver } from "./jobs.js";
 
-const KINDS = new Set(["draw", "redo"]);
+const KINDS = new Set(["draw", "redo", "edit"]);
 
 export class Stage {
   #view = null; // what is shown: {element, dispose()}
@@ -16,10 +16,12 @@ export class Stage {
   #tools = null; // loaded with the first picture
   #following = true; // whether the next run that begins is shown
 
-  /** onSaved(): called whenever pictures were saved. */
+  editing = null; // the view of the Edit tool, while it is open
+
+  /** onSaved(): called whenever pictures were saved. onEdit(): when Edit is opened or closed. */
   constructor(app) {
     this.app = app;
-    this.onSaved = () => {};
+    this.onSaved = this.onEdit = () => {};
     this.progress = make("span", "");
     this.bar = make("div", "bar", { "aria-hidden": "true" }, [this.progress]);
     this.status = make("p", "status small", { role: "status", id: "status" });
@@ -51,13 +53,24 @@ export class Stage {
     if (entry) this.showPicture(entry);
   }
 
-  /** Let a saved picture be redone from a row. */
-  async redo(id) {
+  /** Edit a saved picture; options: as of `openEdit`. */
+  async edit(id, options = {}) {
     const turn = this.#leave();
-    const { redoLine } = await import("./redo.js");
-    const view = await this.app.attempt(redoLine(this.app, id));
-    if (!view || turn !== this.#turn) return;
-    this.#show(view);
+    if (options.job) this.#job = options.job.id;
+    const { openEdit } = await import("./edit.js");
+    const view = await this.app.attempt(openEdit(this.app, id, options, {
+      tell: (line, bad) => this.#tell(line, bad),
+      progress: (share) => this.#progress(share),
+      saved: () => this.onSaved(),
+      open: (other, more) => this.edit(other, more),
+      close: (entry) => this.showPicture(entry),
+    }));
+    if (!view) return;
+    if (turn !== this.#turn) {
+      view.dispose();
+      return;
+    }
+    this.#show(view, view);
     await this.#offer([]);
   }
 
@@ -80,7 +93,7 @@ export class Stage {
         overlay: () => this.#view?.overlay?.() ?? false,
         replay: () => this.#view?.replay?.() ?? false,
         details: () => this.#view?.details?.() ?? false,
-        redo: (id) => this.redo(id),
+        edit: (id) => this.edit(id),
       });
       this.element.append(this.#tools.element);
     }
@@ -98,6 +111,10 @@ export class Stage {
   }
 
   async #showRun(job) {
+    if (job.kind === "edit" && !isOver(job)) {
+      this.edit(job.settings.parent, { job });
+      return;
+    }
     this.#job = job.id;
     this.#turn += 1;
     const turn = this.#turn;
@@ -115,10 +132,12 @@ export class Stage {
     }));
   }
 
-  #show(view) {
+  #show(view, editing = null) {
     this.#view?.dispose();
     this.#view = view;
     this.body.replaceChildren(view.element);
+    this.editing = editing;
+    this.onEdit();
     this.#progress(0);
   }
 

@@ -1,35 +1,17 @@
 /** What can be done with the finished pictures on the stage. */
 
+import { compareMenu } from "./compare_menu.js";
 import { make } from "./core/elements.js";
-import { copyPicture } from "./clipboard.js";
 import { menuButton } from "./menu.js";
+import { copyImage, favour } from "./picture_actions.js";
+import { downloadLinks, pictureUrl } from "./picture_links.js";
 import { pixelMode } from "./pixels.js";
-
-/** The address of a saved picture; options: `format` (png, jpeg, webp) and `scale` (1, 2). */
-export function pictureUrl(id, options = {}) {
-  const path = id.split("/").map(encodeURIComponent).join("/");
-  const query = new URLSearchParams(options).toString();
-  return `/studio/picture/${path}${query && `?${query}`}`;
-}
-
-/** Links that save a picture in each format. */
-export function downloadLinks(words, id) {
-  const name = id.split("/").at(-1).replace(/\.png$/, "");
-  const kinds = [["png", 1, "png"], ["png", 2, "png"], ["jpeg", 1, "jpg"], ["webp", 1, "webp"]];
-  return kinds.map(([format, scale, ending]) => {
-    const options = format === "png" && scale === 1 ? {} : { format, scale };
-    return make("a", "button plain", { href: pictureUrl(id, options),
-      download: `${name}${scale === 2 ? "@2x" : ""}.${ending}` },
-    [words[`${format}${scale === 2 ? "2" : ""}`]]);
-  });
-}
 
 export class Tools {
   #saved = [];
   #chosen = 0;
-  #before = null; // the picture that was shown before these
 
-  /** does: overlay(), replay() and details(), which return whether they are on now; redo(id). */
+  /** does: overlay(), replay() and details(), which return whether they are on now; edit(id). */
   constructor(app, does) {
     Object.assign(this, { app, does, words: app.words.stage });
     const button = (name, run) => this.#button(name, run);
@@ -42,17 +24,27 @@ export class Tools {
     this.replay = button("replay", () => press(this.replay, does.replay()));
     this.info = button("details", () => press(this.info, does.details()));
     this.favourite = button("favourite", () => this.#favour());
-    this.compare = button("compare", () => this.#compare());
+    const compare = compareMenu(app, () => this.#picture.id, () => this.#saved.map(({ id }) => id));
     this.sharp = button("sharp", () => {
       pixelMode.set(!pixelMode.sharp);
       press(this.sharp, pixelMode.sharp);
     });
     press(this.sharp, pixelMode.sharp);
     this.element = make("div", "tools row", { role: "toolbar", "aria-label": this.words.tools,
-      id: "tools", hidden: "" }, [this.numbers, button("full", () => this.#full()), save.button,
-      save.menu, button("copy", () => this.#copy()), this.favourite, button("redo",
-        () => does.redo(this.#picture.id)), button("vary", () => this.#vary()), this.compare,
-      this.replay, this.overlay, this.sharp, this.info]);
+      id: "tools", hidden: "" }, [this.numbers, button("edit", () => does.edit(this.#picture.id)),
+      button("vary", () => this.#vary()), compare.button, compare.menu,
+      button("full", () => this.#full()), save.button, save.menu, this.favourite,
+      ...this.#more()]);
+  }
+
+  /** What is seldom needed, in a menu. */
+  #more() {
+    const copy = this.#button("copy", () => copyImage(this.app, this.#picture.id));
+    const items = [copy, this.replay, this.overlay, this.sharp, this.info];
+    const { button, menu } = menuButton(this.words.more, () => items, "button plain");
+    menu.append(...items);
+    button.id = "more-tools";
+    return [button, menu];
   }
 
   #button(name, run) {
@@ -69,7 +61,6 @@ export class Tools {
   /** Offer the tools for these saved pictures; without any there is nothing to do. */
   offer(saved, { replay = false } = {}) {
     if (saved.length && saved[0].id === this.#saved[0]?.id) return;
-    this.#before = this.#picture ?? this.#before;
     this.#saved = saved;
     this.element.hidden = saved.length === 0;
     for (const button of [this.replay, this.overlay, this.info]) {
@@ -93,34 +84,17 @@ export class Tools {
     this.#chosen = n;
     [...this.numbers.children].forEach((button, i) => press(button, i === n));
     press(this.favourite, Boolean(this.#picture.favourite));
-    this.compare.hidden = this.#saved.length < 2 && !this.#before;
   }
 
   async #favour() {
     const picture = this.#picture;
-    const favourite = !picture.favourite;
-    const done = await this.app.attempt(this.app.api.post("history/favourite",
-      { ids: [picture.id], favourite }));
-    if (!done) return;
-    picture.favourite = favourite;
-    press(this.favourite, favourite);
-  }
-
-  async #copy() {
-    const copied = await copyPicture(pictureUrl(this.#picture.id));
-    this.app.toast(copied ? this.words.copied : this.words.notCopied, { bad: !copied });
+    await favour(this.app, [picture], !picture.favourite);
+    press(this.favourite, Boolean(picture.favourite));
   }
 
   async #full() {
     const { view } = await import("./viewer.js");
     view(this.app, this.#saved.map((picture) => this.#shown(picture)), this.#chosen);
-  }
-
-  /** In a batch with the picture before it, else with the one that was shown before. */
-  async #compare() {
-    const { compare } = await import("./viewer.js");
-    const other = this.#saved[this.#chosen > 0 ? this.#chosen - 1 : 1] ?? this.#before;
-    compare(this.app, this.#shown(other), this.#shown(this.#picture));
   }
 
   #shown({ id, label, seed }) {

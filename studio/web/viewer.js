@@ -107,7 +107,7 @@ class Pair extends Viewer {
     super(app, app.words.viewer.compare, images);
     this.labels = [left.label, right.label];
     this.field.append(...images.map((image, n) => make("div", "viewer-layer", {},
-      [image, make("span", "viewer-stamp", { "aria-hidden": "true" }, [this.labels[n]])])));
+      [image, make("span", "viewer-stamp stamp", { "aria-hidden": "true" }, [this.labels[n]])])));
     this.slider = new Slider(this.field, {
       name: this.words.divider, vertical: false, range: () => this.#range(),
       move: (share) => this.#divide(share), anywhere: () => this.zoom.whole,

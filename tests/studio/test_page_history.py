@@ -188,6 +188,7 @@ def test_a_picture_tells_its_facts_and_gives_its_settings(history):
     expect(page.locator("#create")).to_be_visible()
     expect(page.locator("#prompt")).to_have_value(WORDS[1])
     expect(page.locator("#seed")).to_have_value("8")
+    expect(page.get_by_role("radio", name="Fast")).to_be_checked()
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("#prompt")).to_have_value("")
 
@@ -233,7 +234,7 @@ def test_a_phone_reaches_everything(history):
     assert sideways(page) <= 0
     page.locator(".picture-open").nth(1).tap()
     expect(page.locator("#picture-panel h2")).to_have_text(WORDS[1])
-    for action in ("restore", "redo", "vary", "copy", "delete", "favourite"):
+    for action in ("restore", "edit", "vary", "copy", "delete", "favourite"):
         page.locator(f"[data-action={action}]").scroll_into_view_if_needed()
     assert sideways(page) <= 0
     page.locator("[data-action=close]").tap()
@@ -250,8 +251,9 @@ def test_a_phone_reaches_everything(history):
 
 def redo(page, number):
     page.locator(".picture-open").nth(number).click()
-    page.locator("[data-action=redo]").click()
-    return page.locator("#redo-field [role=slider]")
+    page.locator("[data-action=edit]").click()
+    page.get_by_role("radio", name="Below a line").check(force=True)
+    return page.locator("#create-stage [role=slider]")
 
 
 def test_a_picture_is_redone_below_the_line(history, app, originals):
@@ -259,16 +261,16 @@ def test_a_picture_is_redone_below_the_line(history, app, originals):
     line = redo(page, 0)
     expect(page.locator("#prompt")).to_have_value(WORDS[0])
     line.press("PageUp")
-    expect(page.locator("#redo-rows")).to_have_value(str(SIDE // 2 - 4))
-    page.fill("#redo-rows", "5")
+    expect(page.locator("#edit-rows")).to_have_value(str(SIDE // 2 - 4))
+    page.fill("#edit-rows", "5")
     expect(line).to_have_attribute("aria-valuetext", f"Keep 5 of {SIDE} rows")
-    page.fill("#redo-rows", "99")
+    page.fill("#edit-rows", "99")
     page.keyboard.press("Tab")
-    expect(page.locator("#redo-rows")).to_have_value("5")
+    expect(page.locator("#edit-rows")).to_have_value("5")
     page.fill("#seed", "99")
     page.keyboard.press("Tab")
-    page.click("#redo-start")
-    expect(page.locator("#tools")).to_be_visible()
+    page.click("#edit-apply")
+    expect(page.locator("#steps button")).to_have_count(2)
     old, new = tokens_of(originals[0]), tokens_of(app.pictures[-1])
     assert old[:5].equal(new[:5]) and not old[5:].equal(new[5:])
 
@@ -280,7 +282,7 @@ def test_the_words_that_a_redo_replaces_come_back(history):
     page.evaluate("location.hash = 'history'")
     redo(page, 1)
     expect(page.locator("#prompt")).to_have_value(WORDS[1])
-    page.get_by_role("button", name="Undo").click()
+    page.locator(".toast").get_by_role("button", name="Undo").click()
     expect(page.locator("#prompt")).to_have_value("three yellow tents")
 
 
@@ -319,23 +321,33 @@ def test_a_dropped_picture_restores_its_settings(open_place, originals):
     expect(page.locator(".toast")).to_contain_text("restored from boat.png")
 
 
-def test_a_picture_without_settings_is_redone_from_its_pixels(open_place, app, originals):
+def test_a_picture_without_settings_is_edited_from_its_pixels(open_place, app, originals):
     page = open_place("create")
     page.wait_for_selector("#incoming", state="attached")
     photo = BytesIO()
     Image.open(originals[0]).save(photo, "JPEG")
     drop(page, photo.getvalue(), "photo.jpg", "image/jpeg")
-    page.locator(".toast").get_by_role("button", name="Redo from a row").click()
-    expect(page.locator(".redo .hint")).to_contain_text("its pixels are read")
+    page.locator(".toast").get_by_role("button", name="Edit").click()
+    expect(page.locator(".edit .hint")).to_contain_text("its pixels are read")
     page.fill("#prompt", WORDS[1])
-    page.click("#redo-start")
-    expect(page.locator("#tools")).to_be_visible()
+    page.get_by_role("radio", name="Below a line").check(force=True)
+    page.click("#edit-apply")
+    expect(page.locator("#steps button")).to_have_count(2)
     page.goto(f"{app.address}#history")
     page.locator(".picture-open").first.click()
     page.locator("[data-action=source]").click()
     photo_id = app.pictures[-2].relative_to(app.services.history.folder).as_posix()
     expect(page.locator(".panel-picture img")).to_have_attribute(
         "src", f"/studio/picture/{photo_id}")
+
+
+def test_a_picture_is_copied_and_pasted(history):
+    page = history(permissions=["clipboard-read", "clipboard-write"])
+    page.locator(".picture-open").first.click()
+    page.locator("[data-action=copy]").click()
+    expect(page.locator(".toast").last).to_contain_text("Picture copied")
+    page.keyboard.press("Control+v")
+    expect(page.locator(".toast").last).to_contain_text("image.png holds no settings")
 
 
 def test_a_picture_is_saved_in_any_format(history, app):

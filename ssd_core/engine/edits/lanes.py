@@ -22,42 +22,66 @@ class Lanes:
     """Chooses the sequences of each window's pass."""
 
     def __init__(self, state: DecodeState) -> None:
+        self.used = state.rule is not None and bool(state.rule.branches) and not state.run.padded
+        if not self.used:
+            return
+        assert state.rule is not None
         self.state = state
-        self.used = state.branches > state.guidance and not state.run.padded
-        self.fed = min(state.front) if self.used else 0  # things' sequences know the slots before
-        if self.used:
-            assert state.rule is not None
-            self._wanted = [0, *accumulate(state.rule.wanted())]
+        self.fed = min(state.front)  # the sequences of things have been fed the slots before
+        self._wanted = [0, *accumulate(state.rule.wanted())]
+        words, all_ = state.guidance, state.branches
+        self.words, self.things, self.all = (
+            Lane(state, *each) for each in ((0, words), (words, all_), (0, all_)))
 
     def draft(self) -> None:
-        """Leave things out while first guesses are made."""
+        """Leave things out, at first, and for first guesses."""
         if self.used:
-            self.state.select(0, self.state.guidance)
+            self.words.select()
 
     def ready(self, window: Window) -> Iterator[Pass]:
         """Select the sequences for the window, and feed those of things what they missed."""
-        if not self.used:
+        if not self.used or not self._near(window):
             return
-        state, start = self.state, min(window.starts)
-        stop = max(window.starts) + window.slots.shape[1]
-        if self._wanted[min(stop + 1, len(self._wanted) - 1)] == self._wanted[start + 1]:
-            return
-        behind = max(window.starts)
+        state, behind = self.state, max(window.starts)
         if self.fed < behind:
-            state.select(state.guidance, state.all_branches)
+            self.things.select()
             state.stale = self.fed
             state.feed(behind)
             state.clock.lap("commit")
             yield state.passed("commit", 0, behind, behind)
-        state.select(0, state.all_branches)
-        self.fed = -1  # known after the pass: see `passed`
+        self.all.select()
+
+    def _near(self, window: Window) -> bool:
+        """Whether things matter in any slot that the window's pass predicts."""
+        first, last = min(window.starts) + 1, max(window.starts) + window.slots.shape[1]
+        return self._wanted[min(last + 1, len(self._wanted) - 1)] > self._wanted[first]
 
     def passed(self) -> None:
-        """After a window's pass: the slots before the new frontier are known where it fed all."""
-        if self.used and self.fed < 0:
+        """Note, after a window's pass, what the sequences of things know."""
+        if self.used and self.state.branches == self.all.branches:
             self.fed = min(self.state.front)
 
     def close(self) -> None:
         """Select all sequences again."""
         if self.used:
-            self.state.select(0, self.state.all_branches)
+            self.all.select()
+
+
+class Lane:
+    """Some branches of a run, as if there were no others: what a pass over them reads and writes.
+    """
+
+    def __init__(self, state: DecodeState, first: int, last: int) -> None:
+        start, stop = first * state.pictures, last * state.pictures
+        self.state, self.branches = state, last - first
+        prompts = state.prompts[start:stop]
+        lengths = {len(ids) for ids in prompts}
+        self.view = {
+            "branches": self.branches, "prompts": prompts, "lengths": state.lengths[start:stop],
+            "hidden": state.hidden[start:stop], "seq_index": state.seq_index[: stop - start],
+            "cache": state.cache.of_sequences(start, stop),
+            "offset": lengths.pop() if len(lengths) == 1 else None}
+
+    def select(self) -> None:
+        """Let passes feed these branches only; the others keep what they have."""
+        vars(self.state).update(self.view)

@@ -12,8 +12,9 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
+from ...model.near_ties import choose_closely
 from ...model.noise import Slots
-from ...model.sampling import choose, likeliest, probabilities
+from ...model.sampling import COLD, choose, probabilities
 from ..region import by_slot
 from ..state import DecodeState, at
 from .maps import (
@@ -21,6 +22,7 @@ from .maps import (
     cells_of,
     cleaned,
     compact,
+    each_guided,
     grown,
     log_share,
     shares,
@@ -115,37 +117,41 @@ class Rule:
 
     def chosen(self, state: DecodeState, slots: Slots) -> torch.Tensor:
         """Capturable: the tokens [B, n] of slots, kept or drawn with their fixed noise."""
-        stays, weights, _ = self._judged(state, slots)
+        stays, weights, *_ = self._judged(state, slots)
         drawn = choose(weights, state.noise.fixed_at(slots))
         return torch.where(stays, at(self.parent, slots), drawn)
 
     def chosen_closely(self, state: DecodeState, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
         """Capturable: `chosen`, and which choices [B, n] rounding may have decided."""
-        stays, weights, distance = self._judged(state, slots)
-        scores = weights / state.noise.fixed_at(slots)
-        near = scores > scores.amax(-1, keepdim=True) * (1 - state.margin)
-        tokens = torch.where(stays, at(self.parent, slots), likeliest(scores))
-        close = distance.abs() < state.margin * max(state.sampling.temperature, 1.0)
-        return tokens, close | (~stays & (near.sum(-1) > 1))
+        stays, weights, pushed, distance = self._judged(state, slots)
+        drawn, near = choose_closely(pushed, weights, state.noise.fixed_at(slots), state.sampling,
+                                     state.margin)
+        if state.sampling.temperature < COLD:  # a thing's tokens have other logits than `pushed`
+            near = near | at(self.inside, slots)
+        tokens = torch.where(stays, at(self.parent, slots), drawn)
+        return tokens, (distance.abs() < state.margin) | (~stays & near)
 
     def _judged(self, state: DecodeState, slots: Slots) -> tuple[torch.Tensor, ...]:
-        """Which cells keep their token [B, n], what a freed one is drawn from [B, n, V], and how
-        far the token's log share lies above the least one [B, n].
+        """Which cells keep their token [B, n], what a freed one is drawn from [B, n, V], its
+        logits, and how far the token's log share lies above the least one [B, n].
         """
-        plain, *others = state.each_guided(state.hidden_at(slots)).unbind(0)
+        plain, *others = each_guided(state, state.hidden_at(slots)).unbind(0)
         pushed, parent = plain, at(self.parent, slots)
         for push, other in zip(self.push, others, strict=True):
             pushed = pushed + at(push, slots)[..., None] * (plain - other) / state.sampling.cfg
         inside, core, moved = (at(each, slots) for each in (self.inside, self.core, self.moved))
         share = torch.where(inside & ~core, log_share(plain, parent), log_share(pushed, parent))
         above = share - at(self.least, slots)
-        certain = state.certain_at(slots)
-        stays = ((above >= 0) & ~moved) if certain is None else ((above >= 0) & ~moved) | certain
+        stays = (above >= 0) & ~moved
+        if state.pinned is not None:
+            stays = stays | at(state.pinned.certain, slots)
+        elif state.row_end_mask is not None:
+            stays = stays | state.row_end_mask[slots]
         weights = probabilities(pushed, state.sampling)
         if others:
             near = self._like(state, parent, plain, pushed)
             weights = torch.where(inside[..., None], near, weights)
-        return stays, weights, torch.where(moved, math.inf, above)
+        return stays, weights, pushed, torch.where(moved, math.inf, above)
 
     def _like(self, state: DecodeState, parent: torch.Tensor, plain: torch.Tensor,
               pushed: torch.Tensor) -> torch.Tensor:

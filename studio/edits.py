@@ -1,0 +1,109 @@
+"""Work for the Worker: redraw some cells of a saved picture in place. All others stay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from ssd_core import SSDError
+from ssd_core.backbones.base import Backbone
+from ssd_core.engine.decode import region_of
+
+from .drawn import Drawn
+from .history import Entry, History
+from .jobs import Job
+from .library import Library
+from .runs import Work, draw, look, rows_of, size_of, with_more_rows, with_words_of
+from .settings import Settings
+
+
+def edit(library: Library, history: History, settings: Settings, metadata: bool = True) -> Work:
+    """Redraw the cells of `settings.parent` that `settings.keep_mask` leaves open; see `draw`.
+
+    A mask of a taller size extends the picture downward. Raises SSDError if parent and mask do not
+    fit together.
+    """
+    own, path = fitted(library.current.backbone, history, settings), parent_of(history, settings)
+    loaded = library.as_now()
+
+    def work(job: Job) -> Drawn:
+        backbone = loaded().backbone
+        tokens, how = rows_of(history, path, backbone.resized(size_of(path, backbone)))
+        tokens = with_more_rows(tokens, backbone.resized(own.pixels()).grid.rows)
+        worded = with_words_of(history, path, own)
+        drawn = draw(library, history, worded, tokens, metadata=metadata,
+                     source=history.id_of(path))(job)
+        same = drawn.tokens.cpu().eq(tokens.cpu()).flatten(1).all(1)
+        return replace(drawn, how=how, unchanged=bool(same.all()))
+
+    return work
+
+
+def fitted(backbone: Backbone, history: History, settings: Settings) -> Settings:
+    """The settings with the size that the mask has; nothing is filled into the prompt.
+
+    Raises SSDError if there is no such size, or if the mask keeps what was never drawn.
+    """
+    path, kept = parent_of(history, settings), settings.kept
+    if kept is None:
+        raise SSDError("keep_mask: missing: say which cells of the picture stay")
+    seen = look(history, path, backbone)
+    width, height = sized_as(backbone, size_of(path, backbone), kept)
+    if kept.any():
+        region_of(backbone.resized((width, height)).grid, keep_mask=kept)
+    drawn = seen.rows if seen.finished is None else seen.finished
+    if kept[drawn:].any():
+        raise SSDError(f"{path.name}: only {drawn} of its rows were drawn: keep at most those")
+    return replace(settings, size=f"{width}x{height}", expand=False)
+
+
+def parent_of(history: History, settings: Settings) -> Path:
+    """The file of the picture to edit."""
+    if not settings.parent:
+        raise SSDError("parent: missing: name the picture to edit by its id")
+    return history.entry(settings.parent).path
+
+
+def sized_as(backbone: Backbone, size: tuple[int, int], mask: torch.Tensor) -> tuple[int, int]:
+    """The size of the mask: the picture's own, or a taller one of the same width."""
+    sizes = [each for each in backbone.sizes if each[0] == size[0] and each[1] >= size[1]]
+    for each in sizes:
+        grid = backbone.resized(each).grid
+        if tuple(mask.shape) == (grid.rows, grid.columns):
+            return each
+    raise SSDError(f"keep_mask: {mask.shape[0]} x {mask.shape[1]} cells do not fit a picture of "
+                   f"{size[0]}x{size[1]} pixels")
+
+
+def edited_again(history: History, entry: Entry, settings: Settings) -> Settings:
+    """The settings that draw an edited picture again: from its source, or else from itself.
+
+    What stays is the same in both.
+    """
+    if settings.keep_mask is None:
+        return settings
+    return replace(settings, parent=known(history, entry.source) or entry.id)
+
+
+def known(history: History, id_: str | None) -> str:
+    """An id, if the history still has its picture; else ""."""
+    try:
+        return history.entry(id_).id if id_ else ""
+    except SSDError:
+        return ""
+
+
+def family(history: History, entry: Entry) -> list[Entry]:
+    """The pictures that were made from each other, this one among them, the first one first."""
+    root, seen = entry, {entry.id}
+    while (above := known(history, root.source)) and above not in seen:
+        root = history.entry(above)
+        seen.add(above)
+    found = {root.id: root}
+    for newer in reversed(history.since(root.id)):
+        if newer.source in found:
+            found.setdefault(newer.id, newer)
+    found.setdefault(entry.id, entry)
+    return list(found.values())

@@ -1,0 +1,344 @@
+/**
+ * The Edit tool on the stage: one paints the cells that are to be redrawn, and each edit is a step
+ * that can be gone back to. The words are those of the prompt beside it.
+ */
+
+import { addStyleSheet, make, setText } from "./core/elements.js";
+import { LiveCells } from "./core/live_cells.js";
+import { Mask } from "./core/mask.js";
+import { MaskCanvas } from "./core/mask_canvas.js";
+import { Line, PaintTools } from "./edit_tools.js";
+import { Feed } from "./feed.js";
+import { segments } from "./form.js";
+import { detailsOf } from "./picture_actions.js";
+import { pixelMode } from "./pixels.js";
+import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
+import { statusText, timeLeft } from "./status.js";
+import { Steps } from "./steps.js";
+
+const SUGGESTED = 4;
+const masks = new Map(); // by id of an edited picture: what was redrawn, to go back to
+
+/**
+ * What edits the picture of this id; null if it is gone. options: `tool` to begin with, `mask`
+ * (packed), `size` to extend it to, `words` (false: the prompt stays), and `job`, an edit that goes
+ * on. on: tell(line, bad), progress(share), saved(), open(id, options) for another picture, and
+ * close(entry).
+ */
+export async function openEdit(app, id, options, on) {
+  const [look, entry] = await Promise.all([app.api.get("look", { id }), detailsOf(app, id)]);
+  if (!entry) return null;
+  if (options.words !== false) takeWords(app, look, true);
+  return new EditView(app, entry, look, options, on);
+}
+
+/** An edit begins with the words that its picture was drawn from. */
+function takeWords(app, { drawn }, offersUndo = false) {
+  if (drawn === null) return;
+  const names = ["prompt", "negative", "fixed", "open"];
+  const before = Object.fromEntries(names.map((name) => [name, app.settings.get(name)]));
+  app.settings.set({ prompt: drawn[0], negative: drawn[1], fixed: "", open: "" });
+  if (!offersUndo || before.prompt === "" || before.prompt === drawn[0]) return;
+  app.toast(app.words.edit.prompt,
+    { action: { label: app.words.common.undo, run: () => app.settings.set(before) } });
+}
+
+class EditView {
+  #job = null; // the edit that goes on, {id, settings}
+  #next = []; // edits that wait for it
+  #last = null; // id of the last one that ended
+  #live = null;
+  #feed = null;
+  #comparing = false;
+  #disposed = false;
+
+  constructor(app, entry, look, options, on) {
+    addStyleSheet(new URL("edit.css", import.meta.url).href);
+    const own = `${entry.width}x${entry.height}`;
+    Object.assign(this, { app, words: app.words.edit, entry, look, on,
+      size: options.size && options.size !== own ? options.size : "" }); // to extend it to
+    this.canvas = new MaskCanvas(this.#grid(), { name: this.words.canvas, help: this.words.keys },
+      { changed: () => this.#update(), moved: (x, y, open) => this.#sayCell(x, y, open) });
+    this.image = make("img", "edit-picture", { draggable: "false" });
+    this.canvas.layers.append(this.image);
+    this.steps = new Steps(app, (step) => this.#chosen(step));
+    this.strip = this.steps.element;
+    this.#build();
+    this.#showPicture(entry);
+    this.#begin(options);
+    this.keys = (event) => this.#key(event);
+    document.addEventListener("keydown", this.keys);
+  }
+
+  /** The cells of the picture, extended if it is. */
+  #grid() {
+    const { rows, columns } = this.look;
+    const tall = this.size ? Number(this.size.split("x")[1]) : this.entry.height;
+    return { rows: (rows * tall) / this.entry.height, columns };
+  }
+
+  #build() {
+    const { app, words, canvas } = this;
+    this.paint = new PaintTools(app, canvas, { undo: () => this.#undo(), redo: () => this.#redo(),
+      can: () => ({ undo: canvas.canUndo || Boolean(this.steps.before(this.entry)),
+        redo: canvas.canRedo || Boolean(this.steps.after(this.entry)) }) });
+    this.line = new Line(app, canvas, this.look, { size: this.size,
+      resized: (size) => this.on.open(this.entry.id, { size, tool: "rows", words: false }) });
+    this.start = this.#button("edit-apply", words.apply, () => this.apply(), "button main");
+    this.suggest = this.#button("edit-suggest", words.suggest, () => this.apply(SUGGESTED));
+    this.again = this.#button("edit-again", words.again, () => this.#tryAgain());
+    this.compare = this.#button("edit-compare", words.compare, () => this.#compare(), "button",
+      words.compareHint);
+    this.close = this.#button("edit-close", words.close, () => this.on.close(this.entry));
+    this.choice = make("div", "row edit-choice", { hidden: "" });
+    this.hint = make("p", "hint small", { title: this.look.how });
+    this.aloud = make("p", "unseen", { role: "status" });
+    const { rows } = canvas.grid;
+    const frame = make("div", "edit-frame", {}, [canvas.element]);
+    frame.style.setProperty("--width", String(this.entry.width));
+    frame.style.setProperty("--height",
+      String((this.entry.height * rows) / this.look.rows));
+    this.image.style.height = `${(100 * this.look.rows) / rows}%`;
+    pixelMode.mark(frame);
+    this.element = make("section", "edit", { "aria-label": words.name }, [
+      make("div", "edit-box", {}, [frame]), make("div", "edit-controls", {}, [
+        this.choice, this.paint.element, this.line.element,
+        make("div", "row edit-actions", {}, [this.start, this.suggest, this.again, this.compare,
+          this.close]), this.hint, this.aloud])]);
+  }
+
+  #button(id, label, run, className = "button", title = "") {
+    const button = make("button", className, { type: "button", id, title }, [label]);
+    button.addEventListener("click", run);
+    return button;
+  }
+
+  async #begin({ tool = "brush", mask = null, job = null }) {
+    const { finished, rows } = this.look;
+    const grows = this.size !== "" || finished !== null;
+    if (grows) this.canvas.setFree(finished ?? rows);
+    if (mask) this.canvas.begin(Mask.unpacked(mask));
+    this.canvas.choose(grows && !mask ? "rows" : tool);
+    if (job) this.#run(job);
+    await this.steps.refresh(this.entry.id);
+    this.#update();
+  }
+
+  #showPicture(entry) {
+    this.entry = entry;
+    Object.assign(this.image, { src: entry.picture, alt: entry.prompt ?? entry.name });
+  }
+
+  /** Everything that depends on mask, steps and runs; the plan counts the cells of the mask. */
+  #update() {
+    if (this.#disposed || !this.paint) return;
+    const { app, canvas, words } = this;
+    this.line.update(); // may change the mask
+    this.paint.update();
+    const { count, cells } = canvas.mask;
+    const some = count > 0 && count < cells.length;
+    this.start.disabled = this.suggest.disabled = !count;
+    this.again.hidden = this.#last === null || this.#job !== null;
+    this.compare.hidden = this.steps.entries.length < 2;
+    const share = Math.max(1, Math.round((100 * count) / cells.length));
+    setText(this.hint, this.look.encoded ? words.encoded
+      : count ? app.say(words.open, { share }) : words.hint);
+    app.settings.set(some ? { parent: this.entry.id, keep_mask: canvas.mask.packed() }
+      : { parent: "", keep_mask: "" });
+  }
+
+  #sayCell(x, y, open) {
+    setText(this.aloud, this.app.say(open ? this.words.cellOpen : this.words.cellKept,
+      { row: y + 1, column: x + 1 }));
+  }
+
+  // Runs
+
+  /** Redraw the cells of the mask; several pictures are suggestions to choose from. */
+  async apply(pictures = 1) {
+    const { app, canvas } = this;
+    if (canvas.mask.count === 0) {
+      app.toast(this.words.nothing);
+      return;
+    }
+    this.start.disabled = true;
+    const settings = { ...app.settings.values, pictures, parent: this.entry.id,
+      keep_mask: canvas.mask.packed() };
+    const job = await app.attempt(
+      app.jobs.submit("edit", { settings, metadata: savesRecipe() }));
+    this.#update();
+    if (!job) return;
+    if (!keepsSeed()) app.settings.set({ seed: freshSeed() });
+    if (this.#job === null) this.#run(job);
+    else {
+      this.#next.push(job);
+      app.toast(app.words.queue.added);
+    }
+  }
+
+  /** The same edit of the same picture with another seed. */
+  async #tryAgain() {
+    const job = await this.app.attempt(this.app.jobs.act(this.#last, "repeat"));
+    if (job) this.#run(job);
+  }
+
+  /** Follow an edit: its cells appear in their places. */
+  #run(job) {
+    this.#end();
+    this.#job = job;
+    const { parent, keep_mask: mask, pictures } = job.settings;
+    const source = this.steps.entry(parent);
+    if (source && source.id !== this.entry.id) this.#showPicture(source);
+    this.#live = new LiveCells(Mask.unpacked(mask));
+    this.canvas.layers.append(this.#live.element);
+    this.canvas.element.dataset.busy = "true";
+    this.#offer(pictures, 0, (n) => this.#live.show(n));
+    this.#feed = new Feed([job.id], { take: (id, entry) => this.#take(entry),
+      lost: (lost) => lost && this.on.tell(this.app.words.common.lost, true) });
+    this.#update();
+  }
+
+  /** Pictures to choose from, by their numbers; the arrow keys go from one to the next. */
+  #offer(count, chosen, show) {
+    this.choice.hidden = count < 2;
+    if (count < 2) return;
+    const numbers = Array.from({ length: count }, (_, n) => ({ value: n, label: String(n + 1),
+      title: this.app.say(this.words.suggestion, { number: n + 1 }) }));
+    const bar = segments("suggestion", this.words.suggestions, numbers, show);
+    bar.set(chosen);
+    this.choice.replaceChildren(make("span", "label", {}, [this.words.suggestions]), bar.element);
+    bar.inputs.find(({ checked }) => checked)?.focus({ preventScroll: true });
+  }
+
+  async #take(entry) {
+    const job = this.#job;
+    for (const message of entry.messages) this.#live.feed(message);
+    const { words } = this.app;
+    this.on.progress(entry.state === "running" ? entry.progress ?? 0 : 0);
+    this.on.tell(statusText(entry, words.stage, true) || timeLeft(entry, words.stage),
+      entry.state === "failed");
+    if (entry.state === "done") await this.#done(job, entry.saved);
+    else if (["failed", "cancelled", "gone"].includes(entry.state)) this.#end();
+    else return;
+    if (this.#next.length && !this.#disposed) this.#run(this.#next.shift());
+    this.#update();
+  }
+
+  async #done(job, saved) {
+    this.#last = job.id;
+    for (const { id } of saved) masks.set(id, job.settings.keep_mask);
+    const shown = this.#live.shown;
+    await this.steps.refresh(saved[shown].id);
+    const steps = saved.map(({ id }) => this.steps.entry(id)).filter(Boolean);
+    await this.#go(steps[shown]);
+    this.#end();
+    this.#offer(steps.length, shown, (n) => this.#go(steps[n]));
+    this.on.saved();
+    this.app.jobs.ended(job.id).then((ended) => {
+      if (ended?.result?.unchanged) this.app.toast(this.words.unchanged);
+    });
+  }
+
+  /** Follow no run any more. */
+  #end() {
+    this.#feed?.stop();
+    this.#live?.dispose();
+    this.#job = this.#live = this.#feed = null;
+    this.choice.hidden = true;
+    delete this.canvas.element.dataset.busy;
+    this.on.progress(0);
+  }
+
+  // Steps
+
+  #chosen(step) {
+    if (this.#comparing) this.#compareWith(step);
+    else if (this.#job) this.on.open(step.id, {}); // the run goes on without being followed
+    else this.#go(step);
+  }
+
+  /** Show another step in place; its words are taken, and a mask if it is known. */
+  async #go(step, mask = null) {
+    if (!step || (step.id === this.entry.id && !mask)) return;
+    const { width, height, look } = { ...this.entry, look: this.look };
+    const other = await this.app.attempt(this.app.api.get("look", { id: step.id }));
+    if (!other || this.#disposed) return;
+    const tall = this.size ? Number(this.size.split("x")[1]) : height;
+    if (step.width !== width || step.height !== height || tall !== height
+      || other.finished !== look.finished) {
+      this.on.open(step.id, { mask });
+      return;
+    }
+    this.look = other;
+    await ready(step.picture);
+    this.#showPicture(step);
+    takeWords(this.app, other);
+    this.canvas.begin(mask ? Mask.unpacked(mask) : undefined);
+    if (this.canvas.tool === "rows") this.canvas.choose("brush");
+    this.steps.mark(step.id);
+    this.#update();
+  }
+
+  /** Take back a stroke, or else the last edit: its mask is there again. */
+  #undo() {
+    if (this.#job) return;
+    if (this.canvas.canUndo) this.canvas.undo();
+    else this.#go(this.steps.before(this.entry), masks.get(this.entry.id));
+  }
+
+  #redo() {
+    if (this.#job) return;
+    if (this.canvas.canRedo) this.canvas.redo();
+    else this.#go(this.steps.after(this.entry));
+  }
+
+  #compare() {
+    this.#comparing = !this.#comparing;
+    this.compare.setAttribute("aria-pressed", String(this.#comparing));
+    this.on.tell(this.#comparing ? this.words.compareWith : "");
+    if (this.#comparing) this.strip.querySelector("button")?.focus();
+  }
+
+  async #compareWith(step) {
+    this.#compare();
+    const { compare } = await import("./viewer.js");
+    const shown = [step, this.entry].map((entry) => ({ src: entry.picture,
+      label: this.app.say(this.words.step, { number: this.steps.numberOf(entry.id) }) }));
+    compare(this.app, ...shown);
+  }
+
+  // Keys
+
+  /** The tools' keys hold wherever nothing is typed. */
+  #key(event) {
+    const { target, key, ctrlKey, metaKey, altKey, shiftKey } = event;
+    if (this.app.places.current !== "create" || altKey || event.defaultPrevented) return;
+    if (document.querySelector("dialog[open]")) return;
+    if (target.matches("textarea, select, input:not([type=radio], [type=range])")) return;
+    if (ctrlKey || metaKey) {
+      const way = { z: shiftKey ? "redo" : "undo", y: "redo" }[key.toLowerCase()];
+      if (!way) return;
+      event.preventDefault();
+      if (way === "undo") this.#undo();
+      else this.#redo();
+      return;
+    }
+    if (this.canvas.key(key)) event.preventDefault();
+  }
+
+  dispose() {
+    this.#disposed = true;
+    document.removeEventListener("keydown", this.keys);
+    this.#feed?.stop();
+    this.#live?.dispose();
+    this.canvas.dispose();
+    this.element.remove();
+    this.app.settings.set({ parent: "", keep_mask: "" });
+  }
+}
+
+/** Resolves once a picture can be shown at once. */
+async function ready(src) {
+  const image = make("img", "", { src });
+  await image.decode().catch(() => {}); // a missing one is told where it is shown
+}

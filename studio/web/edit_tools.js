@@ -1,0 +1,129 @@
+/** The controls of the Edit tool: what one paints with, and the line below which all is redrawn. */
+
+import { TOOLS } from "./core/mask_canvas.js";
+import { below } from "./core/mask.js";
+import { make, setText } from "./core/elements.js";
+import { field, segments, select } from "./form.js";
+import { Slider, clamp } from "./slider.js";
+
+const LEAP = 4; // rows at Page Up and Page Down
+
+/** The rows that can be kept: all of them only if the picture is extended. */
+export function rowsToKeep({ rows, finished }, taller) {
+  const most = finished ?? (taller ? rows : rows - 1);
+  return { min: 1, max: most, first: finished ?? (taller ? rows : Math.floor(rows / 2)) };
+}
+
+/** Brush, rectangle, lasso, eraser and line, the size of the brush, and changes of the mask. */
+export class PaintTools {
+  /** does: undo() and redo(), of strokes or steps; can(): {undo, redo}. */
+  constructor(app, canvas, does) {
+    Object.assign(this, { app, words: app.words.edit, canvas, does });
+    const { words } = this;
+    this.tools = segments("edit-tool", words.tools, [...TOOLS, "rows"].map((value) => ({ value,
+      label: words[value], title: words[`${value}Hint`] })), (tool) => canvas.choose(tool));
+    this.size = make("input", "", { type: "range", min: "1", max: String(canvas.mostSize),
+      id: "brush-size", "aria-label": words.size, title: words.sizeHint });
+    this.size.addEventListener("input", () => canvas.resize(Number(this.size.value)));
+    this.number = make("output", "brush-number", { for: "brush-size" });
+    this.brush = make("span", "row brush-size", {}, [this.size, this.number]);
+    this.invert = this.#button("invert", () => canvas.invert());
+    this.clear = this.#button("clear", () => canvas.clear());
+    this.undo = this.#button("undo", () => does.undo());
+    this.redo = this.#button("redo", () => does.redo());
+    this.element = make("div", "row edit-tools", {}, [this.tools.element, this.brush, make("div",
+      "row", {}, [this.undo, this.redo, this.invert, this.clear])]);
+  }
+
+  #button(name, run) {
+    const button = make("button", "button plain", { type: "button", id: `mask-${name}`,
+      title: this.words[`${name}Hint`] }, [this.words[name]]);
+    button.addEventListener("click", run);
+    return button;
+  }
+
+  update() {
+    const { canvas } = this;
+    const round = canvas.tool === "brush" || canvas.tool === "eraser";
+    this.tools.set(canvas.tool);
+    this.brush.hidden = !round;
+    this.size.value = String(canvas.size);
+    setText(this.number, String(canvas.size));
+    const { undo, redo } = this.does.can();
+    this.undo.disabled = !undo;
+    this.redo.disabled = !redo;
+    this.clear.disabled = canvas.mask.count === 0;
+  }
+}
+
+/** A line over the picture: what is below it is redrawn. */
+export class Line {
+  /** look: rows, finished and taller of the picture. on: resized(size) to a taller one. */
+  constructor(app, canvas, look, { size = "", resized }) {
+    Object.assign(this, { app, words: app.words.edit, canvas, look, size });
+    this.tag = make("span", "edit-tag stamp", { "aria-hidden": "true" });
+    this.slider = new Slider(canvas.element, { name: this.words.line, vertical: true,
+      range: () => this.#range(), move: (row) => this.keep(row),
+      anywhere: () => canvas.tool === "rows" });
+    this.slider.handle.append(this.tag);
+    this.rows = make("input", "", { type: "number", id: "edit-rows", min: "1",
+      max: String(this.#range().max) });
+    this.rows.addEventListener("input", () => this.#typed());
+    this.rows.addEventListener("change", () => this.#show(this.slider.value));
+    this.element = make("div", "row edit-line", {}, [field(this.words.keepRows, this.rows),
+      ...this.#sizes(resized)]);
+    this.slider.handle.hidden = this.element.hidden = true;
+    this.#show(rowsToKeep(look, size).first);
+  }
+
+  /** Sizes to which the picture can be extended downward. */
+  #sizes(resized) {
+    const { taller } = this.look;
+    if (taller.length === 0) return [];
+    const sizes = select([{ value: "", label: this.words.same },
+      ...taller.map((size) => ({ value: size, label: size.replace("x", " × ") }))], resized);
+    sizes.element.id = "edit-size";
+    sizes.set(this.size);
+    return [field(this.words.extend, sizes.element)];
+  }
+
+  #range() {
+    const { min, max } = rowsToKeep(this.look, this.size);
+    return { min, max, whole: this.canvas.grid.rows, step: 1, leap: LEAP, down: 1 };
+  }
+
+  /** Show the line, or hide it; when it comes, what is below it is the mask. */
+  update() {
+    const on = this.canvas.tool === "rows";
+    if (on === !this.slider.handle.hidden && on === !this.element.hidden) return;
+    this.slider.handle.hidden = !on;
+    this.element.hidden = !on;
+    if (on) this.canvas.set(this.#mask(this.slider.value));
+  }
+
+  #mask(row) {
+    return this.canvas.mask.cleared().with(below(this.canvas.grid, row));
+  }
+
+  /** While a number is being typed it may be none, or too large: then the line waits. */
+  #typed() {
+    const row = Number(this.rows.value);
+    if (this.rows.value && clamp(row, this.#range()) === row && Number.isInteger(row)) {
+      this.keep(row);
+    }
+  }
+
+  keep(row) {
+    this.#show(row);
+    this.canvas.replace(this.#mask(row));
+  }
+
+  #show(row) {
+    const { whole } = this.#range();
+    const text = this.app.say(this.words.kept, { row, rows: whole });
+    this.slider.set(row, text);
+    this.rows.value = String(row);
+    setText(this.tag, text);
+    this.tag.classList.toggle("below", 6 * row < whole); // above the line there is no room
+  }
+}

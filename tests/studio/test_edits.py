@@ -1,0 +1,110 @@
+"""Edits: cells of a saved picture are redrawn in place; steps, plans, repeating, restoring."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from ssd_core.output.packed import pack_mask, unpack_mask
+from ssd_core.output.recipe import read_recipe, recipe_tokens
+
+HOUSE = {"prompt": "a red house", "seed": "7", "expand": False}
+
+
+@pytest.fixture
+def parent(finished):
+    return finished("/api/draw", settings=HOUSE)["saved"][0]["id"]
+
+
+@pytest.fixture
+def stays(library):
+    """All cells but a few in the middle."""
+    grid = library.current.backbone.grid
+    mask = torch.ones(grid.rows, grid.columns, dtype=torch.bool)
+    mask[5:8, 4:9] = False
+    return mask
+
+
+@pytest.fixture
+def edited(finished, parent, stays):
+    """Edit the parent; the job."""
+    def run(mask=stays, **settings):
+        return finished("/api/edit", settings={
+            **HOUSE, "seed": "9", "parent": parent, "keep_mask": pack_mask(mask), **settings})
+
+    return run
+
+
+def tokens(services, id_):
+    return recipe_tokens(read_recipe(services.history.folder / id_))
+
+
+def line_of(answer):
+    assert answer.status_code == 400
+    return answer.json()["error"]
+
+
+def test_only_open_cells_are_redrawn_and_the_recipe_tells(services, parent, edited, stays):
+    job = edited()
+    id_ = job["saved"][0]["id"]
+    old, new = tokens(services, parent), tokens(services, id_)
+    assert old[stays].equal(new[stays]) and not old.equal(new)
+    recipe = read_recipe(services.history.folder / id_)
+    assert recipe["source"] == parent and unpack_mask(recipe["keep_mask"]).equal(stays)
+    assert job["kind"] == "edit" and job["settings"]["parent"] == parent
+
+
+def test_an_edit_is_repeated_and_restored_as_it_was(client, worker, services, parent, edited):
+    job = edited(pictures=2)
+    first, second = (tokens(services, saved["id"]) for saved in job["saved"])
+    assert not first.equal(second)
+    again = client.post(f"/api/jobs/{job['id']}/repeat", json={"same": True}).json()
+    assert worker.job(again["id"]).wait(30)
+    saved = client.get(f"/api/jobs/{again['id']}").json()["saved"]
+    assert tokens(services, saved[1]["id"]).equal(second)
+    restored = client.get("/api/restore", params={"id": saved[1]["id"]}).json()["settings"]
+    assert restored["parent"] == parent
+    assert restored["keep_mask"] == job["settings"]["keep_mask"]
+    services.history.delete(parent)
+    restored = client.get("/api/restore", params={"id": saved[1]["id"]}).json()["settings"]
+    assert restored["parent"] == saved[1]["id"], "what stays is the same in the picture itself"
+
+
+def test_rows_at_the_top_are_kept_as_by_a_redo(services, finished, parent, edited, stays):
+    mask = torch.zeros_like(stays)
+    mask[:10] = True
+    job = edited(mask)
+    redone = finished("/api/redo", settings={**HOUSE, "seed": "9"}, source=parent, rows=10)
+    ids = [each["saved"][0]["id"] for each in (job, redone)]
+    assert tokens(services, ids[0]).equal(tokens(services, ids[1]))
+    assert read_recipe(services.history.folder / ids[0])["keep_rows"] == 10
+
+
+def test_steps_are_the_family_of_a_picture(client, finished, parent, edited):
+    first = edited()["saved"][0]["id"]
+    branch = edited(seed="10")["saved"][0]["id"]
+    then = edited(parent=first, seed="11")["saved"][0]["id"]
+    finished("/api/draw", settings={**HOUSE, "seed": "12"})
+    steps = client.get("/api/steps", params={"id": then}).json()["entries"]
+    assert [(step["id"], step["source"]) for step in steps] == [
+        (parent, None), (first, parent), (branch, parent), (then, first)]
+
+
+def test_a_plan_counts_the_open_cells_alone(client, parent, stays):
+    whole, edit = (client.post("/api/plan", json={"settings": {**HOUSE, **more}}).json()
+                   for more in ({}, {"parent": parent, "keep_mask": pack_mask(stays)}))
+    assert edit["plan"]["ar_passes"] < whole["plan"]["ar_passes"]
+
+
+def test_what_cannot_be_edited_is_refused_in_a_line(client, parent, stays):
+    def refused(**settings):
+        return line_of(client.post("/api/edit", json={"settings": {**HOUSE, **settings}}))
+
+    packed = pack_mask(stays)
+    assert refused(keep_mask=packed).startswith("parent: missing")
+    assert refused(parent=parent).startswith("keep_mask: missing")
+    assert "no such picture" in refused(parent="gone.png", keep_mask=packed)
+    assert refused(parent=parent, keep_mask={"shape": [3]}).startswith("keep_mask: cannot be read")
+    assert "do not fit a picture" in refused(parent=parent, keep_mask=pack_mask(stays[:5]))
+    everything = pack_mask(torch.ones_like(stays))
+    assert "every cell is kept" in refused(parent=parent, keep_mask=everything)

@@ -1,0 +1,102 @@
+"""The Edit tool in a real browser: paint, redraw in place, steps, keys."""
+
+import shutil
+
+import pytest
+
+pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
+expect = pytest.importorskip("playwright.sync_api", reason="needs the package playwright").expect
+
+from support.small_bundle import SIDE  # noqa: E402
+from support.studio_page import drawn, fill_history  # noqa: E402
+from support.studio_visit import PROMPT, tokens_of  # noqa: E402
+
+from ssd_core.output.packed import unpack_mask  # noqa: E402
+from ssd_core.output.recipe import read_recipe  # noqa: E402
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def original(app, tmp_path_factory):
+    made = drawn(app, prompt=PROMPT, seed="7", method="rolling", fewer=12, expand=False)
+    return shutil.copy(made, tmp_path_factory.mktemp("original") / "0.png")
+
+
+@pytest.fixture
+def page(visit, app, original):
+    """The Edit tool on a picture."""
+    fill_history(app, [original])
+    page = visit().page
+    page.locator("#filmstrip button").first.click()
+    page.click("[data-tool=edit]")
+    expect(page.locator("#steps button")).to_have_count(1)
+    page.fill("#seed", "99")
+    page.keyboard.press("Tab")
+    return page
+
+
+def paint(page, *points):
+    """Draw a line through points that are shares of the picture's sides."""
+    box = page.locator(".mask-field").bounding_box()
+    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in points]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=3)
+    page.mouse.up()
+
+
+def test_a_painted_part_is_redrawn_in_place_and_the_step_can_be_taken_back(
+        page, app, original, violations):
+    paint(page, (.3, .5), (.6, .5))
+    expect(page.locator(".edit .hint")).to_contain_text("is redrawn")
+    expect(page.locator("#plan")).to_contain_text("instead of")
+    assert violations(page) == []
+    page.click("#draw")
+    steps = page.locator("#steps button")
+    expect(steps).to_have_count(2)
+    expect(steps.nth(1)).to_have_attribute("aria-pressed", "true")
+    old, new = tokens_of(original), tokens_of(app.pictures[-1])
+    stays = unpack_mask(read_recipe(app.pictures[-1])["keep_mask"])
+    assert old[stays].equal(new[stays]) and not old.equal(new)
+    page.keyboard.press("Control+z")
+    expect(steps.nth(0)).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".edit .hint")).to_contain_text("is redrawn")
+    page.click("#edit-compare")
+    steps.nth(1).click()
+    expect(page.locator("dialog.viewer")).to_contain_text("Step 2")
+
+
+def test_the_keyboard_alone_paints_and_suggests_four(page, app):
+    field = page.locator(".mask-field")
+    field.focus()
+    for key in ("[", "[", "ArrowLeft", " ", "Shift+ArrowDown", "e", "ArrowDown", " ", "x"):
+        page.keyboard.press(key)
+    page.keyboard.press("x")
+    expect(page.get_by_role("radio", name="Eraser")).to_be_checked()
+    page.keyboard.press("l")
+    for key in (" ", "ArrowRight", "ArrowRight", " ", "ArrowDown", " ", "Enter"):
+        page.keyboard.press(key)
+    page.click("#edit-suggest")
+    expect(page.locator("#steps button")).to_have_count(5)
+    expect(page.get_by_role("radio", name="1", exact=True)).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#steps button").nth(2)).to_have_attribute("aria-pressed", "true")
+    open_cells = ~unpack_mask(read_recipe(app.pictures[-1])["keep_mask"])
+    assert open_cells.shape == (SIDE, SIDE) and 3 <= open_cells.sum() <= 8
+
+
+def test_an_edited_picture_is_restored_into_the_tool_and_its_history_tells(page, app):
+    paint(page, (.2, .2), (.5, .3))
+    page.click("#edit-apply")
+    expect(page.locator("#steps button")).to_have_count(2)
+    page.goto(f"{app.address}#history")
+    page.locator(".picture-open").nth(1).click()
+    page.locator("[data-action=made]").click()
+    expect(page.locator("[data-action=source]")).to_be_visible()
+    page.click("[data-action=restore]")
+    expect(page.locator("#steps button").first).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".edit .hint")).to_contain_text("is redrawn")
+    page.click("#edit-close")
+    expect(page.locator("#tools")).to_be_visible()
