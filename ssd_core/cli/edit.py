@@ -18,7 +18,7 @@ from ..model.knobs import specs
 from ..output.changed_words import changed_words
 from ..output.masks import mask_of_box, mask_of_file, redrawn_cells
 from ..output.packed import tokens_sha256
-from ..output.recipe import opened, recipe_of, tokens_from_png
+from ..output.recipe import opened, pixels_from_png, recipe_of, tokens_from_png
 from ..output.words import Words
 from ..runs.request import Request, Result
 from .generate import draw
@@ -87,8 +87,8 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     report.words([new] if new != prompt else [], None)
     words = {"old_prompt": old, **editing.knobs} if by_words else {}
     request = Request(backbone, heads, method, source.sampling(drawing), prompt, canvas.negative,
-                      keep=keep, keep_mask=mask, fixed=(Words(new, canvas.negative or None),),
-                      fall_back=False, **words)
+                      keep=keep, keep_mask=mask, keep_pixels=pixels_from_png(picture),
+                      fixed=(Words(new, canvas.negative or None),), fall_back=False, **words)
     print_notes(request)
     (result,) = draw([request], [path])
     told = outcome(result, path)
