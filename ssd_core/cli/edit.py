@@ -20,6 +20,7 @@ from ..output.masks import mask_of_box, mask_of_file, redrawn_cells
 from ..output.packed import tokens_sha256
 from ..output.recipe import opened, pixels_from_png, recipe_of, tokens_from_png
 from ..output.words import Words
+from ..runs.foreseen import foreseen
 from ..runs.request import Request, Result
 from .generate import draw
 from .like import Source
@@ -47,8 +48,8 @@ class EditOptions:
 
     def keep_mask(self, backbone: Backbone) -> torch.Tensor | None:
         """The cells [R, C] that stay whatever the words say; None: no region is given."""
-        given = [each for each in (self.mask, self.box, self.rows) if each is not None]
-        if len(given) > 1:
+        named = [each for each in (self.mask, self.box, self.rows) if each is not None]
+        if len(named) > 1:
             raise SSDError("mask, box, rows: give one of them")
         if self.rows is not None:
             return ~region_of(backbone.grid, 1, self.rows).free[0] if self.rows else None
@@ -90,12 +91,14 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
                       keep=keep, keep_mask=mask, keep_pixels=pixels_from_png(picture),
                       fixed=(Words(new, canvas.negative or None),), fall_back=False, **words)
     print_notes(request)
+    if by_words and (slower := foreseen(request).note):
+        note(slower)
     (result,) = draw([request], [path])
-    told = outcome(result, path)
-    for line in told["notes"]:
+    record = outcome(result, path)
+    for line in record["notes"]:
         note(line)
-    report.print(f"{told['passes']} passes, {told['seconds']:.2f} s\n  {path}")
-    report.result(told)
+    report.print(f"{record['passes']} passes, {record['seconds']:.2f} s\n  {path}")
+    report.result(record)
 
 
 def words_of(backbone: Backbone, recipe: Mapping | None, old: str | None, new: str,
@@ -115,12 +118,12 @@ def outcome(result: Result, path: Path) -> dict:
     """The run as a JSON object: shares of tokens that stayed, and of cells that could change."""
     request, stats, edit = result.request, result.measured, result.edit
     assert request.keep is not None
-    kept = (result.tokens == request.keep).float().mean().item()
+    share = (result.tokens == request.keep).float().mean().item()
     free = request.region.free.float().mean().item()
     return {"method": request.method.name, "backbone": request.backbone.name,
             "passes": stats["passes"], "ar_passes": stats["ar_passes"],
-            "seconds": stats["seconds"]["total"], "kept_share": kept,
-            "mask_share": 1 - kept if edit else free,
+            "seconds": stats["seconds"]["total"], "kept_share": share,
+            "mask_share": 1 - share if edit else free,
             "held": stats["edit"]["things"][0] if edit else [],
             "notes": list(edit.notes) if edit else [], "old_prompt": request.old_prompt,
             "prompt_drawn": request.words[0].prompt, "seed": request.sampling.seed,

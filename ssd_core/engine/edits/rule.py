@@ -137,7 +137,7 @@ class Rule:
         """
         plain, *others = each_guided(state, state.hidden_at(slots)).unbind(0)
         pushed, parent = plain, at(self.parent, slots)
-        for push, other in zip(self.push, others, strict=True):
+        for push, other in zip(self.push, others, strict=False):  # none: see lanes.py
             pushed = pushed + at(push, slots)[..., None] * (plain - other) / state.sampling.cfg
         inside, core, moved = (at(each, slots) for each in (self.inside, self.core, self.moved))
         share = torch.where(inside & ~core, log_share(plain, parent), log_share(pushed, parent))
@@ -162,5 +162,5 @@ class Rule:
 
     def _unlikeness(self, state: DecodeState, codes: torch.Tensor) -> torch.Tensor:
         """[B, n, V]: how little each code resembles codes [B, n] in the codebook."""
-        distances = state.code_distances(codes)
+        distances = state.codebook.distances(codes)
         return NEARNESS * (distances / distances.mean(-1, keepdim=True)) ** 2
