@@ -10,6 +10,7 @@ import torch
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.decode import region_of
+from ssd_core.output.recipe import pixels_from_png
 
 from .drawn import Drawn
 from .history import Entry, History
@@ -34,11 +35,18 @@ def edit(library: Library, history: History, settings: Settings, metadata: bool 
         tokens = with_more_rows(tokens, backbone.resized(own.pixels()).grid.rows)
         worded = with_words_of(history, path, own)
         drawn = draw(library, history, worded, tokens, metadata=metadata,
-                     source=history.id_of(path))(job)
+                     source=history.id_of(path), keep_pixels=pixels_of(path, own.pixels()))(job)
         same = drawn.tokens.cpu().eq(tokens.cpu()).flatten(1).all(1)
         return replace(drawn, how=how, unchanged=bool(same.all()))
 
     return work
+
+
+def pixels_of(path: Path, size: tuple[int, int] | None) -> torch.Tensor:
+    """The pixels [1, H, W, 3] of a picture; at a taller size its last line is repeated below."""
+    pixels = pixels_from_png(path)
+    more = 0 if size is None else size[1] - pixels.shape[1]
+    return torch.cat((pixels, pixels[:, -1:].expand(-1, more, -1, -1)), 1)
 
 
 def fitted(backbone: Backbone, history: History, settings: Settings) -> Settings:

@@ -92,15 +92,15 @@ class Settings:
 
     def request(self, backbone: Backbone, heads: DraftHeads | None,
                 keep: torch.Tensor | None = None, keep_rows: int = 0,
-                named: bool = False) -> Request:
+                named: bool = False, keep_pixels: torch.Tensor | None = None) -> Request:
         """The request for a loaded backbone. Raises SSDError if the settings do not fit it.
 
-        named: no other method may take this one's place, as in a race.
+        named: no other method may take this one's place, as in a race. keep_pixels: see `Request`.
         """
         stays = {"keep_rows": keep_rows} if self.kept is None else kept_by(self.kept)
         return Request(backbone, heads, self.chosen_method(), self.sampling(), self.prompt,
                        self.negative, self.pixels(), self.pictures, keep, named=named,
-                       **stays, **self.wording())
+                       keep_pixels=keep_pixels, **stays, **self.wording())
 
     @property
     def kept(self) -> torch.Tensor | None:
