@@ -19,6 +19,7 @@ from .folders import estimates, register_folders
 from .kept_rows import KeptRows
 from .load_backbone import LoadBackbone
 from .load_heads import LoadHeads
+from .load_picture import LoadPicture
 from .pick import Pick
 from .race import Race
 from .replay import Replay
@@ -31,7 +32,7 @@ from .unfinished_run import UnfinishedRun
 NODES: list[type[io.ComfyNode]] = [
     LoadBackbone, LoadHeads, Schedule, BaselineMethod, Sampler, StartSeeds, Pick, Finish,
     UnfinishedRun, Race, CompareMethods, DecodeTokens, EncodeImage, SaveImage, Replay,
-    AcceptanceMap, Doctor, KeptRows,
+    AcceptanceMap, Doctor, KeptRows, LoadPicture,
 ]
 
 

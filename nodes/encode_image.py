@@ -25,8 +25,9 @@ class EncodeImage(io.ComfyNode):
     def define_schema(cls) -> io.Schema:
         return io.Schema(
             node_id="SSD_EncodeImage", display_name="Encode Image (SSD)", category=CATEGORY,
-            description="Turns a picture into tokens, so that the sampler can keep its top rows "
-                        "and draw new ones below. It resizes only if you choose so in 'fit'.",
+            description="Turns a picture into tokens, so that the sampler can keep a part of it: "
+                        "what a mask leaves black, or its top rows. That part keeps its own "
+                        "pixels. It resizes only if you choose so in 'fit'.",
             inputs=[
                 inputs.backbone(tooltip="The backbone that will use the tokens."),
                 io.Image.Input("image", tooltip="One or more pictures."),
@@ -41,19 +42,26 @@ class EncodeImage(io.ComfyNode):
                                        "rows, and rows too many are cut off at the bottom."),
                 inputs.size("the picture's own if the backbone draws it, else the backbone's",
                             optional=True),  # older workflows lack it
+                io.Mask.Input("mask", optional=True,
+                              tooltip="A mask painted on the picture, for example by Load Image: "
+                                      "it comes out scaled and cut as the picture is."),
             ],
             outputs=[TokensType.Output(display_name="tokens", tooltip="For 'keep' and Decode "
                                                                       "Tokens."),
                      io.Int.Output(display_name="rows", tooltip="How many rows of tokens the "
                                                                 "picture fills; connect it to "
                                                                 "keep_rows."),
-                     io.String.Output(display_name="report", tooltip="What was done.")],
+                     io.String.Output(display_name="report", tooltip="What was done."),
+                     io.Mask.Output(display_name="mask",
+                                    tooltip="The mask of the fitted picture, for 'mask' of SSD "
+                                            "Sampler; rows below the picture are white.")],
             **search_aliases("img2img", "vae encode", "outpaint"))
 
     @classmethod
     @readable_errors
     def execute(cls, backbone: weights.LoadedBackbone, image: torch.Tensor,
-                fit: str, size: str = inputs.AUTO_SIZE) -> io.NodeOutput:
+                fit: str, size: str = inputs.AUTO_SIZE,
+                mask: torch.Tensor | None = None) -> io.NodeOutput:
         picture_size = size_of(image)
         drawn = picture_size if picture_size in backbone.module.sizes else None
         module = backbone.module.resized(asked_size(size) or drawn)
@@ -61,8 +69,21 @@ class EncodeImage(io.ComfyNode):
         room = MemoryEstimate(ModelSize.of(module)).pixels
         with weights.codec_resident(backbone, room):
             tokens = torch.cat([module.encode(picture[None]).cpu() for picture in fitted])
-        return io.NodeOutput(TokenPictures.of(module, tokens), rows, localized(
-            f"{report}; {rows} of {module.grid.rows} rows of tokens are the picture's"))
+        encoded = TokenPictures.of(module, tokens, pixels=fitted.cpu())
+        said = f"{report}; {rows} of {module.grid.rows} rows of tokens are the picture's"
+        white = torch.zeros(1, *fitted.shape[1:3]) if mask is None else fitted_mask(
+            mask, picture_size, module.size, module.grid.rows, fit)
+        return io.NodeOutput(encoded, rows, localized(said), white)
+
+
+def fitted_mask(mask: torch.Tensor, picture: tuple[int, int], size: tuple[int, int], rows: int,
+                fit: str) -> torch.Tensor:
+    """A MASK [B, h, w] of pictures of size `picture`, fitted as they are; [B, H, W]."""
+    on_picture = interpolate(mask[:, None].float(), picture[::-1], mode="area")
+    fitted, filled, _ = fitted_to(on_picture.movedim(1, -1), size, rows, fit)
+    fitted = fitted[..., 0].clone()
+    fitted[:, filled * size[1] // rows :] = 1
+    return fitted
 
 
 def fitted_to(image: torch.Tensor, size: tuple[int, int], rows: int,

@@ -163,11 +163,13 @@ def keep() -> list[io.Input]:
     """keep, which belongs among the links, and keep_rows, which belongs among the widgets."""
     return [
         TokensType.Input("keep", optional=True,
-                         tooltip="Tokens whose top rows are kept, from a sampler or Encode Image."),
+                         tooltip="Tokens of a picture, a part of which is kept: what 'mask' leaves "
+                                 "black, or the top rows. From a sampler, Load Picture or Encode "
+                                 "Image."),
         io.Int.Input("keep_rows", default=0, min=0, max=LONGEST_SIDE, **ADVANCED,
                      tooltip="How many rows of tokens of 'keep' stay as they are. The rows below "
-                             "them are drawn again. Pixels next to the seam may differ slightly, "
-                             "because the picture decoder also uses the cells around them."),
+                             "them are drawn again. The last row that is kept blends into "
+                             "them."),
     ]
 
 
@@ -176,6 +178,13 @@ def keep_picture() -> io.Input:
                         tooltip="Which picture of 'keep' to keep, by its number in the batch: 1 is "
                                 "the first. 0 = all: the only one, or one for each picture of "
                                 "batch_size.")
+
+
+def mask() -> io.Input:
+    return io.Mask.Input("mask", optional=True,
+                         tooltip="What of 'keep' is redrawn: white. All else stays, to the pixel. "
+                                 "Any size; a cell is redrawn if a quarter of it is white. From "
+                                 "Load Picture, Load Image or another node with masks.")
 
 
 def complaint_about_prompt(prompt: object) -> str | None:

@@ -75,5 +75,6 @@ def of(runs: Sequence[running.NodeRun]) -> tuple:
         to_bytes(images) if isinstance(images, torch.Tensor) else None,
         tuple(message for run in runs for message in run.messages))
     tokens = TokenPictures.of(runs[0].request.backbone,
-                              torch.cat([result.tokens for result in results]), recipes)
+                              torch.cat([result.tokens for result in results]), recipes,
+                              images if isinstance(images, torch.Tensor) else None)
     return images, tokens, stats, localized("\n\n".join(map(report.sampled, runs)))

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 import comfy.model_management as mm
+import torch
 
 from ..ssd_core.output import labels
 from ..ssd_core.output.guarantees import identical_share
@@ -34,10 +35,20 @@ def sampled(run: running.NodeRun) -> str:
         "drawn in an earlier run, not again" if run.earlier else None,
         *run.word_notes,
         f"kept: the top {request.keep_rows} rows, token for token" if request.keep_rows else None,
+        redrawn(request.keep_mask),
         f"verdict: {run.result.guarantee_text}",
         *(f"note: {note}" for note in run.notes),
         f"problem: {run.problem}" if run.problem else None]
     return "\n".join(filter(None, lines))
+
+
+def redrawn(keep_mask: torch.Tensor | None) -> str | None:
+    """A line about a mask."""
+    if keep_mask is None:
+        return None
+    free = ~keep_mask.view(-1, *keep_mask.shape[-2:])
+    counts = " and ".join(dict.fromkeys(str(int(mask.sum())) for mask in free))
+    return f"redrawn: {counts} of {free[0].numel()} cells; all else is kept, token for token"
 
 
 def compared(runs: Sequence[running.NodeRun]) -> str:

@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import comfy.model_management as mm
-import torch
 
 from ..ssd_core.engine.methods import Method
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.grid import size_of
 from ..ssd_core.model.sampling import Sampling
 from ..ssd_core.output.knobs import sampling_knobs
-from ..ssd_core.output.words import Words, inherited
+from ..ssd_core.output.words import Words
 from ..ssd_core.runs.request import Request
 from .inputs import AUTO_SIZE
 from .schedules import CUSTOM, idle_knobs, method_of, touched
-from .types import TokenPictures
 from .weights import LoadedBackbone, LoadedHeads
 from .widgets import values_of
 
@@ -59,31 +57,6 @@ def sampling_of(widgets: Mapping[str, Any]) -> Sampling:
 def asked_size(text: str) -> tuple[int, int] | None:
     """(width, height) of the widget's "384x384"; None for auto."""
     return None if text == AUTO_SIZE else size_of(text)
-
-
-def tokens_to_keep(keep: TokenPictures | None, rows: int,
-                   model: LoadedBackbone) -> tuple[torch.Tensor | None, int, list[str]]:
-    """The tokens to keep, the number of their rows to keep, and a note if either is missing."""
-    if keep is None:
-        note = f"keep_rows {rows} is not used: nothing is connected to keep"
-        return None, 0, [note] if rows else []
-    if rows == 0:
-        return None, 0, ["keep is not used: keep_rows, among the advanced inputs, is 0"]
-    return keep.for_backbone(model.module), rows, []
-
-
-def words_of_kept(keep: TokenPictures | None, rows: int, typed: Words,
-                  pictures: int) -> tuple[tuple[Words, ...], list[str]]:
-    """The words of the kept pictures, if their typed prompt is the same, and a note.
-
-    () if they cannot be used: then the prompt is expanded anew.
-    """
-    recipes = keep.recipes if keep is not None and rows else ()
-    words = tuple(drawn for recipe in recipes for drawn in inherited(recipe, typed))
-    if len(words) != len(recipes) or len(words) not in (1, pictures):
-        return (), []
-    note = "the prompt is that of the kept picture: it is drawn with the words of that one"
-    return words, [note] if any(drawn != typed for drawn in words) else []
 
 
 def chosen_method(method: Method | None, quality: str,

@@ -20,8 +20,10 @@ from ..ssd_core.output.pieces import Piece, shown, word_lines
 from ..ssd_core.output.pixels import pixels, tops
 from ..ssd_core.output.words import Words
 from ..ssd_core.runs.comparison import compare_with_ar
+from ..ssd_core.runs.kept import finished_pictures
 from ..ssd_core.runs.live import LiveRun
 from ..ssd_core.runs.scheduling import in_turn, race
+from ..ssd_core.runs.suggestions import likeliest_first
 from ..ssd_core.weights.figures import ModelSize
 from ..ssd_core.weights.memory import MemoryEstimate
 from . import errors, previews, unfinished
@@ -126,7 +128,8 @@ class NodeRun(LiveRun):
         if self.images is not None:
             return
         try:
-            self.images = images_of(self.request.sized, self.result.tokens, self.result.rows)
+            images = images_of(self.request.sized, self.result.tokens, self.result.rows)
+            self.images = torch.stack(list(finished_pictures(self.result, images)))
         except Exception as error:
             if not is_oom(error):
                 raise
@@ -200,9 +203,21 @@ def run_all(runs: Sequence[NodeRun], node_ref: previews.NodeRef, preview: str,
         for run in runs:
             run.draw()
         compare_with_ar([run.result for run in runs])
+        note_order(runs)
         for run in runs:
             run.finish(run.images)
         return None if log is None else settled(runs, log)
+
+
+def note_order(runs: Sequence[NodeRun]) -> None:
+    """Note in which order suggestions for a region fit what follows it; it takes a pass."""
+    results = [run.result for run in runs]
+    if any(run.request.keep_mask is None for run in runs) or sum(
+            run.request.pictures for run in runs) < 2:
+        return
+    order = ", ".join(str(n + 1) for n in likeliest_first(results))
+    runs[-1].node_notes = [*runs[-1].node_notes,
+                           f"the pictures by how well they fit what follows the region: {order}"]
 
 
 def show_all(runs: Sequence[NodeRun], log: previews.PreviewLog | None, node: str | None) -> None:

@@ -31,18 +31,20 @@ def image_of(pictures: Iterable[np.ndarray | Image.Image]) -> torch.Tensor:
 class TokenPictures:
     """SSD_TOKENS: tokens [B, R, C] int64 on the CPU, and the backbone they belong to.
 
-    recipes: one per picture if nodes of this pack drew them, else none.
+    recipes: one per picture if nodes of this pack drew them, else none. pixels: the pictures
+    [B, H, W, 3] themselves, if they are known: a part that is kept has these.
     """
 
     tokens: torch.Tensor
     backbone: str
     sha256: str
     recipes: tuple[dict, ...] = ()
+    pixels: torch.Tensor | None = None
 
     @classmethod
-    def of(cls, backbone: Backbone, tokens: torch.Tensor,
-           recipes: tuple[dict, ...] = ()) -> TokenPictures:
-        return cls(tokens.cpu(), backbone.name, backbone.sha256, recipes)
+    def of(cls, backbone: Backbone, tokens: torch.Tensor, recipes: tuple[dict, ...] = (),
+           pixels: torch.Tensor | None = None) -> TokenPictures:
+        return cls(tokens.cpu(), backbone.name, backbone.sha256, recipes, pixels)
 
     def picked(self, number: int) -> TokenPictures:
         """The picture with this number, counted from 1; all of them for 0."""
@@ -52,7 +54,8 @@ class TokenPictures:
         if number == 0:
             return self
         index = slice(number - 1, number)
-        return replace(self, tokens=self.tokens[index], recipes=self.recipes[index])
+        return replace(self, tokens=self.tokens[index], recipes=self.recipes[index],
+                       pixels=None if self.pixels is None else self.pixels[index])
 
     def for_backbone(self, backbone: Backbone) -> torch.Tensor:
         """The tokens; raises SSDError if they belong to another backbone."""

@@ -10,6 +10,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
 from ssd_core import SSDError
+from ssd_core.output.recipe import CHUNK
 
 from . import edits, runs
 from .calls import Call
@@ -19,6 +20,7 @@ from .history import restore
 from .pictures import as_png, read
 from .settings import whole
 from .views import details_view, entry_view, restored_view
+from .words import say
 
 PAGE, MOST_ENTRIES = 24, 500  # pictures in one answer
 
@@ -100,10 +102,13 @@ def add(call: Call) -> dict:
 
 
 def restore_upload(call: Call) -> dict:
-    """The settings of a picture that is the body of the request; `?name=`: what it is called."""
+    """The settings of a picture that is the body of the request, null if it holds none.
+
+    `?name=`: what it is called.
+    """
     name = bare_name(call.query("name", "picture.png"))
-    if read(call.body, name).format != "PNG":
-        raise SSDError(f"{name}: no settings in it, which only PNGs have: redo it from a row")
+    if CHUNK not in read(call.body, name).info:
+        return {"settings": None, "text": say(call.language, "no_settings", name=name)}
     with TemporaryDirectory(prefix="ssd-restore-") as folder:
         path = Path(folder, "picture.png")
         path.write_bytes(call.body)

@@ -8,17 +8,18 @@ from ssd_core.weights import quotes
 
 from .calls import Call
 from .models import load
-from .views import download_view, job_view, models_view, quote_view
+from .views import download_view, fit_view, job_view, models_view, quote_view
 
 
 def models(call: Call) -> dict:
-    return models_view(call.services)
+    return models_view(call.services, call.language)
 
 
 def fit(call: Call) -> dict:
     """Whether a run with these settings would fit into memory with a model."""
-    return {"text": call.services.library.fit(call.text("name"), call.settings,
-                                              call.text("dtype", "auto"))}
+    estimate = call.services.library.fit(call.text("name"), call.settings,
+                                         call.text("dtype", "auto"))
+    return fit_view(estimate, call.language)
 
 
 def use(call: Call) -> dict:
@@ -30,7 +31,8 @@ def use(call: Call) -> dict:
 def quote(call: Call) -> dict:
     """Size and licence of a download, asked for at the Hub."""
     call.require_local()
-    return quote_view(quotes.quote(call.text("name"), call.services.library.models_dir))
+    quoted = quotes.quote(call.text("name"), call.services.library.models_dir)
+    return quote_view(quoted, call.language)
 
 
 def start_download(call: Call) -> dict:

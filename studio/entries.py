@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from ssd_core import SSDError
@@ -71,6 +72,15 @@ def order_of(path: Path) -> tuple[str, str, int, str]:
     if not DAY.fullmatch(day):
         day, at = time.strftime("%Y-%m-%d %H%M%S", time.localtime(stamp / 1e9)).split()
     return day, at, stamp, path.name
+
+
+def saved_at(path: Path) -> str:
+    """When a picture was saved, by its name or else by its file: "2026-01-31T12:00:59"."""
+    day, at, stamp, _ = order_of(path)
+    try:
+        return datetime.strptime(f"{day} {at}", "%Y-%m-%d %H%M%S").isoformat()
+    except ValueError:
+        return datetime.fromtimestamp(stamp // 10**9).isoformat()
 
 
 def stamp_of(path: Path) -> int:

@@ -8,6 +8,7 @@ from ssd_core.output.recipe import opened
 from ssd_core.output.words import drawn_words
 from ssd_core.weights.figures import stored_dtype
 
+from .entries import saved_at
 from .errors import in_language
 from .history import Entry
 from .services import Services
@@ -23,7 +24,8 @@ def caption(entry: Entry, language: str) -> str:
 
 def facts(entry: Entry, recipe: Mapping | None, language: str) -> Sequence[tuple[str, str]]:
     """(name, value) of what is known about a picture, the most telling first."""
-    size = [(say(language, "size"), f"{entry.width} x {entry.height}")]
+    size = [(say(language, "size"), f"{entry.width} x {entry.height}"),
+            (say(language, "saved"), saved_at(entry.path).replace("T", " "))]
     if recipe is None:
         return [*size, (say(language, "recipe"), say(language, "no_recipe"))]
     seconds = recipe.get("seconds", {}).get("total")
@@ -91,7 +93,8 @@ def restored_text(services: Services, name: str, recipe: Mapping, language: str)
         text += say(language, "redone_below", rows=recipe["keep_rows"])
     now = services.library.current.backbone
     if recipe["backbone"]["sha256"] != now.sha256:
-        text += say(language, "other_backbone", name=recipe["backbone"]["name"][:60],
+        name = recipe["backbone"]["name"][:60]
+        text += say(language, "other_weights" if name == now.name else "other_backbone", name=name,
                     now=now.name)
     elif recipe["dtype"] != (dtype := stored_dtype(now)):
         text += say(language, "other_dtype", dtype=recipe["dtype"], now=dtype)

@@ -172,10 +172,12 @@ class Worker:
         self._thread.start()
 
     def submit(self, title: str, work: Callable[[Job], Any], owner: str = "",
-               tag: str = "", messages: Sequence[dict] = (), order: Any = None) -> Job:
+               tag: str = "", messages: Sequence[dict] = (), order: Any = None,
+               ahead_of: str = "") -> Job:
         """Queue `work`; its return value becomes the job's result.
 
         messages: what the page gets at once, such as the messages of the job that this continues.
+        ahead_of: a title; the owner's waiting jobs of that kind run later than this one.
         """
         job = Job(self, title, owner, tag, order)
         job.messages.extend(messages)
@@ -186,7 +188,9 @@ class Worker:
             self._forget()
             self._jobs[job.id] = job
             self._waiting = deque(pair for pair in self._waiting if not pair[0].over)
-            self._waiting.append((job, work))
+            place = next((n for n, (other, _) in enumerate(self._waiting)
+                          if (other.owner, other.title) == (owner, ahead_of)), len(self._waiting))
+            self._waiting.insert(place, (job, work))
             self._changed.notify_all()
         return job
 

@@ -20,7 +20,7 @@ from ssd_core.runs.fallback import resolved_method
 from ssd_core.runs.request import Request
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone
 from ssd_core.weights.figures import stored_dtype
-from ssd_core.weights.fit import fit, gib
+from ssd_core.weights.fit import Fit, fit, gib
 from ssd_core.weights.load import pick_device
 from ssd_core.weights.out_of_memory import empty_caches
 from ssd_core.weights.registry import AUTO, LocalModel, ModelRegistry
@@ -138,8 +138,8 @@ class Library:
 
     # Memory
 
-    def fit(self, name: str, settings: Settings, dtype: str = AUTO) -> str:
-        """One line: whether a run with these settings would fit, and the memory it needs.
+    def fit(self, name: str, settings: Settings, dtype: str = AUTO) -> Fit:
+        """The memory that a run with these settings would need, and whether it would fit.
 
         name: a backbone on this machine or in the catalogue. Raises SSDError if unknown.
         """
@@ -153,14 +153,9 @@ class Library:
         else:
             target, heads, has_heads = self._shapes(name), None, self._has_heads(name)
         method, _ = resolved_method(settings.chosen_method(), target.preset, has_heads)
-        estimate = fit(target, method, settings.pictures, dtype,
-                       settings.guided(target.preset), settings.pixels() if loaded else None,
-                       str(self.device), heads, replaced=None if loaded else current.backbone)
-        parts = ", ".join(f"{words} {gib(count)}" for words, count in (
-            ("weights", estimate.weights), ("keys and values", estimate.cache),
-            ("a pass", estimate.activations), ("pixels", estimate.pixels),
-            ("CUDA graphs", estimate.graphs)) if count)
-        return f"{estimate.advice} ({parts})"
+        return fit(target, method, settings.pictures, dtype, settings.guided(target.preset),
+                   settings.pixels() if loaded else None, str(self.device), heads,
+                   replaced=None if loaded else current.backbone)
 
     def _shapes(self, name: str) -> Backbone | KnownBackbone:
         """A description of a backbone that is not loaded: its catalogue row, or without values."""

@@ -135,7 +135,9 @@ def start_seeds(services: Services, owner: str, settings: Settings, count: int, 
 
 def finish_seeds(services: Services, owner: str, ids: Sequence[str],
                  metadata: bool = True) -> list[Job]:
-    """Queue the rest of these paused jobs; their rows stay in sight while they wait again.
+    """Queue the rest of these paused jobs, before the tops that still wait.
+
+    Their rows stay in sight meanwhile.
 
     Raises SSDError if one of them is no longer paused.
     """
@@ -143,7 +145,7 @@ def finish_seeds(services: Services, owner: str, ids: Sequence[str],
     worker.require_room(len(ids))
     works = services.parked_seeds.finish(ids, owner, metadata)
     paused = [(job, work) for job, work in zip(map(worker.job, ids), works, strict=True) if job]
-    return [worker.submit(FINISHED, work, owner, job.tag, list(job.messages))
+    return [worker.submit(FINISHED, work, owner, job.tag, list(job.messages), ahead_of=TOPS)
             for job, work in paused]
 
 

@@ -111,7 +111,7 @@ class Programs:
             name: What that file is called.
 
         Returns:
-            Its settings, and a line about them.
+            Its settings, null if it holds none, and a line about them.
         """
         if id:
             return api_history.restore_entry(self.call(request, {}, id=id))

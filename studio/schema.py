@@ -30,7 +30,7 @@ from .settings import (
     to_dict,
     with_preset,
 )
-from .vocabulary import word_kinds
+from .vocabulary import draws, word_kinds
 from .words import CHINESE, knob_label, method_label, page_texts, run_names, say, title
 
 LARGEST_UPLOAD = 40 << 20  # bytes
@@ -50,7 +50,8 @@ def schema_view(services: Services, language: str) -> dict:
             "limits": limits(), "dtypes": ["auto", *WEIGHT_BYTES],
             "model": {"name": loaded.name, "heads": loaded.heads is not None,
                       "sizes": [f"{width}x{height}" for width, height in backbone.sizes],
-                      "expands": expands(backbone), "words": word_kinds(backbone, language)},
+                      "expands": expands(backbone), "words": word_kinds(backbone, language),
+                      "draws": draws(loaded.name, backbone, language)},
             "examples": [{"prompt": prompt, "picture": f"/studio/examples/{n}.jpg",
                           "seed": str(SEEDS[n])}
                          for n, prompt in enumerate(example_prompts(language))],

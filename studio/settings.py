@@ -54,9 +54,11 @@ class Settings:
     """All settings. A method uses the knobs it has.
 
     size is "WIDTHxHEIGHT", None for the backbone's own. expand, open, fixed: as in `Request`; the
-    last two hold only for the prompt that they were set for. parent, keep_mask: the id of a
-    picture to edit, and its cells that stay, packed as in recipes. knobs: the values of all KNOBS
-    by name; None is the method's or the backbone's own value.
+    last two hold only for the prompt that they were set for. chosen_window: of a restored picture,
+    the window that was chosen for the machine that drew it; the settings keep the name of their
+    speed with it. parent, keep_mask: the id of a picture to edit, and its cells that stay, packed
+    as in recipes. knobs: the values of all KNOBS by name; None is the method's or the backbone's
+    own value.
     """
 
     prompt: str = ""
@@ -67,6 +69,7 @@ class Settings:
     expand: bool = True
     open: tuple[str, ...] = ()
     fixed: Words | None = None
+    chosen_window: int | None = None
     parent: str = ""
     keep_mask: Mapping[str, Any] | None = None
     knobs: Mapping[str, Any] = field(
@@ -180,6 +183,8 @@ STOPS = tuple(stop(name, speed.method) for name, speed in SPEEDS.items())
 def stop_of(settings: Settings) -> int | None:
     """The index of the stop that matches these settings, or None."""
     values = settings.values()
+    if values["window"] == settings.chosen_window:
+        values["window"] = None
     return next((i for i, stop in enumerate(STOPS)
                  if all(values[name] == value for name, value in stop.knobs.items())), None)
 
@@ -242,6 +247,8 @@ def value_of(name: str, value: Any) -> Any:
         return knob_value(KNOBS[name], value)
     if name == "pictures":
         return whole(name, value)
+    if name == "chosen_window":
+        return max(0, whole(name, value)) or None
     if name == "expand":
         return coerce(name, value, bool)
     if name in EMPTY and not value:
@@ -294,8 +301,9 @@ def check(settings: Settings) -> None:
 def from_recipe(recipe: Mapping[str, Any]) -> Settings:
     """The settings of a checked recipe; SSDError if the app does not accept them.
 
-    The words are those that the picture was drawn from. keep_mask: its cells that stayed those of
-    another picture.
+    The words are those that the picture was drawn from. A recipe tells the window of every run
+    whose picture depends on it, whoever chose it: it counts as chosen for the machine. keep_mask:
+    its cells that stayed those of another picture.
     """
     width, height = recipe["size"]
     drawn = (knob.name for knob in sampling_knobs())
@@ -303,6 +311,8 @@ def from_recipe(recipe: Mapping[str, Any]) -> Settings:
     method = method_of(recipe)
     offered = {knob.name: getattr(method, knob.name) for knob in visible_knobs(type(method))}
     knobs = {name: value for name, value in offered.items() if value is not None}
+    if type(method).verdict != "identical" and "window" in knobs:
+        own["chosen_window"] = knobs["window"]
     return from_dict({**knobs, **own, "negative": recipe["negative"] or "",
                       "size": f"{width}x{height}", "keep_mask": mask_of(recipe),
                       "fixed": fixed_text(typed_words(recipe), drawn_words(recipe))})

@@ -10,12 +10,14 @@ from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe
 from ssd_core.weights.catalogue import CATALOGUE, Licence
 from ssd_core.weights.figures import stored_dtype
+from ssd_core.weights.fit import Fit, gib
 from ssd_core.weights.quotes import DownloadPlan
 from ssd_core.weights.registry import LocalModel
 
 from .additions import filled
 from .choices import MOST_CHOICES, choice, every_prompt, has_choices, with_choice
 from .downloads import Download
+from .entries import saved_at
 from .errors import in_language
 from .facts import caption, copied, facts
 from .figures import Measured, figures, summary
@@ -30,7 +32,7 @@ from .services import Services
 from .settings import STOPS, Settings, stop_of, to_dict, with_preset
 from .typed import fixed_text, texts
 from .verdicts import race_rows, verdict
-from .words import CHINESE, run_title
+from .words import CHINESE, run_title, say
 
 
 class Query(Protocol):
@@ -200,8 +202,9 @@ def entry_view(services: Services, entry: Entry, language: str, marked: Iterable
     return {"id": entry.id, "name": entry.path.stem, "kind": entry.kind, "width": entry.width,
             "height": entry.height, "prompt": entry.prompt, "method": entry.method,
             "seed": None if entry.seed is None else str(entry.seed),
-            "title": run_title(entry.label, language) if entry.label else None,
-            "source": entry.source,
+            "title": entry.prompt or entry.path.stem,
+            "quality": run_title(entry.label, language) if entry.label else None,
+            "saved_at": saved_at(entry.path), "source": entry.source,
             "caption": caption(entry, language), "favourite": entry.id in marked,
             "where": services.place(entry.path.parent),
             "picture": f"/studio/picture/{quote(entry.id)}",
@@ -250,11 +253,12 @@ def restored_view(settings: Settings, text: str) -> dict:
 # Models
 
 
-def models_view(services: Services) -> dict:
+def models_view(services: Services, language: str) -> dict:
     """The models on this machine, the one in use, and those that can be downloaded."""
     library, loaded = services.library, services.library.current
-    known = [{"name": name, "title": row.title, "bytes": row.about_bytes, "note": row.note,
-              "licence": licence_view(row.licence)} for name, row in CATALOGUE.items()]
+    known = [{"name": name, "title": row.title, "bytes": row.about_bytes,
+              "note": in_language(language, row.note),
+              "licence": licence_view(row.licence, language)} for name, row in CATALOGUE.items()]
     return {"models": [model_view(services, model) for model in library.models()],
             "in_use": {"name": loaded.name, "dtype": stored_dtype(loaded.backbone),
                        "heads": loaded.heads is not None,
@@ -270,14 +274,26 @@ def model_view(services: Services, model: LocalModel) -> dict:
             "problem": services.for_visitors(model.why_not)}
 
 
-def licence_view(licence: Licence) -> dict:
-    return {"name": licence.name, "link": licence.link, "restricts": licence.restricts}
+def fit_view(estimate: Fit, language: str) -> dict:
+    """Whether a run fits, what its memory consists of, and both in one line."""
+    counts = {"weights": estimate.weights, "cache": estimate.cache, "pass": estimate.activations,
+              "pixels": estimate.pixels, "graphs": estimate.graphs}
+    parts = say(language, "comma").join(f"{say(language, f'memory_{name}')} {gib(count)}"
+                                        for name, count in counts.items() if count)
+    advice = in_language(language, estimate.advice)
+    return {"text": f"{advice} ({parts})", "advice": advice, "parts": parts}
 
 
-def quote_view(quoted: DownloadPlan) -> dict:
+def licence_view(licence: Licence, language: str) -> dict:
+    return {"name": licence.name, "link": licence.link,
+            "restricts": in_language(language, licence.restricts)}
+
+
+def quote_view(quoted: DownloadPlan, language: str) -> dict:
     """What a download takes, from the Hub."""
     return {"name": quoted.name, "bytes": quoted.bytes, "missing": quoted.missing,
-            "where": str(quoted.destination), "licence": licence_view(quoted.licence)}
+            "where": str(quoted.destination),
+            "licence": licence_view(quoted.licence, language)}
 
 
 def download_view(services: Services, download: Download | None, language: str) -> dict:

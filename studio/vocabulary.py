@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.output.word_kinds import offered
+from ssd_core.weights.catalogue import CATALOGUE
 
+from .errors import in_language
 from .words import CHINESE, say
 
 # (English, Chinese) of styles for backbones that know all words.
@@ -19,6 +21,14 @@ def word_kinds(backbone: Backbone, language: str) -> list[dict]:
     """The words that word_chips.js offers for this backbone, in a language of the page."""
     kinds = offered(backbone.word_kinds, language == CHINESE)
     return kinds + [styles(language)] * backbone.takes_any_words
+
+
+def draws(name: str, backbone: Backbone, language: str) -> str:
+    """What a backbone of this name draws, in a line; empty if `word_kinds` has all of it."""
+    if not backbone.takes_any_words:
+        return ""
+    note = CATALOGUE[name].note if name in CATALOGUE else ""
+    return in_language(language, note) if note.startswith("draws") else say(language, "any_text")
 
 
 def styles(language: str) -> dict:

@@ -53,6 +53,14 @@ def test_what_remains_unknown_is_named(prompt, names):
     assert unknown(prompt) == names
 
 
+@pytest.mark.parametrize(("word", "near"), [
+    ("古堡", "城堡"), ("别墅", "房子"), ("帐蓬", "帐篷"), ("凌晨", "早晨"), ("恐龙", None),
+    ("汽车", None)])
+def test_an_unknown_chinese_word_has_a_known_one_near_it(word, near):
+    assert a.nearest(word) == near and unknown(word)
+    assert set(a._ALIKE.values()) <= set(a._CHINESE)
+
+
 @given(st.sampled_from(LONG), st.data())
 def test_a_slip_in_a_long_word_means_that_word_or_is_named(word, data):
     at = data.draw(st.integers(0, len(word) - 1))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ssd_core import Sampling, SSDError, generate, load_backbone
 from ssd_core.backbones import postcard
-from ssd_core.engine.methods import AR
+from ssd_core.engine.methods import Exact
 from ssd_core.postcards import WORDS
 from ssd_core.train import blend
 from ssd_core.train.blend import BlendRecipe, Examples
@@ -45,7 +45,7 @@ def test_a_cell_is_sampled_from_what_the_backbone_expects_there():
     """With only the likeliest token left, a picture of greedy decoding is sampled as it is, but for
     the rounding of mixed precision; with the captions of other pictures it is not."""
     backbone = load_backbone("postcard", "cpu", "fp32")
-    *_, drawn = generate(backbone, CAPTIONS, AR(), sampling=Sampling(temperature=0))
+    *_, drawn = generate(backbone, CAPTIONS, Exact(), sampling=Sampling(temperature=0))
     backbone.preset = replace(backbone.preset, min_p=1.0)
     same = [(blend.resampled(backbone, captions, drawn.tokens, torch.Generator().manual_seed(0))
              == drawn.tokens).float().mean().item() for captions in (CAPTIONS, CAPTIONS[::-1])]

@@ -29,6 +29,7 @@ from ssd_core.postcards.spelling import length_of, read, words_of
 SEEDS = st.integers(0, 2**64 - 1)
 NAMES = ("time", "sky", "light", "ridge", "ground", "path")
 ENDLESS = 200
+MANY = settings(max_examples=3 * settings().max_examples)
 
 
 def in_words(prompt: str) -> str:
@@ -113,7 +114,7 @@ def test_a_balloon_does_not_float_before_the_sun(prompt: str, seed: int) -> None
 
 
 @given(PROMPTS, SEEDS)
-@settings(max_examples=300, deadline=None)
+@MANY
 def test_what_is_drawn_is_a_scene_of_the_world_that_has_all_that_was_typed(prompt, seed):
     drawn = expand(prompt, None, seed, limit=ENDLESS)
     assert drawn == expand(prompt, None, seed, limit=ENDLESS)
@@ -142,7 +143,7 @@ def test_an_impossible_scene_is_seen():
 @given(PROMPTS, SEEDS, st.sampled_from([
     "sunset", "clouds", "trees", "no sun", "a red house", "snow", "a forest behind", "night, rain",
     "太阳", "houses and boats", "white, red", "clear sky"]))
-@settings(max_examples=200, deadline=None)
+@MANY
 def test_nothing_that_was_ruled_out_is_added(prompt, seed, negative):
     drawn = expand(prompt, negative, seed)
     assert drawn.negative == negative
@@ -150,7 +151,7 @@ def test_nothing_that_was_ruled_out_is_added(prompt, seed, negative):
 
 
 @given(PROMPTS, SEEDS)
-@settings(max_examples=200, deadline=None)
+@MANY
 def test_words_that_leave_nothing_open_stay_byte_for_byte(prompt, seed):
     drawn = expand(prompt, None, seed, limit=ENDLESS)
     again = expand(drawn.prompt, None, seed, limit=ENDLESS)
@@ -158,7 +159,7 @@ def test_words_that_leave_nothing_open_stay_byte_for_byte(prompt, seed):
 
 
 @given(PROMPTS, SEEDS, st.data())
-@settings(max_examples=200, deadline=None)
+@MANY
 def test_an_addition_that_is_left_away_or_written_in_leaves_the_others(prompt, seed, data):
     drawn = expand(prompt, None, seed, limit=ENDLESS)
     if not drawn.added:
@@ -173,7 +174,7 @@ def test_an_addition_that_is_left_away_or_written_in_leaves_the_others(prompt, s
 
 
 @given(PROMPTS, SEEDS, st.integers(1, 40))
-@settings(max_examples=200, deadline=None)
+@MANY
 def test_additions_give_way_where_there_is_no_room(prompt, seed, limit):
     drawn = expand(prompt, None, seed, limit=limit)
     assert length_of(drawn.prompt) <= max(limit, length_of(prompt))
@@ -182,7 +183,7 @@ def test_additions_give_way_where_there_is_no_room(prompt, seed, limit):
 
 
 @given(PROMPTS, SEEDS)
-@settings(max_examples=100, deadline=None)
+@MANY
 def test_the_prompt_is_what_its_additions_make_of_it(prompt, seed):
     drawn = expand(prompt, None, seed)
     edits = [(one.start, one.end, one.written) for one in drawn.added]
@@ -193,7 +194,7 @@ def test_the_prompt_is_what_its_additions_make_of_it(prompt, seed):
 
 
 @given(PROMPTS)
-@settings(max_examples=200, deadline=None)
+@MANY
 def test_a_prompt_is_read_as_its_claims_are(prompt):
     reading = read(prompt)
     own = [claim for claim in claims(in_words(prompt)) if claim.thing is None]

@@ -208,13 +208,23 @@ def test_planned_passes_are_taken_when_nothing_converges(name, monkeypatch):
     for rule in RULES:
         monkeypatch.setattr(accept, rule, never)
     for grid in (Grid(4, 6), Grid(4, 6, True), Grid(1, 5), Grid(5, 1), Grid(5, 2, True)):
-        backbone = MockBackbone(grid)
-        told = events(backbone, UNDER_TEST[name], WORDS, heads=random_heads(backbone, row=True))
+        backbone, heads = bare(grid)
+        told = events(backbone, UNDER_TEST[name], WORDS, heads=heads)
         assert told[-1].stats["passes"] == plan(backbone, UNDER_TEST[name]).passes, str(grid)
 
 
 LONE = {f"ends-in-a-lone-cell-{k_h}": methods.SSD(k_h, 1, 1, fused_commit=True) for k_h in (2, 4)}
 HOLDING = {**UNDER_TEST, **LONE, "rows-fused": methods.Rows(2, 2, 1, fused_commit=True)}
+
+
+HELD = (Grid(3, 16), Grid(3, 7), Grid(4, 4, True), Grid(3, 1), Grid(2, 1, True), Grid(1, 6))
+
+
+@cache
+def bare(grid: Grid):
+    """(backbone, heads) of a grid."""
+    backbone = MockBackbone(grid)
+    return backbone, random_heads(backbone, row=True)
 
 
 @pytest.fixture
@@ -234,16 +244,13 @@ def poisoned(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOLDING)
 def test_nothing_is_drawn_from_a_state_that_no_pass_has_written(name, poisoned):
-    grids = (Grid(3, 16), Grid(3, 7), Grid(4, 4, True), Grid(3, 1), Grid(2, 1, True), Grid(1, 6))
-    backbones = [MockBackbone(grid) for grid in grids]
-
     def drawn():
-        return [tokens(backbone, HOLDING[name], WORDS, heads=random_heads(backbone, row=True))
-                for backbone in backbones]
+        return [tokens(backbone, HOLDING[name], WORDS, heads=heads)
+                for backbone, heads in map(bare, HELD)]
 
     clean = drawn()
     poisoned()
-    for grid, one, other in zip(grids, clean, drawn(), strict=True):
+    for grid, one, other in zip(HELD, clean, drawn(), strict=True):
         assert one.equal(other), str(grid)
 
 

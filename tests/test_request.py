@@ -149,6 +149,9 @@ def test_a_recipe_of_other_weights_is_refused(postcard):
     for change in ({"backbone": {"name": "x", "sha256": "0" * 64}}, {"heads": "0" * 64}):
         with pytest.raises(SSDError, match="load the recipe.s own first"):
             Request.of_recipe({**recipe, **change}, backbone, heads)
+    earlier = {**recipe, "backbone": {"name": "postcard", "sha256": "0" * 64}}
+    with pytest.raises(SSDError, match="other weights of postcard .* drawn anew: 'a house'"):
+        Request.of_recipe(earlier, backbone, heads)
 
 
 def test_a_recipe_drawn_in_another_dtype_is_told_so(postcard):

@@ -20,7 +20,7 @@ from support.mock_backbone import MockBackbone, events, tiny_postcard
 from ssd_core import SSDError, load_backbone, load_heads, methods
 from ssd_core.backbones import postcard
 from ssd_core.cli import main
-from ssd_core.engine.heads import DraftHeads
+from ssd_core.engine.heads import DraftHeads, save_heads
 from ssd_core.files import read_safetensors, write_safetensors
 from ssd_core.model.grid import Grid
 from ssd_core.runs.batch.workers import Place
@@ -216,6 +216,18 @@ def test_acceptance_is_the_same_however_many_cells_are_measured_at_once(monkeypa
     parts = head_quality.acceptance(draft_heads, MOCK, mock_pictures(3))
     for key in ("acceptance", "acceptance_se"):
         assert parts[key] == pytest.approx(whole[key], abs=1e-6)
+
+
+def test_heads_continue_from_those_of_another_backbone(tmp_path):
+    recipe = HeadsRecipe(tmp_path, k_h=2, k_v=1, start_from=str(tmp_path))
+    other = heads.start(replace(recipe, start_from=""), MOCK, torch.Generator().manual_seed(3))
+    save_heads(other, recipe.file, MockBackbone(Grid(4, 4), seed=9), {})
+    continued = heads.start(recipe, MOCK, torch.Generator().manual_seed(0))
+    for goal, source in zip(continued.parameters(), other.parameters(), strict=True):
+        assert torch.equal(goal, source.half().float())
+    for wrong in (replace(recipe, k_h=3), replace(recipe, kind="row"), replace(recipe, source="e")):
+        with pytest.raises(SSDError, match="start_from"):
+            heads.start(wrong, MOCK, torch.Generator())
 
 
 def test_an_embedding_is_guessed_where_rows_end_with_a_token():

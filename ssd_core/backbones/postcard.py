@@ -31,6 +31,7 @@ from ..postcards.chips import KINDS, Kind
 from ..postcards.expanded import Expanded
 from ..postcards.expansion import expand
 from ..postcards.frame import FRAMES
+from ..postcards.phrases import phrases_of, without_contradictions
 from ..postcards.short_prompts import short_prompt
 from ..postcards.spelling import placed
 from ..postcards.wording import lonely, quoted
@@ -169,6 +170,16 @@ class Postcard(Backbone):
     def fresh_prompt(self, seed: int, chinese: bool = False) -> str:
         """Return a short prompt; `expand` fills in the rest."""
         return short_prompt(np.random.default_rng(seed), chinese)
+
+    @property
+    def names_things(self) -> bool:
+        return True
+
+    def things(self, prompt: str) -> list[str]:
+        return phrases_of(prompt)
+
+    def without_contradictions(self, prompt: str, typed: str) -> str:
+        return without_contradictions(prompt, typed)
 
     def expand(self, prompt: str, negative: str | None, seed: int,
                leave_open: tuple[str, ...] = ()) -> Expanded | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from ..postcards.captions import fresh_prompt
@@ -9,11 +11,13 @@ from ..postcards.chinese import fresh_chinese_prompt
 from ..postcards.chips import Kind
 from ..postcards.expanded import Expanded
 
+_MARKS = re.compile(r"[,.;，。；、\n]")
+
 
 class PromptGuide:
     """The answers of a backbone that takes free text; others override what they know better.
 
-    The engine never asks these questions. A backbone is its own guide.
+    The engine asks for things alone. A backbone is its own guide.
     """
 
     def unknown_words(self, prompt: str) -> list[str]:
@@ -50,6 +54,19 @@ class PromptGuide:
         """Return a random prompt, for the dice beside a prompt box."""
         write = fresh_chinese_prompt if chinese else fresh_prompt
         return write(np.random.default_rng(seed))
+
+    @property
+    def names_things(self) -> bool:
+        """Whether `things` gives things alone, and not any part of a prompt."""
+        return False
+
+    def things(self, prompt: str) -> list[str]:
+        """Return the phrases that name a thing, as typed; here all parts between marks."""
+        return [part.strip() for part in _MARKS.split(prompt) if part.strip()]
+
+    def without_contradictions(self, prompt: str, typed: str) -> str:
+        """Return a completed prompt without those parts that contradict the typed words."""
+        return prompt
 
     def expand(self, prompt: str, negative: str | None, seed: int,
                leave_open: tuple[str, ...] = ()) -> Expanded | None:

@@ -19,6 +19,7 @@ from . import (
     compare,
     convert,
     download,
+    edit,
     evaluate,
     fit,
     frontier,
@@ -28,6 +29,7 @@ from . import (
     render,
     studio,
     train,
+    vary,
 )
 from .options import takes_groups
 from .output import give_up_output, is_of_output
@@ -39,10 +41,11 @@ UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False,
                   help="Spatially Speculative Decoding: pictures from tokens, in far fewer passes.")
-for module, name in ((generate, "generate"), (render, "render"), (compare, "compare"),
-                     (plan, "plan"), (bench, "bench"), (frontier, "frontier"), (methods, "methods"),
-                     (backbones, "backbones"), (download, "download"), (fit, "fit"),
-                     (convert, "convert")):
+for module, name in ((generate, "generate"), (edit, "edit"), (render, "render"),
+                     (compare, "compare"), (plan, "plan"), (bench, "bench"),
+                     (frontier, "frontier"), (methods, "methods"), (backbones, "backbones"),
+                     (download, "download"), (fit, "fit"), (convert, "convert"),
+                     (vary, "vary")):
     app.command(name)(takes_groups(module.command))
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(train.app, name="train")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from typing import TypeVar
 
 import typer
 
@@ -17,9 +18,10 @@ from ..model.sampling import Sampling
 from ..output.kept_cells import kept_of
 from ..output.recipe import method_of, other_dtype, read_recipe, sampling_of
 from ..output.words import drawn_words
-from .options import Knobs, Loading, PictureOptions, SamplingOptions, flag
+from .options import Canvas, Knobs, Loading, SamplingOptions, flag
 from .specs import build_method
 
+C = TypeVar("C", bound=Canvas)
 NO_HEADS = "none"
 NO_PROMPT = "no prompt: write what the picture should show, or name a picture with --like"
 
@@ -44,9 +46,11 @@ class Source:
 
     @classmethod
     def of(cls, like: Like, context: typer.Context) -> Source:
-        named = {name for name in context.params
-                 if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"}
-        return cls(None if like.like is None else read_recipe(like.like), named)
+        return cls.of_recipe(None if like.like is None else read_recipe(like.like), context)
+
+    @classmethod
+    def of_recipe(cls, recipe: Mapping | None, context: typer.Context) -> Source:
+        return cls(recipe, named_in(context))
 
     def loading(self, flags: Loading) -> Loading:
         if self.recipe is None:
@@ -55,7 +59,7 @@ class Source:
                **({"heads": NO_HEADS} if self.recipe["heads"] is None else {})}
         return replace(flags, **self._silent(own))
 
-    def picture(self, flags: PictureOptions) -> PictureOptions:
+    def picture(self, flags: C) -> C:
         if self.recipe is None:
             return flags
         width, height = self.recipe["size"]
@@ -122,6 +126,12 @@ class Source:
     def _silent(self, own: Mapping[str, object]) -> dict:
         """The settings whose flag is not set."""
         return {name: value for name, value in own.items() if name not in self.flags_set}
+
+
+def named_in(context: typer.Context) -> set[str]:
+    """The parameters that the command line sets."""
+    return {name for name in context.params
+            if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"}
 
 
 def settled(method: Method, backbone: Backbone, named: bool) -> Method:

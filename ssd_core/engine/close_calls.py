@@ -1,9 +1,10 @@
 """Repeats choices that rounding may have decided, with passes of AR's own shape.
 
 Where the bits of a cell depend on the width of a pass (fp32 on CPUs), a window can choose another
-token than AR only if two tokens score almost the same. Then everything before that cell is fed
-again, one cell per pass as in AR, and the cell is chosen from the result, which has AR's exact
-bits. For `postcard` this happens in about five pictures of a hundred.
+token than AR only if two tokens score almost the same, or a filter almost kept another one
+(model/near_ties.py). Then everything before that cell is fed again, one cell per pass as in AR, and
+the cell is chosen from the result, which has AR's exact bits. For `postcard` this happens in about
+five pictures of a hundred.
 """
 
 from __future__ import annotations
@@ -13,20 +14,23 @@ from collections.abc import Generator, Iterator
 import torch
 
 from ..backbones.base import Backbone
-from ..model.sampling import COLD, Sampling
+from ..model.sampling import Sampling
 from .events import Pass
 from .state import DecodeState
 
 SPREADS = 5 * 2**0.5  # times the measured rounding: how far two logits may move against each other
 
 
-def margin(backbone: Backbone, sampling: Sampling) -> float:
-    """The relative difference of two scores below which rounding may decide; 0: never decides."""
+def margin(backbone: Backbone, sampling: Sampling, things: int = 0) -> float:
+    """How far rounding may move two logits against each other; 0: it never decides.
+
+    things: the branches of an edit, each of which is added to the guided logits or subtracted.
+    """
     if not backbone.rounding or backbone.dtype != torch.float32:
         return 0.0
     cfg = sampling.cfg
-    guided = 1.0 if cfg == 1 else (cfg**2 + (cfg - 1) ** 2) ** 0.5  # the spread under guidance
-    return SPREADS * guided * backbone.rounding / max(sampling.temperature, COLD)
+    guided = ((cfg + things) ** 2 + (cfg - 1) ** 2 + things) ** 0.5  # the spread under guidance
+    return SPREADS * guided * backbone.rounding
 
 
 def decided(state: DecodeState, first: int, slots: torch.Tensor, close: torch.Tensor,

@@ -18,7 +18,11 @@ from ..model.grid import Grid
 from ..model.knobs import coerce
 from ..model.sampling import Sampling
 from ..unicode import require_unicode
+from .clock import Stopwatch
 from .close_calls import margin
+from .edits.maps import read
+from .edits.rule import Rule
+from .edits.words import Edit, Revision
 from .events import Event, Finished, RowsDone, Started
 from .graphs import runner
 from .heads import DraftHeads
@@ -36,43 +40,53 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
              heads: DraftHeads | None = None, sampling: Sampling = Sampling(),  # noqa: B008
              negative: str | None = None, size: tuple[int, int] | None = None,
              keep: torch.Tensor | None = None, keep_rows: int = 0, threads: int | None = None,
-             keep_mask: torch.Tensor | None = None) -> Generator[Event, None, None]:
+             keep_mask: torch.Tensor | None = None,
+             edit: Edit | None = None) -> Generator[Event, None, None]:
     """Decode one picture per prompt, all in one batch, and yield the events of the run.
 
     Takes the arguments of `prepare`, which raises SSDError for wrong input before anything runs.
     """
     return prepare(backbone, prompts, method, heads, sampling, negative, size, keep, keep_rows,
-                   threads, keep_mask).events()
+                   threads, keep_mask, edit).events()
 
 
 def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
             heads: DraftHeads | None = None, sampling: Sampling = Sampling(),  # noqa: B008
             negative: str | None = None, size: tuple[int, int] | None = None,
             keep: torch.Tensor | None = None, keep_rows: int = 0, threads: int | None = None,
-            keep_mask: torch.Tensor | None = None) -> PreparedRun:
+            keep_mask: torch.Tensor | None = None, edit: Edit | None = None) -> PreparedRun:
     """Check and resolve the input of a run without allocating anything. Raises SSDError.
 
     size: (width, height) in pixels, one of backbone.sizes. keep: tokens [B or 1, R, C]. Those where
     keep_mask, bool [R, C] or [B or 1, R, C], is True stay, and the rest is decoded around them;
     keep_rows is short for a mask of the first rows. Image i uses seed + i. threads: the exact
-    number; None: on a CPU torch's own, fewer while other programs need the cores.
+    number; None: on a CPU torch's own, fewer while other programs need the cores. edit: the prompts
+    are new words of the pictures `keep`, which decide what stays; keep_mask limits where they may
+    act.
     """
     prompts = [prompts] if isinstance(prompts, str) else list(prompts)
     backbone = backbone.resized(check_size(size))
     method = method.resolve(backbone.preset)
     sampling = resolve_sampling(sampling, backbone.preset)
     region = region_of(backbone.grid, len(prompts), keep_rows, keep_mask)
-    guided = keep is not None and method.starts_from_parent(keep_mask is not None)
+    edited = keep_mask is not None or edit is not None
+    guided = keep is not None and method.starts_from_parent(edited)
     parent = check_tokens(backbone, keep, len(prompts)) if keep is not None and guided else None
+    if edit is not None:
+        check_edit(method, keep)
+        parent = check_tokens(backbone, keep, len(prompts))
     keep = check_keep(backbone, keep, region, len(prompts))
     check_needs(method, backbone, heads)
     method.check_region(region)
     with alone(backbone.device):
         branches = prompt_branches(backbone, prompts, negative, sampling.cfg)
+        revision = None if edit is None else Revision.of(
+            backbone, edit, prompts,
+            prompt_branches(backbone, [edit.old_prompt] * len(prompts), negative, sampling.cfg))
     return PreparedRun(backbone, method.for_device(backbone.grid, backbone.device.type), heads,
                        sampling, branches, len(prompts),
-                       plan_of(backbone, method, region, heads is not None), keep, region,
-                       threads, parent)
+                       plan_of(backbone, method, region, heads is not None, edit=revision), keep,
+                       region, threads, parent, revision)
 
 
 @dataclass(frozen=True)
@@ -81,7 +95,7 @@ class PreparedRun:
 
     method: resolved, with its window. branches: prompt ids of all sequences, [cond; uncond] with
     guidance. pictures: B. keep: tokens [B, R, C], None if no cell is pinned. parent: tokens
-    [B, R, C] that first guesses may take.
+    [B, R, C] that first guesses may take, and that an edit begins with. revision: of an edit.
     """
 
     backbone: Backbone
@@ -95,6 +109,18 @@ class PreparedRun:
     region: Region
     threads: int | None
     parent: torch.Tensor | None = None
+    revision: Revision | None = None
+
+    @property
+    def sequences(self) -> int:
+        """The most sequences of a pass: guidance branches, and those of an edit's things."""
+        return len(self.branches) + (self.pictures * len(self.revision.without)
+                                     if self.revision else 0)
+
+    @property
+    def widest_rows(self) -> int:
+        """The rows of the widest stretch of given cells, which one pass feeds."""
+        return self.region.widest_rows if self.revision is None else self.backbone.grid.rows
 
     def events(self) -> Generator[Event, None, None]:
         """Run and yield the events. Raises SSDError if the backbone was loaded without values."""
@@ -107,20 +133,52 @@ class PreparedRun:
 
     def _steps(self, threads: Threads | Fixed) -> Generator[Event, None, None]:
         yield Started(self.plan)
-        state = self._allocate()
+        if self.revision is not None and all(self.revision.same):
+            yield from self._as_it_was(self.revision)
+            return
+        clock = Stopwatch(self.backbone.device)
+        rule = None if self.revision is None else self._rule(self.revision)
+        state = self._allocate(rule)
+        state.clock = clock
         with closing(state.run):  # before the codec needs the memory, and on cancelling
             yield from self._passes(state)
         stats = {**statistics(state, self.plan), "threads": sorted(threads.used)}
-        yield Finished(state.picture(), stats)
+        if rule is None:
+            yield Finished(state.picture(), stats)
+        else:
+            yield Finished(state.picture(), {**stats, "edit": rule.to_json()}, rule.held)
 
-    def _allocate(self) -> DecodeState:
-        return DecodeState(self.backbone, self.branches, self.pictures, self.sampling, self.heads,
+    def _allocate(self, rule: Rule | None) -> DecodeState:
+        branches = [*self.branches, *(rule.branches if rule else [])]
+        things = len(rule.branches) // self.pictures if rule else 0
+        guided = self.method.starts_from_parent(masked=True)
+        return DecodeState(self.backbone, branches, self.pictures, self.sampling, self.heads,
                            self.method.scratch(self.backbone.grid), runner(self.backbone),
-                           margin(self.backbone, self.sampling), self.region, self.keep,
-                           self.parent)
+                           margin(self.backbone, self.sampling, things), self.region, self.keep,
+                           self.parent if rule is None or guided else None, rule)
+
+    def _rule(self, revision: Revision) -> Rule:
+        """The rule of an edit, after a pass over the old picture under its old words."""
+        assert self.parent is not None
+        without = [ids for old, _ in revision.without for ids in old]
+        before = read(self.backbone, [*revision.before, *without], self.sampling, self.parent)
+        return Rule(revision, before)
+
+    def _as_it_was(self, revision: Revision) -> Iterator[Event]:
+        """The events of an edit whose words say what the old ones do: nothing is drawn."""
+        assert self.parent is not None
+        yield RowsDone(0, self.backbone.grid.rows, self.parent)
+        edit = {"things": [[] for _ in revision.same], "missing": [[] for _ in revision.same]}
+        yield Finished(self.parent, {**nothing_drawn(self.plan, self.pictures), "edit": edit},
+                       torch.zeros_like(self.parent, dtype=torch.bool))
 
     def _passes(self, state: DecodeState) -> Generator[Event, None, None]:
-        prefill = state.prefill()
+        if state.rule is None:
+            prefill = state.prefill()
+        else:
+            yield state.passed("prefill", 0, 0, 0)  # over the old picture under its old words
+            prefill = state.prefill(state.region.end)
+            state.rule.compare(state)
         state.clock.lap("prefill")
         yield prefill
         state.clock.restart()
@@ -197,6 +255,15 @@ def statistics(state: DecodeState, plan: Plan) -> dict:
             "drafter_passes": state.stats.drafter_passes, "cache_bytes": state.cache.nbytes}
 
 
+def nothing_drawn(plan: Plan, pictures: int) -> dict:
+    """The statistics of a run without a pass."""
+    return {"passes": 0, "ar_passes": plan.ar_passes, "step_acceleration": float(plan.ar_passes),
+            "seconds": {"total": 0.0, "prefill": 0.0, "draft": 0.0, "verify": 0.0, "commit": 0.0},
+            "tokens_per_second": 0.0, "acceptance": {}, "acceptance_by_offset": {},
+            "passes_each": [0] * pictures, "converged_rows": [0] * pictures, "drafter_passes": 0,
+            "cache_bytes": 0, "threads": []}
+
+
 def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None,
                     cfg: float) -> list[list[int]]:
     """Prompt ids of all sequences: the prompts, then with guidance the unconditional ones."""
@@ -229,6 +296,15 @@ def check_needs(method: Method, backbone: Backbone, heads: DraftHeads | None) ->
         raise SSDError(f"method {method.name} drafts with heads and none are loaded: load heads, "
                        "or use rows or exact, which need none")
     heads.require(*needed, method.needs_row_drafter())
+
+
+def check_edit(method: Method, keep: torch.Tensor | None) -> None:
+    """Raise SSDError if the method cannot edit by words, or no picture is given."""
+    if keep is None:
+        raise SSDError("old_prompt: there is no picture to edit; give its tokens (keep)")
+    if not method.takes_words:
+        raise SSDError(f"method {method.name} cannot edit by words: use exact, or ar, which draws "
+                       "the same in more passes")
 
 
 def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:
@@ -306,7 +382,8 @@ def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, kee
 
 
 def plan_of(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, region: Region,
-            heads: bool = False, device: str | None = None) -> Plan:
+            heads: bool = False, device: str | None = None,
+            edit: Revision | None = None) -> Plan:
     """`plan` for a region."""
     device, grid = device or device_of(grid_or_backbone), region.grid
     if isinstance(grid_or_backbone, Grid):
@@ -315,7 +392,16 @@ def plan_of(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, 
         method = method.resolve(grid_or_backbone.preset)
         used = method.for_device(grid, device)
         usual = usual_passes(grid_or_backbone, used, heads, region)
-    return replace(method.plan(region), choice=method.choice(grid, device), usual=usual)
+    known = method.plan(region) if edit is None else edited_plan(method.plan(region), edit)
+    return replace(known, choice=method.choice(grid, device), usual=None if edit else usual)
+
+
+def edited_plan(plan: Plan, edit: Revision) -> Plan:
+    """The plan of an edit by words: one more pass, over the old picture; none without a change."""
+    if all(edit.same):
+        return replace(plan, passes=0, passes_max=0, paper_passes=None)
+    passes = None if plan.passes is None else plan.passes + 1
+    return replace(plan, passes=passes, passes_max=plan.passes_max + 1, paper_passes=None)
 
 
 def device_of(target: Grid | Backbone | type[Backbone]) -> str:

@@ -81,13 +81,19 @@ class RowsDone(EventBase):
 
 @dataclass(frozen=True)
 class Finished(EventBase):
-    """All tokens [B, R, C] int64 and the statistics that docs/contract.md lists."""
+    """All tokens [B, R, C] int64 and the statistics that docs/contract.md lists.
+
+    held [B, R, C] bool: the cells of things that an edit by words held; None without an edit.
+    """
 
     tokens: torch.Tensor
     stats: Mapping
+    held: torch.Tensor | None = None
 
     def to_json(self) -> dict:
-        return {"kind": "finished", "tokens": self.tokens.tolist(), "stats": dict(self.stats)}
+        held = {} if self.held is None else {"held": self.held.tolist()}
+        return {"kind": "finished", "tokens": self.tokens.tolist(), "stats": dict(self.stats),
+                **held}
 
 
 Rows = RowsDone  # the public name in docs/contract.md; inside, `Rows` is a method

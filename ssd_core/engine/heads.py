@@ -199,6 +199,21 @@ def stored_heads(path: Path, backbone: Backbone) -> DraftHeads:
     """Like `read_heads`, but on the CPU and in the file's dtype."""
     tensors, metadata = read_safetensors(path, FORMAT)
     _require_match(path, metadata, backbone)
+    return heads_of(path, tensors, metadata, backbone)
+
+
+def heads_to_start_from(path: Path, backbone: Backbone) -> DraftHeads:
+    """Like `stored_heads`, for the heads of any backbone with hidden states of the same size."""
+    tensors, metadata = read_safetensors(path, FORMAT)
+    if metadata.get("hidden_size") != str(backbone.hidden_size):
+        raise SSDError(f"{path}: these heads read {metadata.get('hidden_size', 'unknown')} "
+                       f"channels, {backbone.name} has {backbone.hidden_size}: start from others")
+    return heads_of(path, tensors, metadata, backbone)
+
+
+def heads_of(path: Path, tensors: dict[str, torch.Tensor], metadata: dict[str, str],
+             backbone: Backbone) -> DraftHeads:
+    """The heads of a file's tensors; SSDError if they do not fit its metadata."""
     try:
         offsets = json.loads(metadata["offsets"])
         with torch.device("meta"):  # skips initialisation and leaves torch's RNG alone

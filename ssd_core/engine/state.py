@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 
 from ..backbones.base import Backbone
+from ..model.near_ties import choose_closely
 from ..model.noise import NoiseField, Slots
-from ..model.sampling import Sampling, choose, guide, likeliest, probabilities
+from ..model.sampling import Sampling, choose, guide, probabilities
+from ..model.variation import Variation
 from .clock import Stopwatch
 from .events import Pass
 from .graphs import SLOTS, EagerRunner, PassRunner, rounded, rounded_cells, rounded_keys
@@ -24,31 +27,38 @@ from .prefill import followed, predicting
 from .region import Pinned, Region, by_slot, cells_on
 from .run_stats import RunStats
 
+if TYPE_CHECKING:
+    from .edits.rule import Rule
+
 
 class DecodeState:
-    """A batch of B pictures; N = B sequences, or 2B [cond; uncond] with guidance."""
+    """A batch of B pictures; N = B sequences, or 2B [cond; uncond] with guidance.
+
+    An edit has B more for each thing that it holds: the words without it.
+    """
 
     def __init__(self, backbone: Backbone, prompts: Sequence[list[int]], pictures: int,
                  sampling: Sampling, heads: DraftHeads | None, scratch: int = 0,
                  run: PassRunner = EagerRunner(), margin: float = 0.0,  # noqa: B008
                  region: Region | None = None, keep: torch.Tensor | None = None,
-                 parent: torch.Tensor | None = None) -> None:
+                 parent: torch.Tensor | None = None, rule: Rule | None = None) -> None:
         """scratch: cache slots behind the picture. run: calls capturable functions; the caller
         closes it. margin: the result of `close_calls.margin`. region: the cells to draw, by default
         all; keep: tokens [B, R, C], needed where others are pinned. parent: tokens [B, R, C] for
-        first guesses.
+        first guesses. rule: of an edit, which begins with its parent's tokens.
         """
         grid, device = backbone.grid, backbone.device
         self.backbone, self.heads, self.grid = backbone, heads, grid
         self.sampling, self.pictures = sampling, pictures
         self.branches, self.slots = len(prompts) // pictures, grid.slots
+        self.guidance = 1 if sampling.cfg == 1 else 2  # branches that are guided into one
         self.prompts = prompts
         self.lengths = torch.tensor([len(ids) for ids in prompts], device=device)
         self.region = region or Region.below(grid, 0)
         self.offset = len(prompts[0]) if len({len(ids) for ids in prompts}) == 1 else None
         self.clock = Stopwatch(device)
         self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
-                                at_once=run.padded)
+                                run.padded, Variation.of(sampling, grid, pictures))
         self.max_prompt = max(len(ids) for ids in prompts)
         self.run = run
         self.cache = backbone.new_cache(len(prompts), self._cache_slots(scratch))
@@ -70,6 +80,9 @@ class DecodeState:
         self.pinned: Pinned | None = None
         if keep is not None:
             self._pin(keep)
+        self.rule = rule
+        if rule is not None:
+            self.write(0, rule.parent[:, :-1])
         # final: slots before this have their final token in every picture; stale: see `feed`
         self.final, self.stale, self.passes = 0, 0, 0
         certain = self.row_end_mask if self.pinned is None else self.pinned.certain
@@ -94,24 +107,25 @@ class DecodeState:
 
     # Passes
 
-    def prefill(self) -> Pass:
-        """Feed the prompts and the pinned cells before the first free one.
+    def prefill(self, fed: int | None = None) -> Pass:
+        """Feed the prompts and the slots before `fed`, by default the pinned ones at the start.
 
         Where a cell's bits do not depend on the width of a pass, these have a pass of their own,
         after the prompts as in the run that drew them: its rest then comes out as before.
         """
         stop = self.region.first
-        behind = 0 if self.backbone.batch_invariant else stop  # cells in the prompts' pass
+        fed = stop if fed is None else fed
+        behind = 0 if self.backbone.batch_invariant else fed  # cells in the prompts' pass
         ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in self.prompts], True)
         x = self.backbone.embed_prompt(ids.to(self.lengths.device))
         if behind:
-            tokens = self.expand_branches(self.backbone.embed(self.tokens[:, :stop]))
+            tokens = self.expand_branches(self.backbone.embed(self.tokens[:, :fed]))
             x = followed(x, self.lengths, tokens)
         self.cache.seek(0, x.shape[1])
         out = self.backbone(x, self.cache)
         self.hidden[:, : behind + 1] = predicting(out, self.lengths, behind + 1)
-        if behind < stop:
-            self.feed(stop)
+        if behind < fed:
+            self.feed(fed)
         self.final = self.stale = stop
         return self.passed("prefill", 0, 0, stop)
 
@@ -237,8 +251,19 @@ class DecodeState:
         """Capturable: `target_probs_at`."""
         return self.probs(self.backbone.logits(self.hidden_at(slots)), slots)
 
+    def each_guided(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Guided logits [1 + things, B, n, V] from h [N, n, d]: under the words, and without those
+        of each thing.
+        """
+        logits = self.backbone.logits(hidden).unflatten(0, (self.branches, self.pictures))
+        if self.guidance == 1:
+            return logits
+        return torch.lerp(logits[1], torch.cat((logits[:1], logits[2:])), self.sampling.cfg)
+
     def chosen_at(self, slots: Slots) -> torch.Tensor:
         """Capturable: the tokens [B, n] that AR would sample, with the slots' fixed noise."""
+        if self.rule is not None:
+            return self.rule.chosen(self, slots)
         return choose(self._target_probs(slots), self.noise.fixed_at(slots))
 
     def chosen_closely(self, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
@@ -246,9 +271,13 @@ class DecodeState:
 
         See close_calls.py.
         """
-        scores = self._target_probs(slots) / self.noise.fixed_at(slots)
-        near = scores > scores.amax(-1, keepdim=True) * (1 - self.margin)
-        return likeliest(scores), near.sum(-1) > 1
+        if self.rule is not None:
+            return self.rule.chosen_closely(self, slots)
+        logits = self.backbone.logits(self.hidden_at(slots))
+        chosen, close = choose_closely(guide(logits, self.sampling.cfg), self.probs(logits, slots),
+                                       self.noise.fixed_at(slots), self.sampling, self.margin)
+        certain = self.stats.certain_at(slots)
+        return chosen, close if certain is None else close & ~certain
 
     def embedding_at(self, slots: Slots) -> torch.Tensor:
         """e [N, n, d] of the tokens in slots [B, n]."""
@@ -280,7 +309,8 @@ class DecodeState:
 
         Given tokens have probability 1; row ends count as code 0.
         """
-        probs = probabilities(guide(logits, self.sampling.cfg), self.sampling, temperature_scale)
+        logits = guide(logits[: self.guidance * self.pictures], self.sampling.cfg)
+        probs = probabilities(logits, self.sampling, temperature_scale)
         if self.pinned is not None:
             codes = at(self.pinned.codes, slots)[..., None]
             certain = torch.zeros_like(probs).scatter_(-1, codes, 1.0)
@@ -338,6 +368,12 @@ class DecodeState:
             codes = at(self.pinned.codes, slots)
             tokens = torch.where(at(self.pinned.certain, slots), codes, tokens)
         return self._at_row_ends(tokens, slots, self.backbone.codes)
+
+    def certain_at(self, slots: Slots) -> torch.Tensor | None:
+        """[B or 1, n] bool: which slots are pinned cells or row ends; None if there are neither."""
+        if self.pinned is not None:
+            return at(self.pinned.certain, slots)
+        return None if self.row_end_mask is None else self.row_end_mask[slots]
 
     def cells_on(self, slots: torch.Tensor, count: int) -> torch.Tensor:
         """The slots [B] of the `count`-th free cells after slots [B]; behind the picture if none.

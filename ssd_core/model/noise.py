@@ -14,8 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import cache
 
 import torch
+
+from .grid import Grid
+from .variation import CHANCES, Variation, chances
 
 VERSION = 3  # stored in recipes, because another field would draw other pictures
 TABLE_BITS = 16
@@ -37,6 +41,7 @@ class Purpose(IntEnum):
     DRAFT = 1
     ACCEPT = 2
     REPAIR = 3
+    PLACE = 4  # of a variation: which slots draw from the other seed's field
 
 
 def _signed(word: int) -> int:
@@ -66,8 +71,24 @@ def mix_words(words: torch.Tensor) -> torch.Tensor:
     return words
 
 
+def varied_cells(grid: Grid, seed: int, share: float) -> torch.Tensor:
+    """bool [R, C]: the cells that the variation `seed` of this share draws anew."""
+    field = NoiseField([seed], grid.slots, 1, torch.device("cpu"))
+    return field.chosen(chances(grid, share))[0].view(grid.rows, grid.width)[:, : grid.columns]
+
+
+def seed_words(seeds: Sequence[int], device: torch.device) -> torch.Tensor:
+    """int32 [B, 2]: both words of each seed, mixed."""
+    words = [[_signed(seed & _WORD), _signed(seed >> 32 & _WORD)] for seed in seeds]
+    return mix_words(torch.tensor(words, dtype=torch.int32, device=device))
+
+
+@cache
 def exponential_table() -> torch.Tensor:
-    """float32 [2^16 + 1]: -log(1 - i / 2^16); the last entry is set from the mean of the tail."""
+    """float32 [2^16 + 1]: -log(1 - i / 2^16); the last entry is set from the mean of the tail.
+
+    All fields share it.
+    """
     v = torch.arange((1 << TABLE_BITS) + 1, dtype=torch.float64) / (1 << TABLE_BITS)
     table = -torch.log1p(-v)
     table[-1] = table[-2] + 2.0
@@ -78,11 +99,11 @@ class NoiseField:
     """The random numbers of a batch: one seed per picture, `slots` x `codes` numbers each."""
 
     def __init__(self, seeds: Sequence[int], slots: int, codes: int, device: torch.device,
-                 at_once: bool = False) -> None:
+                 at_once: bool = False, variation: Variation | None = None) -> None:
         """at_once: compute the whole field now, because captured graphs need it in memory."""
         self.device, self.codes = device, codes
-        words = [[_signed(seed & _WORD), _signed(seed >> 32 & _WORD)] for seed in seeds]
-        self.seeds = mix_words(torch.tensor(words, dtype=torch.int32, device=device))  # [B, 2]
+        self.seeds = seed_words(seeds, device)  # [B, 2]
+        self.places: torch.Tensor | None = None  # seeds [B, slots, 2] of each slot, if they differ
         self.strides = torch.tensor([1, _signed(0x85EBCA6B)], dtype=torch.int32, device=device)
         self.code_words = torch.arange(codes, dtype=torch.int32, device=device)
         self.code_words *= _signed(0x9E3779B1)
@@ -97,8 +118,22 @@ class NoiseField:
         self._cached: torch.Tensor | None = None
         self._small = slots * codes <= CACHED_NUMBERS
         self._on_request = FEW_SLOTS  # how many slots are still computed on request
+        if variation is not None:
+            self.vary(variation)
         if at_once:
             self.hold()
+
+    def vary(self, variation: Variation) -> None:
+        """Let some slots draw from the fields of other seeds, for every purpose."""
+        other = NoiseField(variation.seeds, len(self.slots), 1, self.device)
+        anew = other.chosen(variation.chances)[..., None]
+        self.places = torch.where(anew, other.seeds[:, None], self.seeds[:, None])
+
+    def chosen(self, chances: Sequence[int]) -> torch.Tensor:
+        """bool [B, slots]: slots drawn by lot; chances: of the first slots, out of CHANCES."""
+        share = torch.zeros(len(self.slots), device=self.device)
+        share[: len(chances)] = torch.tensor(chances, device=self.device) / CHANCES
+        return self.uniform(Purpose.PLACE, 0, slice(0, len(self.slots))) < share
 
     @property
     def held(self) -> torch.Tensor | None:
@@ -170,10 +205,17 @@ class NoiseField:
 
     def _keys(self, purpose: Purpose, rounds: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
         """int32 [B, r, n, 2]: two words for each (seed, purpose, round, slot)."""
-        slots = slots.int().expand(len(self.seeds), -1)[..., None] * self.strides
-        key = mix(slots ^ self.seeds[:, None])[:, None]
+        slots = slots.expand(len(self.seeds), -1)
+        key = mix(slots.int()[..., None] * self.strides ^ self._seeds_at(slots))[:, None]
         key = key + _signed(0x9E3779B9) * (1 + rounds)[:, None, None]
         return mix(key.add_(self.purposes[purpose]))
+
+    def _seeds_at(self, slots: torch.Tensor) -> torch.Tensor:
+        """int32 [B, n or 1, 2]: the seeds of slots [B, n]."""
+        if self.places is None:
+            return self.seeds[:, None]
+        index = slots.clamp(max=len(self.slots) - 1)[..., None]
+        return self.places.gather(1, index.expand(-1, -1, 2))
 
     def _exponential(self, word: torch.Tensor) -> torch.Tensor:
         """32 random bits -> E: the high half selects a table entry; the low half interpolates."""

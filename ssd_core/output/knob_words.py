@@ -123,6 +123,12 @@ KNOB_WORDS: dict[str, Words] = {
                        "容差：每行至多拒绝多少单元格就结束检查（ssd、rows）",
                        "某一轮预计每行拒绝的单元格不超过此数时，跳过该块余下的轮次；"
                        "0 表示只在不再有变化时跳过。"),
+    "variation": Words("Variation: how much differs (0: nothing)", "变化的程度（0：不变）",
+                       "多大比例的单元格改按变化种子绘制：0.03 细微，0.15 中等，0.5 强烈；"
+                       "0 没有变化。"),
+    "variation_seed": Words("Variation seed", "变化种子",
+                            "哪一种变化：批次中第 n 张使用该数 + n，种子都相同。"
+                            "variation 为 0 时不起作用。"),
 }
 
 OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node

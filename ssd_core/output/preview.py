@@ -31,6 +31,7 @@ from .palette import palette
 from .pieces import Piece
 from .pixels import pixels, repeat_last_row
 from .recipe import to_bytes
+from .standing import Standing
 
 VERSION = 1
 # The share of the run's seconds that all messages may take. Only this thread's CPU time counts, so
@@ -111,8 +112,10 @@ class Preview:
     def __init__(self, backbone: Backbone, method: Method, send: Callable[[dict], None], *,
                  label: str, pictures: int = 1, node: str | None = None, panel: int = 0,
                  keep: torch.Tensor | None = None, keep_rows: int = 0,
-                 notes: Sequence[str] = ()) -> None:
-        """method: resolved. keep: tokens [B or 1, R, C] whose first keep_rows rows are kept.
+                 notes: Sequence[str] = (), kept: torch.Tensor | None = None,
+                 own: torch.Tensor | None = None) -> None:
+        """method: resolved. keep: tokens [B or 1, R, C] whose first keep_rows rows are kept, or the
+        cells of kept [B or 1, R, C]; own: their picture's pixels [B or 1, H, W, 3], if known.
 
         notes: sentences about this run to show beside the picture.
         """
@@ -125,6 +128,10 @@ class Preview:
         self.tokens = np.zeros((pictures, grid.rows, grid.columns), np.int64)
         if keep is not None:
             self.tokens[:, :keep_rows] = keep[:, :keep_rows].cpu().numpy()
+        self.kept, self.own = kept, own
+        self.standing: Standing | None = None  # once the run has started
+        if keep is not None and kept is not None:
+            self.tokens[:] = keep.cpu().numpy()
         self.first_row, self.row, self.shown, self.refined = keep_rows, keep_rows, 0, 0
         self.seconds, self.spent, self.over = 0.0, 0.0, False
         self.last: Pass | None = None
@@ -181,7 +188,9 @@ class Preview:
                   verdict=self._verdict(None), passes=plan.passes, passes_max=plan.passes_max,
                   ar_passes=plan.ar_passes, first_row=self.first_row, notes=self.notes,
                   **({"words": self.words} if self.words else {}))
-        if self.first_row:
+        if self.kept is not None:
+            self._show_standing(self.kept)
+        elif self.first_row:
             self._show_kept()
 
     def _show_kept(self) -> None:
@@ -192,6 +201,19 @@ class Preview:
             strips = self.decoded(0, self.first_row)
             self.refined = self.first_row
         self._send_rows(0, strips, refined=self.refined > 0, kept=True)
+
+    def _show_standing(self, kept: torch.Tensor) -> None:
+        """Show the kept cells with their own pixels; they stay until the picture is finished."""
+        if self.own is not None:
+            own = np.stack([to_bytes(picture) for picture in self.own])
+            own = own.repeat(self.pictures // len(own), 0)
+        elif self._moves_weights or self.decode_seconds > KEPT_SECONDS:
+            own = self.looked_up(0, self.grid.rows)
+        else:
+            own = self.decoded(0, self.grid.rows)
+        self.standing = Standing(own, kept)
+        self.send("cells", first=0, last=self.grid.rows, top=0, kept=True,
+                  strips=[png(strip) for strip in self.standing.strips(0)])
 
     def _verdict(self, identical: float | None) -> str:
         return guarantee(self.method, self.backbone, identical)
@@ -257,8 +279,12 @@ class Preview:
         return tall.repeat(width // self.grid.columns, axis=2)
 
     def decoded(self, first: int, last: int) -> np.ndarray:
-        """The same, decoded; the decoder's input repeats the last final row below it."""
-        tokens = repeat_last_row(torch.from_numpy(self.tokens), last)
+        """The same, decoded; the decoder's input repeats the last final row below it, or has the
+        picture of which cells are kept.
+        """
+        tokens = torch.from_numpy(self.tokens)
+        if self.kept is None:
+            tokens = repeat_last_row(tokens, last)
         whole = np.stack([to_bytes(picture) for picture in pixels(self.backbone, tokens)])
         tall = whole.shape[1] // self.grid.rows
         return whole[:, first * tall : last * tall]
@@ -266,6 +292,8 @@ class Preview:
     def _send_rows(self, first: int, strips: np.ndarray, **flags: bool) -> None:
         tall = self.backbone.size[1] // self.grid.rows
         last = first + strips.shape[1] // tall
+        if self.standing is not None:
+            strips = self.standing.over(strips, first * tall)
         self.shown = max(self.shown, last)
         self.send("rows", first=first, last=last, top=first * tall,
                   strips=[png(strip) for strip in strips], **self._pace(), **flags)
@@ -282,6 +310,7 @@ class Preview:
             return
         if self.last is not None and self.marks.pending:
             self._tell_pass(self.last)
+        self.standing = None  # finished pictures have what they kept
         if pictures is not None:
             self._send_rows(0, to_bytes(pictures), refined=True)
         elif self.shown < self.row:

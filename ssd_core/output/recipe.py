@@ -28,6 +28,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
+from ..engine.edits.words import Edit
 from ..engine.heads import DraftHeads
 from ..engine.methods import METHODS, Method
 from ..errors import SSDError, first_line
@@ -58,11 +59,11 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
                 sampling: Sampling, tokens: torch.Tensor, stats: Mapping, *, index: int,
                 prompt: str, negative: str | None = None, keep_rows: int = 0,
                 drawn: Words | None = None, parent: torch.Tensor | None = None,
-                keep_mask: torch.Tensor | None = None) -> dict:
+                keep_mask: torch.Tensor | None = None, edit: Edit | None = None) -> dict:
     """The recipe of picture `index` of a run; tokens [R, C] are that picture's.
 
     drawn: the words it was drawn from; None: the typed ones. parent, keep_mask [R, C]: the tokens
-    it started from, and which of them it kept.
+    it started from, and which of them it kept. edit: by words, from those of the parent.
     """
     from .. import __version__
 
@@ -70,7 +71,7 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
                      negative=negative, keep_rows=keep_rows, drawn=drawn)
     del known["numerics"]  # has no meaning any more
     return {
-        **known, **kept_keys(parent, keep_mask),
+        **known, **kept_keys(parent, keep_mask, edit),
         "tokens": pack(tokens), "versions": {"ssd": __version__, "torch": torch.__version__},
         "passes": stats["passes"], "seconds": dict(stats["seconds"])}
 
@@ -79,17 +80,18 @@ def settings(backbone: Backbone, heads: DraftHeads | None, method: Method, sampl
              index: int, prompt: str, negative: str | None = None, keep_rows: int = 0,
              drawn: Words | None = None) -> dict:
     """The part of a recipe that is known before the run and determines the picture."""
-    typed = Words(prompt, negative)
-    return {
+    typed, sampling = Words(prompt, negative), sampling.offset_seed(index)
+    known = {
         "version": VERSION,
         "backbone": {"name": backbone.name, "sha256": backbone.sha256},
         "dtype": stored_dtype(backbone),
         "heads": heads.sha256 if heads else None,
         "method": method.name, "knobs": asdict(method.resolve(backbone.preset)),
         "prompt": prompt, "negative": negative, **recorded(typed, drawn or typed),
-        **asdict(resolve_sampling(sampling, backbone.preset)),
-        "seed": sampling.seeds(index + 1)[-1], "noise_version": NOISE_VERSION,
+        **asdict(resolve_sampling(sampling, backbone.preset)), "noise_version": NOISE_VERSION,
         "size": list(backbone.size), "keep_rows": keep_rows}
+    return {key: value for key, value in known.items()
+            if sampling.variation or not key.startswith("variation")}
 
 
 def save_png(path: Path, picture: torch.Tensor, recipe: dict | None,
@@ -127,11 +129,19 @@ def parameters(recipe: Mapping) -> str:
         "CFG scale": recipe["cfg"], "Seed": recipe["seed"], "Size": f"{width}x{height}",
         "Model hash": recipe["backbone"]["sha256"][:10], "Model": recipe["backbone"]["name"],
         "Temperature": recipe["temperature"], "Top K": recipe["top_k"], "Top P": recipe["top_p"],
-        "Min P": recipe["min_p"], **drawn_as(recipe),
+        "Min P": recipe["min_p"], **varied(recipe), **drawn_as(recipe),
         "Version": f"ssd {recipe['versions']['ssd']}"}
     negative = f"\nNegative prompt: {recipe['negative']}" if recipe["negative"] else ""
     line = ", ".join(f"{key}: {value}" for key, value in settings.items())
     return f"{recipe['prompt']}{negative}\n{line}"
+
+
+def varied(recipe: Mapping) -> dict[str, object]:
+    """The variation, in the names of Automatic1111's web UI."""
+    if not recipe.get("variation"):
+        return {}
+    return {"Variation seed": recipe["variation_seed"],
+            "Variation seed strength": recipe["variation"]}
 
 
 def drawn_as(recipe: Mapping) -> dict[str, str]:
@@ -365,5 +375,5 @@ FIELDS: dict[str, Callable[[object], bool]] = {
                     is_set)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
     "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
-    "keep_mask": is_mapping, "parent": is_mapping, "source": is_text,
+    "keep_mask": is_mapping, "parent": is_mapping, "edit": is_mapping, "source": is_text,
     "pixels_sha256": is_text, "prompt_expanded": is_text, "negative_expanded": is_text_or_none}

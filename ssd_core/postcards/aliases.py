@@ -121,6 +121,16 @@ _CHINESE: dict[str, str] = {
     "画": "", "风景": "a view of", "明信片": "a postcard of", "一些": "some", "几": "",
     ",": ",", "，": ",", "。": ".", "、": ",", "；": ",", "：": ",", "！": ".", "？": ".",
 }
+# What a character of an unknown Chinese word most likely means.
+_ALIKE: dict[str, str] = {character: word for word, characters in {
+    "房子": "房屋楼樓宅墅", "村庄": "村镇莊", "城堡": "城堡宫殿", "灯塔": "灯燈",
+    "帐篷": "帐帳篷蓬", "树": "樹", "森林": "林", "松树": "松杉柏", "船": "舟艇舰",
+    "桥": "橋", "红色": "紅赤", "绿色": "綠翠", "蓝色": "藍", "黄色": "黃", "早晨": "晨",
+    "黄昏": "昏", "夜晚": "夜", "星空": "星", "太阳": "阳陽", "月亮": "月", "晴天": "晴",
+    "雾": "霧", "群山": "峰岭嶺",
+    "草地": "草", "麦田": "田麦麥", "沙漠": "沙", "沙滩": "滩灘", "海边": "岸", "大海": "洋",
+    "湖": "池塘", "小河": "溪", "小路": "道街",
+}.items() for character in characters}
 MARKS = (",", ".")
 # English words that resemble known words without being misspellings of them.
 _OTHER_WORDS = frozenset("""battles bottle brides cattle dessert fellow fiddle fridge hearth horses
@@ -221,8 +231,13 @@ def _misspelt(piece: str) -> str | None:
 
 
 def nearest(piece: str) -> str | None:
-    """A word with a meaning that is spelt much like an unknown piece; None if there is none."""
+    """A word with a meaning that is spelt much like an unknown piece; None if there is none.
+
+    Of Chinese words the last character tells most.
+    """
     typed = piece.lower()
+    if _IDEOGRAPH.match(typed):
+        return next((_ALIKE[sign] for sign in reversed(typed) if sign in _ALIKE), None)
     near = [] if typed in _OTHER_WORDS else get_close_matches(typed, _OFFERED, 1, _LIKE)
     return near[0] if near else None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,22 +10,22 @@ import torch
 
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
-from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone
+from ..engine.choice import Choice
 from ..engine.decode import PreparedRun, check_needs, check_size, plan_of, prepare, region_of
+from ..engine.edits.words import Edit
 from ..engine.events import Event, Finished, Pass, Rows
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
-from ..engine.pace import note_pace, pace_of
+from ..engine.pace import pace_of
 from ..engine.plan import Plan
 from ..engine.region import Region
-from ..engine.usual import note
-from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.knobs import coerce
 from ..model.sampling import Sampling
 from ..output import labels
 from ..output.guarantees import guarantee, guarantee_text
 from ..output.kept_cells import of_picture
+from ..output.kept_pixels import check_pixels
 from ..output.knobs import check_pictures
 from ..output.pixels import pixels
 from ..output.preview import Preview
@@ -34,9 +33,12 @@ from ..output.recipe import make_recipe
 from ..output.unknown import misplaced_in, unknown_in, word_notes
 from ..output.words import Words, expansions, shared
 from ..postcards.expanded import Expanded
-from ..weights.figures import stored_dtype
 from ..weights.fit import run_bytes
+from .choosing import choices, record
+from .edited import Edited
 from .fallback import resolved_method
+from .identity import identity
+from .kept import finished_pictures, kept_by, kept_of_picture
 from .restored import restored
 from .scheduling import timed
 
@@ -48,16 +50,19 @@ class Request:
     backbone: as loaded; `sized` has this run's size. method: resolved. heads: the draft heads, None
     if the method uses none. sampling: with its cfg set. size: (width, height) in px, set. negative:
     None if empty. keep: tokens [B or 1, R, C], of which the first keep_rows rows or the cells of
-    keep_mask [R, C] or [B or 1, R, C] are kept. fall_back: see
-    `resolved_method`; its note is in `note`. named: the user chose this very method, as in a
-    comparison, so that no quicker one replaces it; implied if fall_back is False. device: where it
-    will draw, if the backbone is elsewhere now. threads: their exact number; None: the quickest.
-    choice: what was chosen for this machine, and its cost. alone: whether the pictures are done
-    sooner one after the other (`parts`). asked: the method before any choice. drawn_before: a line
-    about the picture that a recipe draws again, for `notes`. expand: whether the backbone completes
-    the prompt, picture i by seed + i. open: names of additions to omit. fixed: the words to draw,
-    for all pictures or for each, whatever `expand` is: those of the parent for a picture that is
-    kept, varied or drawn again; () if there are none.
+    keep_mask [R, C] or [B or 1, R, C] are kept. keep_pixels: the pixels [B or 1, H, W, 3], float
+    0..1, of the picture that `keep` is of, which kept cells retain; None: those it decodes to, for
+    a mask. fall_back: see `resolved_method`; its note is in `note`. named: the user chose this very
+    method, as in a comparison, so that no quicker one replaces it; implied if fall_back is False.
+    device: where it will draw, if the backbone is elsewhere now. threads: their exact number; None:
+    the quickest. choice: what was chosen for this machine, and its cost. alone: whether the
+    pictures are done sooner one after the other (`parts`). asked: the method before any choice.
+    drawn_before: a line about the picture that a recipe draws again, for `notes`. expand: whether
+    the backbone completes the prompt, picture i by seed + i; never for an edit. open: names of
+    additions to omit. fixed: the words to draw, for all pictures or for each, whatever `expand` is:
+    those of the parent for a picture that is kept, varied or drawn again; () if there are none.
+    old_prompt: the words of the pictures `keep`, which the prompt edits; keep_mask then limits
+    where. reach, hold: see `Edit`.
 
     Raises SSDError if size, method and heads do not fit together; `check` checks the other fields.
     """
@@ -81,6 +86,10 @@ class Request:
     open: tuple[str, ...] = ()
     fixed: tuple[Words, ...] = ()
     keep_mask: torch.Tensor | None = None
+    keep_pixels: torch.Tensor | None = None
+    old_prompt: str | None = None
+    reach: float = 0.25
+    hold: bool = True
     note: str | None = field(default=None, init=False)
     choice: Choice = field(init=False)
     alone: bool = field(default=False, init=False)
@@ -97,23 +106,7 @@ class Request:
                      sampling=resolve_sampling(self.sampling, backbone.preset),
                      negative=self.negative or None,
                      pictures=coerce("pictures", self.pictures, int))
-        self._choose(backbone, method)
-
-    def _choose(self, backbone: Backbone, method: Method) -> None:
-        """Choose the window, or AR in place of `exact`, that takes least time on this machine."""
-        choice, region = Choice(method), None
-        with suppress(SSDError):  # `check` says what does not fit
-            region = self.region if self.pictures > 0 else None
-        if region is not None:
-            machine = Machine.of(backbone, self.heads, self.branches, region, self.device)
-            named = self.named or not self.fall_back
-            choice = chosen(machine, method, self.pictures, named)
-            if self.pictures > 1:
-                self._settle(alone=sooner_alone(machine, method, choice, self.pictures, named))
-        self._settle(choice=choice, asked=method,
-                     method=filled(choice.method, self.grid, self.device_type),
-                     heads=self.heads if choice.method.uses_heads else None,
-                     note=self.note or choice.note)
+        self._settle(**choices(self, backbone, method))
 
     def _settle(self, **known: object) -> None:
         for name, value in known.items():
@@ -142,10 +135,12 @@ class Request:
     def prepare(self) -> PreparedRun:
         """Check and resolve the run; nothing is allocated. Raises SSDError."""
         check_pictures(self.pictures)
+        check_pixels(self.keep_pixels, self.size or self.backbone.size, self.pictures)
         drawn = self.words
         run = prepare(self.sized, [words.prompt for words in drawn], self.method, self.heads,
                       self.sampling, drawn[0].negative, keep=self.keep, keep_rows=self.keep_rows,
-                      threads=self.threads or self.choice.threads, keep_mask=self.keep_mask)
+                      threads=self.threads or self.choice.threads, keep_mask=self.keep_mask,
+                      edit=self.edit)
         return replace(run, plan=replace(run.plan, choice=self.choice_text or run.plan.choice))
 
     def events(self) -> Generator[Event, None, None]:
@@ -162,10 +157,13 @@ class Request:
         if not self.alone or not legal:  # the run itself refuses an illegal keep
             return [self]
         return [replace(self, method=self.asked, pictures=1, sampling=self.sampling.offset_seed(n),
-                        keep=None if self.keep is None else self.keep[n % len(self.keep)][None],
-                        keep_mask=of_picture(self.keep_mask, n),
-                        fixed=self.fixed[n : n + 1] if len(self.fixed) > 1 else self.fixed)
+                        **kept_of_picture(self, n))
                 for n in range(self.pictures)]
+
+    @property
+    def edit(self) -> Edit | None:
+        """The edit by words, if the pictures' old words are given."""
+        return None if self.old_prompt is None else Edit(self.old_prompt, self.reach, self.hold)
 
     def learn(self) -> None:
         """Measure the pace on the current device of the weights for later requests, if unknown."""
@@ -184,6 +182,8 @@ class Request:
     @property
     def plan(self) -> Plan:
         """The plan; its `choice` says what was chosen for this machine, and its cost."""
+        if self.edit is not None:
+            return self.prepare().plan
         known = plan_of(self.sized, self.method, self.region, self.heads is not None,
                         self.device_type)
         return replace(known, choice=self.choice_text or known.choice)
@@ -204,7 +204,7 @@ class Request:
     @cached_property
     def expansions(self) -> list[Expanded]:
         """The expanded prompt of each picture; [] if nothing is expanded."""
-        if not self.expand or self.fixed:
+        if not self.expand or self.fixed or self.edit:
             return []
         return expansions(self.backbone, self.prompt, self.negative, self.seeds, self.open)
 
@@ -256,8 +256,8 @@ class Request:
     def bytes_needed(self) -> int:
         """Peak memory beyond the weights: keys, values and the widest pass, or the pixels."""
         run, method = self.prepare(), self.method.for_device(self.grid, self.device_type)
-        return run_bytes(run.backbone, self.pictures, self.branches > 1,
-                         method.widest_pass(self.grid), run.region.widest_rows,
+        return run_bytes(run.backbone, -(-run.sequences // self.branches), self.branches > 1,
+                         method.widest_pass(self.grid), run.widest_rows,
                          max(map(len, run.branches)), method.scratch(self.grid), self.device)
 
     def preview(self, send: Callable[[dict], None], *, node: str | None = None, panel: int = 0,
@@ -265,7 +265,9 @@ class Request:
         """A preview panel for the run; notes: sentences to show beside the pictures."""
         return Preview(self.sized, self.method, send, label=self.label, node=node, panel=panel,
                        pictures=self.pictures, keep=self.keep,
-                       keep_rows=self.region.kept_rows, notes=notes)
+                       keep_rows=self.region.kept_rows, notes=notes,
+                       kept=kept_by(self) if self.keep_mask is not None else None,
+                       own=self.keep_pixels)
 
     def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
         """The recipe of picture `index` with tokens [R, C]."""
@@ -273,30 +275,25 @@ class Request:
                            index=index, prompt=self.prompt, negative=self.negative,
                            keep_rows=self.keep_rows, drawn=self.words[index],
                            parent=of_picture(self.parent, index),
-                           keep_mask=of_picture(self.keep_mask, index))
+                           keep_mask=of_picture(self.keep_mask, index), edit=self.edit)
 
     @property
     def parent(self) -> torch.Tensor | None:
         """`keep`, if more than the rows that the picture shows anyway is needed to draw again."""
-        needed = self.keep_mask is not None or self.method.starts_from_parent(masked=False)
+        needed = (self.keep_mask is not None or self.edit is not None
+                  or self.recorded.starts_from_parent(masked=False))
         return self.keep if needed else None
 
     @property
     def recorded(self) -> Method:
-        """The method for recipes, without a chosen window if that changes no picture."""
+        """The method for recipes, without what changes no picture: a chosen window, guesses."""
         same = type(self.method) is type(self.asked) and self.method.verdict == "identical"
-        return self.asked if same else self.method
-
-    # Equal requests draw equal pictures, even if different objects hold the weights
+        usual = {"guess": "auto"} if same and hasattr(self.asked, "guess") else {}
+        return replace(self.asked, **usual) if same else self.method
 
     @cached_property
     def _identity(self) -> tuple:
-        top = None if self.keep is None else self.keep[:, : self.keep_rows]
-        tables = [each if each is None else each.tolist()
-                  for each in (top, self.parent, self.keep_mask)]
-        return (self.backbone.sha256, stored_dtype(self.backbone), self.heads and self.heads.sha256,
-                self.recorded, self.sampling, self.words, self.size, self.pictures,
-                self.keep_rows, str(tables))
+        return identity(self)
 
     def __eq__(self, other: object) -> bool:
         """Whether both draw the same pictures by the same method."""
@@ -314,7 +311,8 @@ class Result:
     Passes and pace of a finished run are recorded for later plans.
 
     rows: number of final rows. seconds: the run's own time. stats: None until it has finished.
-    share: of tokens equal to AR's, None if AR did not run too (see `compare_with_ar`).
+    share: of tokens equal to AR's, None if AR did not run too (see `compare_with_ar`). edit: of a
+    finished edit by words.
     """
 
     request: Request
@@ -323,6 +321,7 @@ class Result:
     seconds: float = 0.0
     stats: Mapping | None = None
     share: float | None = None
+    edit: Edited | None = None
     _final: list[Rows] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
@@ -347,10 +346,9 @@ class Result:
         elif isinstance(event, Finished):
             self.stats = event.stats
             self._final = [Rows(0, self.rows, event.tokens)]
-            run = self.request
-            kind = (run.sized, run.method, run.heads is not None, run.sampling)
-            note(*kind, event.stats, partly=not bool(run.region.free.all()))
-            note_pace(*kind, run.pictures, event.stats)
+            if event.held is not None and self.request.keep is not None:
+                self.edit = Edited.of(self.request.keep, event.tokens, event.held, event.stats)
+            record(self.request, event.stats)
 
     @property
     def tokens(self) -> torch.Tensor:
@@ -380,7 +378,7 @@ class Result:
 
     def pictures(self) -> Iterator[torch.Tensor]:
         """The pictures, [H, W, 3] float 0..1 on the CPU, decoded one after the other."""
-        return pixels(self.request.sized, self.tokens)
+        return finished_pictures(self, pixels(self.request.sized, self.tokens))
 
     def recipes(self) -> list[dict]:
         """One recipe per picture; those of a stopped run state how many rows were final."""

@@ -34,6 +34,10 @@ def restored(recipe: Mapping, backbone: Backbone, heads: DraftHeads | None,
 
 def require_models(recipe: Mapping, backbone: Backbone, heads: DraftHeads | None) -> None:
     """Raise SSDError if backbone or heads are not those of the recipe."""
+    name = recipe["backbone"]["name"]
+    if name == backbone.name and recipe["backbone"]["sha256"] != backbone.sha256:
+        raise SSDError(f"the picture was drawn by other weights of {name} than those that are "
+                       f"loaded; only its prompt can be drawn anew: {recipe['prompt']!r}")
     for what, loaded, wanted in (
             ("backbone", backbone.sha256, recipe["backbone"]["sha256"]),
             ("draft heads", heads and heads.sha256, recipe["heads"])):

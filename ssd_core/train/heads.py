@@ -18,8 +18,15 @@ import torch
 from torch import nn
 
 from ..backbones.base import Backbone
-from ..engine.heads import DraftHeads, HeadFeatures, save_heads, stored_heads
+from ..engine.heads import (
+    DraftHeads,
+    HeadFeatures,
+    heads_to_start_from,
+    save_heads,
+    stored_heads,
+)
 from ..errors import SSDError
+from ..weights.find import HEADS_FILE, find_path
 from ..weights.load import auto_dtype, load_backbone, pick_device
 from ..weights.quantize import unquantise_image_head
 from . import draft_heads, row
@@ -125,7 +132,7 @@ def training_metadata(heads: DraftHeads) -> dict[str, str]:
 
 
 def start(recipe: HeadsRecipe, backbone: Backbone, generator: torch.Generator) -> DraftHeads:
-    """Return fresh heads or a fresh row drafter in float32, with the other part from the file."""
+    """Return heads or a row drafter to train, in float32, with the other part from the file."""
     earlier = earlier_heads(recipe, backbone)
     if recipe.kind == "row":
         heads = earlier or DraftHeads(backbone.hidden_size, 0, 0)
@@ -137,7 +144,30 @@ def start(recipe: HeadsRecipe, backbone: Backbone, generator: torch.Generator) -
         heads.row = earlier.row if earlier else None
         for _, head, _ in draft_heads.offsets(heads, backbone.grid.columns):
             head.initialise(generator)
+    if recipe.start_from:
+        copy_weights(recipe, backbone, heads)
     return heads.to(backbone.device)
+
+
+def copy_weights(recipe: HeadsRecipe, backbone: Backbone, heads: DraftHeads) -> None:
+    """Copy the part that learns from the heads to start from; SSDError if they lack it."""
+    source = heads_to_start_from(find_path(recipe.start_from, HEADS_FILE), backbone)
+    goal, found = trained_part(heads, recipe.kind), trained_part(source, recipe.kind)
+    same_space = recipe.kind == "row" or (heads.space.source, heads.space.target) == (
+        source.space.source, source.space.target)
+    if goal is None or found is None or not same_space or shapes_of(goal) != shapes_of(found):
+        raise SSDError(f"start_from {recipe.start_from}: has no {recipe.kind} of this kind and "
+                       "number; give the flags with which they were trained, or leave it out")
+    goal.load_state_dict(found.state_dict())
+
+
+def shapes_of(model: nn.Module) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in model.state_dict().items()}
+
+
+def trained_part(heads: DraftHeads, kind: str) -> nn.Module | None:
+    """Return what a run of this kind trains; None for a row drafter that is not there."""
+    return heads.row if kind == "row" else nn.ModuleList((heads.horizontal, heads.vertical))
 
 
 def earlier_heads(recipe: HeadsRecipe, backbone: Backbone) -> DraftHeads | None:
@@ -155,9 +185,8 @@ def earlier_heads(recipe: HeadsRecipe, backbone: Backbone) -> DraftHeads | None:
 def checkpoint_of(recipe: HeadsRecipe, heads: DraftHeads, generator: torch.Generator,
                   team: Team) -> Checkpoint:
     """Return a checkpoint of the part that this run trains, and of its optimizer."""
-    model: nn.Module = nn.ModuleList((heads.horizontal, heads.vertical))
-    if recipe.kind == "row" and heads.row is not None:
-        model = heads.row
+    model = trained_part(heads, recipe.kind)
+    assert model is not None
     model.requires_grad_()
     optimizers = remember_rates([torch.optim.AdamW(model.parameters(), recipe.rate,
                                                    betas=(0.9, 0.95), weight_decay=0.01)])

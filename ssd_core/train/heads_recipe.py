@@ -26,6 +26,9 @@ class HeadsRecipe:
     backbone: str = flag("", "Bundled name, file or folder. Default: --out.")
     data: str = flag("", "Folder in which train self-distill drew. Default: --out.",
                      "--data", "--drawn")
+    start_from: str = flag("", "Heads to continue from, instead of fresh ones: a bundled name, a "
+                               "file or a folder. They may be of another backbone with as many "
+                               "channels.")
     kind: str = flag("heads", "heads: horizontal and vertical draft heads. row: the row drafter, "
                               "whose cells see their neighbours. Both fit in one file.")
     k_h: int = flag(5, "Horizontal heads.")

@@ -1,6 +1,6 @@
 /** The place where one draws: prompt and settings at the left, the stage and the last pictures. */
 
-import { addStyleSheet, make } from "./core/elements.js";
+import { addStyleSheet, make, setText } from "./core/elements.js";
 import { controls } from "./controls.js";
 import { Filmstrip } from "./filmstrip.js";
 import { promptArea } from "./prompt.js";
@@ -51,6 +51,7 @@ class Create {
     this.button = draw;
     app.jobs.watch(() => {
       stop.hidden = app.jobs.running === null;
+      setText(stop, app.words.stops[app.jobs.running?.kind] ?? words.stop);
       this.#label();
     });
     return make("div", "row buttons", {}, [draw, stop]);

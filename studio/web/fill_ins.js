@@ -40,6 +40,8 @@ class FillIns {
     const { chips = [], open = [], text = "", pictures = 1 } = filled ?? {};
     const parts = chips.map((chip) => this.#chip(chip));
     if (text) parts.push(this.#fixed(text));
+    const heading = text ? this.words.nextFrom : this.words.nextHas;
+    if (chips.length || text) parts.unshift(make("span", "hint", {}, [heading]));
     if (chips.length) parts.push(this.#button("fill-other", "fillOther", () => this.#other()));
     if (open.length) parts.push(this.#button("fill-again", "fillAgain", () => this.#set([])));
     if (chips.length && pictures > 1) {

@@ -32,7 +32,7 @@ export class Filmstrip {
     const image = make("img", "", { src: entry.thumbnail, alt: "", loading: "lazy",
       height: "72", draggable: "false" });
     const button = make("button", "", { type: "button", "data-id": entry.id,
-      title: entry.prompt || entry.name, "aria-label": entry.prompt || entry.name }, [image]);
+      title: entry.title, "aria-label": entry.title }, [image]);
     button.addEventListener("click", () => {
       this.mark(entry.id);
       this.choose(entry);

@@ -57,13 +57,14 @@ export async function take(app, file) {
     return;
   }
   const edit = { label: app.words.stage.edit, run: () => editFile(app, file) };
-  if (file.type !== "image/png") { // no other kind holds settings
-    app.toast(app.say(app.words.incoming.noRecipe, { name: file.name }), { action: edit });
-    return;
-  }
   try {
-    adopt(app, await app.api.upload("restore", file), edit);
-    await app.go("create");
+    const answer = await app.api.upload("restore", file);
+    if (answer.settings) {
+      adopt(app, answer, edit);
+      await app.go("create");
+    } else {
+      app.toast(answer.text, { action: edit });
+    }
   } catch (error) {
     app.toast(error.message, { bad: true, action: edit });
   }

@@ -3,9 +3,10 @@
 import { addStyleSheet, make } from "./core/elements.js";
 import { DownloadLine, quoteDialog } from "./download.js";
 import { field, select } from "./form.js";
+import { keep, recall } from "./kept.js";
 import { sizeText } from "./sizes.js";
 
-const LINE = "ssd-studio-loaded"; // said once the page has been built anew
+const LINE = "loaded"; // said once the page has been built anew
 
 export function mount(section, app) {
   addStyleSheet(new URL("models.css", import.meta.url).href);
@@ -26,7 +27,8 @@ class Models {
     const local = app.schema.local ? [
       make("h2", "", { id: "models-get" }, [words.get]), make("p", "hint", {}, [words.getHint]),
       this.download.element, this.known] : [];
-    const line = leftLine();
+    const line = recall(LINE, null, { ofTab: true });
+    keep(LINE, null, { ofTab: true });
     if (line) app.toast(line);
     section.append(make("div", "sheet models", {}, [
       make("h1", "title", {}, [words.title]),
@@ -100,10 +102,10 @@ class Models {
     this.#asked += 1;
     const asked = this.#asked;
     for (const [name, element] of this.fits) {
-      const line = await this.app.api.post("models/fit", { name, dtype: this.precision,
-        settings: this.app.settings.values }).then(({ text }) => text, ({ message }) => message);
+      const { advice, parts } = await this.app.api.post("models/fit", { name,
+        dtype: this.precision, settings: this.app.settings.values })
+        .catch(({ message }) => ({ advice: message, parts: "" }));
       if (asked !== this.#asked) return;
-      const [, advice, parts = ""] = line.match(/^(.*?)(?: \((.*)\))?$/s);
       element.replaceChildren(advice, make("span", "small parts", {}, [parts]));
     }
   }
@@ -178,20 +180,6 @@ const link = ({ name, link: href }) => make("a", "", { href, target: "_blank",
 
 /** Build the page anew; it then says this line. */
 function reload(line) {
-  try {
-    sessionStorage.setItem(LINE, line);
-  } catch {
-    // no storage: the table says which model is in use
-  }
+  keep(LINE, line, { ofTab: true });
   location.reload();
-}
-
-function leftLine() {
-  try {
-    const line = sessionStorage.getItem(LINE);
-    sessionStorage.removeItem(LINE);
-    return line;
-  } catch {
-    return null; // no storage
-  }
 }

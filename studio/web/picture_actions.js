@@ -92,12 +92,11 @@ export async function compareTwo(app, pair) {
   return compare(app, ...pair.map(({ picture }, n) => ({ src: picture, label: labels[n] })));
 }
 
-const caption = ({ prompt, name, title, seed }) => [prompt || name, title, seed]
-  .filter(Boolean).join(" · ");
+const caption = ({ title, quality, seed }) => [title, quality, seed].filter(Boolean).join(" · ");
 
 /** What tells two pictures from each other: words, quality and seed, or else their files. */
 export function differences(pair, seedText) {
-  const keys = ["prompt", "title", "seed"].filter((key) => pair[0][key] !== pair[1][key]);
+  const keys = ["prompt", "quality", "seed"].filter((key) => pair[0][key] !== pair[1][key]);
   return pair.map((entry) => keys.filter((key) => entry[key])
     .map((key) => (key === "seed" ? say(seedText, entry) : entry[key])).join(" · ") || entry.name);
 }

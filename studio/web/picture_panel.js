@@ -40,7 +40,7 @@ export class PicturePanel {
     this.entry = entry;
     this.element.hidden = false;
     setText(this.title, nameOf(entry, this.words));
-    Object.assign(this.image, { src: entry.picture, alt: entry.prompt ?? entry.name });
+    Object.assign(this.image, { src: entry.picture, alt: entry.title });
     this.actions.replaceChildren(...this.#actions());
     this.facts.replaceChildren();
     this.made.hidden = true;

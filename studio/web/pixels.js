@@ -1,27 +1,16 @@
 /** Whether enlarged pictures are smooth or show their pixels: a choice of this browser. */
 
-const KEY = "ssd-studio-sharp";
+import { keep, recall } from "./kept.js";
+
+const KEY = "sharp";
 
 class PixelMode {
   #elements = new Set();
-
-  get sharp() {
-    try {
-      return localStorage.getItem(KEY) === "yes";
-    } catch {
-      return this.#sharp ?? false;
-    }
-  }
-
-  #sharp;
+  sharp = recall(KEY, false);
 
   set(sharp) {
-    this.#sharp = sharp;
-    try {
-      localStorage.setItem(KEY, sharp ? "yes" : "no");
-    } catch {
-      // it holds until the page is closed
-    }
+    this.sharp = sharp;
+    keep(KEY, sharp);
     this.#elements.forEach((reference) => reference.deref()?.classList.toggle("sharp", sharp));
   }
 

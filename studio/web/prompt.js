@@ -4,7 +4,7 @@ import { make } from "./core/elements.js";
 import { fillIns } from "./fill_ins.js";
 import { Marks, suggestions } from "./marks.js";
 import { recentMenu, rememberPrompt } from "./recent.js";
-import { wordChips } from "./word_chips.js";
+import { drawable, wordChips } from "./word_chips.js";
 
 /** below: the element under the text. Returns {element, focus(), remember(prompt)}. */
 export function promptArea(app, below) {
@@ -17,7 +17,7 @@ export function promptArea(app, below) {
   const element = make("div", "stack prompt-area", {}, [
     make("div", "stack prompt-head", {}, [label(app), box]), below,
     suggestions(app, marks), alternatives(app), notes(app), fillIns(app, area),
-    wordChips(app), negative(app)]);
+    wordChips(app), drawable(app), negative(app)]);
   return { element, focus: () => area.focus(), remember: rememberPrompt };
 }
 

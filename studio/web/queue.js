@@ -41,7 +41,7 @@ const lastOf = (jobs) => jobs.list.findLast((job) => isOver(job) && MOVABLE.has(
 /** A waiting job with its buttons. */
 function row(app, job, place, waiting) {
   const { words, jobs } = app;
-  const prompt = job.settings?.prompt || words.queue[job.kind] || job.kind;
+  const prompt = job.settings?.prompt || app.say(words.queue[job.kind] ?? job.kind, job);
   const move = (label, sign, before) => {
     const button = make("button", "button plain icon", { type: "button", title: label,
       "aria-label": `${label}: ${prompt}` }, [sign]);

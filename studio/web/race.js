@@ -31,7 +31,7 @@ class Race {
     this.body = make("div", "race-body");
     section.append(make("div", "sided race", {}, [
       make("aside", "side stack", { "aria-label": this.words.panel }, [
-        make("h1", "unseen", {}, [app.words.places.race]), usesLine(app), this.#buttons(),
+        make("h1", "unseen", {}, [app.words.places.race]), usesLine(app, ["race"]), this.#buttons(),
         this.result, this.form.element]),
       make("section", "sided-stage", { id: "race-stage", "aria-label": this.words.stage },
         [this.body, this.#foot()]),

@@ -34,7 +34,7 @@ export function seedField(app) {
     keep(KEEP, on);
   };
   return make("div", "field", {}, [
-    make("label", "", { for: "seed" }, [words.common.seed]),
+    make("label", "", { for: "seed" }, [words.create.nextSeed]),
     make("div", "row seed-row", {}, [input, dice]), lock.element]);
 }
 

@@ -21,7 +21,7 @@ export class SeedForm {
     const wish = recall("seeds", {});
     this.count = Math.min(Math.max(LEAST, Number(wish.count) || USUAL), MOST);
     this.part = Object.hasOwn(SHARES, wish.part) ? wish.part : "most";
-    this.uses = usesLine(app);
+    this.uses = usesLine(app, ["seeds", "finish"]);
     this.likes = make("div", "likes row", { hidden: "" });
     this.warning = make("p", "small hint", { hidden: "" });
     this.element = make("div", "stack", {}, [this.uses, this.likes, this.#buttons(), this.warning,
@@ -131,14 +131,14 @@ export class SeedForm {
     if (this.on.paused() === 0) await this.#begin();
   }
 
-  #showLike({ thumbnail, prompt, name }) {
+  #showLike({ thumbnail, title }) {
     const { words } = this;
     const out = make("button", "button plain icon", { type: "button", title: words.unlike,
       "aria-label": words.unlike }, ["×"]);
     out.addEventListener("click", () => this.#unlike());
     this.likes.replaceChildren(make("img", "", { src: thumbnail, alt: "", width: "48",
       height: "48" }), make("div", "grow", {}, [make("p", "small hint", {}, [words.like]),
-      make("p", "clip", {}, [prompt || name])]), out);
+      make("p", "clip", {}, [title])]), out);
     this.likes.hidden = false;
     this.uses.hidden = true;
   }

@@ -21,11 +21,17 @@ function waitingText(position, words) {
   return position === 1 ? words.next : say(words.waiting, { ahead: position });
 }
 
+/** A top waits among others; what was ticked is told its place. */
+function placeText({ kind, position }, words) {
+  if (kind !== "finish" || position < 1) return words.queued;
+  return position === 1 ? words.next : say(words.ahead, { ahead: position });
+}
+
 /** The short line under one of many small pictures. `panel` is its preview's, or undefined. */
 export function seedText(entry, panel, words) {
   const at = { row: panel?.row ?? 0, rows: panel?.start?.rows };
   switch (entry?.state) {
-    case "waiting": return words.queued;
+    case "waiting": return placeText(entry, words);
     case "running": return panel?.start ? say(words.rowOf, at) : words.starting;
     case "paused": return panel?.start ? say(words.pausedAt, at) : words.queued;
     case "done": return words.done;

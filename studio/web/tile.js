@@ -5,8 +5,23 @@ import { make } from "./core/elements.js";
 const LONG = 500; // ms of a press that chooses
 
 /** What a picture is called: its prompt, or what kind of picture it is. */
-export const nameOf = ({ prompt, kind, name }, words) => prompt
-  || (kind === "race" ? words.race : name);
+export const nameOf = ({ title, kind }, words) => (kind === "race" ? words.race : title);
+
+/** The browser's own locale, if it is of the page's language. */
+const localeOf = (language) => (navigator.language.startsWith(language) ? navigator.language
+  : language);
+
+const DAY = 24 * 3600 * 1000; // ms
+
+/** When a picture was saved: the time of today, else the day. */
+export function whenSaved(savedAt, language, now = new Date()) {
+  const at = new Date(savedAt);
+  const [today, year] = [now - at < DAY && now.getDate() === at.getDate(),
+    now.getFullYear() === at.getFullYear()];
+  const parts = today ? { hour: "numeric", minute: "2-digit" }
+    : { day: "numeric", month: "short", ...(year ? {} : { year: "numeric" }) };
+  return new Intl.DateTimeFormat(language, parts).format(at);
+}
 
 export class Tile {
   /** on: open(event), large(), star(), choose(on, shift). */
@@ -19,7 +34,8 @@ export class Tile {
     this.button = make("button", "picture-open", { type: "button", title: name }, [
       make("span", "picture-box", {}, [image]), make("span", "picture-title", {}, [name]),
       make("span", "small hint clip", {},
-        [[entry.title, entry.kind === "partial" && words.partial].filter(Boolean).join(" · ")])]);
+        [[entry.quality, entry.kind === "partial" && words.partial,
+          whenSaved(entry.saved_at, localeOf(app.language))].filter(Boolean).join(" · ")])]);
     this.box = make("input", "", { type: "checkbox",
       "aria-label": app.say(words.choosePicture, { name }) });
     this.star = make("button", "picture-star", { type: "button", title: stage.favourite,

@@ -1,5 +1,6 @@
 /** What can be done with the finished pictures on the stage. */
 
+import { compareMenu } from "./compare_menu.js";
 import { make } from "./core/elements.js";
 import { menuButton } from "./menu.js";
 import { copyImage, favour } from "./picture_actions.js";
@@ -9,7 +10,6 @@ import { pixelMode } from "./pixels.js";
 export class Tools {
   #saved = [];
   #chosen = 0;
-  #before = null; // the picture that was shown before these
 
   /** does: overlay(), replay() and details(), which return whether they are on now; edit(id). */
   constructor(app, does) {
@@ -24,7 +24,7 @@ export class Tools {
     this.replay = button("replay", () => press(this.replay, does.replay()));
     this.info = button("details", () => press(this.info, does.details()));
     this.favourite = button("favourite", () => this.#favour());
-    this.compare = button("compare", () => this.#compare());
+    const compare = compareMenu(app, () => this.#picture.id, () => this.#saved.map(({ id }) => id));
     this.sharp = button("sharp", () => {
       pixelMode.set(!pixelMode.sharp);
       press(this.sharp, pixelMode.sharp);
@@ -32,10 +32,19 @@ export class Tools {
     press(this.sharp, pixelMode.sharp);
     this.element = make("div", "tools row", { role: "toolbar", "aria-label": this.words.tools,
       id: "tools", hidden: "" }, [this.numbers, button("edit", () => does.edit(this.#picture.id)),
-      button("full", () => this.#full()), save.button, save.menu,
-      button("copy", () => copyImage(app, this.#picture.id)), this.favourite,
-      button("vary", () => this.#vary()), this.compare, this.replay, this.overlay, this.sharp,
-      this.info]);
+      button("vary", () => this.#vary()), compare.button, compare.menu,
+      button("full", () => this.#full()), save.button, save.menu, this.favourite,
+      ...this.#more()]);
+  }
+
+  /** What is seldom needed, in a menu. */
+  #more() {
+    const copy = this.#button("copy", () => copyImage(this.app, this.#picture.id));
+    const items = [copy, this.replay, this.overlay, this.sharp, this.info];
+    const { button, menu } = menuButton(this.words.more, () => items, "button plain");
+    menu.append(...items);
+    button.id = "more-tools";
+    return [button, menu];
   }
 
   #button(name, run) {
@@ -52,7 +61,6 @@ export class Tools {
   /** Offer the tools for these saved pictures; without any there is nothing to do. */
   offer(saved, { replay = false } = {}) {
     if (saved.length && saved[0].id === this.#saved[0]?.id) return;
-    this.#before = this.#picture ?? this.#before;
     this.#saved = saved;
     this.element.hidden = saved.length === 0;
     for (const button of [this.replay, this.overlay, this.info]) {
@@ -76,7 +84,6 @@ export class Tools {
     this.#chosen = n;
     [...this.numbers.children].forEach((button, i) => press(button, i === n));
     press(this.favourite, Boolean(this.#picture.favourite));
-    this.compare.hidden = this.#saved.length < 2 && !this.#before;
   }
 
   async #favour() {
@@ -88,13 +95,6 @@ export class Tools {
   async #full() {
     const { view } = await import("./viewer.js");
     view(this.app, this.#saved.map((picture) => this.#shown(picture)), this.#chosen);
-  }
-
-  /** In a batch with the picture before it, else with the one that was shown before. */
-  async #compare() {
-    const { compare } = await import("./viewer.js");
-    const other = this.#saved[this.#chosen > 0 ? this.#chosen - 1 : 1] ?? this.#before;
-    compare(this.app, this.#shown(other), this.#shown(this.#picture));
   }
 
   #shown({ id, label, seed }) {

@@ -1,8 +1,11 @@
-/** What a place draws with: the prompt and settings of Create in one line, with a link back. */
+/**
+ * What a place draws with next: the prompt and settings of Create in one line, with a link back.
+ */
 
 import { make, setText } from "./core/elements.js";
 
-export function usesLine(app) {
+/** kinds: of the place's jobs; while it shows some, the line says that it is about the next. */
+export function usesLine(app, kinds) {
   const { settings, schema, planner } = app;
   const words = app.words.uses;
   const prompt = make("p", "uses-prompt");
@@ -21,7 +24,9 @@ export function usesLine(app) {
     setText(problem, answer?.problem ?? "");
     problem.hidden = problem.textContent === "";
   });
-  return make("div", "uses", { role: "group", "aria-label": words.title }, [prompt,
+  const next = make("p", "small hint", {}, [words.next]);
+  app.jobs.watch((jobs) => { next.hidden = !jobs.some(({ kind }) => kinds.includes(kind)); });
+  return make("div", "uses", { role: "group", "aria-label": words.title }, [next, prompt,
     make("p", "uses-facts", {}, [facts, make("a", "small", { href: "#create" }, [words.change])]),
     problem]);
 }

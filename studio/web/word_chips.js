@@ -1,10 +1,23 @@
-/** Words to click, by kind. What a click does to the prompt is in core/prompting.js. */
+/**
+ * Words to click, by kind, and a list of them all. What a click does to the prompt is in
+ * core/prompting.js.
+ */
 
 import { make } from "./core/elements.js";
 import { clicked, has, usable } from "./core/prompting.js";
 
 export function wordChips(app) {
   return new WordChips(app).element;
+}
+
+/** What the model can draw, folded away: its words by kind, or that it takes any text. */
+export function drawable(app) {
+  const { model } = app.schema;
+  const list = model.words.flatMap(({ name, chips }) => [make("dt", "", {}, [name]),
+    make("dd", "", {}, [chips.map(({ phrases }) => phrases[0]).join(", ")])]);
+  return make("details", "drawable small", {}, [
+    make("summary", "", {}, [app.say(app.words.words.knows, { name: model.name })]),
+    model.draws ? make("p", "hint", {}, [model.draws]) : make("dl", "hint", {}, list)]);
 }
 
 class WordChips {

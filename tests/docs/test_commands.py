@@ -69,20 +69,28 @@ def test_commands_that_need_more_are_understood(line):
     parse(arguments(line))
 
 
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory) -> Path:
+    """A folder for the batches of `evaluate`."""
+    return tmp_path_factory.mktemp("evaluated")
+
+
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if any(
     line.startswith(OURS) and not needs_more(line) for line in commands(path))], ids=name)
-def test_commands_run_in_the_order_of_their_document(path, small_assets, tmp_path, monkeypatch,
-                                                     capfd):
+def test_commands_run_in_the_order_of_their_document(path, small_assets, tmp_path, evaluated,
+                                                     monkeypatch, capfd):
     """One after the other in one folder, as somebody would who follows the page.
 
-    Pictures are small but for evaluation, which reads postcards of their own size.
+    Pictures are small but for evaluation, which reads postcards of their own size, and measures
+    what all documents name once.
     """
     monkeypatch.chdir(tmp_path)
+    short = {**SHORT, "evaluate": [*SHORT["evaluate"], "--out", str(evaluated)]}
     for line in commands(path):
         if line.startswith(OURS) and not needs_more(line):
             words = arguments(line)
             with nullcontext() if words[0] == "evaluate" else small_bundle(small_assets):
-                assert main([*words, *SHORT.get(words[0], ())]) == 0, line + capfd.readouterr().err
+                assert main([*words, *short.get(words[0], ())]) == 0, line + capfd.readouterr().err
 
 
 @pytest.mark.parametrize("code", [

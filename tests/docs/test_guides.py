@@ -135,22 +135,27 @@ def test_the_tests_of_the_guides_pass(copy):
 
 
 def test_the_fast_tests_that_would_notice_pass(copy):
-    run(copy, "tools/make.py", "texts", "--check")
+    """Among them the one that makes the texts and compares."""
     passes(copy, *NOTICING)
 
 
-# Four pictures by one process: what takes long is to start it.
+# Four small pictures by one process: what takes long is to start it.
 DRAWING = """
+import sys
+from pathlib import Path
+sys.path.append("tests")
+from support.small_bundle import small_bundle
 from ssd_core.cli import main
-for words in {commands}:
-    assert main(["generate", {prompt!r}, *words, "--json", "--out", {out!r}]) == 0
+with small_bundle(Path({assets!r})):
+    for words in {commands}:
+        assert main(["generate", {prompt!r}, *words, "--json", "--out", {out!r}]) == 0
 """
 
 
-def test_what_was_added_is_there_from_the_command_line(copy):
-    script = DRAWING.format(prompt=PROMPT, out=str(copy / "x.png"), commands=[
-        ["--method", "ar"], ["--method", "lookup", "--window", "12"], ["--first-guess", "above"],
-        ["--top-a", "0.2"]])
+def test_what_was_added_is_there_from_the_command_line(copy, small_assets):
+    script = DRAWING.format(prompt=PROMPT, out=str(copy / "x.png"), assets=str(small_assets),
+                            commands=[["--method", "ar"], ["--method", "lookup", "--window", "12"],
+                                      ["--first-guess", "above"], ["--top-a", "0.2"]])
     lines = [line for line in run(copy, "-c", script).splitlines() if line.startswith("{")]
     ar, lookup, above, top_a = map(json.loads, lines)
     assert lookup["method"] == "lookup" and lookup["passes"] < ar["passes"]

@@ -252,7 +252,7 @@ def test_a_size_of_its_own_is_drawn_kept_and_encoded(pack, models):
     images, tokens, *_ = pack.run("SSD_Sampler", backbone=backbone, prompt="a red",
                                   **{**FEW, "size": "1024x256", "preview": "off"})
     assert images.shape == (1, 256, 1024, 3)
-    encoded, rows, report = pack.run("SSD_EncodeImage", backbone=backbone, image=images)
+    encoded, rows, report, _ = pack.run("SSD_EncodeImage", backbone=backbone, image=images)
     assert encoded.tokens.shape == tokens.tokens.shape and rows == 16 and "as it is" in report
 
 

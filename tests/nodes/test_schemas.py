@@ -14,7 +14,7 @@ GOLDEN, ROOT = HERE / "golden_inputs.json", HERE.parents[1]
 IDS = ["SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler",
        "SSD_StartSeeds", "SSD_Pick", "SSD_Finish", "SSD_UnfinishedRun", "SSD_Race",
        "SSD_CompareMethods", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_Replay",
-       "SSD_AcceptanceMap", "SSD_Doctor", "SSD_KeptRows"]
+       "SSD_AcceptanceMap", "SSD_Doctor", "SSD_KeptRows", "SSD_LoadPicture"]
 OUTPUTS = {
     "SSD_LoadBackbone": ["SSD_BACKBONE"], "SSD_LoadHeads": ["SSD_HEADS"],
     "SSD_Schedule": ["SSD_METHOD", "INT", "STRING"],
@@ -25,8 +25,9 @@ OUTPUTS = {
     "SSD_UnfinishedRun": ["SSD_STARTED", "STRING"], "SSD_Replay": ["IMAGE", "FLOAT"],
     "SSD_Race": ["IMAGE", "IMAGE", "IMAGE", "STRING", "INT", "STRING"],
     "SSD_CompareMethods": ["IMAGE", "STRING", "IMAGE"], "SSD_DecodeTokens": ["IMAGE"],
-    "SSD_EncodeImage": ["SSD_TOKENS", "INT", "STRING"], "SSD_SaveImage": ["IMAGE"],
-    "SSD_AcceptanceMap": ["IMAGE"], "SSD_Doctor": ["STRING"], "SSD_KeptRows": ["SSD_TOKENS", "INT"]}
+    "SSD_EncodeImage": ["SSD_TOKENS", "INT", "STRING", "MASK"], "SSD_SaveImage": ["IMAGE"],
+    "SSD_AcceptanceMap": ["IMAGE"], "SSD_Doctor": ["STRING"], "SSD_KeptRows": ["SSD_TOKENS", "INT"],
+    "SSD_LoadPicture": ["IMAGE", "SSD_TOKENS", "MASK", "STRING", "STRING", "INT", "COMBO"]}
 
 
 def test_the_nodes_are_those_of_the_contract(pack):
@@ -54,7 +55,7 @@ def test_widgets_have_legal_ranges_and_defaults_inside_them(pack):
         for widget in (i for i in schema.inputs if i.widget):
             if widget.io_type in ("INT", "FLOAT"):
                 assert widget.min <= widget.default <= widget.max, (node, widget.id)
-            elif widget.io_type == "COMBO":
+            elif widget.io_type == "COMBO" and not widget.upload:  # else: files of the user's
                 assert widget.default in widget.options, (node, widget.id)
                 assert len(set(widget.options)) == len(widget.options), (node, widget.id)
 

@@ -286,7 +286,7 @@ def test_no_heads_is_a_choice(pack, backbone):
 
 def test_encode_and_decode_are_each_others_inverse_in_shape(pack, backbone):
     image = torch.rand(2, 384, 384, 3)
-    tokens, rows, report = pack.run("SSD_EncodeImage", backbone=backbone, image=image)
+    tokens, rows, report, _ = pack.run("SSD_EncodeImage", backbone=backbone, image=image)
     assert tokens.tokens.shape == (2, 24, 24) and rows == 24 and "as it is" in report
     assert pack.run("SSD_DecodeTokens", backbone=backbone, tokens=tokens)[0].shape == image.shape
 
@@ -299,8 +299,8 @@ def test_encode_crops_the_middle_when_asked(pack, backbone):
 
 
 def test_encode_leaves_room_below_when_asked(pack, backbone):
-    *_, rows, report = pack.run("SSD_EncodeImage", backbone=backbone, fit="extend below",
-                                image=torch.rand(1, 200, 384, 3))
+    _, rows, report, _ = pack.run("SSD_EncodeImage", backbone=backbone, fit="extend below",
+                                 image=torch.rand(1, 200, 384, 3))
     assert rows == 12 and "12 of 24 rows" in report
 
 
@@ -308,8 +308,8 @@ def test_encode_leaves_room_below_when_asked(pack, backbone):
     ("scale and crop", (200, 512), 24), ("scale and crop", (900, 500), 24),
     ("scale to width", (200, 512), 9), ("scale to width", (900, 500), 24)])
 def test_encode_scales_when_asked(pack, backbone, fit, size, rows):
-    *_, there, report = pack.run("SSD_EncodeImage", backbone=backbone, fit=fit,
-                                 image=torch.rand(1, *size, 3))
+    _, there, report, _ = pack.run("SSD_EncodeImage", backbone=backbone, fit=fit,
+                                  image=torch.rand(1, *size, 3))
     assert there == rows and report.startswith(f"scaled {size[1]}x{size[0]} to ")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
+from threading import Event
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from ssd_core.output.recipe import CHUNK, read_recipe, save_png  # noqa: E402
 from studio import runs  # noqa: E402
 from studio.entries import MOST_PIXELS  # noqa: E402
 from studio.history import History  # noqa: E402
+from studio.orders import TOPS  # noqa: E402
 from studio.plans import about_speed  # noqa: E402
 from studio.settings import AS_CHOSEN, STOPS, Settings, racing, stop_of  # noqa: E402
 from studio.verdicts import verdict  # noqa: E402
@@ -213,10 +215,11 @@ def test_what_is_no_picture_is_refused_by_its_name_and_leaves_nothing(client, se
     assert services.history.entries() == [] and not list(services.history.folder.rglob("*.png"))
 
 
-def test_settings_are_read_from_pngs_only_and_others_are_told_what_can_be_done(client):
-    answer = client.post("/api/restore?name=x.jpg", content=file_of("JPEG"))
-    assert answer.status_code == 400
-    assert line_of(answer) == "x.jpg: no settings in it, which only PNGs have: redo it from a row"
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+def test_of_a_picture_without_settings_it_is_told_what_can_be_done(client, kind):
+    answer = client.post("/api/restore?name=a/b/x.png", content=file_of(kind))
+    assert answer.json() == {
+        "settings": None, "text": "x.png holds no settings. You can edit it."}
 
 
 # Pictures that go out
@@ -362,6 +365,18 @@ def test_the_prompts_of_rows_take_the_place_of_an_empty_one(finished):
 
 
 # Seeds
+
+
+def test_finishing_seeds_goes_before_the_tops_that_still_wait(client, worker):
+    first, *_ = started(client, worker, 2)
+    gate = Event()
+    worker.submit("draw", lambda job: gate.wait(30), "someone else")
+    owner = worker.job(first["id"]).owner
+    top, other = (worker.submit(title, lambda job: None, owner) for title in (TOPS, "draw"))
+    rest = client.post("/api/seeds/finish", json={"jobs": [first["id"]]}).json()["jobs"][0]["id"]
+    order = sorted((top, other, worker.job(rest)), key=worker.position)
+    gate.set()
+    assert order == [worker.job(rest), top, other]
 
 
 def started(client, worker, count=4, **body):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import shutil
 import threading
 import weakref
@@ -17,6 +18,7 @@ from studio import races, runs
 from studio.downloads import Download
 from studio.library import Library
 from studio.settings import Settings
+from studio.views import fit_view
 
 
 def by_name(library):
@@ -164,8 +166,18 @@ def test_offload_reaches_the_loader(models):
 
 @pytest.mark.parametrize("name", ["tiny", "bare", "Janus-Pro-7B"])
 def test_an_estimate_is_given_for_what_is_loaded_here_or_known(library, name):
-    line = library.fit(name, Settings(prompt="a"))
+    estimate = library.fit(name, Settings(prompt="a"))
+    line, chinese = (fit_view(estimate, language)["text"] for language in ("en", "zh"))
     assert "weights" in line and "keys and values" in line and "\n" not in line
+    assert "约需" in chinese and not re.search("[a-z]{3}", chinese)
+
+
+@pytest.mark.parametrize("free", [0, 2 << 30, 5 << 30, 7 << 30])
+def test_what_would_make_a_run_fit_is_told_in_chinese(library, monkeypatch, free):
+    monkeypatch.setattr(fit, "free_bytes", lambda device: free)
+    estimate = library.fit("Janus-Pro-7B", Settings(prompt="a", pictures=4))
+    advice = fit_view(estimate, "zh")["advice"]
+    assert "约需" in advice and not re.search("[a-z]{3}", re.sub("int[48]|bf16|cfg", "", advice))
 
 
 def test_what_the_present_backbone_holds_counts_as_free_for_its_successor(library, monkeypatch):

@@ -24,6 +24,11 @@ def visitor(visit):
     return visitor
 
 
+def from_menu(page, tool):
+    page.click("#more-tools")
+    page.click(f"[data-tool={tool}]")
+
+
 def seed_of(path):
     return read_recipe(path)["seed"]
 
@@ -51,7 +56,7 @@ def test_a_picture_is_drawn_saved_and_shown_with_its_figures_in_words(visitor, a
     assert visitor.is_painted()
     expect(page.locator("#create-stage .ssd-summary")).to_contain_text("the reference picture")
     assert "passes instead" not in visitor.figures()
-    page.click("[data-tool=details]")
+    from_menu(page, "details")
     expect(page.locator("#create-stage .ssd-details")).to_contain_text("AR needs 144")
 
 
@@ -132,21 +137,21 @@ def test_the_tools_save_copy_mark_and_enlarge_the_picture(visitor, app):
     expect(page.locator("dialog img").first).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator("dialog")).to_have_count(0)
-    page.click("[data-tool=sharp]")
+    from_menu(page, "sharp")
     assert page.locator(".on-stage.sharp").count() == 1
-    page.click("[data-tool=sharp]")
+    from_menu(page, "sharp")
 
 
 def test_a_run_is_replayed_and_can_be_saved_as_a_film(visitor):
     page = visitor.page
     visitor.draw()
-    page.click("[data-tool=replay]")
+    from_menu(page, "replay")
     slider = page.get_by_role("slider", name="Moment of the run")
     expect(slider).to_be_visible()
     with page.expect_download() as saved:
         page.get_by_role("link", name="Save as WebP").click()
     assert saved.value.path().read_bytes()[8:12] == b"WEBP"
-    page.click("[data-tool=replay]")
+    from_menu(page, "replay")
     expect(slider).to_have_count(0)
 
 
@@ -154,9 +159,9 @@ def test_the_overlay_is_off_until_it_is_asked_for(visitor):
     page = visitor.page
     visitor.draw()
     assert page.get_attribute("[data-tool=overlay]", "aria-pressed") == "false"
-    page.click("[data-tool=overlay]")
+    from_menu(page, "overlay")
     expect(page.locator(".ssd-legend")).to_be_visible()
-    page.click("[data-tool=overlay]")
+    from_menu(page, "overlay")
     expect(page.locator(".ssd-legend")).to_be_hidden()
 
 
@@ -172,6 +177,17 @@ def test_a_click_in_the_filmstrip_shows_that_picture_at_most_at_twice_its_pixels
     assert 0 < box["width"] <= 2 * natural + 1
     visitor.draw()
     assert page.locator("#create-stage .saved-picture").count() == 0
+
+
+def test_the_picture_to_compare_with_is_chosen(visitor):
+    page = visitor.page
+    for seed in ("21", "22", "23"):
+        page.fill("#seed", seed)
+        visitor.draw()
+    page.click("[data-tool=compare]")
+    page.locator(".compare-list button").nth(1).click()
+    stamps = page.locator(".viewer-stamp")
+    expect(stamps).to_have_text(["seed 21", "seed 23"])
 
 
 def test_the_keyboard_alone_draws_a_picture(visit, app):

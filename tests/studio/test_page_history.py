@@ -188,6 +188,7 @@ def test_a_picture_tells_its_facts_and_gives_its_settings(history):
     expect(page.locator("#create")).to_be_visible()
     expect(page.locator("#prompt")).to_have_value(WORDS[1])
     expect(page.locator("#seed")).to_have_value("8")
+    expect(page.get_by_role("radio", name="Fast")).to_be_checked()
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("#prompt")).to_have_value("")
 
@@ -338,6 +339,15 @@ def test_a_picture_without_settings_is_edited_from_its_pixels(open_place, app, o
     photo_id = app.pictures[-2].relative_to(app.services.history.folder).as_posix()
     expect(page.locator(".panel-picture img")).to_have_attribute(
         "src", f"/studio/picture/{photo_id}")
+
+
+def test_a_picture_is_copied_and_pasted(history):
+    page = history(permissions=["clipboard-read", "clipboard-write"])
+    page.locator(".picture-open").first.click()
+    page.locator("[data-action=copy]").click()
+    expect(page.locator(".toast").last).to_contain_text("Picture copied")
+    page.keyboard.press("Control+v")
+    expect(page.locator(".toast").last).to_contain_text("image.png holds no settings")
 
 
 def test_a_picture_is_saved_in_any_format(history, app):

@@ -53,6 +53,8 @@ def test_words_are_clicked_by_kind_and_a_second_click_takes_them_back(page):
     expect(page.locator("#prompt")).to_have_value("a purple house")
     click(page, "Time")
     expect(page.locator("#word-chips")).to_be_hidden()
+    page.get_by_text("What postcard can draw").click()
+    expect(page.locator(".drawable dl")).to_contain_text("lighthouse, windmill")
 
 
 def test_what_is_filled_in_can_be_written_into_the_prompt_or_left_open(page, visitor, app):

@@ -140,6 +140,8 @@ def test_stop_leaves_the_paused_ones_and_a_new_start_replaces_them(visitor, app)
         page.click("#seeds-start")
         expect(page.locator(".seed[data-state=running]")).to_have_count(1)
         expect(page.locator(".seed[data-state=paused]")).to_have_count(0)
+        expect(page.locator("#seeds .uses")).to_contain_text("For the next start")
+        expect(page.locator("#stop")).to_have_text("Stop seed")
         page.click("#seeds-stop")
         expect(page.locator(".seed[data-state='']")).to_have_count(2)  # frames again
     expect(page.locator("#seeds-stop")).to_be_hidden()

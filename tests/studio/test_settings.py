@@ -162,6 +162,16 @@ def test_every_stop_is_found_again_from_its_own_knobs():
     assert stop_of(at[1].changed(window=5)) is None
 
 
+@pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.name)
+def test_a_restored_picture_has_the_name_of_its_speed_and_its_own_window(loaded, stop):
+    request = requested(Settings.of(**stop.knobs), loaded)
+    recipe = {**RECIPE, "method": request.recorded.name, "knobs": vars(request.recorded)}
+    restored = from_dict(to_dict(from_recipe(recipe)))
+    assert stop_of(restored) == STOPS.index(stop)
+    assert restored.knobs.get("window") == recipe["knobs"].get("window")
+    assert stop_of(restored.changed(window=7)) in (None, 0), "one's own"
+
+
 def test_every_stop_differs_visibly_in_passes(loaded):
     requests = [requested(Settings.of(**stop.knobs), loaded) for stop in STOPS]
     assert [request.method.verdict for request in requests] == [

@@ -186,13 +186,19 @@ class Folders:
 
     def __init__(self, base: Path):
         self.models_dir = str(base / "models")
-        self.output = base / "output"
+        self.output, self.input = base / "output", base / "input"
+        self.input.mkdir(exist_ok=True)
         self.folder_names_and_paths: dict[str, tuple[list[str], set[str]]] = {}
 
     def module(self) -> dict:
         return {"models_dir": self.models_dir,
                 "folder_names_and_paths": self.folder_names_and_paths,
                 "add_model_folder_path": self.add, "get_folder_paths": self.paths,
+                "get_input_directory": lambda: str(self.input),
+                "get_annotated_filepath": lambda name: str(
+                    self.input / name.removesuffix(" [input]")),
+                "exists_annotated_filepath": lambda name: (
+                    self.input / name.removesuffix(" [input]")).is_file(),
                 "get_output_directory": lambda: str(self.output),
                 "get_user_directory": lambda: str(self.output.with_name("user")),
                 "get_temp_directory": lambda: str(self.output.with_name("temp")),
@@ -219,8 +225,9 @@ def version_0_0_2() -> dict:
         "Float": make_type("FLOAT", (*number, "round")),
         "String": make_type("STRING", ("multiline", "placeholder", "dynamic_prompts")),
         "Boolean": make_type("BOOLEAN", ("label_on", "label_off")),
-        "Combo": make_type("COMBO", ("options", "control_after_generate")),
-        "Image": make_type("IMAGE"), "Custom": make_type, "Schema": Schema,
+        "Combo": make_type("COMBO", ("options", "control_after_generate", "upload")),
+        "Image": make_type("IMAGE"), "Mask": make_type("MASK"),
+        "UploadType": SimpleNamespace(image="image_upload"), "Custom": make_type, "Schema": Schema,
         "NodeOutput": NodeOutput, "ComfyNode": ComfyNode, "Input": Input, "Output": Output,
         "Hidden": SimpleNamespace(unique_id="UNIQUE_ID", prompt="PROMPT",
                                   extra_pnginfo="EXTRA_PNGINFO")}

@@ -45,7 +45,9 @@ const FIELDS = {
     kept: maybe(isFlag), index: maybe(isCount), seconds: maybe(isNumber),
     tokens_per_second: maybe(orNull(isNumber)),
   },
-  cells: { first: isCount, last: isCount, top: isCount, strips: listOf(isBase64) },
+  cells: {
+    first: isCount, last: isCount, top: isCount, strips: listOf(isBase64), kept: maybe(isFlag),
+  },
   finished: {
     passes: isCount, ar_passes: isCount, step_acceleration: orNull(isNumber), seconds: isNumber,
     tokens_per_second: orNull(isNumber), acceptance: orNull(isShare), verdict: isText,

@@ -20,6 +20,7 @@ class AR(Method):
 
     name: ClassVar[str] = "ar"
     verdict: ClassVar[str] = "identical"
+    takes_words: ClassVar[bool] = True
 
     def plan(self, place: Grid | Region) -> Plan:
         region = Region.of(place)

@@ -45,6 +45,7 @@ class Method:
     name: ClassVar[str]
     verdict: ClassVar[str] = "approximate"
     uses_heads: ClassVar[bool] = False
+    takes_words: ClassVar[bool] = False  # whether it can edit a picture by words
 
     def __post_init__(self) -> None:
         check_knobs(self)

@@ -20,6 +20,7 @@ from ...model.noise import Slots
 from ...model.sampling import choose
 from ..events import Pass
 from ..state import DecodeState
+from .judged import judged
 from .knobs import drafted_by
 from .parent import guessed, guessed_by
 from .row_drafts import carry_over, draft_by_row
@@ -38,12 +39,14 @@ class Exact(Windowed):
     guess: str = guessed_by()
     name: ClassVar[str] = "exact"
     uses_heads: ClassVar[bool] = True
+    takes_words: ClassVar[bool] = True
     verdict: ClassVar[str] = "identical"
 
     def steps(self, state: DecodeState) -> Iterator[Pass]:
         most, by_row = self.width(state.grid), self.needs_row_drafter()
         guess = FirstGuess(state, by_row)
-        for window in sliding_windows(state, most):
+        frontier = None if state.rule is None else (yield from judged(state))
+        for window in sliding_windows(state, most, frontier=frontier):
             guess.fill(window)
             window.feed()
             yield from window.advance(*rechoose(window, by_row=by_row))

@@ -72,5 +72,6 @@ def carry_over(state: DecodeState, slots: torch.Tensor, tokens: torch.Tensor,
     before = drafting.estimate(drafting.inside)
     state.write_at(slots, tokens)
     drafting.set_hidden(exact + drafting.estimate(drafting.inside) - before)
-    likely = choose(state.target_probs_at(slots), noise)
+    likely = (choose(state.target_probs_at(slots), noise) if state.rule is None
+              else state.run(state.chosen_at, slots))
     state.write_at(slots, torch.where(fixed, tokens, likely))

@@ -141,13 +141,15 @@ class Window:
                               F.pad(unchanged, (1, 0), value=True))
 
 
-def sliding_windows(state: DecodeState, most: int, least: int = 1) -> Iterator[Window]:
+def sliding_windows(state: DecodeState, most: int, least: int = 1,
+                    frontier: torch.Tensor | None = None) -> Iterator[Window]:
     """Yield windows of up to `most` slots until every picture is complete.
 
     The caller feeds each window and advances it with `Window.advance`. A window covers the next
     `least` free cells of every picture, so that one pass feeds a stretch of pinned cells.
+    frontier [B]: each picture's last final slot; by default the first free cell is chosen.
     """
-    frontier = first_frontier(state)
+    frontier = first_frontier(state) if frontier is None else frontier
     while min(state.front) < state.region.last:
         window = Window(state, frontier, most, least)
         yield window

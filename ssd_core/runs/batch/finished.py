@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import SSDError
 from ...model.sampling import Sampling
-from ...output.recipe import read_recipe, settings
+from ...output.recipe import read_recipe, sampling_of, settings
 from ...output.words import FIELDS
 from .render import EITHER, RenderItem, RenderSettings
 from .task import LoadedModels
@@ -40,9 +40,12 @@ def number_of(path: Path, sampling: Sampling) -> int | None:
     if match := NUMBERED.fullmatch(path.name):
         return int(match[1])
     try:
-        return (read_recipe(path)["seed"] - sampling.seed) % SEEDS
+        drawn = sampling_of(read_recipe(path))
     except SSDError:
         return None
+    if sampling.variation:
+        return (drawn.variation_seed - sampling.variation_seed) % SEEDS
+    return (drawn.seed - sampling.seed) % SEEDS
 
 
 def named_as(existing: Sequence[RenderItem], pictures: Sequence[RenderItem]) -> list[RenderItem]:

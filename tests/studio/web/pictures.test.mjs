@@ -10,6 +10,7 @@ const { held, spread } = await load("zoom.js");
 const { rowsToKeep } = await load("edit_tools.js");
 const { sizeText } = await load("sizes.js");
 const { problemOf } = await load("incoming.js");
+const { whenSaved } = await load("tile.js");
 const { differences } = await load("picture_actions.js");
 
 const ids = ["a", "b", "c", "d", "e"];
@@ -72,13 +73,20 @@ test("files that are no pictures, or too large, are refused by name", () => {
     { name: "a.png", size: 41, most: 40 });
 });
 
+test("a picture of today has its time, others their day, of other years with the year", () => {
+  const now = new Date("2026-03-05T18:00:00");
+  const said = (at) => whenSaved(at, "en-GB", now);
+  assert.deepEqual(["2026-03-05T12:04:06", "2026-03-04T23:00:00", "2025-12-31T01:02:03"].map(said),
+    ["12:04", "4 Mar", "31 Dec 2025"]);
+});
+
 test("two pictures are told apart by what differs", () => {
-  const one = { prompt: "a house", title: "Fast", seed: "7", name: "1" };
+  const one = { prompt: "a house", quality: "Fast", seed: "7", name: "1" };
   const labels = (other) => differences([one, { ...one, ...other }], "seed {seed}");
   assert.deepEqual(labels({ seed: "8", name: "2" }), ["seed 7", "seed 8"]);
-  assert.deepEqual(labels({ title: "Balanced", prompt: "a boat" }),
+  assert.deepEqual(labels({ quality: "Balanced", prompt: "a boat" }),
     ["a house · Fast", "a boat · Balanced"]);
   assert.deepEqual(labels({ name: "2" }), ["1", "2"]);
-  assert.deepEqual(labels({ prompt: null, title: null, seed: null, name: "2" }),
+  assert.deepEqual(labels({ prompt: null, quality: null, seed: null, name: "2" }),
     ["a house · Fast · seed 7", "2"]);
 });

@@ -6,7 +6,7 @@ import test from "node:test";
 
 import { load } from "./as_served.mjs";
 
-const { statusText, timeLeft } = await load("status.js");
+const { seedText, statusText, timeLeft } = await load("status.js");
 const table = JSON.parse(await readFile(new URL("../../../studio/texts.json", import.meta.url)));
 const stage = (n) => Object.fromEntries(
   Object.entries(table.stage).map(([key, texts]) => [key, texts[n]]));
@@ -28,6 +28,13 @@ test("a running job says nothing of its own once its preview speaks", () => {
   assert.equal(text({ state: "running" }), "Getting ready");
   assert.equal(text({ state: "running", seconds_left: null }, true), "");
   assert.equal(text({ state: "running", seconds_left: 12.4 }, true), "");
+});
+
+test("a seed that is to be finished says how many runs are ahead of it", () => {
+  const words = { queued: "waiting", next: "next", ahead: "{ahead} ahead" };
+  const said = (kind, position) => seedText({ state: "waiting", kind, position }, null, words);
+  assert.deepEqual([said("seeds", 3), said("finish", 1), said("finish", 2)],
+    ["waiting", "next", "2 ahead"]);
 });
 
 test("time left is told in seconds, then in minutes, and never as nothing", () => {

@@ -1,0 +1,54 @@
+"""What a sampler keeps of another picture: its top rows, or what a mask leaves black."""
+
+from __future__ import annotations
+
+import torch
+
+from ..ssd_core.model.grid import Grid
+from ..ssd_core.output.masks import redrawn_cells
+from ..ssd_core.output.words import Words, inherited
+from .types import TokenPictures
+from .weights import LoadedBackbone
+
+
+def kept(keep: TokenPictures | None, rows: int, mask: torch.Tensor | None, model: LoadedBackbone,
+         pictures: int) -> tuple[dict, list[str]]:
+    """The fields of Request that say what is kept, and a note if something has no effect."""
+    if keep is None:
+        idle = [*([f"keep_rows {rows}"] if rows else []), *(["mask"] if mask is not None else [])]
+        return {}, [f"{name} is not used: nothing is connected to keep" for name in idle]
+    if mask is None and rows == 0:
+        return {}, ["keep is not used: keep_rows, among the advanced inputs, is 0, and no mask is "
+                    "connected"]
+    tokens = keep.for_backbone(model.module)
+    fields = {"keep": tokens, "keep_pixels": keep.pixels}
+    if mask is None:
+        return {**fields, "keep_rows": rows}, []
+    stays = keep_mask(mask, Grid(*tokens.shape[1:]), rows, pictures)
+    if not stays.any():
+        return {}, ["keep is not used: the mask is white everywhere, so all is redrawn"]
+    return {**fields, "keep_mask": stays}, []
+
+
+def keep_mask(mask: torch.Tensor, grid: Grid, rows: int, pictures: int) -> torch.Tensor:
+    """bool [B, R, C], True for cells that stay: those that are black, and the first rows.
+
+    Masks are repeated for all pictures, as ComfyUI does.
+    """
+    stays = ~redrawn_cells(mask, grid)
+    stays[:, :rows] = True
+    return stays if len(stays) == 1 else stays[torch.arange(pictures) % len(stays)]
+
+
+def words_of_kept(keep: TokenPictures | None, fields: dict, typed: Words,
+                  pictures: int) -> tuple[tuple[Words, ...], list[str]]:
+    """The words of the kept pictures, if their typed prompt is the same, and a note.
+
+    () if they cannot be used: then the prompt is expanded anew.
+    """
+    recipes = keep.recipes if keep is not None and fields else ()
+    words = tuple(drawn for recipe in recipes for drawn in inherited(recipe, typed))
+    if len(words) != len(recipes) or len(words) not in (1, pictures):
+        return (), []
+    note = "the prompt is that of the kept picture: it is drawn with the words of that one"
+    return words, [note] if any(drawn != typed for drawn in words) else []

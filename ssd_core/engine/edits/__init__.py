@@ -1,0 +1,1 @@
+"""Editing a picture by its words: what the words change, what they hold, and the rule per cell."""

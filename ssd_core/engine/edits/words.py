@@ -1,0 +1,96 @@
+"""What an edit by words is told, and the prompts that its passes read."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...backbones.base import Backbone
+from ...errors import SSDError
+from ...model.knobs import check_knobs, knob
+
+_MARKS = r"[\s,.;，。；、]*"
+_BEFORE = re.compile(rf"{_MARKS}(\band\b)?\s*$", re.IGNORECASE)
+_BEHIND = re.compile(rf"^{_MARKS}(and\b)?{_MARKS}", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """An edit of a picture: the words it was drawn from, and how it follows the new ones."""
+
+    old_prompt: str = knob("", "The words that the picture was drawn from.")
+    reach: float = knob(0.25, "How far new words reach into the picture: 0 frees nothing, 1 all "
+                              "but held things.", low=0, high=1, step=0.05, visibility="basic")
+    hold: bool = knob(True, "Hold the things that the words do not change.", visibility="basic")
+
+    def __post_init__(self) -> None:
+        check_knobs(self)
+        if not self.old_prompt.strip():
+            raise SSDError("old_prompt is empty: say what the picture shows before the edit")
+
+
+def unchanged_things(backbone: Backbone, old: str, new: str) -> list[str]:
+    """The phrases of the old prompt that name a thing and that the new prompt has, too."""
+    left = Counter(map(plain, backbone.things(new)))
+    kept = []
+    for phrase in backbone.things(old):
+        if left[plain(phrase)] > 0:
+            left[plain(phrase)] -= 1
+            kept.append(phrase)
+    return kept
+
+
+def plain(phrase: str) -> str:
+    return " ".join(phrase.casefold().split())
+
+
+def without(prompt: str, phrase: str) -> str:
+    """The prompt without the first mention of a phrase."""
+    pattern = r"\s+".join(map(re.escape, phrase.split()))
+    found = re.search(pattern, prompt, re.IGNORECASE)
+    if found is None:
+        raise SSDError(f"phrase {phrase[:40]!r}: the prompt does not contain it")
+    before = _BEFORE.sub("", prompt[: found.start()])
+    behind = _BEHIND.sub("", prompt[found.end() :])
+    return f"{before}, {behind}" if before and behind else before + behind
+
+
+def ids_without(backbone: Backbone, prompt: str, phrase: str | None) -> list[int]:
+    """Prompt ids without a phrase, if any; those of the unconditional branch if no words remain."""
+    rest = prompt if phrase is None else without(prompt, phrase)
+    if not rest.strip():
+        return backbone.unconditional(backbone.tokenize(prompt))
+    return backbone.tokenize(rest)
+
+
+@dataclass(frozen=True)
+class Revision:
+    """The edit of a batch.
+
+    before: prompt ids of the old words, [cond; uncond] with guidance. things: the unchanged things
+    of each picture. without: for each thing, prompt ids of the old and of the new words without it,
+    of each picture; one with fewer things repeats its own words. same [B]: whether old and new
+    words are the same to the backbone. named: a guide says what names a thing.
+    """
+
+    edit: Edit
+    before: list[list[int]]
+    things: list[list[str]]
+    without: list[tuple[list[list[int]], list[list[int]]]]
+    same: list[bool]
+    named: bool
+
+    @classmethod
+    def of(cls, backbone: Backbone, edit: Edit, prompts: Sequence[str],
+           before: list[list[int]]) -> Revision:
+        """before: prompt ids of the old words."""
+        old = edit.old_prompt
+        things = [unchanged_things(backbone, old, new) if edit.hold else [] for new in prompts]
+        without = [tuple([ids_without(backbone, prompt, each[k] if k < len(each) else None)
+                          for prompt, each in zip(texts, things, strict=True)]
+                         for texts in ([old] * len(prompts), prompts))
+                   for k in range(max(map(len, things)))]
+        same = [backbone.tokenize(new) == backbone.tokenize(old) for new in prompts]
+        return cls(edit, before, things, without, same, backbone.names_things)

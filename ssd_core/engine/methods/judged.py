@@ -1,0 +1,50 @@
+"""How an edit by words begins: its prefill has fed the old picture, so every cell can be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import torch
+
+from .. import close_calls
+from ..edits.maps import parts
+from ..events import Pass
+from ..state import DecodeState, at
+from .window import Window, at_end, first_frontier
+
+
+def judged(state: DecodeState) -> Generator[Pass, None, torch.Tensor]:
+    """Judge all cells by the prefill; returns each picture's frontier [B].
+
+    What lies before the first change is final. Cells behind it keep what they became here as first
+    guesses. Yields passes only for close calls.
+    """
+    assert state.rule is not None
+    region, before = state.region, first_frontier(state)
+    window = Window(state, before, state.slots)
+    slots, following = window.slots, window.next_slots
+    tokens, close = choices(state, following)
+    same = (tokens == state.codes_at(following))[:, :-1]
+    # where the very first cell changed, what the prefill says of the others is out of date
+    stands = at(state.rule.parent, slots[:, :1]) == state.codes_at(slots[:, :1])
+    state.write_at(following, tokens)
+    right = same.long().cumprod(-1).sum(-1)
+    frontier = torch.where(stands[:, 0], window.start + 1 + right, before).clamp(max=region.end)
+    frontier = yield from close_calls.decided(state, region.first, slots, close & stands, before,
+                                              frontier)
+    frontier = at_end(state, frontier)
+    state.front = frontier.tolist()
+    state.final = min(state.front) + 1
+    return frontier
+
+
+def choices(state: DecodeState, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The tokens [B, n] of slots, and which of them rounding may have decided."""
+    each = []
+    for part in parts(state):
+        some = slots[:, part]
+        if some.shape[1]:
+            each.append(state.run(state.chosen_closely, some) if state.margin else
+                        (state.run(state.chosen_at, some), torch.zeros_like(some).bool()))
+    tokens, close = zip(*each, strict=True)
+    return torch.cat(tokens, 1), torch.cat(close, 1)

@@ -1,0 +1,58 @@
+"""New words for a picture whose prompt was completed when it was drawn.
+
+What was filled into the old words is filled into the new ones, too: else an edit would take all of
+it for a change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from difflib import SequenceMatcher
+
+from ..backbones.base import Backbone
+from .words import drawn_words, typed_words
+
+_PIECE = re.compile(r"[,.;，。；、]|[^\s,.;，。；、]+")
+_MARK = re.compile(r"[,.;，。；、]")
+
+
+def changed_words(backbone: Backbone, recipe: Mapping, prompt: str) -> tuple[str, str]:
+    """The words that a recipe's picture was drawn from, and those to draw for a new prompt.
+
+    Both are the typed ones if the new prompt rewrites what was filled in.
+    """
+    typed, drawn = typed_words(recipe).prompt, drawn_words(recipe).prompt
+    new = None if typed == drawn else completed_alike(typed, drawn, prompt)
+    if new is None:
+        return typed, prompt
+    return drawn, backbone.without_contradictions(new, prompt)
+
+
+def completed_alike(typed: str, drawn: str, prompt: str) -> str | None:
+    """`drawn`, with the change from `typed` to `prompt`; None if it touches what was filled in."""
+    old, full, new = (_PIECE.findall(text) for text in (typed, drawn, prompt))
+    places = {i + n: j + n for i, j, size in SequenceMatcher(None, old, full, False)
+              .get_matching_blocks() for n in range(size)}
+    changes = []
+    for kind, start, stop, first, last in SequenceMatcher(None, old, new, False).get_opcodes():
+        if kind == "equal":
+            continue
+        if any(n not in places for n in range(max(start - 1, 0), stop)):
+            return None
+        at = places[start] if stop > start else behind(full, places, start)
+        end = places[stop - 1] + 1 if stop > start else at
+        changes.append((at, end, new[first:last]))
+    for at, end, pieces in reversed(changes):
+        full[at:end] = pieces
+    return re.sub(r"\s+(?=[,.;，。；、])", "", " ".join(full))
+
+
+def behind(full: list[str], places: Mapping[int, int], index: int) -> int:
+    """Where to insert before the old piece `index`: behind what was filled in without a mark."""
+    if index == 0:
+        return 0
+    at, known = places[index - 1] + 1, set(places.values())
+    while at < len(full) and at not in known and not _MARK.match(full[at]) and full[at] != "and":
+        at += 1
+    return at

@@ -1,0 +1,45 @@
+"""What a request chooses for this machine, and what its run teaches later choices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ..backbones.base import Backbone
+from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone
+from ..engine.methods import Method
+from ..engine.pace import note_pace
+from ..engine.usual import note
+from ..errors import SSDError
+
+if TYPE_CHECKING:
+    from .request import Request
+
+
+def choices(request: Request, backbone: Backbone, method: Method) -> dict:
+    """The fields of the request that hold the choice: the window, AR in place of `exact`, pictures
+    one by one or together. method: resolved, with what the user set.
+    """
+    choice, region, alone = Choice(method), None, False
+    with suppress(SSDError):  # `check` says what does not fit
+        region = request.region if request.pictures > 0 else None
+    if region is not None and request.edit is None:
+        machine = Machine.of(backbone, request.heads, request.branches, region, request.device)
+        named = request.named or not request.fall_back
+        choice = chosen(machine, method, request.pictures, named)
+        alone = request.pictures > 1 and sooner_alone(machine, method, choice, request.pictures,
+                                                      named)
+    return {"choice": choice, "asked": method, "alone": alone,
+            "method": filled(choice.method, request.grid, request.device_type),
+            "heads": request.heads if choice.method.uses_heads else None,
+            "note": request.note or choice.note}
+
+
+def record(request: Request, stats: Mapping) -> None:
+    """Record passes and pace of a finished run; those of an edit say nothing about other runs."""
+    if request.edit is not None:
+        return
+    kind = (request.sized, request.method, request.heads is not None, request.sampling)
+    note(*kind, stats, partly=not bool(request.region.free.all()))
+    note_pace(*kind, request.pictures, stats)

@@ -1,0 +1,165 @@
+"""A part of a picture is redrawn: masks of any kind, pictures of ours and photographs."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+pytestmark = pytest.mark.usefixtures("small_bundle")
+CELL, CELLS = 16, 12
+
+
+def sample(pack, backbone, **values):
+    return pack.run("SSD_Sampler", backbone=backbone, cfg=1.0, expand=False, **values)
+
+
+@pytest.fixture
+def drawn(pack, backbone):
+    return sample(pack, backbone)
+
+
+def painted(side: int = CELLS * CELL) -> torch.Tensor:
+    """A mask [1, H, W] whose middle, cells 4 to 7 both ways, is white."""
+    mask = torch.zeros(1, side, side)
+    mask[:, side // 3 : 2 * side // 3, side // 3 : 2 * side // 3] = 1
+    return mask
+
+
+FREE = painted(CELLS)[0].bool()
+
+
+def away(pictures: torch.Tensor) -> torch.Tensor:
+    """The pixels that are more than a cell from what was redrawn."""
+    far = torch.ones(pictures.shape[1:3], dtype=torch.bool)
+    far[3 * CELL : 9 * CELL, 3 * CELL : 9 * CELL] = False
+    return far
+
+
+@pytest.mark.parametrize("side", [CELLS * CELL, 64, 12, 3, 500])
+def test_white_is_redrawn_and_the_rest_stays_to_the_pixel(pack, backbone, drawn, side):
+    images, tokens, _, report, *_ = sample(pack, backbone, seed=99, keep=drawn[1],
+                                           mask=painted(side))
+    assert tokens.tokens[0][~FREE].equal(drawn[1].tokens[0][~FREE])
+    assert not tokens.tokens[0][FREE].equal(drawn[1].tokens[0][FREE])
+    assert images[:, away(images)].equal(drawn[0][:, away(images)])
+    assert "redrawn: 16 of 144 cells; all else is kept, token for token" in report
+
+
+def test_soft_masks_count_from_half_and_cells_from_a_quarter(pack):
+    cells = pack.module("ssd_core.output.masks").redrawn_cells
+    grid = pack.module("ssd_core.model.grid").Grid(2, 2)
+    soft = torch.tensor([[0.49, 0.49, 0, 0.5], [0.49, 0.49, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]])
+    assert cells(soft, grid).tolist() == [[[False, True], [False, True]]]
+
+
+@pytest.mark.parametrize(("mask", "said"), [
+    (torch.zeros(1, 64, 64), "nothing in it is white"),
+    (torch.eye(64)[None] * (torch.arange(64) < 2), "paint a larger area")])
+def test_masks_that_redraw_nothing_are_refused(pack, backbone, drawn, mask, said):
+    with pytest.raises(pack.error, match=said):
+        sample(pack, backbone, keep=drawn[1], mask=mask)
+
+
+def test_a_mask_that_is_all_white_or_has_nothing_to_keep_is_told(pack, backbone, drawn):
+    images, *_, report, _, _ = sample(pack, backbone, keep=drawn[1], mask=torch.ones(1, 8, 8))
+    assert images.equal(drawn[0]) and "note: keep is not used: the mask is white" in report
+    report = sample(pack, backbone, mask=painted())[3]
+    assert "note: mask is not used: nothing is connected to keep" in report
+
+
+def test_rows_beside_a_mask_stay_too(pack, backbone, drawn):
+    tokens = sample(pack, backbone, seed=99, keep=drawn[1], mask=painted(), keep_rows=6)[1].tokens
+    assert tokens[0][:6].equal(drawn[1].tokens[0][:6])
+    assert not tokens[0][FREE].equal(drawn[1].tokens[0][FREE])
+
+
+def test_a_batch_takes_a_mask_for_all_or_one_each(pack, backbone, drawn):
+    two = torch.cat((painted(), painted().roll(4 * CELL, 1)))
+    tokens = sample(pack, backbone, seed=99, keep=drawn[1], mask=two, batch_size=2)[1].tokens
+    parent = drawn[1].tokens[0]
+    for picture, free in zip(tokens, (FREE, FREE.roll(4, 0)), strict=True):
+        assert picture[~free].equal(parent[~free]) and not picture[free].equal(parent[free])
+    _, again, _, report, *_ = sample(pack, backbone, seed=99, keep=drawn[1], mask=painted(),
+                                     batch_size=2)
+    again = again.tokens
+    assert "fit what follows the region: " in report
+    assert again[:, ~FREE].equal(parent[~FREE].expand(2, -1))
+
+
+def test_a_photograph_stays_the_photograph(pack, backbone):
+    photo = torch.rand(1, CELLS * CELL, CELLS * CELL, 3)
+    tokens = pack.run("SSD_EncodeImage", backbone=backbone, image=photo)[0]
+    images = sample(pack, backbone, keep=tokens, mask=painted())[0]
+    assert images[:, away(images)].equal(photo[:, away(images)])
+    below = sample(pack, backbone, keep=tokens, keep_rows=6)[0]
+    assert below[:, : 5 * CELL].equal(photo[:, : 5 * CELL])
+    assert not below[:, 6 * CELL :].equal(photo[:, 6 * CELL :])
+
+
+def test_a_mask_is_fitted_as_its_picture(pack, backbone):
+    """The picture is twice as wide: its middle is cut out, and rows below it are to be drawn."""
+    side = CELLS * CELL
+    photo, mask = torch.rand(1, side, 2 * side, 3), torch.zeros(1, 10, 20)
+    mask[:, :, 5:10] = 1  # the left half of the middle
+    fitted = pack.run("SSD_EncodeImage", backbone=backbone, image=photo, mask=mask, fit="crop")[3]
+    assert fitted.shape == (1, side, side)
+    assert (fitted[:, :, : side // 2] == 1).all() and not fitted[:, :, side // 2 :].any()
+    lower = pack.run("SSD_EncodeImage", backbone=backbone, image=photo[:, : side // 2, :side],
+                     mask=mask[:, :, :5], fit="extend below")[3]
+    assert not lower[:, : side // 2].any() and (lower[:, side // 2 :] == 1).all()
+
+
+# Load Picture
+
+
+@pytest.fixture
+def saved(pack, drawn):
+    """The drawn picture in ComfyUI's input folder, as Save Image wrote it."""
+    pack.run("SSD_SaveImage", images=drawn[0], tokens=drawn[1], stats=drawn[2],
+             filename_prefix="keeping")
+    (file,) = pack.stubs.folders.output.rglob("keeping*.png")
+    target = file.rename(pack.stubs.folders.input / "saved.png")
+    yield target
+    target.unlink()
+
+
+def test_a_saved_picture_comes_back_whole(pack, backbone, drawn, saved):
+    image, tokens, mask, prompt, negative, seed, size = pack.run("SSD_LoadPicture",
+                                                                 image="saved.png")
+    assert tokens.tokens.equal(drawn[1].tokens) and tokens.recipes[0]["seed"] == 7
+    assert np.array_equal((image * 255).round(), (drawn[0] * 255).round())
+    assert (prompt, negative, seed, size) == ("a red house by a lake", "", 7, "192x192")
+    assert not mask.any()
+    redone = sample(pack, backbone, seed=99, keep=tokens, mask=painted())[0]
+    assert redone[:, away(redone)].equal(image[:, away(redone)])
+
+
+def test_a_mask_of_the_mask_editor_leaves_the_picture_its_tokens(pack, drawn, saved):
+    """The editor saves pixels and mask, without the recipe."""
+    with Image.open(saved) as image:
+        painted_on = image.convert("RGBA")
+    painted_on.putalpha(Image.fromarray((255 - painted()[0].numpy() * 255).astype(np.uint8)))
+    file = saved.with_name("clipspace.png")
+    painted_on.save(file)
+    assert pack.nodes["SSD_LoadPicture"].validate_inputs(image="clipspace.png [input]") is True
+    _, tokens, mask, *_ = pack.run("SSD_LoadPicture", image="clipspace.png [input]")
+    file.unlink()
+    assert tokens.tokens.equal(drawn[1].tokens) and mask.equal(painted())
+
+
+def test_pictures_without_or_with_other_pixels_are_sent_to_encode_image(pack, saved):
+    plain = saved.with_name("plain.png")
+    Image.new("RGB", (192, 192)).save(plain)
+    with pytest.raises(pack.error, match="neither has a picture with its pixels"):
+        pack.run("SSD_LoadPicture", image="plain.png")
+    plain.unlink()
+    with Image.open(saved) as image:
+        texts, changed = image.text, image.convert("RGB").transpose(Image.FLIP_LEFT_RIGHT)
+    from PIL.PngImagePlugin import PngInfo
+
+    info = PngInfo()
+    info.add_text("ssd_recipe", texts["ssd_recipe"])
+    changed.save(saved, pnginfo=info)
+    with pytest.raises(pack.error, match="changed since .* Encode Image"):
+        pack.run("SSD_LoadPicture", image="saved.png")
+    assert "upload" in pack.nodes["SSD_LoadPicture"].validate_inputs(image="gone.png")
