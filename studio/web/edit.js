@@ -109,9 +109,10 @@ class EditView {
     pixelMode.mark(frame);
     this.element = make("section", "edit", { "aria-label": words.name }, [
       make("div", "edit-box", {}, [frame]), make("div", "edit-controls", {}, [
-        this.choice, this.paint.element, this.line.element, this.prompt.element,
-        make("div", "row edit-actions", {}, [this.start, this.suggest, this.again,
-          vary.button, vary.menu, this.compare, this.close]), this.hint, this.aloud])]);
+        this.paint.element, make("div", "row edit-actions", {}, [this.start, this.suggest,
+          this.again, vary.button, vary.menu, this.compare, this.close]),
+        make("div", "row edit-context", {}, [this.choice, this.line.element,
+          this.prompt.element, this.hint]), this.aloud])]);
   }
 
   #button(id, label, run, className = "button", title = "") {
