@@ -102,3 +102,17 @@ def test_an_edited_picture_is_restored_into_the_tool_and_its_history_tells(page,
     expect(page.locator(".edit .hint")).to_contain_text("is redrawn")
     page.click("#edit-close")
     expect(page.locator("#tools")).to_be_visible()
+
+
+def test_other_words_light_up_their_cells_and_are_applied(page, app):
+    page.fill("#prompt", PROMPT.replace("red", "blue"))
+    expect(page.locator("#edit-reach")).to_be_visible()
+    page.wait_for_function("""() => {
+      const { width, height } = document.querySelector(".mask-map");
+      const context = document.querySelector(".mask-map").getContext("2d");
+      return context.getImageData(0, 0, width, height).data.some((share) => share);
+    }""")
+    page.click("#edit-apply")
+    expect(page.locator("#steps button")).to_have_count(2)
+    expect(page.locator("#edit-reach")).to_be_hidden()
+    assert read_recipe(app.pictures[-1])["edit"]["old_prompt"] == PROMPT
