@@ -25,9 +25,11 @@ export class EditWords {
     this.share = make("output", "brush-number", { for: "edit-reach" });
     this.hold = check(this.words.hold, app.settings.get("hold"),
       (hold) => app.settings.set({ hold }));
-    this.element = make("div", "row edit-reach", { hidden: "" }, [
-      make("label", "label", { for: "edit-reach" }, [this.words.reach]), this.reach, this.share,
-      this.hold.element]);
+    this.within = check(this.words.within, false, () => this.changed());
+    this.range = make("div", "row", {}, [make("label", "label", { for: "edit-reach" },
+      [this.words.reach]), this.reach, this.share, this.hold.element]);
+    this.element = make("div", "row edit-reach", { hidden: "" }, [this.within.element,
+      this.range]);
     this.end = app.settings.watch((values, names) => {
       setText(this.share, `${Math.round(100 * values.reach)} %`);
       if (names.includes("prompt")) this.#typed();
@@ -40,10 +42,14 @@ export class EditWords {
     return this.#old !== null && prompt !== "" && prompt !== this.#old.trim();
   }
 
-  /** What of the settings makes it an edit by words; nothing where a mask was painted. */
+  /** Whether the words decide what changes: without a mask, or within it if that is asked for. */
+  get decide() {
+    return this.differ && (this.canvas.mask.count === 0 || this.within.box.checked);
+  }
+
+  /** What of the settings makes it an edit by words. */
   settings() {
-    return this.differ && this.canvas.mask.count === 0
-      ? { old_prompt: this.#old } : { old_prompt: "" };
+    return { old_prompt: this.decide ? this.#old : "" };
   }
 
   /** Begin with a picture that was drawn from these words. */
@@ -54,7 +60,9 @@ export class EditWords {
   }
 
   update() {
-    this.element.hidden = !this.differ || this.canvas.mask.count > 0;
+    this.element.hidden = !this.differ;
+    this.within.element.hidden = this.canvas.mask.count === 0;
+    this.range.hidden = !this.decide;
   }
 
   /** The question about the words before is dropped, and the cells go dark with them. */
