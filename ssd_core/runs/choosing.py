@@ -16,7 +16,7 @@ from .fields import Choosing
 
 def choices(request: Choosing, backbone: Backbone, method: Method) -> dict:
     """The fields of the request that hold the choice: the window, AR in place of `exact`, pictures
-    one by one or together. method: resolved, with what the user set.
+    one by one or together. request: a `Request`. method: resolved, with what the user set.
     """
     choice, region, alone = Choice(method), None, False
     with suppress(SSDError):  # `check` says what does not fit
