@@ -16,17 +16,25 @@ def edit(pack, backbone, **values):
     return pack.run("SSD_EditByWords", backbone=backbone, **values)
 
 
+def corner() -> torch.Tensor:
+    """A mask whose lower right quarter is white: random weights see changes everywhere."""
+    mask = torch.zeros(1, 12, 12)
+    mask[:, 6:, 6:] = 1
+    return mask
+
+
 def test_what_the_words_do_not_change_keeps_tokens_and_pixels(pack, backbone, drawn):
-    images, tokens, mask, change, report, stats = edit(pack, backbone, tokens=drawn[1])
+    everything = {"tokens": drawn[1], "mask": corner(), "reach": 1.0, "hold": False}
+    images, tokens, mask, change, report, stats = edit(pack, backbone, **everything)
     changed = tokens.tokens[0] != drawn[1].tokens[0]
     assert mask.shape == images.shape[:3] and change.shape == images.shape
     assert mask[0, ::CELL, ::CELL].bool().equal(changed)
     near = torch.nn.functional.max_pool2d(changed[None, None].float(), 3, 1, 1)[0, 0] > 0
     away = ~near.repeat_interleave(CELL, 0).repeat_interleave(CELL, 1)
-    assert images[0][away].equal(drawn[0][0][away])
+    assert changed.any() and away.any() and images[0][away].equal(drawn[0][0][away])
     assert 0 <= change.min() and change.max() <= 1
     assert "note: kept " in report and stats.recipes[0]["prompt"] == "a blue house by a lake"
-    again = edit(pack, backbone, tokens=drawn[1])[1]
+    again = edit(pack, backbone, **everything)[1]
     assert again.tokens.equal(tokens.tokens)
 
 
@@ -38,10 +46,9 @@ def test_words_that_change_nothing_draw_nothing(pack, backbone, drawn):
 
 
 def test_a_mask_limits_where_words_act(pack, backbone, drawn):
-    half = torch.zeros(1, 12, 12)
-    half[:, :, 6:] = 1
-    tokens = edit(pack, backbone, tokens=drawn[1], mask=half, reach=1.0, hold=False)[1].tokens
-    assert tokens[0][:, :6].equal(drawn[1].tokens[0][:, :6])
+    tokens = edit(pack, backbone, tokens=drawn[1], mask=corner(), reach=1.0,
+                  hold=False)[1].tokens
+    assert tokens[0][corner()[0] == 0].equal(drawn[1].tokens[0][corner()[0] == 0])
 
 
 def test_any_image_needs_its_words(pack, backbone):
