@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import torch
 
@@ -28,8 +29,8 @@ def edit(library: Library, history: History, settings: Settings, metadata: bool 
     """Redraw the cells of `settings.parent` that `settings.keep_mask` leaves open; see `draw`.
 
     A mask of a taller size extends the picture downward. Without mask and old words, the settings
-    are those of the parent with a variation. Raises SSDError if parent and mask do not
-    fit together.
+    are those of the parent with a variation. Raises SSDError if parent and mask do not fit
+    together.
     """
     own, path = fitted(library.current.backbone, history, settings), parent_of(history, settings)
     loaded = library.as_now()
@@ -39,8 +40,8 @@ def edit(library: Library, history: History, settings: Settings, metadata: bool 
         tokens, how = rows_of(history, path, backbone.resized(size_of(path, backbone)))
         tokens = with_more_rows(tokens, backbone.resized(own.pixels()).grid.rows)
         worded = with_words_of(history, path, own)
-        kept = {} if varies(own) else {"keep": tokens,
-                                       "keep_pixels": pixels_of(path, own.pixels())}
+        kept: dict[str, Any] = {} if varies(own) else {
+            "keep": tokens, "keep_pixels": pixels_of(path, own.pixels())}
         drawn = draw(library, history, worded, metadata=metadata,
                      source=history.id_of(path), **kept)(job)
         same = drawn.tokens.cpu().eq(tokens.cpu()).flatten(1).all(1)

@@ -101,7 +101,8 @@ class Settings:
 
         named: no other method may take this one's place, as in a race. keep_pixels: see `Request`.
         """
-        stays = {"keep_rows": keep_rows} if self.kept is None else kept_by(self.kept)
+        stays: dict[str, Any] = ({"keep_rows": keep_rows} if self.kept is None
+                                 else kept_by(self.kept))
         return Request(backbone, heads, self.chosen_method(), self.sampling(), self.prompt,
                        self.negative, self.pixels(), self.pictures, keep, named=named,
                        keep_pixels=keep_pixels, **stays,
