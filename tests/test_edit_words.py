@@ -1,8 +1,10 @@
 """Edits by words: the rule in the loop of `exact`, its knobs, maps, phrases and recipes."""
 
 import json
+from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 import torch
 from support.every_method import one_of_each
@@ -11,9 +13,12 @@ from support.mock_backbone import MockBackbone, events, random_heads, tiny_postc
 from ssd_core import Edit, Grid, Sampling, SSDError, change_map, methods, plan, thing_map
 from ssd_core.engine.edits import maps, rule
 from ssd_core.engine.edits.words import unchanged_things, without
+from ssd_core.output.changed_words import completed_alike
 from ssd_core.output.packed import unpack
 from ssd_core.output.recipe import check
-from ssd_core.postcards.phrases import phrases_of
+from ssd_core.postcards import paint, sample_scene
+from ssd_core.postcards.phrases import phrases_of, without_contradictions
+from ssd_core.postcards.seen import phrases_seen
 from ssd_core.runs.request import Request
 
 GRID = Grid(6, 7)
@@ -185,7 +190,8 @@ def drawn(*rows: str) -> torch.Tensor:
 def test_masks_lose_lone_cells_and_small_holes():
     assert maps.cleaned(drawn("#....", ".....", "..###", "..#.#", "..###")).equal(
         drawn(".....", ".....", "..###", "..###", "..###"))
-    assert maps.before_last(drawn("...", ".#.", "...")).equal(drawn("###", "##.", "..."))
+    far = drawn(*["..."] * 6, ".#.", "...")
+    assert maps.about_rows(far).equal(drawn("...", "...", *["###"] * 4, "##.", "..."))
 
 
 def test_a_thing_is_compact():
@@ -217,6 +223,29 @@ def test_postcards_guide_names_things_with_their_places(prompt, found):
     ("a red house", "A red  house", ""), ("at dusk, a tree.", "a tree", "at dusk")])
 def test_a_phrase_leaves_with_its_marks(prompt, phrase, left):
     assert without(prompt, phrase) == left
+
+
+@pytest.mark.parametrize(("typed", "drawn", "new", "both"), [
+    ("a red house", "a lone red house on the left, at dusk", "a blue house",
+     "a lone blue house on the left, at dusk"),
+    ("a red house", "a lone red house on the left, at dusk", "a red house and a tree",
+     "a lone red house on the left and a tree, at dusk"),
+    ("a house, at noon", "a red house, at noon, on a lake", "a house", "a red house, on a lake"),
+    ("two houses", "a red house on the left and a red house on the right", "two tents", None)])
+def test_new_words_are_completed_as_the_old_ones_were(typed, drawn, new, both):
+    assert completed_alike(typed, drawn, new) == both
+
+
+def test_what_was_filled_in_gives_way_to_typed_words():
+    assert without_contradictions("a red house, at dusk, on a lake, at night",
+                                  "a red house, at night") == "a red house, on a lake, at night"
+
+
+def test_a_picture_names_the_weather_that_nobody_mentioned():
+    scene = replace(sample_scene(np.random.default_rng(3)), sky="rain", time="day", ground="sand",
+                    light="none")
+    found = phrases_seen(paint(scene), ("a red house", "a red house, on a meadow"))
+    assert "in the rain" in found and not any("sand" in phrase for phrase in found)
 
 
 # Requests and recipes

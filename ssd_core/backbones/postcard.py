@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from ..postcards.expanded import Expanded
 from ..postcards.expansion import expand
 from ..postcards.frame import FRAMES
 from ..postcards.phrases import phrases_of, without_contradictions
+from ..postcards.seen import phrases_seen
 from ..postcards.short_prompts import short_prompt
 from ..postcards.spelling import placed
 from ..postcards.wording import lonely, quoted
@@ -177,6 +179,13 @@ class Postcard(Backbone):
 
     def things(self, prompt: str) -> list[str]:
         return phrases_of(prompt)
+
+    @property
+    def reads_pictures(self) -> bool:
+        return self.word_ids.keys() >= set(WORDS)
+
+    def seen(self, picture: np.ndarray, prompts: Sequence[str]) -> list[str]:
+        return phrases_seen(picture, prompts)
 
     def without_contradictions(self, prompt: str, typed: str) -> str:
         return without_contradictions(prompt, typed)

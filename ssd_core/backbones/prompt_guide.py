@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -63,6 +64,15 @@ class PromptGuide:
     def things(self, prompt: str) -> list[str]:
         """Return the phrases that name a thing, as typed; here all parts between marks."""
         return [part.strip() for part in _MARKS.split(prompt) if part.strip()]
+
+    @property
+    def reads_pictures(self) -> bool:
+        """Whether `seen` can say anything."""
+        return False
+
+    def seen(self, picture: np.ndarray, prompts: Sequence[str]) -> list[str]:
+        """Return phrases for what a picture, uint8 [H, W, 3], shows and no prompt mentions."""
+        return []
 
     def without_contradictions(self, prompt: str, typed: str) -> str:
         """Return a completed prompt without those parts that contradict the typed words."""

@@ -7,16 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 import typer
 
 from ..backbones.base import Backbone
+from ..engine.decode import region_of
 from ..engine.edits.words import Edit
 from ..errors import SSDError
 from ..model.knobs import specs
 from ..output.changed_words import changed_words
+from ..output.masks import mask_of_box, mask_of_file, redrawn_cells
 from ..output.packed import tokens_sha256
-from ..output.recipe import opened, recipe_of, tokens_from_png
+from ..output.recipe import opened, pixels_from_png, recipe_of, tokens_from_png
 from ..output.words import Words
+from ..runs.foreseen import foreseen
 from ..runs.request import Request, Result
 from .generate import draw
 from .like import Source
@@ -30,19 +34,44 @@ NewWords = Annotated[str, typer.Argument(help="What it should show.", show_defau
 
 
 @dataclass(frozen=True)
-class WordsOptions:
+class EditOptions:
     """The edit."""
 
     old: str | None = flag(None, "The words of the picture as it is. Default: those of its recipe.",
                            "--from")
     knobs: Mapping[str, Any] = knob_flags(spec for spec in specs(Edit) if spec.name != "old_prompt")
+    mask: Path | None = flag(None, "PNG that is white where the picture is drawn anew. Without "
+                                   "--mask, --box or --rows the words decide where.")
+    box: str | None = flag(None, "X,Y,WIDTH,HEIGHT in pixels: draw this anew.")
+    rows: int | None = flag(None, "Draw all token rows but the first ROWS anew.")
     out: Path | None = flag(None, "FILE.png. Default: a new file named after the picture.")
 
+    def keep_mask(self, backbone: Backbone) -> torch.Tensor | None:
+        """The cells [R, C] that stay whatever the words say; None: no region is given."""
+        named = [each for each in (self.mask, self.box, self.rows) if each is not None]
+        if len(named) > 1:
+            raise SSDError("mask, box, rows: give one of them")
+        if self.rows is not None:
+            return ~region_of(backbone.grid, 1, self.rows).free[0] if self.rows else None
+        if self.mask is not None:
+            return ~redrawn_cells(mask_of_file(self.mask), backbone.grid)[0]
+        if self.box is not None:
+            return ~redrawn_cells(mask_of_box(*numbers(self.box), backbone.size), backbone.grid)[0]
+        return None
 
-def command(context: typer.Context, picture: Picture, prompt: NewWords, editing: WordsOptions,
+
+def numbers(box: str) -> list[int]:
+    """X,Y,WIDTH,HEIGHT as numbers."""
+    each = [part.strip() for part in box.split(",")]
+    if len(each) != 4 or not all(part.isascii() and part.isdecimal() for part in each):
+        raise SSDError(f"box {box[:30]!r}: write x,y,width,height in pixels, such as 0,96,128,96")
+    return [int(part) for part in each]
+
+
+def command(context: typer.Context, picture: Picture, prompt: NewWords, editing: EditOptions,
             knobs: Knobs, drawing: SamplingOptions, canvas: Canvas, loading: Loading,
             json: Json = False) -> None:
-    """Edit a picture by its words: what they change is drawn anew, the rest stays."""
+    """Edit a picture by its words, or draw a region of it anew; the rest stays."""
     report = Reporter(json)
     with opened(picture) as image:
         recipe = recipe_of(picture, image)
@@ -53,39 +82,49 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     backbone, heads = load(source.loading(loading), [method], canvas.pixels())
     keep, how = tokens_from_png(picture, backbone)
     report.print(f"editing {picture} ({how})")
-    old, new = words_of(backbone, recipe, editing.old, prompt)
+    mask = editing.keep_mask(backbone)
+    by_words = mask is None or bool({"old", "reach", "hold"} & source.flags_set)
+    old, new = words_of(backbone, recipe, editing.old, prompt, by_words)
     report.words([new] if new != prompt else [], None)
+    words = {"old_prompt": old, **editing.knobs} if by_words else {}
     request = Request(backbone, heads, method, source.sampling(drawing), prompt, canvas.negative,
-                      keep=keep, old_prompt=old, fixed=(Words(new, canvas.negative or None),),
-                      fall_back=False, **editing.knobs)
+                      keep=keep, keep_mask=mask, keep_pixels=pixels_from_png(picture),
+                      fixed=(Words(new, canvas.negative or None),), fall_back=False, **words)
     print_notes(request)
+    if by_words and (slower := foreseen(request).note):
+        note(slower)
     (result,) = draw([request], [path])
-    report_on(result, path, report)
+    record = outcome(result, path)
+    for line in record["notes"]:
+        note(line)
+    report.print(f"{record['passes']} passes, {record['seconds']:.2f} s\n  {path}")
+    report.result(record)
 
 
-def words_of(backbone: Backbone, recipe: Mapping | None, old: str | None,
-             new: str) -> tuple[str, str]:
-    """Old and new words to draw from."""
+def words_of(backbone: Backbone, recipe: Mapping | None, old: str | None, new: str,
+             needed: bool) -> tuple[str | None, str]:
+    """Old and new words to draw from. needed: whether the old ones decide what stays."""
     if old is not None:
         return old, new
-    if recipe is None:
+    if recipe is not None:
+        return changed_words(backbone, recipe, new)
+    if needed:
         raise SSDError("the picture has no recipe that tells its words: say with --from what it "
-                       "shows")
-    return changed_words(backbone, recipe, new)
+                       "shows, or name a region with --mask, --box or --rows")
+    return None, new
 
 
-def report_on(result: Result, path: Path, report: Reporter) -> None:
-    """Print what was kept and drawn; as JSON with the share of cells drawn anew (`mask_share`)."""
-    edit, stats = result.edit, result.measured
-    assert edit is not None
-    for line in edit.notes:
-        note(line)
-    report.print(f"{stats['passes']} passes, {stats['seconds']['total']:.2f} s\n  {path}")
-    report.result({"method": result.request.method.name, "backbone": result.request.backbone.name,
-                   "passes": stats["passes"], "ar_passes": stats["ar_passes"],
-                   "seconds": stats["seconds"]["total"], "kept_share": edit.kept_share,
-                   "mask_share": 1 - edit.kept_share, "held": stats["edit"]["things"][0],
-                   "notes": list(edit.notes), "old_prompt": result.request.old_prompt,
-                   "prompt_drawn": result.request.words[0].prompt,
-                   "seed": result.request.sampling.seed, "image": str(path),
-                   "tokens_sha256": tokens_sha256(result.tokens[0])})
+def outcome(result: Result, path: Path) -> dict:
+    """The run as a JSON object: shares of tokens that stayed, and of cells that could change."""
+    request, stats, edit = result.request, result.measured, result.edit
+    assert request.keep is not None
+    share = (result.tokens == request.keep).float().mean().item()
+    free = request.region.free.float().mean().item()
+    return {"method": request.method.name, "backbone": request.backbone.name,
+            "passes": stats["passes"], "ar_passes": stats["ar_passes"],
+            "seconds": stats["seconds"]["total"], "kept_share": share,
+            "mask_share": 1 - share if edit else free,
+            "held": stats["edit"]["things"][0] if edit else [],
+            "notes": list(edit.notes) if edit else [], "old_prompt": request.old_prompt,
+            "prompt_drawn": request.words[0].prompt, "seed": request.sampling.seed,
+            "image": str(path), "tokens_sha256": tokens_sha256(result.tokens[0])}

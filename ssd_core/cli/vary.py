@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import torch
 import typer
 
@@ -20,7 +19,14 @@ from ..model.noise import varied_cells
 from ..model.sampling import Sampling
 from ..model.variation import STRENGTHS
 from ..output.knobs import check_pictures
-from ..output.recipe import method_of, opened, recipe_of, recipe_tokens, tokens_from_png
+from ..output.recipe import (
+    method_of,
+    opened,
+    pixels_from_png,
+    recipe_of,
+    recipe_tokens,
+    tokens_from_png,
+)
 from ..runs.request import Request
 from ..runs.restored import restored
 from .generate import draw, result_of, summary
@@ -92,7 +98,7 @@ def command(context: typer.Context, picture: Picture, varying: VaryOptions, load
               "kept": [(tokens == own).float().mean().item()
                        for run in done for tokens in run.tokens]}
     report.print(summary(result))
-    report.print(f"  tokens kept: {', '.join(f'{kept:.0%}' for kept in result['kept'])}")
+    report.print(f"  tokens kept: {', '.join(f'{share:.0%}' for share in result['kept'])}")
     report.result(result)
 
 
@@ -118,14 +124,13 @@ def of_photograph(path: Path, varying: VaryOptions, method: Method,
 
     Also its tokens [R, C].
     """
-    with opened(path) as image:
-        pixels = torch.from_numpy(np.array(image.convert("RGB"))).float() / 255
-    sized = backbone.resized((pixels.shape[1], pixels.shape[0]))
+    pixels = pixels_from_png(path)
+    sized = backbone.resized((pixels.shape[2], pixels.shape[1]))
     tokens, _ = tokens_from_png(path, sized)
     sampling = varying.sampling(Sampling())
     masks = [~varied_cells(sized.grid, seed, varying.share)
              for seed in sampling.variation_seeds(varying.count)]
     request = Request(backbone, None, method, sampling, coerce("from", varying.words, str),
                       size=sized.size, pictures=varying.count, keep=tokens, named=True,
-                      keep_mask=torch.stack(masks), keep_pixels=pixels[None])
+                      keep_mask=torch.stack(masks), keep_pixels=pixels)
     return request, tokens[0]

@@ -21,6 +21,7 @@ from ..unicode import require_unicode
 from .clock import Stopwatch
 from .close_calls import margin
 from .edits.maps import read
+from .edits.plans import edited_plan, nothing_drawn
 from .edits.rule import Rule
 from .edits.words import Edit, Revision
 from .events import Event, Finished, RowsDone, Started
@@ -141,7 +142,7 @@ class PreparedRun:
         state = self._allocate(rule)
         state.clock = clock
         with closing(state.run):  # before the codec needs the memory, and on cancelling
-            yield from self._passes(state)
+            yield from self._passes(state, rule)
         stats = {**statistics(state, self.plan), "threads": sorted(threads.used)}
         if rule is None:
             yield Finished(state.picture(), stats)
@@ -172,13 +173,13 @@ class PreparedRun:
         yield Finished(self.parent, {**nothing_drawn(self.plan, self.pictures), "edit": edit},
                        torch.zeros_like(self.parent, dtype=torch.bool))
 
-    def _passes(self, state: DecodeState) -> Generator[Event, None, None]:
-        if state.rule is None:
+    def _passes(self, state: DecodeState, rule: Rule | None) -> Generator[Event, None, None]:
+        if rule is None:
             prefill = state.prefill()
         else:
             yield state.passed("prefill", 0, 0, 0)  # over the old picture under its old words
             prefill = state.prefill(state.region.end)
-            state.rule.compare(state)
+            rule.compare(state)
         state.clock.lap("prefill")
         yield prefill
         state.clock.restart()
@@ -253,15 +254,6 @@ def statistics(state: DecodeState, plan: Plan) -> dict:
             "passes_each": each.tolist(),
             "converged_rows": state.stats.converged_rows.tolist(),
             "drafter_passes": state.stats.drafter_passes, "cache_bytes": state.cache.nbytes}
-
-
-def nothing_drawn(plan: Plan, pictures: int) -> dict:
-    """The statistics of a run without a pass."""
-    return {"passes": 0, "ar_passes": plan.ar_passes, "step_acceleration": float(plan.ar_passes),
-            "seconds": {"total": 0.0, "prefill": 0.0, "draft": 0.0, "verify": 0.0, "commit": 0.0},
-            "tokens_per_second": 0.0, "acceptance": {}, "acceptance_by_offset": {},
-            "passes_each": [0] * pictures, "converged_rows": [0] * pictures, "drafter_passes": 0,
-            "cache_bytes": 0, "threads": []}
 
 
 def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None,
@@ -394,14 +386,6 @@ def plan_of(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, 
         usual = usual_passes(grid_or_backbone, used, heads, region)
     known = method.plan(region) if edit is None else edited_plan(method.plan(region), edit)
     return replace(known, choice=method.choice(grid, device), usual=None if edit else usual)
-
-
-def edited_plan(plan: Plan, edit: Revision) -> Plan:
-    """The plan of an edit by words: one more pass, over the old picture; none without a change."""
-    if all(edit.same):
-        return replace(plan, passes=0, passes_max=0, paper_passes=None)
-    passes = None if plan.passes is None else plan.passes + 1
-    return replace(plan, passes=passes, passes_max=plan.passes_max + 1, paper_passes=None)
 
 
 def device_of(target: Grid | Backbone | type[Backbone]) -> str:

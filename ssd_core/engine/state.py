@@ -8,8 +8,6 @@ look like tokens of probability 1, so methods need no special case. Knows nothin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -19,16 +17,15 @@ from ..model.near_ties import choose_closely
 from ..model.noise import NoiseField, Slots
 from ..model.sampling import Sampling, choose, guide, probabilities
 from ..model.variation import Variation
+from .cell_rule import CellRule
 from .clock import Stopwatch
+from .codebook import Codebook
 from .events import Pass
 from .graphs import SLOTS, EagerRunner, PassRunner, rounded, rounded_cells, rounded_keys
 from .heads import DraftHeads
 from .prefill import followed, predicting
 from .region import Pinned, Region, by_slot, cells_on
 from .run_stats import RunStats
-
-if TYPE_CHECKING:
-    from .edits.rule import Rule
 
 
 class DecodeState:
@@ -41,7 +38,7 @@ class DecodeState:
                  sampling: Sampling, heads: DraftHeads | None, scratch: int = 0,
                  run: PassRunner = EagerRunner(), margin: float = 0.0,  # noqa: B008
                  region: Region | None = None, keep: torch.Tensor | None = None,
-                 parent: torch.Tensor | None = None, rule: Rule | None = None) -> None:
+                 parent: torch.Tensor | None = None, rule: CellRule | None = None) -> None:
         """scratch: cache slots behind the picture. run: calls capturable functions; the caller
         closes it. margin: the result of `close_calls.margin`. region: the cells to draw, by default
         all; keep: tokens [B, R, C], needed where others are pinned. parent: tokens [B, R, C] for
@@ -90,7 +87,7 @@ class DecodeState:
         self.margin = margin
         self.fed: slice | None = None  # the last pass's slots, if they are the same in all pictures
         self.front: list[int] = []  # with a window: each picture's last final slot, on the host
-        self._similar: dict[int, torch.Tensor] = {}  # tables of similar codes by their width
+        self.codebook = Codebook(backbone, device)
 
     def _pin(self, keep: torch.Tensor) -> None:
         """Write the pinned tokens, and mark them unless they all lie before the first free cell."""
@@ -251,15 +248,6 @@ class DecodeState:
         """Capturable: `target_probs_at`."""
         return self.probs(self.backbone.logits(self.hidden_at(slots)), slots)
 
-    def each_guided(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Guided logits [1 + things, B, n, V] from h [N, n, d]: under the words, and without those
-        of each thing.
-        """
-        logits = self.backbone.logits(hidden).unflatten(0, (self.branches, self.pictures))
-        if self.guidance == 1:
-            return logits
-        return torch.lerp(logits[1], torch.cat((logits[:1], logits[2:])), self.sampling.cfg)
-
     def chosen_at(self, slots: Slots) -> torch.Tensor:
         """Capturable: the tokens [B, n] that AR would sample, with the slots' fixed noise."""
         if self.rule is not None:
@@ -316,24 +304,6 @@ class DecodeState:
             return probs
         return torch.where(self.row_end_mask[slots][..., None], self.row_end_probs, probs)
 
-    @cached_property
-    def code_vectors(self) -> torch.Tensor:
-        """The codec's codebook [codes, d] in float32, on the device of the tokens."""
-        vectors = self.backbone.picture_codec.code_vectors[: self.backbone.codes]
-        return vectors.to(self.tokens.device, torch.float32)
-
-    def code_distances(self, codes: torch.Tensor) -> torch.Tensor:
-        """Euclidean distances [B, n, V] in the codebook, from codes [B, n] to all codes."""
-        return torch.cdist(self.code_vectors[codes], self.code_vectors)
-
-    def similar_codes(self, codes: torch.Tensor, count: int) -> torch.Tensor:
-        """[B, n, count] int64: codes [B, n] and the nearest others in the codebook, by distance."""
-        if (table := self._similar.get(count)) is None:
-            codec, all_ = self.backbone.picture_codec, self.backbone.codes
-            table = codec.similar_codes(all_, min(count, all_)).to(codes.device)
-            self._similar[count] = table
-        return table[codes].long()
-
     # Tokens
 
     def write(self, start: int, tokens: torch.Tensor) -> None:
@@ -365,12 +335,6 @@ class DecodeState:
             codes = at(self.pinned.codes, slots)
             tokens = torch.where(at(self.pinned.certain, slots), codes, tokens)
         return self._at_row_ends(tokens, slots, self.backbone.codes)
-
-    def certain_at(self, slots: Slots) -> torch.Tensor | None:
-        """[B or 1, n] bool: which slots are pinned cells or row ends; None if there are neither."""
-        if self.pinned is not None:
-            return at(self.pinned.certain, slots)
-        return None if self.row_end_mask is None else self.row_end_mask[slots]
 
     def cells_on(self, slots: torch.Tensor, count: int) -> torch.Tensor:
         """The slots [B] of the `count`-th free cells after slots [B]; behind the picture if none.

@@ -8,6 +8,8 @@ later pass overwrites the same slots. Candidates for the same position lie in di
 
 from __future__ import annotations
 
+from copy import copy
+
 import torch
 import torch.nn.functional as F
 
@@ -97,6 +99,16 @@ class KVCache:
             visible = F.pad(visible, (0, self._end - stop))
         self.mask = self._at_or_before(self.positions) if visible is None else self._additive(
             self._unhidden(visible, slots)[:, None])
+
+    def of_sequences(self, start: int, stop: int) -> KVCache:
+        """The same memory for sequences start..stop-1 alone."""
+        view = copy(self)
+        view.keys, view.values = self.keys[:, start:stop], self.values[:, start:stop]
+        view._layers = tuple(zip(view.keys, view.values, strict=True))
+        view._sequence_index = self._sequence_index[: stop - start]
+        if self._visible_from is not None:
+            view._visible_from = self._visible_from[start:stop]
+        return view
 
     def move(self, source: torch.Tensor, target: torch.Tensor) -> None:
         """Copy keys and values from slots source [N, m] to slots target [N, m]."""

@@ -1,16 +1,21 @@
-"""New words for a picture whose prompt was completed when it was drawn.
+"""Old and new words of an edit, from the recipe of a picture.
 
 What was filled into the old words is filled into the new ones, too: else an edit would take all of
-it for a change.
+it for a change. Both also get what the picture shows and neither mentions, such as rain: else a
+change of the whole picture would lose it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from difflib import SequenceMatcher
 
 from ..backbones.base import Backbone
+from ..errors import SSDError
+from .pixels import pixels
+from .recipe import recipe_tokens, to_bytes
 from .words import drawn_words, typed_words
 
 _PIECE = re.compile(r"[,.;，。；、]|[^\s,.;，。；、]+")
@@ -20,13 +25,30 @@ _MARK = re.compile(r"[,.;，。；、]")
 def changed_words(backbone: Backbone, recipe: Mapping, prompt: str) -> tuple[str, str]:
     """The words that a recipe's picture was drawn from, and those to draw for a new prompt.
 
-    Both are the typed ones if the new prompt rewrites what was filled in.
+    The typed ones are completed alike unless the new prompt rewrites what was filled in.
     """
     typed, drawn = typed_words(recipe).prompt, drawn_words(recipe).prompt
     new = None if typed == drawn else completed_alike(typed, drawn, prompt)
     if new is None:
-        return typed, prompt
-    return drawn, backbone.without_contradictions(new, prompt)
+        return with_what_is_seen(backbone, recipe, typed, prompt)
+    new = backbone.without_contradictions(new, prompt)
+    return with_what_is_seen(backbone, recipe, drawn, new)
+
+
+def with_what_is_seen(backbone: Backbone, recipe: Mapping, old: str, new: str) -> tuple[str, str]:
+    """Both prompts, completed by what the picture shows, as far as the backbone takes it."""
+    same = recipe["backbone"]["sha256"] == backbone.sha256
+    if not (backbone.reads_pictures and same) or backbone.device.type == "meta":
+        return old, new
+    sized = backbone.resized(tuple(recipe["size"]))
+    (picture,) = pixels(sized, recipe_tokens(recipe)[None])
+    for phrase in backbone.seen(to_bytes(picture), (old, new)):
+        longer = f"{old}, {phrase}", f"{new}, {phrase}"
+        with suppress(SSDError):
+            for prompt in longer:
+                backbone.tokenize(prompt)
+            old, new = longer
+    return old, new
 
 
 def completed_alike(typed: str, drawn: str, prompt: str) -> str | None:

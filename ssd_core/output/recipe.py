@@ -200,6 +200,12 @@ def tokens_from_png(path: Path, backbone: Backbone) -> tuple[torch.Tensor, str]:
     return backbone.encode(picture[None].to(backbone.device)).cpu(), f"encoded: {reason}"
 
 
+def pixels_from_png(path: Path) -> torch.Tensor:
+    """The pixels [1, H, W, 3] of a PNG, float 0..1."""
+    with opened(path) as image:
+        return torch.from_numpy(np.array(image.convert("RGB")))[None].float() / 255
+
+
 def reason_to_encode(recipe: Mapping | None, backbone: Backbone, pixels: np.ndarray) -> str | None:
     """Why the recipe's tokens do not represent these pixels; None if they do."""
     if recipe is None:

@@ -43,8 +43,8 @@ def notes_of(redrawn: torch.Tensor, stats: Mapping) -> list[str]:
     if not stats["passes"]:
         return [NOTHING]
     drawn, cells = int(redrawn.sum()), redrawn.numel()
-    kept = KEPT.format(f"{100 * (1 - drawn / cells):.0f}", drawn, cells)
-    return [kept if drawn else NO_CELL, *about(HELD, stats["edit"]["things"]),
+    shares = KEPT.format(f"{100 * (1 - drawn / cells):.0f}", drawn, cells)
+    return [shares if drawn else NO_CELL, *about(HELD, stats["edit"]["things"]),
             *about(NO_PLACE, stats["edit"]["missing"])]
 
 

@@ -19,6 +19,7 @@ from ..region import by_slot
 from ..state import DecodeState
 
 ALONE, SMALLEST = 3, 6  # cells: of 9, fewer are dropped; of a thing, fewer are ignored
+ABOVE = 4  # rows above a thing in which it might begin a second time
 LIKELIER = 1.5  # nats that a thing's words add to the tokens of its cells
 # A part of the words names a thing, where no guide says so, if its map has this shape: most of the
 # picture, least share in one piece, and of the rectangle around that piece
@@ -45,13 +46,23 @@ def parts(state: DecodeState) -> Iterator[slice]:
     return (slice(first, min(first + step, state.slots)) for first in range(0, state.slots, step))
 
 
+def each_guided(state: DecodeState, hidden: torch.Tensor) -> torch.Tensor:
+    """Guided logits [1 + things, B, n, V] from h [N, n, d]: under the words, and without those of
+    each thing.
+    """
+    logits = state.backbone.logits(hidden).unflatten(0, (state.branches, state.pictures))
+    if state.guidance == 1:
+        return logits
+    return torch.lerp(logits[1], torch.cat((logits[:1], logits[2:])), state.sampling.cfg)
+
+
 def shares(state: DecodeState) -> tuple[torch.Tensor, torch.Tensor]:
     """Of each slot's token: log p against the likeliest token's [B, slots], and log p against that
     without each thing's words [things, B, slots].
     """
     own, gains = [], []
     for slots in parts(state):
-        logits = state.each_guided(state.hidden[:, slots])
+        logits = each_guided(state, state.hidden[:, slots])
         words, without = logits[0], logits[1:]
         codes = state.codes_at(slots)
         own.append(log_share(words, codes))
@@ -64,7 +75,7 @@ def variation(before: DecodeState, after: DecodeState) -> torch.Tensor:
     """[B, slots]: the total variation between each slot's distributions under two prompts."""
     each = []
     for slots in parts(before):
-        p, q = (probabilities(state.each_guided(state.hidden[:, slots])[0], state.sampling)
+        p, q = (probabilities(each_guided(state, state.hidden[:, slots])[0], state.sampling)
                 for state in (before, after))
         each.append((p - q).clamp_(min=0).sum(-1))
     return torch.cat(each, -1)
@@ -103,9 +114,11 @@ def cleaned(mask: torch.Tensor) -> torch.Tensor:
     return shrunk(grown(mask & (counts(mask) >= ALONE)))
 
 
-def before_last(mask: torch.Tensor) -> torch.Tensor:
-    """The cells before the last one of the mask, in raster order; none if it is empty."""
-    return (mask.flatten(-2).flip(-1).cumsum(-1) > 0).flip(-1).view(mask.shape)
+def about_rows(mask: torch.Tensor) -> torch.Tensor:
+    """The rows of a mask up to its last cell, and some above them; none if it is empty."""
+    begun = mask.any(-1).cumsum(-1) > 0
+    above = F.pad(begun[..., ABOVE:], (0, ABOVE), value=True)
+    return above[..., None] & (mask.flatten(-2).flip(-1).cumsum(-1) > 0).flip(-1).view(mask.shape)
 
 
 def _stacked(mask: torch.Tensor) -> torch.Tensor:

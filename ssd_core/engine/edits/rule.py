@@ -18,10 +18,11 @@ from ...model.sampling import COLD, choose, probabilities
 from ..region import by_slot
 from ..state import DecodeState, at
 from .maps import (
-    before_last,
+    about_rows,
     cells_of,
     cleaned,
     compact,
+    each_guided,
     grown,
     log_share,
     shares,
@@ -59,10 +60,10 @@ class Rule:
 
     By slot, [B, slots + 1]: parent, the old tokens; inside, the cells of held things; core, those
     with their thing all around; moved, the cells that the new words free; least, the log share
-    that keeps a token; push [K, B, slots + 1], 1 in a thing, -1 away from it, 0 in the ring around
-    it and behind its last cell. held [B, R, C]: the cells of held things. things, missing: the
-    phrases of each picture that are held, and those whose thing was not found. branches: prompt ids
-    of the new words without each thing.
+    that keeps a token; push [K, B, slots + 1], 1 in a thing, -1 beside it and some rows above,
+    where it must not begin a second time, 0 elsewhere. held [B, R, C]: the cells of held things.
+    things, missing: the phrases of each picture that are held, and those whose thing was not
+    found. branches: prompt ids of the new words without each thing.
     """
 
     def __init__(self, revision: Revision, before: DecodeState) -> None:
@@ -84,7 +85,7 @@ class Rule:
         self.parent = by_slot(grid, before.picture())
         self.inside = slots_of(grid, self.held)
         self.core = slots_of(grid, shrunk(held).any(0))
-        self.push = slots_of(grid, held.float() - (~grown(held) & before_last(held)).float())
+        self.push = slots_of(grid, held.float() - (~grown(held) & about_rows(held)).float())
         self.edit = edit
         self._same = torch.tensor(revision.same, device=share.device)
         scale = edit.reach / USUAL_REACH
@@ -95,6 +96,10 @@ class Rule:
         self.least[self._same] = -math.inf
         self.moved = torch.zeros_like(self.inside)
         self._before: DecodeState | None = before
+
+    def wanted(self) -> list[int]:
+        """By slot: 1 where the words without a thing matter in any picture."""
+        return ((self.push != 0).flatten(0, 1).any(0) | self.inside.any(0)).int().tolist()
 
     def to_json(self) -> dict:
         """The things of each picture that are held, and those that could not be found in it."""
@@ -130,15 +135,18 @@ class Rule:
         """Which cells keep their token [B, n], what a freed one is drawn from [B, n, V], its
         logits, and how far the token's log share lies above the least one [B, n].
         """
-        plain, *others = state.each_guided(state.hidden_at(slots)).unbind(0)
+        plain, *others = each_guided(state, state.hidden_at(slots)).unbind(0)
         pushed, parent = plain, at(self.parent, slots)
-        for push, other in zip(self.push, others, strict=True):
+        for push, other in zip(self.push, others, strict=False):  # none: see lanes.py
             pushed = pushed + at(push, slots)[..., None] * (plain - other) / state.sampling.cfg
         inside, core, moved = (at(each, slots) for each in (self.inside, self.core, self.moved))
         share = torch.where(inside & ~core, log_share(plain, parent), log_share(pushed, parent))
         above = share - at(self.least, slots)
-        certain = state.certain_at(slots)
-        stays = ((above >= 0) & ~moved) if certain is None else ((above >= 0) & ~moved) | certain
+        stays = (above >= 0) & ~moved
+        if state.pinned is not None:
+            stays = stays | at(state.pinned.certain, slots)
+        elif state.row_end_mask is not None:
+            stays = stays | state.row_end_mask[slots]
         weights = probabilities(pushed, state.sampling)
         if others:
             near = self._like(state, parent, plain, pushed)
@@ -154,5 +162,5 @@ class Rule:
 
     def _unlikeness(self, state: DecodeState, codes: torch.Tensor) -> torch.Tensor:
         """[B, n, V]: how little each code resembles codes [B, n] in the codebook."""
-        distances = state.code_distances(codes)
+        distances = state.codebook.distances(codes)
         return NEARNESS * (distances / distances.mean(-1, keepdim=True)) ** 2

@@ -34,12 +34,12 @@ class Edit:
 def unchanged_things(backbone: Backbone, old: str, new: str) -> list[str]:
     """The phrases of the old prompt that name a thing and that the new prompt has, too."""
     left = Counter(map(plain, backbone.things(new)))
-    kept = []
+    unchanged = []
     for phrase in backbone.things(old):
         if left[plain(phrase)] > 0:
             left[plain(phrase)] -= 1
-            kept.append(phrase)
-    return kept
+            unchanged.append(phrase)
+    return unchanged
 
 
 def plain(phrase: str) -> str:

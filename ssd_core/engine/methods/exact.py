@@ -18,6 +18,7 @@ import torch
 
 from ...model.noise import Slots
 from ...model.sampling import choose
+from ..edits.lanes import Lanes
 from ..events import Pass
 from ..state import DecodeState
 from .judged import judged
@@ -46,10 +47,15 @@ class Exact(Windowed):
         most, by_row = self.width(state.grid), self.needs_row_drafter()
         guess = FirstGuess(state, by_row)
         frontier = None if state.rule is None else (yield from judged(state))
+        lanes = Lanes(state)
         for window in sliding_windows(state, most, frontier=frontier):
+            lanes.draft()
             guess.fill(window)
+            yield from lanes.ready(window)
             window.feed()
             yield from window.advance(*rechoose(window, by_row=by_row))
+            lanes.passed()
+        lanes.close()
 
 
 class FirstGuess:

@@ -42,7 +42,7 @@ class GSD(Resampling):
                         target_probs: torch.Tensor, uniforms: torch.Tensor,
                         noise: torch.Tensor) -> accept.AcceptResult:
         group, near = neighbours(tokens, target_probs, self.group)
-        distance = state.code_distances(tokens)
+        distance = state.codebook.distances(tokens)
         alike = distance.gather(-1, group) <= self.code_distance * distance.mean(-1, keepdim=True)
         difference = target_probs.gather(-1, group) - target_probs.gather(-1, tokens[..., None])
         inside = near & alike & (difference.abs() <= self.probability_distance)

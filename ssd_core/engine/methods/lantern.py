@@ -34,5 +34,5 @@ class Lantern(Hawk):
         require_codebook(self, backbone)
 
     def choose_path(self, fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
-        similar = fed.state.similar_codes(candidates, self.similar)
+        similar = fed.state.codebook.similar(candidates, self.similar)
         return descend(fed, candidates, draft_probs, similar, self.delta)

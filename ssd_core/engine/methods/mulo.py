@@ -92,7 +92,8 @@ class MuLo(Method):
     def _accepted(self, state: DecodeState, start: int, stop: int) -> torch.Tensor:
         """[B, n] bool: which tokens have a pooled probability of at least tau (MuLo-SD Eq. 5)."""
         tokens, target_probs = state.codes(start, stop), state.target_probs(start, stop)
-        pooled = accept.pooled(target_probs, state.similar_codes(tokens, self.similar), self.delta)
+        similar = state.codebook.similar(tokens, self.similar)
+        pooled = accept.pooled(target_probs, similar, self.delta)
         accepted = pooled >= self.tau
         return accepted if state.row_end_mask is None else accepted | state.row_end_mask[start:stop]
 
