@@ -27,7 +27,8 @@ OUTPUTS = {
     "SSD_Race": ["IMAGE", "IMAGE", "IMAGE", "STRING", "INT", "STRING"],
     "SSD_CompareMethods": ["IMAGE", "STRING", "IMAGE"], "SSD_DecodeTokens": ["IMAGE"],
     "SSD_EncodeImage": ["SSD_TOKENS", "INT", "STRING", "MASK"], "SSD_SaveImage": ["IMAGE"],
-    "SSD_AcceptanceMap": ["IMAGE"], "SSD_Doctor": ["STRING"], "SSD_KeptRows": ["SSD_TOKENS", "INT", "MASK"],
+    "SSD_AcceptanceMap": ["IMAGE"], "SSD_Doctor": ["STRING"],
+    "SSD_KeptRows": ["SSD_TOKENS", "INT", "MASK"],
     "SSD_LoadPicture": ["IMAGE", "SSD_TOKENS", "MASK", "STRING", "STRING", "INT", "COMBO"],
     "SSD_EditByWords": ["IMAGE", "SSD_TOKENS", "MASK", "IMAGE", "STRING", "SSD_STATS"]}
 
