@@ -73,12 +73,12 @@ def test_at_temperature_0_only_near_ties_are_repeated(monkeypatch, method):
     backbone.rounding = 1e-7
     assert passes(backbone, method) == fewest
     monkeypatch.setattr(decode, "margin", lambda *_: 100.0)  # all is close
-    most = passes(backbone, method)
+    assert passes(backbone, method) > 3 * fewest
     monkeypatch.undo()
     likeliest = tokens(backbone, methods.AR(), PROMPTS[:1], sampling=GREEDY).flatten().mode()[0]
     for table in (backbone.head, backbone.code_embedding):  # a twin ties wherever it wins
         table[likeliest - 1] = table[likeliest]
-    assert fewest < passes(backbone, method) <= most
+    assert passes(backbone, method) > fewest
 
 
 @pytest.mark.parametrize("name", ALIKE)
