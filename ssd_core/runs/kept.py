@@ -31,7 +31,7 @@ def finished_pictures(result: Result, drawn: Iterable[torch.Tensor]) -> Iterator
     pixels. Every host passes its pictures through here.
     """
     request = result.request
-    kept = kept_by(request) if result.edit is None else ~result.edit.redrawn
+    kept = kept_by(request) if result.edit is None else result.edit.untouched
     if kept is None or request.keep is None:
         return iter(drawn)
     return with_kept_pixels(request.sized, drawn, kept, request.keep, request.keep_pixels)
