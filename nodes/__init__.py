@@ -13,6 +13,7 @@ from .baseline import BaselineMethod
 from .compare_methods import CompareMethods
 from .decode_tokens import DecodeTokens
 from .doctor import Doctor
+from .edit_by_words import EditByWords
 from .encode_image import EncodeImage
 from .finish import Finish
 from .folders import estimates, register_folders
@@ -32,7 +33,7 @@ from .unfinished_run import UnfinishedRun
 NODES: list[type[io.ComfyNode]] = [
     LoadBackbone, LoadHeads, Schedule, BaselineMethod, Sampler, StartSeeds, Pick, Finish,
     UnfinishedRun, Race, CompareMethods, DecodeTokens, EncodeImage, SaveImage, Replay,
-    AcceptanceMap, Doctor, KeptRows, LoadPicture,
+    AcceptanceMap, Doctor, KeptRows, LoadPicture, EditByWords,
 ]
 
 

@@ -62,18 +62,26 @@ class EncodeImage(io.ComfyNode):
     def execute(cls, backbone: weights.LoadedBackbone, image: torch.Tensor,
                 fit: str, size: str = inputs.AUTO_SIZE,
                 mask: torch.Tensor | None = None) -> io.NodeOutput:
-        picture_size = size_of(image)
-        drawn = picture_size if picture_size in backbone.module.sizes else None
-        module = backbone.module.resized(asked_size(size) or drawn)
-        fitted, rows, report = fitted_to(image[..., :3], module.size, module.grid.rows, fit)
-        room = MemoryEstimate(ModelSize.of(module)).pixels
-        with weights.codec_resident(backbone, room):
-            tokens = torch.cat([module.encode(picture[None]).cpu() for picture in fitted])
-        encoded = TokenPictures.of(module, tokens, pixels=fitted.cpu())
-        said = f"{report}; {rows} of {module.grid.rows} rows of tokens are the picture's"
-        white = torch.zeros(1, *fitted.shape[1:3]) if mask is None else fitted_mask(
-            mask, picture_size, module.size, module.grid.rows, fit)
-        return io.NodeOutput(encoded, rows, localized(said), white)
+        tokens, rows, report = encoded(backbone, image, fit, size)
+        assert tokens.pixels is not None
+        all_rows, (height, width) = tokens.tokens.shape[1], tokens.pixels.shape[1:3]
+        said = f"{report}; {rows} of {all_rows} rows of tokens are the picture's"
+        white = torch.zeros(1, height, width) if mask is None else fitted_mask(
+            mask, size_of(image), (width, height), all_rows, fit)
+        return io.NodeOutput(tokens, rows, localized(said), white)
+
+
+def encoded(backbone: weights.LoadedBackbone, image: torch.Tensor, fit: str,
+            size: str = inputs.AUTO_SIZE) -> tuple[TokenPictures, int, str]:
+    """The tokens of pictures, the rows that these fill, and a note on how they were fitted."""
+    picture_size = size_of(image)
+    drawn = picture_size if picture_size in backbone.module.sizes else None
+    module = backbone.module.resized(asked_size(size) or drawn)
+    fitted, rows, report = fitted_to(image[..., :3], module.size, module.grid.rows, fit)
+    room = MemoryEstimate(ModelSize.of(module)).pixels
+    with weights.codec_resident(backbone, room):
+        tokens = torch.cat([module.encode(picture[None]).cpu() for picture in fitted])
+    return TokenPictures.of(module, tokens, pixels=fitted.cpu()), rows, report
 
 
 def fitted_mask(mask: torch.Tensor, picture: tuple[int, int], size: tuple[int, int], rows: int,

@@ -11,8 +11,8 @@ from .types import TokenPictures
 from .weights import LoadedBackbone
 
 
-def kept(keep: TokenPictures | None, rows: int, mask: torch.Tensor | None, model: LoadedBackbone,
-         pictures: int) -> tuple[dict, list[str]]:
+def fields_of(keep: TokenPictures | None, rows: int, mask: torch.Tensor | None,
+              model: LoadedBackbone, pictures: int) -> tuple[dict, list[str]]:
     """The fields of Request that say what is kept, and a note if something has no effect."""
     if keep is None:
         idle = [*([f"keep_rows {rows}"] if rows else []), *(["mask"] if mask is not None else [])]

@@ -35,9 +35,10 @@ def sampled(run: running.NodeRun) -> str:
         "drawn in an earlier run, not again" if run.earlier else None,
         *run.word_notes,
         f"kept: the top {request.keep_rows} rows, token for token" if request.keep_rows else None,
-        redrawn(request.keep_mask),
+        redrawn(request.keep_mask) if request.edit is None else None,
         f"verdict: {run.result.guarantee_text}",
         *(f"note: {note}" for note in run.notes),
+        *(f"note: {note}" for note in (run.result.edit.notes if run.result.edit else ())),
         f"problem: {run.problem}" if run.problem else None]
     return "\n".join(filter(None, lines))
 

@@ -129,7 +129,8 @@ class NodeRun(LiveRun):
             return
         try:
             images = images_of(self.request.sized, self.result.tokens, self.result.rows)
-            self.images = torch.stack(list(finished_pictures(self.result, images)))
+            self.images = torch.stack(list(finished_pictures(
+                self.request, self.result.edit, images)))
         except Exception as error:
             if not is_oom(error):
                 raise

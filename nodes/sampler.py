@@ -40,7 +40,7 @@ class Sampler(DrawingNode):
                 **widgets: int | float | str | bool) -> io.NodeOutput:
         chosen, notes = requests.chosen_method(method, quality, widgets)
         keep = keep.picked(keep_picture) if keep is not None else None
-        fields, unused = keeping.kept(keep, keep_rows, mask, backbone, batch_size)
+        fields, unused = keeping.fields_of(keep, keep_rows, mask, backbone, batch_size)
         typed = requests.typed_words(prompt, negative)
         fixed, word_notes = keeping.words_of_kept(keep, fields, typed, batch_size)
         request = requests.request_of(

@@ -44,11 +44,19 @@ def schema(call: Call) -> dict:
 
 def plan(call: Call) -> dict:
     services, settings = call.services, call.editing
-    if settings.keep_mask is None:
-        settings = settings.anew
-    elif settings.parent:
-        settings = edits.fitted(services.library.current.backbone, services.history, settings)
-    return plan_view(services, settings, call.language)
+    if not settings.parent or settings.keep_mask is None and not settings.old_prompt:
+        return plan_view(services, settings.anew, call.language)
+    backbone, history = services.library.current.backbone, services.history
+    settings = edits.fitted(backbone, history, settings)
+    keep = edits.parent_tokens(backbone, history, settings) if settings.old_prompt else None
+    return plan_view(services, settings, call.language, keep)
+
+
+def change(call: Call) -> dict:
+    """Which cells of a picture other words would change."""
+    services = call.services
+    return {"map": edits.change(services.library.current.backbone, services.history,
+                                call.editing)}
 
 
 def surprise(call: Call) -> dict:
@@ -200,7 +208,8 @@ def feed(call: Call) -> dict:
 ENDPOINTS: list[tuple[str, str, Callable[[Call], Any]]] = [
     ("GET", "/schema", schema), ("POST", "/plan", plan), ("GET", "/surprise", surprise),
     ("POST", "/draw", draw), ("POST", "/race", race),
-    ("POST", "/edit", edit), ("POST", "/redo", redo), ("GET", "/look", look),
+    ("POST", "/edit", edit), ("POST", "/change", change), ("POST", "/redo", redo),
+    ("GET", "/look", look),
     ("POST", "/seeds/start", seeds_start), ("POST", "/seeds/finish", seeds_finish),
     ("GET", "/jobs", jobs), ("GET", "/jobs/{job}", job), ("DELETE", "/jobs/{job}", job_remove),
     ("POST", "/jobs/{job}/stop", job_stop), ("POST", "/jobs/{job}/move", job_move),

@@ -12,6 +12,7 @@ from ssd_core import SSDError
 from ssd_core.output.together import together
 from ssd_core.runs.live import LiveRun
 from ssd_core.runs.request import Request
+from ssd_core.runs.suggestions import likeliest_first
 
 from .figures import Measured
 from .history import Entry, History
@@ -67,6 +68,8 @@ class Drawn:
     partial: list[Entry] = field(default_factory=list)
     words: list[str] = field(default_factory=list)  # by picture; "" where drawn as typed
     measured: list[Measured] = field(default_factory=list)  # of those that are finished
+    order: list[int] = field(default_factory=list)  # of suggestions, those that fit best first
+    notes: list[str] = field(default_factory=list)  # what an edit by words kept and redrew
     how: str | None = None  # origin of the kept rows
     unchanged: bool = False  # whether a redo drew the very picture that it began with
 
@@ -93,7 +96,15 @@ def follow(job: Job, runs: Sequence[LiveRun], history: History, metadata: bool,
                 raise
             job.result = drawn_by(runs[:count], saved, source)
             save(run, saved, history, metadata, source)
+        job.result.order = suggested(runs)
     return job.result
+
+
+def suggested(runs: Sequence[LiveRun]) -> list[int]:
+    """The order of several pictures of a region; none of other runs."""
+    several = sum(run.request.pictures for run in runs) > 1
+    region = all(run.request.keep_mask is not None and run.request.edit is None for run in runs)
+    return likeliest_first([run.result for run in runs]) if several and region else []
 
 
 def save(run: LiveRun, saved: Saved, history: History, metadata: bool, source: str) -> None:
@@ -122,6 +133,7 @@ def drawn_by(runs: Sequence[LiveRun], saved: Saved, source: str) -> Drawn:
                  [seed for run in runs for seed in run.request.seeds], saved, last.stopped_rows,
                  recipes=[] if last.finished else recipes_of(runs[-1], source),
                  words=[words for run in runs for words in words_of(run.request)],
+                 notes=[note for result in results if result.edit for note in result.edit.notes],
                  measured=[Measured.of(result) for result in results if result.finished
                            for _ in range(result.request.pictures)])
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 
 import torch
 
-from ssd_core import SSDError
+from ssd_core import SSDError, change_map
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.decode import region_of
+from ssd_core.engine.methods import METHODS, Exact
 from ssd_core.output.recipe import pixels_from_png
 
 from .drawn import Drawn
@@ -19,11 +21,14 @@ from .library import Library
 from .runs import Work, draw, look, rows_of, size_of, with_more_rows, with_words_of
 from .settings import Settings
 
+_reading = Lock()  # maps are read one at a time
+
 
 def edit(library: Library, history: History, settings: Settings, metadata: bool = True) -> Work:
     """Redraw the cells of `settings.parent` that `settings.keep_mask` leaves open; see `draw`.
 
-    A mask of a taller size extends the picture downward. Raises SSDError if parent and mask do not
+    A mask of a taller size extends the picture downward. Without mask and old words, the settings
+    are those of the parent with a variation. Raises SSDError if parent and mask do not
     fit together.
     """
     own, path = fitted(library.current.backbone, history, settings), parent_of(history, settings)
@@ -34,8 +39,10 @@ def edit(library: Library, history: History, settings: Settings, metadata: bool 
         tokens, how = rows_of(history, path, backbone.resized(size_of(path, backbone)))
         tokens = with_more_rows(tokens, backbone.resized(own.pixels()).grid.rows)
         worded = with_words_of(history, path, own)
-        drawn = draw(library, history, worded, tokens, metadata=metadata,
-                     source=history.id_of(path), keep_pixels=pixels_of(path, own.pixels()))(job)
+        kept = {} if varies(own) else {"keep": tokens,
+                                       "keep_pixels": pixels_of(path, own.pixels())}
+        drawn = draw(library, history, worded, metadata=metadata,
+                     source=history.id_of(path), **kept)(job)
         same = drawn.tokens.cpu().eq(tokens.cpu()).flatten(1).all(1)
         return replace(drawn, how=how, unchanged=bool(same.all()))
 
@@ -50,21 +57,45 @@ def pixels_of(path: Path, size: tuple[int, int] | None) -> torch.Tensor:
 
 
 def fitted(backbone: Backbone, history: History, settings: Settings) -> Settings:
-    """The settings with the size that the mask has; nothing is filled into the prompt.
+    """The settings with the size that the mask has; nothing is filled into the prompt. An edit by
+    words is drawn by `exact` where the method cannot.
 
     Raises SSDError if there is no such size, or if the mask keeps what was never drawn.
     """
     path, kept = parent_of(history, settings), settings.kept
-    if kept is None:
-        raise SSDError("keep_mask: missing: say which cells of the picture stay")
+    if varies(settings) and not settings.knobs["variation"]:
+        raise SSDError("keep_mask: missing: say which cells of the picture stay, or in old_prompt "
+                       "the words that it was drawn from")
     seen = look(history, path, backbone)
-    width, height = sized_as(backbone, size_of(path, backbone), kept)
-    if kept.any():
-        region_of(backbone.resized((width, height)).grid, keep_mask=kept)
+    width, height = size_of(path, backbone)
+    if kept is None:
+        kept = torch.ones(seen.rows, seen.columns, dtype=torch.bool)
+    else:
+        width, height = sized_as(backbone, (width, height), kept)
+        if kept.any():
+            region_of(backbone.resized((width, height)).grid, keep_mask=kept)
     drawn = seen.rows if seen.finished is None else seen.finished
     if kept[drawn:].any():
         raise SSDError(f"{path.name}: only {drawn} of its rows were drawn: keep at most those")
-    return replace(settings, size=f"{width}x{height}", expand=False)
+    able = not settings.old_prompt or METHODS[settings.method].takes_words
+    return replace(settings, size=f"{width}x{height}", expand=False,
+                   method=settings.method if able else Exact.name)
+
+
+def varies(settings: Settings) -> bool:
+    """Whether nothing of the parent is kept: its own settings draw it again, with a variation."""
+    return settings.keep_mask is None and not settings.old_prompt
+
+
+def change(backbone: Backbone, history: History, settings: Settings) -> list[list[float]]:
+    """How much the new words change each cell of the parent, 0..1, row by row."""
+    path = parent_of(history, settings)
+    sized = backbone.resized(size_of(path, backbone))
+    with _reading:
+        shares = change_map(sized, rows_of(history, path, sized)[0], settings.old_prompt,
+                            settings.prompt, guidance=settings.knobs["cfg"],
+                            min_p=settings.knobs["min_p"])
+    return [[round(share, 2) for share in row] for row in shares.tolist()]
 
 
 def parent_of(history: History, settings: Settings) -> Path:
@@ -72,6 +103,13 @@ def parent_of(history: History, settings: Settings) -> Path:
     if not settings.parent:
         raise SSDError("parent: missing: name the picture to edit by its id")
     return history.entry(settings.parent).path
+
+
+def parent_tokens(backbone: Backbone, history: History, settings: Settings) -> torch.Tensor:
+    """Tokens [1, R, C] of the picture to edit, zeros in rows that are new."""
+    path = parent_of(history, settings)
+    tokens, _ = rows_of(history, path, backbone.resized(size_of(path, backbone)))
+    return with_more_rows(tokens, backbone.resized(settings.pixels()).grid.rows)
 
 
 def sized_as(backbone: Backbone, size: tuple[int, int], mask: torch.Tensor) -> tuple[int, int]:
@@ -88,11 +126,13 @@ def sized_as(backbone: Backbone, size: tuple[int, int], mask: torch.Tensor) -> t
 def edited_again(history: History, entry: Entry, settings: Settings) -> Settings:
     """The settings that draw an edited picture again: from its source, or else from itself.
 
-    What stays is the same in both.
+    What a mask keeps is the same in both. An edit by words needs its source.
     """
-    if settings.keep_mask is None:
-        return settings
-    return replace(settings, parent=known(history, entry.source) or entry.id)
+    source = known(history, entry.source)
+    if settings.old_prompt and not source:
+        return settings.anew
+    return replace(settings, parent="" if settings.keep_mask is None and not settings.old_prompt
+                   else source or entry.id)
 
 
 def known(history: History, id_: str | None) -> str:

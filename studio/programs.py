@@ -65,6 +65,28 @@ class Programs:
         values = {"settings": settings_of(prompt, quality, seed, settings, pictures=pictures)}
         return await self.over(api.draw, self.call(request, values))
 
+    async def edit(self, request: gr.Request, id: str, prompt: str, old_prompt: str = "",
+                   keep_mask: dict | None = None, quality: str = "faithful", seed: str = "",
+                   pictures: int = 1, settings: dict | None = None) -> dict:
+        """Redraw a part of a saved picture, by a mask or by other words, and wait for it.
+
+        Args:
+            id: The picture.
+            prompt: What it shows afterwards.
+            old_prompt: The words that it was drawn from; they and the new ones decide what changes.
+            keep_mask: Its cells that stay, packed as in a recipe; then the others are redrawn.
+            quality: plain, faithful, balanced, fast, or the name of a method.
+            seed: A whole number; empty for a new one.
+            pictures: How many suggestions.
+            settings: Further settings by name, as in GET /api/schema.
+
+        Returns:
+            A job; its `result` says what an edit by words kept.
+        """
+        edited = settings_of(prompt, quality, seed, settings, parent=id, old_prompt=old_prompt,
+                             keep_mask=keep_mask or "", pictures=pictures)
+        return await self.over(api.edit, self.call(request, {"settings": edited}))
+
     async def race(self, request: gr.Request, prompt: str, racers: list[str], seed: str = "",
                    settings: dict | None = None, setting: str = "",
                    values: list[str] | None = None) -> dict:
@@ -213,7 +235,7 @@ class Programs:
         return await asyncio.to_thread(job_view, self.services, job, call.language)
 
 
-NAMES = ("draw", "race", "plan", "restore", "seeds_start", "seeds_finish", "doctor", "fit",
+NAMES = ("draw", "edit", "race", "plan", "restore", "seeds_start", "seeds_finish", "doctor", "fit",
          "use_backbone")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from ssd_core import __version__
 from ssd_core.engine.methods import METHODS
 from ssd_core.model.knobs import KnobSpec
+from ssd_core.model.variation import STRENGTHS
 from ssd_core.output.animation import can_write_mp4
 from ssd_core.output.knob_words import KNOB_WORDS
 from ssd_core.output.knobs import MOST_PICTURES, UNSET_NUMBER, all_knobs, sampling_knobs
@@ -30,6 +31,7 @@ from .settings import (
     to_dict,
     with_preset,
 )
+from .settings import SEEDS as SEED_KNOBS
 from .vocabulary import draws, word_kinds
 from .words import CHINESE, knob_label, method_label, page_texts, run_names, say, title
 
@@ -46,7 +48,7 @@ def schema_view(services: Services, language: str) -> dict:
             "knobs": [knob_view(knob, language) for knob in ordered_knobs()],
             "methods": [method_view(name, language) for name in METHODS],
             "qualities": qualities(language), "as_chosen": AS_CHOSEN, "parts": list(PARTS),
-            "rows": list(SETTINGS),
+            "rows": list(SETTINGS), "strengths": STRENGTHS,
             "limits": limits(), "dtypes": ["auto", *WEIGHT_BYTES],
             "model": {"name": loaded.name, "heads": loaded.heads is not None,
                       "sizes": [f"{width}x{height}" for width, height in backbone.sizes],
@@ -74,10 +76,10 @@ def knob_view(knob: KnobSpec, language: str) -> dict[str, Any]:
     return {"name": knob.name, "kind": "choice" if knob.choices else KINDS[knob.kind],
             "label": knob_label(knob.name, knob.help, language),
             "help": words.help if words and language == CHINESE else knob.help,
-            "default": str(first) if knob.name == "seed" else
+            "default": str(first) if knob.name in SEED_KNOBS else
             UNSET_NUMBER if first is None else first,
             "unset": UNSET_NUMBER if knob.optional else None, "low": knob.least,
-            "high": None if knob.name == "seed" else knob.most, "step": knob.step,
+            "high": None if knob.name in SEED_KNOBS else knob.most, "step": knob.step,
             "choices": list(knob.choices), "basic": knob.visibility == "basic",
             "range": knob.range_text if has_range(knob) else "", "methods": list(knob.methods)}
 

@@ -16,6 +16,7 @@ import torch
 from ssd_core import Sampling, SSDError
 from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.backbones.presets import resolve_sampling
+from ssd_core.engine.edits.words import Edit
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, METHODS, Method, default_method
 from ssd_core.model.grid import size_of
@@ -57,8 +58,8 @@ class Settings:
     last two hold only for the prompt that they were set for. chosen_window: of a restored picture,
     the window that was chosen for the machine that drew it; the settings keep the name of their
     speed with it. parent, keep_mask: the id of a picture to edit, and its cells that stay, packed
-    as in recipes. knobs: the values of all KNOBS by name; None is the method's or the backbone's
-    own value.
+    as in recipes. old_prompt, reach, hold: those of an edit by words, as in `Edit`; "" for none.
+    knobs: the values of all KNOBS by name; None is the method's or the backbone's own value.
     """
 
     prompt: str = ""
@@ -72,6 +73,9 @@ class Settings:
     chosen_window: int | None = None
     parent: str = ""
     keep_mask: Mapping[str, Any] | None = None
+    old_prompt: str = ""
+    reach: float = Edit.reach
+    hold: bool = Edit.hold
     knobs: Mapping[str, Any] = field(
         default_factory=lambda: {name: first_value(knob) for name, knob in KNOBS.items()})
 
@@ -100,7 +104,13 @@ class Settings:
         stays = {"keep_rows": keep_rows} if self.kept is None else kept_by(self.kept)
         return Request(backbone, heads, self.chosen_method(), self.sampling(), self.prompt,
                        self.negative, self.pixels(), self.pictures, keep, named=named,
-                       keep_pixels=keep_pixels, **stays, **self.wording())
+                       keep_pixels=keep_pixels, **stays,
+                       **(self.revision() if keep is not None else {}), **self.wording())
+
+    def revision(self) -> dict[str, Any]:
+        """What of a request tells of an edit by words."""
+        names = ("old_prompt", "reach", "hold")
+        return {name: getattr(self, name) for name in names} if self.old_prompt else {}
 
     @property
     def kept(self) -> torch.Tensor | None:
@@ -110,7 +120,7 @@ class Settings:
     @property
     def anew(self) -> Settings:
         """The same without a picture to edit."""
-        return replace(self, parent="", keep_mask=None)
+        return replace(self, parent="", keep_mask=None, old_prompt="")
 
     def wording(self) -> dict[str, Any]:
         """What of a request decides the words that are drawn for the prompt."""
@@ -210,18 +220,20 @@ def with_preset(settings: Settings, preset: Preset) -> Settings:
 
 # To and from JSON values
 
-TEXTS = ("prompt", "negative", "parent")
+TEXTS = ("prompt", "negative", "parent", "old_prompt")
+SEEDS = ("seed", "variation_seed")
 EMPTY = ("size", "keep_mask")  # "" for None
 BOUND = ("open", "fixed")  # stored with the words that they were set for
 WHOLE = re.compile(r"-?\d{1,40}")
 
 
 def to_dict(settings: Settings) -> dict[str, Any]:
-    """JSON without null: seed as text (browsers' numbers end at 2^53), -1 or "" for None.
+    """JSON without null: seeds as text (browsers' numbers end at 2^53), -1 or "" for None.
 
     `open` and `fixed` are stored together with the words that they were set for.
     """
-    raw = {**settings.values(), "seed": str(settings.knobs["seed"]),
+    seeds = {name: str(settings.knobs[name]) for name in SEEDS}
+    raw = {**settings.values(), **seeds,
            "open": open_text(settings.prompt, settings.open),
            "fixed": fixed_text(typed_words(vars(settings)), settings.fixed)}
     return {name: ("" if name in EMPTY else UNSET_NUMBER) if value is None else value
@@ -249,8 +261,10 @@ def value_of(name: str, value: Any) -> Any:
         return whole(name, value)
     if name == "chosen_window":
         return max(0, whole(name, value)) or None
-    if name == "expand":
+    if name in ("expand", "hold"):
         return coerce(name, value, bool)
+    if name == "reach":
+        return float(coerce(name, value, float))
     if name in EMPTY and not value:
         return None
     if name == "keep_mask":
@@ -290,6 +304,8 @@ def check(settings: Settings) -> None:
     settings.sampling()
     settings.pixels()
     settings.chosen_method().resolve(Preset())
+    if settings.old_prompt:
+        Edit(**settings.revision())
     for name in TEXTS:
         require_unicode(name, getattr(settings, name))
         if len(getattr(settings, name)) > LONGEST_TEXT:
@@ -313,7 +329,8 @@ def from_recipe(recipe: Mapping[str, Any]) -> Settings:
     knobs = {name: value for name, value in offered.items() if value is not None}
     if type(method).verdict != "identical" and "window" in knobs:
         own["chosen_window"] = knobs["window"]
-    return from_dict({**knobs, **own, "negative": recipe["negative"] or "",
+    return from_dict({**knobs, **own, **recipe.get("edit", {}),
+                      "negative": recipe["negative"] or "",
                       "size": f"{width}x{height}", "keep_mask": mask_of(recipe),
                       "fixed": fixed_text(typed_words(recipe), drawn_words(recipe))})
 

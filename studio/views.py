@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import quote
 
+import torch
+
 from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe
 from ssd_core.weights.catalogue import CATALOGUE, Licence
@@ -132,7 +134,8 @@ def result_view(services: Services, job: Job, language: str) -> dict | None:
     if isinstance(result, Drawn):
         return {"label": run_title(result.label, language), "stats": dict(result.stats),
                 "stopped_rows": result.stopped_rows, "rows": result.tokens.shape[1],
-                "unchanged": result.unchanged,
+                "unchanged": result.unchanged, "order": result.order,
+                "notes": [in_language(language, note) for note in result.notes],
                 "problem": readable_or_none(services, language, result.saved.problem)}
     if isinstance(result, Raced):
         return {"verdict": verdict(result, language), "rows": race_rows(result, language),
@@ -158,14 +161,18 @@ def sizes_of(sizes: Iterable[tuple[int, int]]) -> list[str]:
 # Plans
 
 
-def plan_view(services: Services, settings: Settings, language: str) -> dict:
-    """What a run with these settings takes, and what is wrong with its words."""
+def plan_view(services: Services, settings: Settings, language: str,
+              keep: torch.Tensor | None = None) -> dict:
+    """What a run with these settings takes, and what is wrong with its words.
+
+    keep: the tokens of a picture that is edited by words.
+    """
     backbone, stop = services.library.current.backbone, stop_of(settings)
     return {"settings": to_dict(settings), "quality": None if stop is None else STOPS[stop].name,
             "notes": [vars(note) for note in notes_of(settings, backbone, language)],
             "filled": filled(settings, backbone, language == CHINESE),
             "choices": choices_view(settings),
-            **cost_view(services, with_choice(settings), language)}
+            **cost_view(services, with_choice(settings), language, keep)}
 
 
 def choices_view(settings: Settings) -> dict | None:
@@ -177,11 +184,12 @@ def choices_view(settings: Settings) -> dict | None:
             "prompt": chosen.text, "words": chosen.words}
 
 
-def cost_view(services: Services, settings: Settings, language: str) -> dict:
+def cost_view(services: Services, settings: Settings, language: str,
+              keep: torch.Tensor | None = None) -> dict:
     """Passes and seconds; `problem` says why the settings do not fit the model, if they do not."""
     loaded = services.library.current
     try:
-        request = settings.request(loaded.backbone, loaded.heads)
+        request = settings.request(loaded.backbone, loaded.heads, keep)
         text, plan = request_text(request, language), request.plan
     except SSDError as error:
         return {"text": "", "problem": readable(services, language, str(error)), "plan": None,

@@ -87,7 +87,8 @@ def test_rows_kept_by_number_are_the_photographs_too():
     assert picture[: height // 3].equal(photo[0, : height // 3])  # two of six rows
     assert not picture[height // 2 :].equal(photo[0, height // 2 :])
     by_number = request(keep_mask=None, keep_rows=3).run()
-    assert next(by_number.pictures()).equal(next(pixels(run.sized, by_number.tokens)))
+    plain = pixels(by_number.request.sized, by_number.tokens)
+    assert next(by_number.pictures()).equal(next(plain))
 
 
 def test_pictures_drawn_one_after_the_other_keep_their_own_pixels():

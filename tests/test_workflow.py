@@ -12,6 +12,7 @@ from ssd_core.backbones.postcard import Postcard
 from ssd_core.output import kept_rows
 from ssd_core.output.comfyui_workflow import WIDGETS, node_of, workflow_of
 from ssd_core.output.knobs import all_knobs
+from ssd_core.output.packed import pack_mask
 from ssd_core.output.recipe import pack, save_png
 
 SSD = methods.SSD()
@@ -124,6 +125,18 @@ def test_kept_rows_come_along_and_are_kept_again():
     assert top.tokens.shape == (4, 3) and top.sha256 == made["backbone"]["sha256"]
     sampler = node_of(graph, "SSD_Sampler")
     assert all(slot["link"] for slot in sampler["inputs"] if slot["name"] in ("keep", "keep_rows"))
+
+
+def test_kept_cells_come_along_with_their_mask():
+    tokens, mask = torch.arange(12).view(4, 3), torch.arange(12).view(4, 3) % 3 > 0
+    made = recipe(methods.AR(), tokens=pack(tokens), parent=pack(tokens + 1),
+                  keep_mask=pack_mask(mask))
+    graph = whole(workflow_of(made))
+    kept = kept_rows.read(widgets(graph, kept_rows.NODE)["text"])
+    assert kept.tokens.equal(tokens + 1) and kept.redrawn.equal(~mask) and kept.rows == 0
+    linked = {slot["name"] for slot in node_of(graph, "SSD_Sampler")["inputs"] if slot["link"]}
+    assert {"keep", "mask"} <= linked and "keep_rows" not in linked
+    assert "*Kept Rows* holds them" in widgets(graph, "MarkdownNote")["text"]
 
 
 @pytest.mark.parametrize("text", ["", "7", "{}", '{"shape": [1, 2], "backbone": {}, "rows": ""}'])

@@ -293,6 +293,31 @@ def janus_pro() -> Graph:
     return graph
 
 
+def edit_by_words() -> Graph:
+    graph = Graph(["first_picture", "second_picture"])
+    graph.note("*Edit by Words* changes the picture by its words. Write the old prompt again and "
+               "change only what is to change. The map shows where the new words act; everything "
+               "else keeps its tokens and its pixels.\n\nTry a colour, another thing, a thing more "
+               "or less, or a whole change such as *at night*: things that the words do not change "
+               "stay in place. *reach* says how far a change may go, and a mask where.\n\nFor a "
+               "saved picture use *Load Picture (SSD)*, for any other *Load Image*, and write in "
+               "*old prompt* what it shows.\n\n"
+               + OLD_SEED.format(why="you can try other words on one picture"))
+    graph.sizes["note"] = LONG_NOTE
+    graph.loaders()
+    graph.sampler("first", 1, "First picture", seed=7, prompt=BOAT)
+    graph.sampler("edit", 2, "Other words", heads=False, kind="SSD_EditByWords", seed=22,
+                  prompt=BOAT.replace("red", "white"))
+    graph.link("first", 1, "edit", "tokens")
+    graph.show("first_picture", "first", 0, 3, "First picture")
+    graph.show("second_picture", "edit", 0, 3, "Edited")
+    graph.show("map", "edit", 3, 4, "Where the words act")
+    graph.tell("report", "edit", 4, 4, "Report")
+    graph.app(["first_picture", "second_picture"], first="prompt seed",
+              edit="prompt reach hold seed")
+    return graph
+
+
 def redo_a_region() -> Graph:
     graph = Graph(["first_picture", "second_picture"])
     graph.note("The second sampler redraws what the mask leaves white. Everything else keeps its "
@@ -352,7 +377,8 @@ GRAPHS = {"1_quick_start": quick_start, "2_race_ar_vs_ssd": race,
           "3_keep_the_top_redo_the_rest": keep_the_top, "4_start_seeds_and_finish": seeds,
           "5_schedules_compared": schedules_compared, "6_janus_pro": janus_pro,
           "7_compare_methods": compare_methods, "8_finish_with_an_upscale": upscale,
-          "9_replay": replay, "11_redo_a_region": redo_a_region, "12_variations": variations}
+          "9_replay": replay, "10_edit_by_words": edit_by_words,
+          "11_redo_a_region": redo_a_region, "12_variations": variations}
 
 
 def with_chinese(name: str, make: Callable[[], Graph]) -> Graph:

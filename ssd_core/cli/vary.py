@@ -98,7 +98,7 @@ def command(context: typer.Context, picture: Picture, varying: VaryOptions, load
               "kept": [(tokens == own).float().mean().item()
                        for run in done for tokens in run.tokens]}
     report.print(summary(result))
-    report.print(f"  tokens kept: {', '.join(f'{kept:.0%}' for kept in result['kept'])}")
+    report.print(f"  tokens kept: {', '.join(f'{share:.0%}' for share in result['kept'])}")
     report.result(result)
 
 

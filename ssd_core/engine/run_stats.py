@@ -29,14 +29,14 @@ class RunStats:
     def add_acceptance(self, key: str, accepted: torch.Tensor, slots: Slots) -> None:
         """Record accepted [B, n] bool of slots under `key`; given tokens do not count."""
         counted = torch.ones_like(accepted)
-        if (certain := self.certain_at(slots)) is not None:
-            counted = ~certain.expand_as(accepted)
+        if self.certain is not None:
+            counted = ~self._certain_at(slots).expand_as(accepted)
         self._accepted[key].append(torch.stack(((accepted & counted).sum(), counted.sum())))
 
-    def certain_at(self, slots: Slots) -> torch.Tensor | None:
-        """bool [n] or [B, n]: which slots are row ends or pinned cells; None: the run has none."""
-        if self.certain is None or self.certain.dim() == 1:
-            return None if self.certain is None else self.certain[slots]
+    def _certain_at(self, slots: Slots) -> torch.Tensor:
+        assert self.certain is not None
+        if self.certain.dim() == 1:
+            return self.certain[slots]
         return self.certain[:, slots] if isinstance(slots, slice) else self.certain.gather(1, slots)
 
     def add_offsets(self, stage: str, accepted: torch.Tensor, stop: int, reach: int) -> None:

@@ -255,16 +255,13 @@ class DecodeState:
         return choose(self._target_probs(slots), self.noise.fixed_at(slots))
 
     def chosen_closely(self, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
-        """Capturable: `chosen_at`, and which choices [B, n] rounding may have decided.
-
-        See close_calls.py.
-        """
+        """Capturable: `chosen_at`, and which choices [B, n] rounding may decide (near_ties.py)."""
         if self.rule is not None:
             return self.rule.chosen_closely(self, slots)
         logits = self.backbone.logits(self.hidden_at(slots))
         chosen, close = choose_closely(guide(logits, self.sampling.cfg), self.probs(logits, slots),
                                        self.noise.fixed_at(slots), self.sampling, self.margin)
-        certain = self.stats.certain_at(slots)
+        certain = self.certain_at(slots)
         return chosen, close if certain is None else close & ~certain
 
     def embedding_at(self, slots: Slots) -> torch.Tensor:

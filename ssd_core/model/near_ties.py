@@ -66,8 +66,8 @@ def limits(logits: torch.Tensor, sampling: Sampling,
     log_min_p = math.log(sampling.min_p) if sampling.min_p else -math.inf
     lower = upper = logits.amax(-1, keepdim=True) + log_min_p
     if by_rank(sampling, logits.shape[-1]):
-        kept, left_out = lowest_and_next(logits, sampling, slack)
-        lower, upper = torch.maximum(lower, kept), torch.maximum(upper, left_out)
+        lowest, left_out = lowest_and_next(logits, sampling, slack)
+        lower, upper = torch.maximum(lower, lowest), torch.maximum(upper, left_out)
     return lower - slack, upper + slack
 
 
@@ -84,6 +84,6 @@ def lowest_and_next(logits: torch.Tensor, sampling: Sampling,
     probs = ordered.masked_fill(late, -math.inf).softmax(-1)
     before = probs.cumsum(-1) - probs
     mass = sampling.top_p if sampling.top_p != 1 else math.inf
-    kept = ordered.masked_fill(late | (before >= mass + slack), math.inf)
+    lowest = ordered.masked_fill(late | (before >= mass + slack), math.inf)
     left_out = ordered.masked_fill(~late & (before < mass - slack), -math.inf)
-    return kept.amin(-1, keepdim=True), left_out.amax(-1, keepdim=True)
+    return lowest.amin(-1, keepdim=True), left_out.amax(-1, keepdim=True)

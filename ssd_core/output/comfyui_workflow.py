@@ -48,8 +48,11 @@ def workflow_of(recipe: Mapping) -> dict:
     if recipe.get("heads") is None:
         remove(graph, node_of(graph, HEADS))
     lost = set_method(graph, recipe["method"], recipe["knobs"])
-    if recipe["keep_rows"]:
-        keep_rows(graph, recipe)
+    if "keep_mask" in recipe:
+        keep(graph, recipe, "mask")
+    elif recipe["keep_rows"]:
+        keep(graph, recipe, "keep_rows")
+        fill(sampler, keep_rows=recipe["keep_rows"])
     fill(node_of(graph, NOTE), text=note(recipe, lost))
     return graph
 
@@ -59,14 +62,19 @@ def exact(number: int) -> int | str:
     return number if number <= MOST_EXACT else str(number)
 
 
-def keep_rows(graph: dict, recipe: Mapping) -> None:
-    """Add a node with the rows that the picture kept, and connect it to the sampler."""
+def keep(graph: dict, recipe: Mapping, by: str) -> None:
+    """Add a node with the rows or cells that the picture kept, and connect it to the sampler.
+
+    by: the sampler's input that says which ones.
+    """
     sampler = node_of(graph, SAMPLER)
     node, loader = add(graph, kept_rows.node_of(recipe)), node_of(graph, LOADER)
     node["pos"] = [loader["pos"][0] - node["size"][0] - GAP, loader["pos"][1]]
     connect(graph, node, "tokens", sampler, "keep")
-    connect(graph, node, "keep_rows", sampler, "keep_rows")
-    fill(sampler, keep_rows=recipe["keep_rows"])
+    if all(slot["name"] != by for slot in sampler["inputs"]):  # the page adds it if it is missing
+        sampler["inputs"].append({"localized_name": by, "name": by, "shape": 7, "type": "MASK",
+                                  "link": None})
+    connect(graph, node, by, sampler, by)
 
 
 @cache
@@ -132,8 +140,10 @@ def note(recipe: Mapping, lost: list[str]) -> str:
         lines.append(f"Its top {recipe['keep_rows']} rows were kept from another picture: *Kept "
                      "Rows* holds them.")
     if "keep_mask" in recipe:
-        lines.append("Some of its cells were kept from another picture, which no node does: here "
-                     "they are drawn anew.")
+        lines.append("Some of its cells were kept from another picture: *Kept Rows* holds them.")
+    if "edit" in recipe:
+        lines.append("It was edited by its words, which *Edit by Words* does: here it is drawn "
+                     "from its new words alone.")
     if recipe.get("heads") and recipe["backbone"]["name"] != BUNDLED:
         lines.append("Its draft heads were a file of their own: choose it in *Load Draft Heads*.")
     if lost:

@@ -25,25 +25,25 @@ def with_kept_pixels(backbone: Backbone, drawn: Iterable[torch.Tensor], mask: to
     if own is None:
         own = torch.stack(list(pixels(backbone, keep)))
     for n, picture in enumerate(drawn):
-        kept = of_picture(mask, n)
-        assert kept is not None
-        yield blended(picture, own[n % len(own)].to(picture), kept)
+        stays = of_picture(mask, n)
+        assert stays is not None
+        yield blended(picture, own[n % len(own)].to(picture), stays)
 
 
-def blended(drawn: torch.Tensor, own: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+def blended(drawn: torch.Tensor, own: torch.Tensor, stays: torch.Tensor) -> torch.Tensor:
     """A picture [H, W, 3]: free cells as drawn, kept ones as in `own`, to the byte.
 
     A kept cell beside a free one turns from the drawn picture to its own, over its width.
     """
-    weight = weights(kept, (drawn.shape[0], drawn.shape[1]))[..., None]
+    weight = weights(stays, (drawn.shape[0], drawn.shape[1]))[..., None]
     return torch.where(weight == 0, own, torch.lerp(own, drawn, weight.to(drawn)))
 
 
-def weights(kept: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
+def weights(stays: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
     """The share [H, W] of the drawn picture in every pixel: 1 in free cells, 0 away from them."""
-    rows, columns = kept.shape
+    rows, columns = stays.shape
     tall, wide = size[0] // rows, size[1] // columns
-    free = torch.nn.functional.pad((~kept.cpu()).float(), (1, 1, 1, 1))
+    free = torch.nn.functional.pad((~stays.cpu()).float(), (1, 1, 1, 1))
     near = torch.zeros(rows, tall, columns, wide)
     for y in (-1, 0, 1):
         for x in (-1, 0, 1):

@@ -1,4 +1,4 @@
-"""The kept rows of a picture as text, for the node that puts them into a workflow.
+"""The kept rows or cells of a picture as text, for the node that puts them into a workflow.
 
 A workflow inside a PNG cannot refer to a file on another machine, so it contains the tokens.
 """
@@ -15,6 +15,8 @@ import torch
 
 from ..errors import SSDError
 from ..model.grid import LONGEST_SIDE
+from .kept_cells import kept_of
+from .packed import pack, pack_mask, unpack, unpack_mask
 
 NODE = "SSD_KeptRows"
 KIND, WIDTH = "<i4", 4  # of a token in a recipe, and its bytes
@@ -22,16 +24,24 @@ KIND, WIDTH = "<i4", 4  # of a token in a recipe, and its bytes
 
 @dataclass(frozen=True)
 class KeptRows:
-    """tokens [R, C], zeros below the first `rows`; name and hash of their backbone."""
+    """tokens [R, C], zeros below the first `rows`; name and hash of their backbone.
+
+    redrawn: bool [R, C] if cells were kept by a mask; then all tokens are the parent's.
+    """
 
     tokens: torch.Tensor
     rows: int
     backbone: str
     sha256: str
+    redrawn: torch.Tensor | None = None
 
 
 def written(recipe: Mapping) -> str:
-    """The rows that the picture of a checked recipe kept from another picture."""
+    """The rows or cells that the picture of a checked recipe kept from another picture."""
+    if "keep_mask" in recipe:
+        cells = kept_of(recipe)
+        return json.dumps({"backbone": recipe["backbone"], "parent": pack(cells["keep"][0]),
+                           "keep_mask": pack_mask(cells["keep_mask"])}, separators=(",", ":"))
     shape = recipe["tokens"]["shape"]
     top = base64.b64decode(recipe["tokens"]["data"])[: WIDTH * shape[1] * recipe["keep_rows"]]
     return json.dumps({"backbone": recipe["backbone"], "shape": shape,
@@ -42,6 +52,8 @@ def read(text: str) -> KeptRows:
     """Parse a text made by `written`; SSDError for any other."""
     try:
         saved = json.loads(text)
+        if "keep_mask" in saved:
+            return with_mask(saved)
         (rows, columns), backbone = saved["shape"], saved["backbone"]
         codes = np.frombuffer(base64.b64decode(saved["rows"], validate=True), KIND)
         top = torch.from_numpy(codes.astype(np.int64)).view(-1, columns)
@@ -53,6 +65,15 @@ def read(text: str) -> KeptRows:
                        "kept onto the page, which makes this node") from error
 
 
+def with_mask(saved: Mapping) -> KeptRows:
+    """ValueError, TypeError or KeyError if it is malformed."""
+    tokens, stays = unpack(saved["parent"]), unpack_mask(saved["keep_mask"])
+    if tokens.shape != stays.shape:
+        raise ValueError("the mask does not fit the tokens")
+    backbone = saved["backbone"]
+    return KeptRows(tokens, 0, str(backbone["name"]), str(backbone["sha256"]), ~stays)
+
+
 def node_of(recipe: Mapping) -> dict:
     """The node with a recipe's kept rows, as ComfyUI saves it, without id and position."""
     text = written(recipe)
@@ -61,6 +82,7 @@ def node_of(recipe: Mapping) -> dict:
         "inputs": [{"localized_name": "text", "name": "text", "type": "STRING",
                     "widget": {"name": "text"}, "link": None}],
         "outputs": [{"localized_name": name, "name": name, "type": kind, "links": None}
-                    for name, kind in (("tokens", "SSD_TOKENS"), ("keep_rows", "INT"))],
+                    for name, kind in (("tokens", "SSD_TOKENS"), ("keep_rows", "INT"),
+                                       ("mask", "MASK"))],
         "properties": {"Node name for S&R": NODE, "cnr_id": "ssd-decoding"},
         "widgets_values": [text], "widgets_values_named": {"text": text}}

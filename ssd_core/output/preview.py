@@ -112,10 +112,10 @@ class Preview:
     def __init__(self, backbone: Backbone, method: Method, send: Callable[[dict], None], *,
                  label: str, pictures: int = 1, node: str | None = None, panel: int = 0,
                  keep: torch.Tensor | None = None, keep_rows: int = 0,
-                 notes: Sequence[str] = (), kept: torch.Tensor | None = None,
+                 notes: Sequence[str] = (), stays: torch.Tensor | None = None,
                  own: torch.Tensor | None = None) -> None:
         """method: resolved. keep: tokens [B or 1, R, C] whose first keep_rows rows are kept, or the
-        cells of kept [B or 1, R, C]; own: their picture's pixels [B or 1, H, W, 3], if known.
+        cells of stays [B or 1, R, C]; own: their picture's pixels [B or 1, H, W, 3], if known.
 
         notes: sentences about this run to show beside the picture.
         """
@@ -128,9 +128,9 @@ class Preview:
         self.tokens = np.zeros((pictures, grid.rows, grid.columns), np.int64)
         if keep is not None:
             self.tokens[:, :keep_rows] = keep[:, :keep_rows].cpu().numpy()
-        self.kept, self.own = kept, own
+        self.stays, self.own = stays, own
         self.standing: Standing | None = None  # once the run has started
-        if keep is not None and kept is not None:
+        if keep is not None and stays is not None:
             self.tokens[:] = keep.cpu().numpy()
         self.first_row, self.row, self.shown, self.refined = keep_rows, keep_rows, 0, 0
         self.seconds, self.spent, self.over = 0.0, 0.0, False
@@ -188,8 +188,8 @@ class Preview:
                   verdict=self._verdict(None), passes=plan.passes, passes_max=plan.passes_max,
                   ar_passes=plan.ar_passes, first_row=self.first_row, notes=self.notes,
                   **({"words": self.words} if self.words else {}))
-        if self.kept is not None:
-            self._show_standing(self.kept)
+        if self.stays is not None:
+            self._show_standing(self.stays)
         elif self.first_row:
             self._show_kept()
 
@@ -202,7 +202,7 @@ class Preview:
             self.refined = self.first_row
         self._send_rows(0, strips, refined=self.refined > 0, kept=True)
 
-    def _show_standing(self, kept: torch.Tensor) -> None:
+    def _show_standing(self, stays: torch.Tensor) -> None:
         """Show the kept cells with their own pixels; they stay until the picture is finished."""
         if self.own is not None:
             own = np.stack([to_bytes(picture) for picture in self.own])
@@ -211,7 +211,7 @@ class Preview:
             own = self.looked_up(0, self.grid.rows)
         else:
             own = self.decoded(0, self.grid.rows)
-        self.standing = Standing(own, kept)
+        self.standing = Standing(own, stays)
         self.send("cells", first=0, last=self.grid.rows, top=0, kept=True,
                   strips=[png(strip) for strip in self.standing.strips(0)])
 
@@ -283,7 +283,7 @@ class Preview:
         picture of which cells are kept.
         """
         tokens = torch.from_numpy(self.tokens)
-        if self.kept is None:
+        if self.stays is None:
             tokens = repeat_last_row(tokens, last)
         whole = np.stack([to_bytes(picture) for picture in pixels(self.backbone, tokens)])
         tall = whole.shape[1] // self.grid.rows

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 from ..backbones.base import Backbone
 from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone
@@ -12,9 +11,10 @@ from ..engine.methods import Method
 from ..engine.pace import note_pace
 from ..engine.usual import note
 from ..errors import SSDError
+from .fields import Choosing
 
 
-def choices(request: Any, backbone: Backbone, method: Method) -> dict:
+def choices(request: Choosing, backbone: Backbone, method: Method) -> dict:
     """The fields of the request that hold the choice: the window, AR in place of `exact`, pictures
     one by one or together. request: a `Request`. method: resolved, with what the user set.
     """
@@ -33,7 +33,7 @@ def choices(request: Any, backbone: Backbone, method: Method) -> dict:
             "note": request.note or choice.note}
 
 
-def record(request: Any, stats: Mapping) -> None:
+def record(request: Choosing, stats: Mapping) -> None:
     """Record passes and pace of a finished run; those of an edit say nothing about other runs."""
     if request.edit is not None:
         return

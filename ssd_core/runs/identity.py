@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..weights.figures import stored_dtype
-
-if TYPE_CHECKING:
-    from .request import Request
+from .fields import Determining
 
 
-def identity(request: Request) -> tuple:
+def identity(request: Determining) -> tuple:
     """Equal for requests that draw the same pictures by the same method.
 
     Different objects may hold the weights.

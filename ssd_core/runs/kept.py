@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import torch
 
 from ..output.kept_cells import of_picture
 from ..output.kept_pixels import with_kept_pixels
+from .edited import Edited
+from .fields import Keeping
 
-if TYPE_CHECKING:
-    from .request import Request, Result
 
-
-def kept_by(request: Request) -> torch.Tensor | None:
+def kept_by(request: Keeping) -> torch.Tensor | None:
     """bool [B or 1, R, C]: the cells that retain their own pixels; None if there are none.
 
     Rows that are kept by number retain theirs only if the request has the pixels: the rest of
@@ -22,22 +20,22 @@ def kept_by(request: Request) -> torch.Tensor | None:
     """
     if request.keep is None or request.keep_mask is None and request.keep_pixels is None:
         return None
-    kept = ~request.region.free
-    return kept if kept.any() else None
+    stays = ~request.region.free
+    return stays if stays.any() else None
 
 
-def finished_pictures(result: Result, drawn: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
+def finished_pictures(request: Keeping, edit: Edited | None,
+                      drawn: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
     """The decoded pictures [H, W, 3] of a run, one after the other, kept cells with their own
-    pixels. Every host passes its pictures through here.
+    pixels. Every host passes its pictures through here. edit: the outcome of an edit by words.
     """
-    request = result.request
-    kept = kept_by(request) if result.edit is None else result.edit.untouched
-    if kept is None or request.keep is None:
+    stays = kept_by(request) if edit is None else edit.untouched
+    if stays is None or request.keep is None:
         return iter(drawn)
-    return with_kept_pixels(request.sized, drawn, kept, request.keep, request.keep_pixels)
+    return with_kept_pixels(request.sized, drawn, stays, request.keep, request.keep_pixels)
 
 
-def kept_of_picture(request: Request, n: int) -> dict:
+def kept_of_picture(request: Keeping, n: int) -> dict:
     """The fields of a request for picture n alone."""
     keep, own = request.keep, request.keep_pixels
     return {"keep": None if keep is None else keep[n % len(keep)][None],

@@ -266,7 +266,7 @@ class Request:
         return Preview(self.sized, self.method, send, label=self.label, node=node, panel=panel,
                        pictures=self.pictures, keep=self.keep,
                        keep_rows=self.region.kept_rows, notes=notes,
-                       kept=kept_by(self) if self.keep_mask is not None else None,
+                       stays=kept_by(self) if self.keep_mask is not None else None,
                        own=self.keep_pixels)
 
     def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
@@ -378,7 +378,8 @@ class Result:
 
     def pictures(self) -> Iterator[torch.Tensor]:
         """The pictures, [H, W, 3] float 0..1 on the CPU, decoded one after the other."""
-        return finished_pictures(self, pixels(self.request.sized, self.tokens))
+        return finished_pictures(self.request, self.edit,
+                                 pixels(self.request.sized, self.tokens))
 
     def recipes(self) -> list[dict]:
         """One recipe per picture; those of a stopped run state how many rows were final."""

@@ -1,6 +1,6 @@
 /**
- * The Edit tool on the stage: one paints the cells that are to be redrawn, and each edit is a step
- * that can be gone back to. The words are those of the prompt beside it.
+ * The Edit tool on the stage: one paints the cells that are to be redrawn, or changes the words of
+ * the prompt beside it. Each edit is a step that can be gone back to.
  */
 
 import { addStyleSheet, make, setText } from "./core/elements.js";
@@ -8,8 +8,10 @@ import { LiveCells } from "./core/live_cells.js";
 import { Mask } from "./core/mask.js";
 import { MaskCanvas } from "./core/mask_canvas.js";
 import { Line, PaintTools } from "./edit_tools.js";
+import { EditWords } from "./edit_words.js";
 import { Feed } from "./feed.js";
 import { segments } from "./form.js";
+import { menuButton } from "./menu.js";
 import { detailsOf } from "./picture_actions.js";
 import { pixelMode } from "./pixels.js";
 import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
@@ -17,6 +19,7 @@ import { statusText, timeLeft } from "./status.js";
 import { Steps } from "./steps.js";
 
 const SUGGESTED = 4;
+const STRENGTHS = ["subtle", "medium", "strong"];
 const masks = new Map(); // by id of an edited picture: what was redrawn, to go back to
 
 /**
@@ -84,9 +87,13 @@ class EditView {
         redo: canvas.canRedo || Boolean(this.steps.after(this.entry)) }) });
     this.line = new Line(app, canvas, this.look, { size: this.size,
       resized: (size) => this.on.open(this.entry.id, { size, tool: "rows", words: false }) });
+    this.prompt = new EditWords(app, canvas, () => this.#update());
     this.start = this.#button("edit-apply", words.apply, () => this.apply(), "button main");
     this.suggest = this.#button("edit-suggest", words.suggest, () => this.apply(SUGGESTED));
     this.again = this.#button("edit-again", words.again, () => this.#tryAgain());
+    const vary = menuButton(words.vary, () => STRENGTHS.map((name) => this.#button(`vary-${name}`,
+      words[name], () => this.#vary(name), "button plain")));
+    vary.button.id = "edit-vary";
     this.compare = this.#button("edit-compare", words.compare, () => this.#compare(), "button",
       words.compareHint);
     this.close = this.#button("edit-close", words.close, () => this.on.close(this.entry));
@@ -102,9 +109,10 @@ class EditView {
     pixelMode.mark(frame);
     this.element = make("section", "edit", { "aria-label": words.name }, [
       make("div", "edit-box", {}, [frame]), make("div", "edit-controls", {}, [
-        this.choice, this.paint.element, this.line.element,
-        make("div", "row edit-actions", {}, [this.start, this.suggest, this.again, this.compare,
-          this.close]), this.hint, this.aloud])]);
+        this.paint.element, make("div", "row edit-actions", {}, [this.start, this.suggest,
+          this.again, vary.button, vary.menu, this.compare, this.close]),
+        make("div", "row edit-context", {}, [this.choice, this.line.element,
+          this.prompt.element, this.hint]), this.aloud])]);
   }
 
   #button(id, label, run, className = "button", title = "") {
@@ -119,9 +127,17 @@ class EditView {
     if (grows) this.canvas.setFree(finished ?? rows);
     if (mask) this.canvas.begin(Mask.unpacked(mask));
     this.canvas.choose(grows && !mask ? "rows" : tool);
+    this.#beginWords();
     if (job) this.#run(job);
     await this.steps.refresh(this.entry.id);
     this.#update();
+  }
+
+  /** Words can be changed where those of the whole picture are known. */
+  #beginWords() {
+    const { drawn, finished } = this.look;
+    const whole = finished === null && this.size === "";
+    this.prompt.begin(whole && drawn ? drawn[0] : null, this.entry.id);
   }
 
   #showPicture(entry) {
@@ -131,20 +147,23 @@ class EditView {
 
   /** Everything that depends on mask, steps and runs; the plan counts the cells of the mask. */
   #update() {
-    if (this.#disposed || !this.paint) return;
+    if (this.#disposed || !this.aloud) return; // not built yet
     const { app, canvas, words } = this;
     this.line.update(); // may change the mask
     this.paint.update();
+    this.prompt?.update();
     const { count, cells } = canvas.mask;
     const some = count > 0 && count < cells.length;
-    this.start.disabled = this.suggest.disabled = !count;
+    const { old_prompt } = this.prompt.settings();
+    this.start.disabled = this.suggest.disabled = !count && !old_prompt;
     this.again.hidden = this.#last === null || this.#job !== null;
     this.compare.hidden = this.steps.entries.length < 2;
     const share = Math.max(1, Math.round((100 * count) / cells.length));
     setText(this.hint, this.look.encoded ? words.encoded
-      : count ? app.say(words.open, { share }) : words.hint);
-    app.settings.set(some ? { parent: this.entry.id, keep_mask: canvas.mask.packed() }
-      : { parent: "", keep_mask: "" });
+      : count ? app.say(words.open, { share }) : old_prompt ? words.lit : words.hint);
+    app.settings.set(some || old_prompt ? { parent: this.entry.id, old_prompt,
+      keep_mask: some ? canvas.mask.packed() : "" }
+      : { parent: "", keep_mask: "", old_prompt: "" });
   }
 
   #sayCell(x, y, open) {
@@ -157,13 +176,19 @@ class EditView {
   /** Redraw the cells of the mask; several pictures are suggestions to choose from. */
   async apply(pictures = 1) {
     const { app, canvas } = this;
-    if (canvas.mask.count === 0) {
+    const { count } = canvas.mask;
+    const { old_prompt } = this.prompt.settings();
+    if (count === 0 && !old_prompt) {
       app.toast(this.words.nothing);
       return;
     }
+    await this.#submit({ pictures, old_prompt, keep_mask: count ? canvas.mask.packed() : "" });
+  }
+
+  async #submit(changes) {
+    const { app } = this;
     this.start.disabled = true;
-    const settings = { ...app.settings.values, pictures, parent: this.entry.id,
-      keep_mask: canvas.mask.packed() };
+    const settings = { ...app.settings.values, parent: this.entry.id, ...changes };
     const job = await app.attempt(
       app.jobs.submit("edit", { settings, metadata: savesRecipe() }));
     this.#update();
@@ -174,6 +199,17 @@ class EditView {
       this.#next.push(job);
       app.toast(app.words.queue.added);
     }
+  }
+
+  /** Four pictures that are like this one, by its own settings. */
+  async #vary(strength) {
+    const answer = await this.app.attempt(this.app.api.get("restore", { id: this.entry.id }));
+    if (!answer) return;
+    const { settings } = answer;
+    const edited = settings.keep_mask || settings.old_prompt;
+    await this.#submit({ ...settings, parent: edited ? settings.parent : this.entry.id,
+      pictures: SUGGESTED, variation: this.app.schema.strengths[strength],
+      variation_seed: freshSeed() });
   }
 
   /** The same edit of the same picture with another seed. */
@@ -189,7 +225,8 @@ class EditView {
     const { parent, keep_mask: mask, pictures } = job.settings;
     const source = this.steps.entry(parent);
     if (source && source.id !== this.entry.id) this.#showPicture(source);
-    this.#live = new LiveCells(Mask.unpacked(mask));
+    const { rows, columns } = this.canvas.grid;
+    this.#live = new LiveCells(mask ? Mask.unpacked(mask) : new Mask(rows, columns).inverted());
     this.canvas.layers.append(this.#live.element);
     this.canvas.element.dataset.busy = "true";
     this.#offer(pictures, 0, (n) => this.#live.show(n));
@@ -226,17 +263,19 @@ class EditView {
 
   async #done(job, saved) {
     this.#last = job.id;
-    for (const { id } of saved) masks.set(id, job.settings.keep_mask);
-    const shown = this.#live.shown;
-    await this.steps.refresh(saved[shown].id);
-    const steps = saved.map(({ id }) => this.steps.entry(id)).filter(Boolean);
-    await this.#go(steps[shown]);
+    if (job.settings.keep_mask) {
+      for (const { id } of saved) masks.set(id, job.settings.keep_mask);
+    }
+    const { result } = await this.app.attempt(this.app.api.get(`jobs/${job.id}`)) ?? {};
+    const order = result?.order?.length ? result.order : saved.map((_, n) => n);
+    await this.steps.refresh(saved[order[0]].id);
+    const steps = order.map((n) => this.steps.entry(saved[n].id)).filter(Boolean);
+    await this.#go(steps[0]);
     this.#end();
-    this.#offer(steps.length, shown, (n) => this.#go(steps[n]));
+    this.#offer(steps.length, 0, (n) => this.#go(steps[n]));
     this.on.saved();
-    this.app.jobs.ended(job.id).then((ended) => {
-      if (ended?.result?.unchanged) this.app.toast(this.words.unchanged);
-    });
+    this.on.tell((result?.notes ?? []).join(" "));
+    if (result?.unchanged && !result.notes.length) this.app.toast(this.words.unchanged);
   }
 
   /** Follow no run any more. */
@@ -275,6 +314,7 @@ class EditView {
     takeWords(this.app, other);
     this.canvas.begin(mask ? Mask.unpacked(mask) : undefined);
     if (this.canvas.tool === "rows") this.canvas.choose("brush");
+    this.#beginWords();
     this.steps.mark(step.id);
     this.#update();
   }
@@ -331,9 +371,10 @@ class EditView {
     document.removeEventListener("keydown", this.keys);
     this.#feed?.stop();
     this.#live?.dispose();
+    this.prompt.dispose();
     this.canvas.dispose();
     this.element.remove();
-    this.app.settings.set({ parent: "", keep_mask: "" });
+    this.app.settings.set({ parent: "", keep_mask: "", old_prompt: "" });
   }
 }
 

@@ -17,10 +17,11 @@ export function detailsOf(app, id) {
 export async function restore(app, id) {
   const answer = await app.attempt(app.api.get("restore", { id }));
   if (!answer) return;
-  const { parent, keep_mask: mask, ...settings } = answer.settings;
+  const { parent, keep_mask: mask, old_prompt, ...settings } = answer.settings;
   adopt(app, { ...answer, settings });
   const { size } = settings;
-  app.go("create", mask ? { edit: parent, mask, size, words: false } : { show: id });
+  app.go("create", mask || old_prompt ? { edit: parent, mask: mask || null, size, words: false }
+    : { show: id });
 }
 
 /**

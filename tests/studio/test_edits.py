@@ -108,3 +108,34 @@ def test_what_cannot_be_edited_is_refused_in_a_line(client, parent, stays):
     assert "do not fit a picture" in refused(parent=parent, keep_mask=pack_mask(stays[:5]))
     everything = pack_mask(torch.ones_like(stays))
     assert "every cell is kept" in refused(parent=parent, keep_mask=everything)
+
+
+def test_words_alone_edit_a_picture_and_a_map_tells_where(client, services, finished, parent):
+    words = {**HOUSE, "prompt": "a blue boat", "seed": "9", "parent": parent,
+             "old_prompt": HOUSE["prompt"], "method": "rolling"}
+    shares = client.post("/api/change", json={"settings": words}).json()["map"]
+    grid = services.library.current.backbone.grid
+    assert [len(row) for row in shares] == [grid.columns] * grid.rows
+    assert 0 < max(map(max, shares)) <= 1
+    plan = client.post("/api/plan", json={"settings": words}).json()
+    assert plan["problem"] is None and plan["plan"]["passes_max"]
+    job = finished("/api/edit", settings=words)
+    recipe = read_recipe(services.history.folder / job["saved"][0]["id"])
+    assert recipe["method"] == "exact" and recipe["edit"]["old_prompt"] == HOUSE["prompt"]
+    assert job["result"]["notes"]
+    restored = client.get("/api/restore", params={"id": job["saved"][0]["id"]}).json()["settings"]
+    assert (restored["parent"], restored["old_prompt"]) == (parent, HOUSE["prompt"])
+
+
+def test_variations_come_from_the_settings_of_a_picture(client, services, finished, parent):
+    own = client.get("/api/restore", params={"id": parent}).json()["settings"]
+    job = finished("/api/edit", settings={**own, "parent": parent, "pictures": 2,
+                                          "variation": 0.1, "variation_seed": "5"})
+    recipes = [read_recipe(services.history.folder / saved["id"]) for saved in job["saved"]]
+    assert [recipe["source"] for recipe in recipes] == [parent] * 2
+    assert [recipe["variation_seed"] for recipe in recipes] == [5, 6]
+
+
+def test_suggestions_are_told_in_the_order_of_how_well_they_fit(edited):
+    result = edited(pictures=3)["result"]
+    assert sorted(result["order"]) == [0, 1, 2]

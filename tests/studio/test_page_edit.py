@@ -81,8 +81,10 @@ def test_the_keyboard_alone_paints_and_suggests_four(page, app):
     page.click("#edit-suggest")
     expect(page.locator("#steps button")).to_have_count(5)
     expect(page.get_by_role("radio", name="1", exact=True)).to_be_focused()
+    shown = page.locator("#steps [aria-pressed=true]")
+    best = shown.get_attribute("data-id")
     page.keyboard.press("ArrowRight")
-    expect(page.locator("#steps button").nth(2)).to_have_attribute("aria-pressed", "true")
+    expect(shown).not_to_have_attribute("data-id", best)
     open_cells = ~unpack_mask(read_recipe(app.pictures[-1])["keep_mask"])
     assert open_cells.shape == (SIDE, SIDE) and 3 <= open_cells.sum() <= 8
 
@@ -100,3 +102,17 @@ def test_an_edited_picture_is_restored_into_the_tool_and_its_history_tells(page,
     expect(page.locator(".edit .hint")).to_contain_text("is redrawn")
     page.click("#edit-close")
     expect(page.locator("#tools")).to_be_visible()
+
+
+def test_other_words_light_up_their_cells_and_are_applied(page, app):
+    page.fill("#prompt", PROMPT.replace("red", "blue"))
+    expect(page.locator("#edit-reach")).to_be_visible()
+    page.wait_for_function("""() => {
+      const { width, height } = document.querySelector(".mask-map");
+      const context = document.querySelector(".mask-map").getContext("2d");
+      return context.getImageData(0, 0, width, height).data.some((share) => share);
+    }""")
+    page.click("#edit-apply")
+    expect(page.locator("#steps button")).to_have_count(2)
+    expect(page.locator("#edit-reach")).to_be_hidden()
+    assert read_recipe(app.pictures[-1])["edit"]["old_prompt"] == PROMPT

@@ -247,9 +247,12 @@ def test_the_named_endpoints_are_those_of_the_contract(app):
         assert parameters == set(re.findall(r"`(\w+)`", listed[name])), name
 
 
-def test_a_program_draws_races_and_finishes_seeds(app):
+def test_a_program_draws_edits_races_and_finishes_seeds(app):
     job = result(app, "draw", prompt="a red house", seed="7", pictures=2)
     assert [saved["seed"] for saved in job["saved"]] == ["7", "8"] and job["state"] == "done"
+    edited = result(app, "edit", id=job["saved"][0]["id"], prompt="a blue boat",
+                    old_prompt="a red house", seed="9")
+    assert edited["saved"] and edited["settings"]["parent"] == job["saved"][0]["id"]
     race = result(app, "race", prompt="a red house", racers=["plain", "fast"], seed="7")
     assert "Fast is" in race["result"]["verdict"]
     mine = {"x-ssd-visitor": "c" * 64}

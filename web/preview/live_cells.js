@@ -19,9 +19,9 @@ export class LiveCells {
     this.shown = 0; // of several pictures the one that is seen
   }
 
-  /** Handle one message; those that are wrong, or of no use here, are ignored. */
+  /** Handle one message; those that are wrong, or about kept cells, are ignored. */
   feed(message) {
-    if (complaint(message)) return;
+    if (complaint(message) || message.kept) return;
     if (message.kind === "started") this.#begin(message);
     if (message.kind === "rows" || message.kind === "cells") this.#take(message);
   }

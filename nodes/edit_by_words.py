@@ -1,0 +1,161 @@
+"""Edit by Words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from comfy_api.v0_0_2 import io
+
+from ..ssd_core.engine.edits.look import change_map
+from ..ssd_core.engine.edits.words import Edit
+from ..ssd_core.engine.methods import default_method
+from ..ssd_core.errors import SSDError
+from ..ssd_core.model.grid import Grid
+from ..ssd_core.model.knobs import specs
+from ..ssd_core.model.sampling import Sampling
+from ..ssd_core.output.changed_words import changed_words
+from ..ssd_core.output.masks import redrawn_cells
+from ..ssd_core.output.recipe import sampling_of
+from ..ssd_core.output.words import Words, drawn_words
+from . import encode_image, inputs, outcome, requests, running, weights
+from .drawing import DrawingNode
+from .errors import readable_errors
+from .newer import search_aliases
+from .types import TokenPictures, TokensType
+from .widgets import widget
+
+KNOBS = {spec.name: spec for spec in specs(Edit)}
+
+
+class EditByWords(DrawingNode):
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        images, tokens, stats, report = outcome.outputs()
+        return cls.drawing_schema(
+            node_id="SSD_EditByWords", display_name="Edit by Words (SSD)",
+            description="Changes a picture by its words. What the new words change is drawn anew; "
+                        "everything else keeps its tokens and its own pixels.",
+            inputs=[
+                inputs.backbone(),
+                TokensType.Input("tokens", optional=True,
+                                 tooltip="The picture to edit, from a sampler or Load Picture."),
+                io.Image.Input("image", optional=True,
+                               tooltip="Any picture instead of tokens; it is scaled and cropped to "
+                                       "a size of the backbone, and needs 'old prompt'."),
+                io.Mask.Input("mask", optional=True,
+                              tooltip="Where the words may act: white. Without a mask, "
+                                      "everywhere."),
+                io.String.Input("prompt", multiline=True, dynamic_prompts=True,
+                                default="a blue house by a lake",
+                                tooltip="What the picture should show: its old prompt with the "
+                                        "words changed that are to change."),
+                io.String.Input("old_prompt", display_name="old prompt", multiline=True,
+                                default="",
+                                tooltip="What the picture shows now. Empty = the prompt that the "
+                                        "tokens were drawn from."),
+                *inputs.seed(), widget(KNOBS["reach"]), widget(KNOBS["hold"]), inputs.preview()],
+            outputs=[
+                images, tokens,
+                io.Mask.Output(display_name="mask", tooltip="White where cells were drawn anew."),
+                io.Image.Output(display_name="map",
+                                tooltip="How much the new words change each cell: the brighter, "
+                                        "the more."),
+                report, stats],
+            **search_aliases("instruct", "edit", "inpaint", "img2img", "prompt to prompt"))
+
+    @classmethod
+    @readable_errors
+    def execute(cls, backbone: weights.LoadedBackbone, prompt: str, old_prompt: str, seed: int,
+                reach: float, hold: bool, preview: str, tokens: TokenPictures | None = None,
+                image: torch.Tensor | None = None, mask: torch.Tensor | None = None
+                ) -> io.NodeOutput:
+        source = pictures_of(backbone, tokens, image)
+        runs = [running.NodeRun(request, backbone) for request in requests_of(
+            backbone, source, mask, prompt, old_prompt, seed, reach=reach, hold=hold)]
+        ui = cls.draw(runs, preview, together=False)
+        images, edited, stats, report = outcome.of(runs)
+        return io.NodeOutput(images, edited, redrawn(runs), maps(backbone, runs), report, stats,
+                             ui=ui)
+
+
+def pictures_of(backbone: weights.LoadedBackbone, tokens: TokenPictures | None,
+                image: torch.Tensor | None) -> TokenPictures:
+    """The pictures to edit; those of an image are encoded."""
+    if tokens is not None:
+        return tokens
+    if image is None:
+        raise SSDError("there is no picture to edit: connect tokens, or an image")
+    return encode_image.encoded(backbone, image, encode_image.FILL)[0]
+
+
+def requests_of(backbone: weights.LoadedBackbone, source: TokenPictures,
+                mask: torch.Tensor | None, prompt: str, old_prompt: str, seed: int,
+                **knobs: float | bool) -> list:
+    """A request for each picture: pictures of a batch may have different old words."""
+    codes, made = source.for_backbone(backbone.module), []
+    stays = None if mask is None else ~redrawn_cells(mask, Grid(*codes.shape[1:]))
+    for n, picture in enumerate(codes):
+        recipe = source.recipes[n] if n < len(source.recipes) else None
+        old, new = words_of(backbone, recipe, old_prompt, prompt)
+        sampling = Sampling() if recipe is None else sampling_of(recipe)
+        negative = drawn_words(recipe).negative if recipe else None
+        made.append(requests.request_of(
+            backbone, None, default_method(), replace(sampling, seed=seed, variation=0.0), prompt,
+            negative or "", size_of(source, n), keep=picture[None], old_prompt=old,
+            fixed=(Words(new, negative),),
+            keep_mask=None if stays is None or not stays[n % len(stays)].any()
+            else stays[n % len(stays)],
+            keep_pixels=None if source.pixels is None else source.pixels[n : n + 1],
+            fall_back=False, **knobs))
+    return made
+
+
+def words_of(backbone: weights.LoadedBackbone, recipe: dict | None, old: str,
+             new: str) -> tuple[str, str]:
+    """Old and new words to draw from."""
+    if old.strip():
+        return old, new
+    if recipe is None:
+        raise SSDError("old prompt: the picture has no recipe that tells its words: write what it "
+                       "shows")
+    return changed_words(backbone.module, recipe, new)
+
+
+def size_of(source: TokenPictures, n: int) -> str:
+    """The picture's size as the widget writes it, so that the request has it."""
+    if n < len(source.recipes):
+        width, height = source.recipes[n]["size"]
+    elif source.pixels is not None:
+        height, width = source.pixels.shape[1:3]
+    else:
+        return inputs.AUTO_SIZE
+    return f"{width}x{height}"
+
+
+def redrawn(runs: Sequence[running.NodeRun]) -> torch.Tensor:
+    """MASK [B, H, W], white where cells were drawn anew."""
+    return torch.cat([as_pixels(run, run.result.edit.redrawn.float()) for run in runs
+                      if run.result.edit is not None])
+
+
+def maps(backbone: weights.LoadedBackbone, runs: Sequence[running.NodeRun]) -> torch.Tensor:
+    """IMAGE [B, H, W, 3]: the change map of every run, grey."""
+    made = []
+    with weights.resident([backbone], max(run.request.bytes_needed for run in runs)):
+        for run in runs:
+            request = run.request
+            assert request.keep is not None and request.old_prompt is not None
+            change = change_map(request.sized, request.keep, request.old_prompt,
+                                request.words[0].prompt, guidance=request.sampling.cfg,
+                                min_p=request.sampling.min_p)
+            made.append(as_pixels(run, change)[..., None].expand(-1, -1, -1, 3))
+    return torch.cat(made)
+
+
+def as_pixels(run: running.NodeRun, cells: torch.Tensor) -> torch.Tensor:
+    """Cells [R, C] as pixels [1, H, W] of the run's size."""
+    (width, height), (rows, columns) = run.request.sized.size, cells.shape
+    tall = cells.repeat_interleave(height // rows, 0)
+    return tall.repeat_interleave(width // columns, 1)[None]

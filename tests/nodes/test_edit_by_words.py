@@ -1,0 +1,62 @@
+"""Edit by Words: what is kept, what is told, and pictures of every kind."""
+
+import pytest
+import torch
+
+pytestmark = pytest.mark.usefixtures("small_bundle")
+CELL = 16
+
+
+@pytest.fixture
+def drawn(pack, backbone):
+    return pack.run("SSD_Sampler", backbone=backbone, expand=False)
+
+
+def edit(pack, backbone, **values):
+    return pack.run("SSD_EditByWords", backbone=backbone, **values)
+
+
+def test_what_the_words_do_not_change_keeps_tokens_and_pixels(pack, backbone, drawn):
+    images, tokens, mask, change, report, stats = edit(pack, backbone, tokens=drawn[1])
+    changed = tokens.tokens[0] != drawn[1].tokens[0]
+    assert mask.shape == images.shape[:3] and change.shape == images.shape
+    assert mask[0, ::CELL, ::CELL].bool().equal(changed)
+    near = torch.nn.functional.max_pool2d(changed[None, None].float(), 3, 1, 1)[0, 0] > 0
+    away = ~near.repeat_interleave(CELL, 0).repeat_interleave(CELL, 1)
+    assert images[0][away].equal(drawn[0][0][away])
+    assert 0 <= change.min() and change.max() <= 1
+    assert "note: kept " in report and stats.recipes[0]["prompt"] == "a blue house by a lake"
+    again = edit(pack, backbone, tokens=drawn[1])[1]
+    assert again.tokens.equal(tokens.tokens)
+
+
+def test_words_that_change_nothing_draw_nothing(pack, backbone, drawn):
+    images, tokens, mask, _, report, _ = edit(pack, backbone, tokens=drawn[1],
+                                              prompt="a red house by a lake")
+    assert tokens.tokens.equal(drawn[1].tokens) and images.equal(drawn[0]) and not mask.any()
+    assert "nothing was drawn" in report
+
+
+def test_a_mask_limits_where_words_act(pack, backbone, drawn):
+    half = torch.zeros(1, 12, 12)
+    half[:, :, 6:] = 1
+    tokens = edit(pack, backbone, tokens=drawn[1], mask=half, reach=1.0, hold=False)[1].tokens
+    assert tokens[0][:, :6].equal(drawn[1].tokens[0][:, :6])
+
+
+def test_any_image_needs_its_words(pack, backbone):
+    photo = torch.rand(1, 100, 200, 3)
+    with pytest.raises(pack.error, match="old prompt: the picture has no recipe"):
+        edit(pack, backbone, image=photo)
+    images = edit(pack, backbone, image=photo, old_prompt="a red house by a lake")[0]
+    assert images.shape == (1, 12 * CELL, 12 * CELL, 3)
+    with pytest.raises(pack.error, match="connect tokens, or an image"):
+        edit(pack, backbone)
+
+
+def test_pictures_of_a_batch_are_edited_one_by_one(pack, backbone):
+    pair = pack.run("SSD_Sampler", backbone=backbone, expand=False, batch_size=2)
+    images, tokens, mask, change, *_ = edit(pack, backbone, tokens=pair[1])
+    assert len(images) == len(tokens.tokens) == len(mask) == len(change) == 2
+    alone = edit(pack, backbone, tokens=pair[1].picked(2))[1]
+    assert alone.tokens[0].equal(tokens.tokens[1])
