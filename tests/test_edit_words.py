@@ -19,6 +19,7 @@ from ssd_core.output.recipe import check
 from ssd_core.postcards import paint, sample_scene
 from ssd_core.postcards.phrases import phrases_of, without_contradictions
 from ssd_core.postcards.seen import phrases_seen
+from ssd_core.runs.edited import Edited
 from ssd_core.runs.request import Request
 
 GRID = Grid(6, 7)
@@ -246,6 +247,12 @@ def test_a_picture_names_the_weather_that_nobody_mentioned():
                     light="none")
     found = phrases_seen(paint(scene), ("a red house", "a red house, on a meadow"))
     assert "in the rain" in found and not any("sand" in phrase for phrase in found)
+
+
+def test_areas_keep_their_pixels_and_single_cells_do_not():
+    redrawn = drawn("####", "#.##", "####", "...#", "...#", "...#")
+    edit = Edited(redrawn, redrawn, 0.0, ())
+    assert edit.untouched.equal(drawn("....", "....", "....", "###.", "###.", "###."))
 
 
 # Requests and recipes

@@ -23,5 +23,8 @@ class CellRule(Protocol):
     def chosen_closely(self, state: Any, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
         """Capturable: the tokens [B, n], and which of them rounding may have decided."""
 
+    def drafted(self, state: Any, logits: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Capturable: the tokens [B, n] by guided logits [B, n, V] that are estimates."""
+
     def wanted(self) -> list[int]:
         """By slot: 1 where the words without a thing matter in any picture."""

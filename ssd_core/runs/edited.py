@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
+from ..engine.edits.maps import grown, shrunk
+
 NOTHING = "the new words mean what the old ones do: nothing was drawn"
 NO_CELL = "the new words change nothing here: every cell kept its token"
 NO_PLACE = "not held, because the picture shows no clear place for it: {0}"
@@ -26,6 +28,13 @@ class Edited:
     held: torch.Tensor
     kept_share: float
     notes: tuple[str, ...]
+
+    @property
+    def untouched(self) -> torch.Tensor:
+        """The cells, like `redrawn`, that keep their pixels, too: areas of kept cells, no single
+        ones, which the codec shows in another light among redrawn cells.
+        """
+        return grown(shrunk(~self.redrawn)) & ~self.redrawn
 
     @classmethod
     def of(cls, parent: torch.Tensor, tokens: torch.Tensor, held: torch.Tensor,

@@ -29,7 +29,7 @@ def finished_pictures(request: Keeping, edit: Edited | None,
     """The decoded pictures [H, W, 3] of a run, one after the other, kept cells with their own
     pixels. Every host passes its pictures through here. edit: the outcome of an edit by words.
     """
-    stays = kept_by(request) if edit is None else ~edit.redrawn
+    stays = kept_by(request) if edit is None else edit.untouched
     if stays is None or request.keep is None:
         return iter(drawn)
     return with_kept_pixels(request.sized, drawn, stays, request.keep, request.keep_pixels)

@@ -136,6 +136,17 @@ class Rule:
         logits, and how far the token's log share lies above the least one [B, n].
         """
         plain, *others = each_guided(state, state.hidden_at(slots)).unbind(0)
+        return self._judged_by(state, slots, plain, others)
+
+    def drafted(self, state: DecodeState, logits: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Capturable: the tokens [B, n] by guided logits [B, n, V] that are estimates."""
+        stays, weights, *_ = self._judged_by(state, slots, logits, [])
+        drawn = choose(weights, state.noise.fixed_at(slots))
+        return torch.where(stays, at(self.parent, slots), drawn)
+
+    def _judged_by(self, state: DecodeState, slots: Slots, plain: torch.Tensor,
+                   others: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """`_judged` by guided logits [B, n, V]: of the words, and without those of each thing."""
         pushed, parent = plain, at(self.parent, slots)
         for push, other in zip(self.push, others, strict=False):  # none: see lanes.py
             pushed = pushed + at(push, slots)[..., None] * (plain - other) / state.sampling.cfg

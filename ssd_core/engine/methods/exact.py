@@ -17,7 +17,7 @@ from typing import ClassVar
 import torch
 
 from ...model.noise import Slots
-from ...model.sampling import choose
+from ...model.sampling import choose, guide
 from ..edits.lanes import Lanes
 from ..events import Pass
 from ..state import DecodeState
@@ -83,7 +83,8 @@ class FirstGuess:
             old, known = fresh < self.guessed[:, None], self.guessed
             if self.by_row:
                 draft_by_row(state, fresh, state.noise.fixed_at(fresh), old.sum(-1))
-                tokens = state.codes_at(fresh)
+                tokens = (state.codes_at(fresh) if state.rule is None
+                          else state.run(state.chosen_at, fresh))
             else:
                 tokens = self._tokens(state, fresh, frontier, stops)
             if not self.by_row or state.parent is not None:
@@ -105,8 +106,19 @@ class FirstGuess:
             return copied
         exact = (above >= 0) & is_final(above, frontier)
         estimate = state.heads.vertical[0](state.hidden_at(source), state.embedding_at(source))
+        if state.rule is not None:
+            return torch.where(exact, state.run(drafted_by_rule, state, estimate, slots), copied)
         drafted = choose(state.draft_probs(estimate, slots), state.noise.fixed_at(slots))
         return torch.where(exact, drafted, copied)
+
+
+def drafted_by_rule(state: DecodeState, estimate: torch.Tensor,
+                    slots: torch.Tensor) -> torch.Tensor:
+    """Capturable: the tokens [B, n] that an edit's rule takes by estimates of h [N, n, d]."""
+    assert state.rule is not None
+    logits = state.draft_heads.space.logits(state.backbone, estimate)
+    guided = guide(logits[: state.guidance * state.pictures], state.sampling.cfg)
+    return state.rule.drafted(state, guided, slots)
 
 
 def rechoose(window: Window, least: int = 1, by_row: bool = False
