@@ -40,10 +40,10 @@ def edit(library: Library, history: History, settings: Settings, metadata: bool 
         tokens, how = rows_of(history, path, backbone.resized(size_of(path, backbone)))
         tokens = with_more_rows(tokens, backbone.resized(own.pixels()).grid.rows)
         worded = with_words_of(history, path, own)
-        kept: dict[str, Any] = {} if varies(own) else {
+        given: dict[str, Any] = {} if varies(own) else {
             "keep": tokens, "keep_pixels": pixels_of(path, own.pixels())}
         drawn = draw(library, history, worded, metadata=metadata,
-                     source=history.id_of(path), **kept)(job)
+                     source=history.id_of(path), **given)(job)
         same = drawn.tokens.cpu().eq(tokens.cpu()).flatten(1).all(1)
         return replace(drawn, how=how, unchanged=bool(same.all()))
 
@@ -63,20 +63,20 @@ def fitted(backbone: Backbone, history: History, settings: Settings) -> Settings
 
     Raises SSDError if there is no such size, or if the mask keeps what was never drawn.
     """
-    path, kept = parent_of(history, settings), settings.kept
+    path, stays = parent_of(history, settings), settings.kept_cells
     if varies(settings) and not settings.knobs["variation"]:
         raise SSDError("keep_mask: missing: say which cells of the picture stay, or in old_prompt "
                        "the words that it was drawn from")
     seen = look(history, path, backbone)
     width, height = size_of(path, backbone)
-    if kept is None:
-        kept = torch.ones(seen.rows, seen.columns, dtype=torch.bool)
+    if stays is None:
+        stays = torch.ones(seen.rows, seen.columns, dtype=torch.bool)
     else:
-        width, height = sized_as(backbone, (width, height), kept)
-        if kept.any():
-            region_of(backbone.resized((width, height)).grid, keep_mask=kept)
+        width, height = sized_as(backbone, (width, height), stays)
+        if stays.any():
+            region_of(backbone.resized((width, height)).grid, keep_mask=stays)
     drawn = seen.rows if seen.finished is None else seen.finished
-    if kept[drawn:].any():
+    if stays[drawn:].any():
         raise SSDError(f"{path.name}: only {drawn} of its rows were drawn: keep at most those")
     able = not settings.old_prompt or METHODS[settings.method].takes_words
     return replace(settings, size=f"{width}x{height}", expand=False,

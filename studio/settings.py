@@ -101,8 +101,8 @@ class Settings:
 
         named: no other method may take this one's place, as in a race. keep_pixels: see `Request`.
         """
-        stays: dict[str, Any] = ({"keep_rows": keep_rows} if self.kept is None
-                                 else kept_by(self.kept))
+        stays: dict[str, Any] = ({"keep_rows": keep_rows} if self.kept_cells is None
+                                 else kept_by(self.kept_cells))
         return Request(backbone, heads, self.chosen_method(), self.sampling(), self.prompt,
                        self.negative, self.pixels(), self.pictures, keep, named=named,
                        keep_pixels=keep_pixels, **stays,
@@ -114,7 +114,7 @@ class Settings:
         return {name: getattr(self, name) for name in names} if self.old_prompt else {}
 
     @property
-    def kept(self) -> torch.Tensor | None:
+    def kept_cells(self) -> torch.Tensor | None:
         """The cells [R, C] of the parent that stay."""
         return None if self.keep_mask is None else unpack_mask(self.keep_mask)
 

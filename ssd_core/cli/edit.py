@@ -56,7 +56,9 @@ class EditOptions:
         if self.mask is not None:
             return ~redrawn_cells(mask_of_file(self.mask), backbone.grid)[0]
         if self.box is not None:
-            return ~redrawn_cells(mask_of_box(*numbers(self.box), backbone.size), backbone.grid)[0]
+            x, y, width, height = numbers(self.box)
+            mask = mask_of_box(x, y, width, height, backbone.size)
+            return ~redrawn_cells(mask, backbone.grid)[0]
         return None
 
 

@@ -74,8 +74,7 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     guided = keep is not None and method.starts_from_parent(edited)
     parent = check_tokens(backbone, keep, len(prompts)) if keep is not None and guided else None
     if edit is not None:
-        check_edit(method, keep)
-        parent = check_tokens(backbone, keep, len(prompts))
+        parent = check_tokens(backbone, check_edit(method, keep), len(prompts))
     keep = check_keep(backbone, keep, region, len(prompts))
     check_needs(method, backbone, heads)
     method.check_region(region)
@@ -169,7 +168,7 @@ class PreparedRun:
         """The events of an edit whose words say what the old ones do: nothing is drawn."""
         assert self.parent is not None
         yield RowsDone(0, self.backbone.grid.rows, self.parent)
-        edit = {"things": [[] for _ in revision.same], "missing": [[] for _ in revision.same]}
+        edit: dict[str, list] = {"things": [[] for _ in revision.same], "missing": [[] for _ in revision.same]}
         yield Finished(self.parent, {**nothing_drawn(self.plan, self.pictures), "edit": edit},
                        torch.zeros_like(self.parent, dtype=torch.bool))
 
@@ -290,13 +289,14 @@ def check_needs(method: Method, backbone: Backbone, heads: DraftHeads | None) ->
     heads.require(*needed, method.needs_row_drafter())
 
 
-def check_edit(method: Method, keep: torch.Tensor | None) -> None:
-    """Raise SSDError if the method cannot edit by words, or no picture is given."""
+def check_edit(method: Method, keep: torch.Tensor | None) -> torch.Tensor:
+    """The picture to edit; SSDError if there is none, or if the method cannot edit by words."""
     if keep is None:
         raise SSDError("old_prompt: there is no picture to edit; give its tokens (keep)")
     if not method.takes_words:
         raise SSDError(f"method {method.name} cannot edit by words: use exact, or ar, which draws "
                        "the same in more passes")
+    return keep
 
 
 def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:

@@ -29,12 +29,14 @@ class RunStats:
     def add_acceptance(self, key: str, accepted: torch.Tensor, slots: Slots) -> None:
         """Record accepted [B, n] bool of slots under `key`; given tokens do not count."""
         counted = torch.ones_like(accepted)
-        if self.certain is not None:
-            counted = ~self._certain_at(slots).expand_as(accepted)
+        if (certain := self.certain_at(slots)) is not None:
+            counted = ~certain.expand_as(accepted)
         self._accepted[key].append(torch.stack(((accepted & counted).sum(), counted.sum())))
 
-    def _certain_at(self, slots: Slots) -> torch.Tensor:
-        assert self.certain is not None
+    def certain_at(self, slots: Slots) -> torch.Tensor | None:
+        """bool [n] or [B, n]: which slots are row ends or pinned; None if none are anywhere."""
+        if self.certain is None:
+            return None
         if self.certain.dim() == 1:
             return self.certain[slots]
         return self.certain[:, slots] if isinstance(slots, slice) else self.certain.gather(1, slots)

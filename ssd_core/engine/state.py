@@ -261,7 +261,7 @@ class DecodeState:
         logits = self.backbone.logits(self.hidden_at(slots))
         chosen, close = choose_closely(guide(logits, self.sampling.cfg), self.probs(logits, slots),
                                        self.noise.fixed_at(slots), self.sampling, self.margin)
-        certain = self.certain_at(slots)
+        certain = self.stats.certain_at(slots)
         return chosen, close if certain is None else close & ~certain
 
     def embedding_at(self, slots: Slots) -> torch.Tensor:

@@ -74,7 +74,7 @@ def foreseen(request: Request) -> Foreseen:
     known = machine.cost(exact)
     return Foreseen(round(2 + drawn + waiting), round(anew),
                     cost / (anew * width(window * request.branches, cheap)),
-                    known and known.seconds)
+                    known.seconds if known else None)
 
 
 def machine_of(request: Request) -> Machine:

@@ -19,7 +19,7 @@ def change_map(backbone: Backbone, tokens: torch.Tensor, old_prompt: str, new_pr
 
     tokens: [R, C] or [1, R, C]. guidance, min_p: by default the backbone's own.
     """
-    sampling = resolve_sampling(Sampling(cfg=guidance, min_p=min_p), backbone.preset)
+    sampling = sampling_of(backbone, cfg=guidance, min_p=min_p)
     with alone(backbone.device):
         before, after = (_read(backbone, tokens, prompt, None, sampling)
                          for prompt in (old_prompt, new_prompt))
@@ -32,11 +32,17 @@ def thing_map(backbone: Backbone, tokens: torch.Tensor, prompt: str, phrase: str
     """How much likelier a phrase of the prompt makes each token of a picture, in nats, float32
     [R, C]: one wide pass. The cells of the thing that it names are above 1.5.
     """
-    sampling = resolve_sampling(Sampling(cfg=guidance), backbone.preset)
+    sampling = sampling_of(backbone, cfg=guidance)
     with alone(backbone.device):
         _, gains = shares(_read(backbone, tokens, prompt, phrase, sampling))
         gain = cells_of(backbone.grid, gains)[0, 0].cpu()
     return gain.clone()
+
+
+def sampling_of(backbone: Backbone, **given: float | None) -> Sampling:
+    """The sampling with these values; the backbone's own for those that are None."""
+    named = {name: value for name, value in given.items() if value is not None}
+    return resolve_sampling(Sampling(**named), backbone.preset)
 
 
 def _read(backbone: Backbone, tokens: torch.Tensor, prompt: str, phrase: str | None,

@@ -88,9 +88,11 @@ class Revision:
         """before: prompt ids of the old words."""
         old = edit.old_prompt
         things = [unchanged_things(backbone, old, new) if edit.hold else [] for new in prompts]
-        without = [tuple([ids_without(backbone, prompt, each[k] if k < len(each) else None)
-                          for prompt, each in zip(texts, things, strict=True)]
-                         for texts in ([old] * len(prompts), prompts))
+        def branches(texts: Sequence[str], k: int) -> list[list[int]]:
+            return [ids_without(backbone, prompt, each[k] if k < len(each) else None)
+                    for prompt, each in zip(texts, things, strict=True)]
+
+        without = [(branches([old] * len(prompts), k), branches(prompts, k))
                    for k in range(max(map(len, things)))]
         same = [backbone.tokenize(new) == backbone.tokenize(old) for new in prompts]
         return cls(edit, before, things, without, same, backbone.names_things)
