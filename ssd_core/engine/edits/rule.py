@@ -153,11 +153,9 @@ class Rule:
         inside, core, moved = (at(each, slots) for each in (self.inside, self.core, self.moved))
         share = torch.where(inside & ~core, log_share(plain, parent), log_share(pushed, parent))
         above = share - at(self.least, slots)
-        stays = (above >= 0) & ~moved
-        if state.pinned is not None:
-            stays = stays | at(state.pinned.certain, slots)
-        elif state.row_end_mask is not None:
-            stays = stays | state.row_end_mask[slots]
+        stays, certain = (above >= 0) & ~moved, state.certain_at(slots)
+        if certain is not None:
+            stays = stays | certain
         weights = probabilities(pushed, state.sampling)
         if others:
             near = self._like(state, parent, plain, pushed)
