@@ -168,7 +168,8 @@ class PreparedRun:
         """The events of an edit whose words say what the old ones do: nothing is drawn."""
         assert self.parent is not None
         yield RowsDone(0, self.backbone.grid.rows, self.parent)
-        edit: dict[str, list] = {"things": [[] for _ in revision.same], "missing": [[] for _ in revision.same]}
+        none: list[list[str]] = [[] for _ in revision.same]
+        edit = {"things": none, "missing": none}
         yield Finished(self.parent, {**nothing_drawn(self.plan, self.pictures), "edit": edit},
                        torch.zeros_like(self.parent, dtype=torch.bool))
 

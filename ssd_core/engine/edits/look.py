@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from ...backbones.base import Backbone
@@ -41,7 +43,7 @@ def thing_map(backbone: Backbone, tokens: torch.Tensor, prompt: str, phrase: str
 
 def sampling_of(backbone: Backbone, **given: float | None) -> Sampling:
     """The sampling with these values; the backbone's own for those that are None."""
-    named = {name: value for name, value in given.items() if value is not None}
+    named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return resolve_sampling(Sampling(**named), backbone.preset)
 
 
