@@ -40,10 +40,10 @@ def edit(library: Library, history: History, settings: Settings, metadata: bool 
         tokens, how = rows_of(history, path, backbone.resized(size_of(path, backbone)))
         tokens = with_more_rows(tokens, backbone.resized(own.pixels()).grid.rows)
         worded = with_words_of(history, path, own)
-        given: dict[str, Any] = {} if varies(own) else {
+        asked: dict[str, Any] = {} if varies(own) else {
             "keep": tokens, "keep_pixels": pixels_of(path, own.pixels())}
         drawn = draw(library, history, worded, metadata=metadata,
-                     source=history.id_of(path), **given)(job)
+                     source=history.id_of(path), **asked)(job)
         same = drawn.tokens.cpu().eq(tokens.cpu()).flatten(1).all(1)
         return replace(drawn, how=how, unchanged=bool(same.all()))
 

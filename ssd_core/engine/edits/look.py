@@ -41,9 +41,9 @@ def thing_map(backbone: Backbone, tokens: torch.Tensor, prompt: str, phrase: str
     return gain.clone()
 
 
-def sampling_of(backbone: Backbone, **given: float | None) -> Sampling:
+def sampling_of(backbone: Backbone, **chosen: float | None) -> Sampling:
     """The sampling with these values; the backbone's own for those that are None."""
-    named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    named: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     return resolve_sampling(Sampling(**named), backbone.preset)
 
 
