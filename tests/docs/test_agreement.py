@@ -95,7 +95,7 @@ def app_options() -> set[str]:
 
 
 def test_the_contract_names_what_there_is():
-    known = options("generate") | options("render") | app_options()
+    known = app_options().union(*map(options, ("generate", "render", "edit", "vary")))
     assert set(re.findall(r"--[a-z][\w-]*", CONTRACT)) <= known
     listed = CONTRACT[CONTRACT.index("returns a `Plan`"):].split("\n-")[0]
     assert set(codes(listed)[1:]) <= {*(f.name for f in fields(Plan)), "step_acceleration"}
@@ -144,8 +144,9 @@ def known_flags() -> set[str]:
 
     # --first-guess and --top-a are the knobs that the guides add; test_guides.py runs them.
     # --head is Ray's.
-    commands = [("generate",), ("render",), ("compare",), ("plan",), ("bench",), ("evaluate",),
-                ("evaluate", "score"), ("download",), ("fit",), ("convert",),
+    commands = [("generate",), ("edit",), ("vary",), ("render",), ("compare",), ("plan",),
+                ("bench",), ("evaluate",), ("evaluate", "score"), ("download",),
+                ("fit",), ("convert",),
                 *(("train", stage) for stage in STAGES)]
     foreign = {"--outfile", "--model-path", "--image-root-path", "--resolution", "--pic-num",
                "--local-dir", "--depth"}  # of the suites' scorers, hf download and git clone
