@@ -155,12 +155,13 @@ with small_bundle(Path({assets!r})):
 def test_what_was_added_is_there_from_the_command_line(copy, small_assets):
     script = DRAWING.format(prompt=PROMPT, out=str(copy / "x.png"), assets=str(small_assets),
                             commands=[["--method", "ar"], ["--method", "lookup", "--window", "12"],
-                                      ["--first-guess", "above"], ["--top-a", "0.2"]])
+                                      ["--first-guess", "above"], ["--temperature", "2"],
+                                      ["--temperature", "2", "--top-a", "0.9"]])
     lines = [line for line in run(copy, "-c", script).splitlines() if line.startswith("{")]
-    ar, lookup, above, top_a = map(json.loads, lines)
+    ar, lookup, above, hot, top_a = map(json.loads, lines)
     assert lookup["method"] == "lookup" and lookup["passes"] < ar["passes"]
     assert lookup["tokens_sha256"] == ar["tokens_sha256"] == above["tokens_sha256"]
-    assert above["method"].startswith("exact") and top_a["tokens_sha256"] != ar["tokens_sha256"]
+    assert above["method"].startswith("exact") and top_a["tokens_sha256"] != hot["tokens_sha256"]
 
 
 def test_a_knob_without_words_or_row_is_named(copy):

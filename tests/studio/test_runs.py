@@ -205,7 +205,7 @@ def test_a_stopped_picture_can_be_saved_and_gone_on_with(library, history, setti
     entry = runs.save_partial(history, library, left)
     assert entry.kind == "partial" and left.partial == [entry]
     assert runs.look(history, entry.path, library.current.backbone) == runs.Source(
-        "tokens from its recipe", left.stopped_rows, 24, (), *[Words(settings.prompt)] * 2)
+        "tokens from its recipe", left.stopped_rows, 24, 24, (), *[Words(settings.prompt)] * 2)
     drawn = ended(runs.redo(library, history, settings, entry.path, left.stopped_rows)).result
     assert torch.equal(drawn.tokens[:, : left.stopped_rows], left.tokens[:, : left.stopped_rows])
     with Image.open(entry.path) as image:
@@ -221,7 +221,7 @@ def test_a_stopped_picture_without_metadata_goes_on_from_its_own_tokens(
     with Image.open(entry.path) as image:
         assert image.info == {}
     rows = left.stopped_rows
-    assert runs.look(history, entry.path, backbone) == runs.Source(runs.HELD, rows, 24)
+    assert runs.look(history, entry.path, backbone) == runs.Source(runs.HELD, rows, 24, 24)
     drawn = ended(runs.redo(library, history, settings, entry.path, rows)).result
     assert torch.equal(drawn.tokens[:, :rows], left.tokens[:, :rows]) and drawn.how == runs.HELD
     Image.new("RGB", (384, 384)).save(entry.path)
@@ -295,7 +295,7 @@ def test_a_picture_is_extended_downward_where_the_model_has_a_taller_size(
 def test_redo_of_any_png_encodes_it(library, history, settings, ended, tmp_path):
     Image.new("RGB", (384, 384), "teal").save(tmp_path / "x.png")
     seen = runs.look(history, tmp_path / "x.png", library.current.backbone)
-    assert seen == runs.Source("encoded: it carries no recipe", None, 24)
+    assert seen == runs.Source("encoded: it carries no recipe", None, 24, 24)
     drawn = ended(runs.redo(library, history, settings, tmp_path / "x.png", 3)).result
     assert drawn.how == seen.how and len(drawn.entries) == 1
 

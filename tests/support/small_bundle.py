@@ -29,10 +29,11 @@ def write_small_bundle(folder: Path) -> Path:
     tensors, metadata = read_safetensors(ASSETS / "postcard" / BACKBONE_FILE, postcard.FORMAT)
     for name in ("row_position", "column_position"):
         tensors[name] = tensors[name][:SIDE].clone()
-    write_safetensors(tensors, place / BACKBONE_FILE, metadata)
+    sha256 = sha256_of(tensors)
+    write_safetensors(tensors, place / BACKBONE_FILE, {**metadata, "sha256": sha256})
     drafts, about = read_safetensors(ASSETS / "postcard" / HEADS_FILE, heads_file.FORMAT)
     write_safetensors(drafts, place / HEADS_FILE,
-                      {**about, "backbone_sha256": sha256_of(tensors)})
+                      {**about, "backbone_sha256": sha256})
     return folder
 
 
