@@ -19,7 +19,7 @@ from ..ssd_core.output.changed_words import changed_words
 from ..ssd_core.output.masks import redrawn_cells
 from ..ssd_core.output.recipe import sampling_of
 from ..ssd_core.output.words import Words, drawn_words
-from . import encode_image, inputs, outcome, requests, running, weights
+from . import fitting, inputs, outcome, requests, running, weights
 from .drawing import DrawingNode
 from .errors import readable_errors
 from .newer import search_aliases
@@ -87,7 +87,7 @@ def pictures_of(backbone: weights.LoadedBackbone, tokens: TokenPictures | None,
         return tokens
     if image is None:
         raise SSDError("there is no picture to edit: connect tokens, or an image")
-    return encode_image.encoded(backbone, image, encode_image.FILL)[0]
+    return fitting.encoded(backbone, image, fitting.FILL)[0]
 
 
 def requests_of(backbone: weights.LoadedBackbone, source: TokenPictures,

@@ -26,7 +26,7 @@ async function fill(app, list, own, first) {
   const rank = ({ id }) => (first.includes(id) ? 0 : 1);
   others.sort((a, b) => rank(a) - rank(b)); // stable: else the newest first
   list.replaceChildren(...others.slice(0, LISTED).map((entry) => tile(app, entry, own)));
-  if (others.length === 0) list.append(app.words.stage.nothingToCompare);
+  if (others.length === 0) list.append(make("p", "hint", {}, [app.words.stage.nothingToCompare]));
 }
 
 function tile(app, entry, own) {

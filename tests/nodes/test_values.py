@@ -337,7 +337,7 @@ def test_a_scaled_picture_keeps_its_shape(pack):
     """A white square stays as wide as tall, in the middle."""
     image = torch.zeros(1, 300, 600, 3)
     image[:, 100:200, 250:350] = 1
-    fitted_to = pack.module("nodes.encode_image").fitted_to
+    fitted_to = pack.module("nodes.fitting").fitted_to
     square = fitted_to(image, (384, 384), 24, "scale and crop")[0][0, ..., 0] > 0.5
     assert square.any(0).sum() == square.any(1).sum() == 128
     assert abs(square.any(0).nonzero().float().mean() - 191.5) < 1
