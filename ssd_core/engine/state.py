@@ -336,12 +336,6 @@ class DecodeState:
             tokens = torch.where(at(self.pinned.certain, slots), codes, tokens)
         return self._at_row_ends(tokens, slots, self.backbone.codes)
 
-    def certain_at(self, slots: Slots) -> torch.Tensor | None:
-        """Which slots are pinned cells or row ends, bool; None if there are neither."""
-        if self.pinned is not None:
-            return at(self.pinned.certain, slots)
-        return None if self.row_end_mask is None else self.row_end_mask[slots]
-
     def cells_on(self, slots: torch.Tensor, count: int) -> torch.Tensor:
         """The slots [B] of the `count`-th free cells after slots [B]; behind the picture if none.
         """

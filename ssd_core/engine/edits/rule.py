@@ -153,7 +153,7 @@ class Rule:
         inside, core, moved = (at(each, slots) for each in (self.inside, self.core, self.moved))
         share = torch.where(inside & ~core, log_share(plain, parent), log_share(pushed, parent))
         above = share - at(self.least, slots)
-        stays, certain = (above >= 0) & ~moved, state.certain_at(slots)
+        stays, certain = (above >= 0) & ~moved, state.stats.certain_at(slots)
         if certain is not None:
             stays = stays | certain
         weights = probabilities(pushed, state.sampling)
