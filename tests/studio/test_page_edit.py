@@ -47,6 +47,11 @@ def paint(page, *points):
     page.mouse.up()
 
 
+def finished(page):
+    """Wait for the end of an edit: its steps are shown a moment earlier."""
+    expect(page.locator(".mask-field[data-busy]")).to_have_count(0)
+
+
 def test_a_painted_part_is_redrawn_in_place_and_the_step_can_be_taken_back(
         page, app, original, violations):
     paint(page, (.3, .5), (.6, .5))
@@ -60,6 +65,7 @@ def test_a_painted_part_is_redrawn_in_place_and_the_step_can_be_taken_back(
     old, new = tokens_of(original), tokens_of(app.pictures[-1])
     stays = unpack_mask(read_recipe(app.pictures[-1])["keep_mask"])
     assert old[stays].equal(new[stays]) and not old.equal(new)
+    finished(page)
     page.keyboard.press("Control+z")
     expect(steps.nth(0)).to_have_attribute("aria-pressed", "true")
     expect(page.locator(".edit .hint")).to_contain_text("is redrawn")
@@ -80,6 +86,7 @@ def test_the_keyboard_alone_paints_and_suggests_four(page, app):
         page.keyboard.press(key)
     page.click("#edit-suggest")
     expect(page.locator("#steps button")).to_have_count(5)
+    finished(page)
     expect(page.get_by_role("radio", name="1", exact=True)).to_be_focused()
     shown = page.locator("#steps [aria-pressed=true]")
     best = shown.get_attribute("data-id")
