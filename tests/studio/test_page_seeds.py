@@ -23,8 +23,10 @@ def visitor(visit):
 
 
 def at_seeds(visit, seed=100, **options):
+    """Tops are drawn row by row: a window would finish small pictures at once."""
     visitor = visit(**options)
     visitor.page.fill("#prompt", PROMPT)
+    visitor.page.get_by_role("radio", name="Reference").check(force=True)
     visitor.page.fill("#seed", str(seed))
     visitor.page.press("#seed", "Tab")
     visitor.go("seeds")
