@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 from support.mock_backbone import tiny_postcard
 
-from ssd_core import Grid
 from ssd_core.backbones import postcard
 from ssd_core.cli import main
 from ssd_core.output.recipe import read_recipe, recipe_tokens
@@ -19,7 +18,7 @@ DRAWN = ("a red house", "--method", "rows", "--k-h", 3, "--k-v", 2, "--seed", 2*
 def draw(tmp_path, monkeypatch, capsys):
     """Run `ssd generate` with a tiny backbone; gives code, error and the recipe of the picture."""
     monkeypatch.chdir(tmp_path)
-    postcard.save(tiny_postcard(grid=Grid(12, 12)), tmp_path / "tiny.safetensors")
+    postcard.save(tiny_postcard(), tmp_path / "tiny.safetensors")
 
     def run(*arguments, backbone="tiny.safetensors"):
         model = ["--backbone", backbone] if backbone else []
