@@ -2,8 +2,9 @@
 
 import pytest
 import torch
+from support.joint import SMALL, drawn, in_turn, joint, p_value
 from support.mock_backbone import MockBackbone, events
-from test_methods import PEOPLE, SMALL, ar_picture, drawn, joint, p_value, scene
+from test_methods import PEOPLE, ar_picture, scene
 
 from ssd_core import Grid, Sampling, methods
 from ssd_core.engine import accept
@@ -13,8 +14,7 @@ HAWKS = [methods.Hawk(3), methods.Hawk(2, 2, 2, 1, 20), methods.Hawk(4, 0, 2, 2,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("small", SMALL)
-@pytest.mark.parametrize("method", HAWKS, ids=str)
+@in_turn(HAWKS)
 def test_hawk_has_the_joint_distribution(small, method):
     grid, codes, sampling = SMALL[small]
     backbone = MockBackbone(grid, codes, seed=4)

@@ -7,7 +7,7 @@ import torch
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from support.every_method import one_of_each
-from support.joint import SMALL, drawn, joint, p_value
+from support.joint import SMALL, drawn, in_turn, joint, p_value
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
 from ssd_core import Finished, Grid, Pass, Rows, Sampling, Started, methods, plan
@@ -457,10 +457,8 @@ TOO_FEW = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("small", SMALL)
-@pytest.mark.parametrize("method", [methods.AR(), methods.Exact(), methods.Strict(k_h=3),
-                                    methods.Strict("vertical", k_h=2), *PREFIX, *ROUNDS_ENOUGH],
-                         ids=str)
+@in_turn([methods.AR(), methods.Exact(), methods.Strict(k_h=3), methods.Strict("vertical", k_h=2),
+          *PREFIX, *ROUNDS_ENOUGH])
 def test_lossless_methods_have_the_joint_distribution(small, method):
     grid, codes, sampling = SMALL[small]
     backbone = MockBackbone(grid, codes, seed=4)

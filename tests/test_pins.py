@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 import torch
 from support.every_method import one_of_each
-from support.joint import SMALL, joint, p_value
+from support.joint import SMALL, in_turn, joint, p_value
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
 from ssd_core import Finished, Grid, Pass, Rows, Sampling, SSDError, methods, plan
@@ -73,7 +73,7 @@ def told(model: MockBackbone, method, mask: torch.Tensor, prompts=WORDS, **optio
 @pytest.mark.parametrize("method", DRAWING, ids=str)
 def test_pinned_cells_stand_and_only_free_ones_are_reported(method, row_end):
     model = backbone(row_end)
-    for name, mask in MASKS.items():
+    for name, mask in list(MASKS.items())[row_end::2]:
         run = told(model, method, mask)
         drawn, stats = run[-1].tokens, run[-1].stats
         assert drawn[:, mask].equal(parent()[:, mask].expand(2, -1)), name
@@ -242,8 +242,7 @@ FIXED = torch.tensor([[False, True, False], [False, True, False]])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("small", ["2x3", "2x2-row-end"])
-@pytest.mark.parametrize("method", SAME, ids=str)
+@in_turn(SAME, ("2x3", "2x2-row-end"))
 def test_free_cells_follow_ars_conditional(method, small):
     grid, codes, _ = SMALL[small]
     mask = FIXED[:, : grid.columns].clone()

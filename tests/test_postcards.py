@@ -190,9 +190,11 @@ def test_snow_on_the_mountains_is_not_snow_on_the_ground() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("spoil", "least"), [(same, 0.995), (jpeg, 0.98), (coarse, 0.98)])
-def test_true_claims_pass(spoil: Callable[[np.ndarray], np.ndarray], least: float) -> None:
-    verdicts = [v for image, text, _ in cards() for v in check(spoil(image), claims(text))]
+@pytest.mark.parametrize(("spoil", "least", "count"), [(same, 0.995, SCENES), (jpeg, 0.98, 30),
+                                                       (coarse, 0.98, 30)])
+def test_true_claims_pass(spoil: Callable[[np.ndarray], np.ndarray], least: float,
+                          count: int) -> None:
+    verdicts = [v for image, text, _ in cards()[:count] for v in check(spoil(image), claims(text))]
     assert share(verdicts) >= least
 
 
@@ -274,6 +276,10 @@ VALUES = {
 }
 
 
+# Scenes whose attribute is changed: those of few values are few, too.
+MOST = {**dict.fromkeys(VALUES, 6), "light": 16, "light_place": 16, "path": 16}
+
+
 def altered(scene: Scene, name: str) -> list[Scene]:
     """The valid scenes that differ from a scene in the value of one attribute."""
     if getattr(scene, name) == "none" and name != "ridge":
@@ -286,7 +292,7 @@ def altered(scene: Scene, name: str) -> list[Scene]:
 @pytest.mark.parametrize("name", SCENE_ATTRIBUTES)
 def test_a_scene_claim_fails_where_its_attribute_differs(name: str) -> None:
     verdicts, true = [], []
-    for _, _, scene in cards()[:16]:
+    for _, _, scene in cards()[:MOST[name]]:
         made = (Claim(name, getattr(scene, name)),)
         for other in altered(scene, name):
             wrong, right = check(paint(other), (*made, Claim(name, getattr(other, name))))
@@ -321,14 +327,14 @@ def thing_claims(thing: w.Thing) -> tuple[Claim, ...]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "values", "verdict_index"),
-    [("kind", w.KINDS, 0), ("colour", w.COLOURS, 1), ("place", w.PLACES, 2)],
+    ("name", "values", "verdict_index", "count"),
+    [("kind", w.KINDS, 0, 3), ("colour", w.COLOURS, 1, 3), ("place", w.PLACES, 2, 8)],
 )
 def test_a_thing_claim_fails_where_its_attribute_differs(
-    name: str, values: tuple[str, ...], verdict_index: int
+    name: str, values: tuple[str, ...], verdict_index: int, count: int
 ) -> None:
     verdicts = []
-    for _, _, scene in cards()[:8]:
+    for _, _, scene in cards()[:count]:
         thing = scene.things[0]
         for value in values:
             other = with_thing(scene, 0, **{name: value})
@@ -361,7 +367,7 @@ def test_without_a_place_a_thing_is_looked_for_everywhere() -> None:
 @pytest.mark.parametrize("frame", [WIDE, TALL], ids=lambda frame: frame.name)
 def test_true_claims_pass_in_every_shape(frame: Frame) -> None:
     verdicts = []
-    for _, caption, scene in cards():
+    for _, caption, scene in cards()[:24]:
         image = paint(scene, frame)
         assert image.shape == (frame.height, frame.width, 3)
         verdicts += check(image, claims(caption))
@@ -371,7 +377,7 @@ def test_true_claims_pass_in_every_shape(frame: Frame) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: frame.name)
 def test_painted_pictures_show_no_grid(frame: Frame) -> None:
-    ratios = [grid_ratio(paint(scene, frame)) for _, _, scene in cards()[:40]]
+    ratios = [grid_ratio(paint(scene, frame)) for _, _, scene in cards()[:12]]
     assert np.mean(ratios) <= 1.05
 
 

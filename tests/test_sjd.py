@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from support.joint import SMALL, drawn, joint, p_value
+from support.joint import SMALL, drawn, in_turn, joint, p_value
 from support.mock_backbone import MockBackbone, events, tokens
 
 from ssd_core import Grid, Sampling, SSDError, methods
@@ -20,8 +20,7 @@ SJDS += [methods.SJD(window, init, continuation, width, depth)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("small", SMALL)
-@pytest.mark.parametrize("method", SJDS, ids=str)
+@in_turn(SJDS)
 def test_sjd_has_the_joint_distribution(small, method):
     grid, codes, sampling = SMALL[small]
     backbone = MockBackbone(grid, codes, seed=4)

@@ -73,7 +73,7 @@ def test_the_page_has_a_table_for_each_dtype_and_one_of_batches(speed, monkeypat
 
 
 def test_the_plain_loop_draws_ars_picture(speed):
-    backbone = tiny_postcard()
+    backbone = tiny_postcard(grid=Grid(8, 8))
     draw = speed.plain_loop(backbone, prompt_branches(backbone, ["a red house"], None, 2.0), 2.0,
                             greedy=True)
     drawn = finished(generate(backbone, "a red house", AR(), None,

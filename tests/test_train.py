@@ -15,7 +15,7 @@ from support.mock_backbone import MockBackbone
 from ssd_core import Grid, SSDError, generate, load_backbone, load_heads
 from ssd_core.backbones import postcard
 from ssd_core.backbones.codecs.vq import VQTokenizer
-from ssd_core.engine.methods import AR, SSD, Exact, MuLo, Rolling
+from ssd_core.engine.methods import AR, SSD, MuLo, Rolling
 from ssd_core.evaluate.metrics import code_entropy, objects, with_errors
 from ssd_core.evaluate.quality import evaluate
 from ssd_core.postcards import WORDS, Claim
@@ -65,11 +65,10 @@ def test_the_outcome_loads_and_draws(folder):
     draft_heads = load_heads(folder[0], loaded)
     assert (draft_heads.k_h, draft_heads.k_v) == (5, 2)
     assert draft_heads.metadata["loss"] == "smooth_l1"
-    wanted = [("ar", AR()), ("exact", Exact(window=8)), ("ssd", SSD())]
-    rows = evaluate(loaded, draft_heads, wanted, prompts=2, batch=2)
-    assert [row["identical_tokens"] for row in rows[:2]] == [1.0, 1.0]
-    assert rows[0]["passes"] == 576 and 31 <= rows[2]["passes"] <= 77  # less where it converged
-    assert set(rows[2]["acceptance_by_offset"]) == {*(f"horizontal+{d}" for d in range(1, 6)),
+    rows = evaluate(loaded, draft_heads, [("ar", AR()), ("ssd", SSD())], prompts=2, batch=2)
+    assert rows[0]["identical_tokens"] == 1
+    assert rows[0]["passes"] == 576 and 31 <= rows[1]["passes"] <= 77  # less where it converged
+    assert set(rows[1]["acceptance_by_offset"]) == {*(f"horizontal+{d}" for d in range(1, 6)),
                                                     "vertical+1"}
     assert rows[0]["nll"] > 0 and rows[0]["nll_se"] >= 0
     assert rows[0]["frechet"] > 0 and rows[0]["frechet_se"] >= 0

@@ -8,15 +8,18 @@ import torch
 from PIL import Image
 from support.mock_backbone import tiny_postcard
 
+from ssd_core import Grid
 from ssd_core.backbones import postcard
 from ssd_core.cli import main
 from ssd_core.output.recipe import read_recipe, recipe_tokens, save_png
+
+GRID = Grid(12, 12)
 
 
 @pytest.fixture
 def ssd(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    model = tiny_postcard()
+    model = tiny_postcard(grid=GRID)
     postcard.save(model, tmp_path / "tiny.safetensors")
 
     def run(command, *arguments):
@@ -59,7 +62,7 @@ def test_a_variation_is_drawn_again_from_its_own_settings(ssd):
 
 
 def test_of_a_picture_without_settings_some_cells_are_drawn_anew(ssd):
-    model = tiny_postcard()
+    model = tiny_postcard(grid=GRID)
     width, height = model.size
     picture = torch.rand(height, width, 3)
     save_png("photo.png", picture, None)

@@ -98,12 +98,6 @@ def run(copy: Path, *words: str, code: int = 0) -> str:
     return done.stdout if code == 0 else done.stdout + done.stderr
 
 
-def passes(copy: Path, *words: str) -> str:
-    summary = run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *words)
-    assert re.search(r"\d+ passed", summary), summary
-    return summary
-
-
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory) -> Path:
     """This tree after all guides, with the texts made."""
@@ -127,16 +121,17 @@ def test_ruff_and_mypy_find_nothing(copy):
     run(copy, "tests/check_types.py")
 
 
-def test_the_tests_of_the_guides_pass(copy):
-    """All that the guides write, and the laws of every method for the new one."""
-    names = [Path(path).stem for path in WRITTEN]
-    assert "skipped" not in passes(copy, *WRITTEN, "tests/test_methods.py", "-k",
-                                   " or ".join((*names, "lookup", "under_test")))
+def test_the_tests_of_the_guides_and_the_fast_ones_that_would_notice_pass(copy):
+    """All that the guides write, and of the laws of every method those for the new one.
 
-
-def test_the_fast_tests_that_would_notice_pass(copy):
-    """Among them the one that makes the texts and compares."""
-    passes(copy, *NOTICING)
+    Among the others is the one that makes the texts and compares.
+    """
+    summary = run(copy, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-m", "not slow",
+                  *WRITTEN, *NOTICING, "tests/test_methods.py",
+                  "-k", "not test_methods.py or lookup or under_test")
+    assert re.search(r"\d+ passed", summary), summary
+    skipped = [line for line in summary.splitlines() if line.startswith("SKIPPED")]
+    assert not [path for path in WRITTEN if path in "".join(skipped)], summary
 
 
 # Four small pictures by one process: what takes long is to start it.

@@ -59,7 +59,7 @@ def pack(loaded):
 
 @pytest.fixture
 def small_bundle(pack, small_assets, monkeypatch):
-    """`postcard` has 12 x 12 cells: what the nodes do with it does not depend on how many."""
+    """`postcard` has few cells: what the nodes do with it does not depend on how many."""
     for name in READERS:
         monkeypatch.setattr(pack.module(f"ssd_core.{name}"), "ASSETS", small_assets)
 

@@ -89,17 +89,17 @@ def test_picture_n_of_a_batch_is_the_picture_of_its_seed(pack, backbone, heads):
 
 def test_kept_rows_stand_token_for_token(pack, backbone, heads):
     tokens = sample(pack, backbone, heads)[1]
-    redone = sample(pack, backbone, heads, seed=99, keep=tokens, keep_rows=9)[1].tokens
-    assert torch.equal(redone[:, :9], tokens.tokens[:, :9])
-    assert not torch.equal(redone[:, 9:], tokens.tokens[:, 9:])
+    redone = sample(pack, backbone, heads, seed=99, keep=tokens, keep_rows=6)[1].tokens
+    assert torch.equal(redone[:, :6], tokens.tokens[:, :6])
+    assert not torch.equal(redone[:, 6:], tokens.tokens[:, 6:])
 
 
 def test_one_picture_of_a_batch_is_kept(pack, backbone, heads):
     tokens = sample(pack, backbone, heads, batch_size=3)[1]
-    redone = sample(pack, backbone, heads, seed=99, keep=tokens, keep_rows=9, keep_picture=2)[1]
-    assert torch.equal(redone.tokens[0, :9], tokens.tokens[1, :9])
+    redone = sample(pack, backbone, heads, seed=99, keep=tokens, keep_rows=6, keep_picture=2)[1]
+    assert torch.equal(redone.tokens[0, :6], tokens.tokens[1, :6])
     with pytest.raises(pack.error, match="keep_picture 4: the batch of 'keep' ends at 3"):
-        sample(pack, backbone, heads, keep=tokens, keep_rows=9, keep_picture=4)
+        sample(pack, backbone, heads, keep=tokens, keep_rows=6, keep_picture=4)
 
 
 @pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race"])
@@ -252,7 +252,8 @@ def test_a_preview_without_memory_goes_dark_and_the_run_goes_on(pack, backbone, 
 
 
 def test_a_run_is_checked_for_the_device_that_will_draw(pack, backbone, heads, monkeypatch):
-    """The weights rest on the CPU until the run; windows are 48 there and 96 on a card."""
+    """The weights rest on the CPU until the run; windows are 48 there and 96 on a card,
+    or all cells."""
     rolling = pack.run("SSD_BaselineMethod", method="rolling")[0]
     monkeypatch.setattr(pack.module("nodes.requests").mm, "get_torch_device",
                         lambda: torch.device("cuda"))
@@ -266,7 +267,7 @@ def test_a_run_is_checked_for_the_device_that_will_draw(pack, backbone, heads, m
     monkeypatch.setattr(pack.module("nodes.running"), "resident", resident)
     with pytest.raises(pack.error, match="the run begins"):
         sample(pack, backbone, heads, method=rolling)
-    assert backbone.module.device.type == "cpu" and checked == [96]
+    assert backbone.module.device.type == "cpu" and checked == [SIDE**2]
 
 
 def test_doctor_tells_refusals_too(pack, backbone, heads):

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from support.small_bundle import PIXELS, SIDE
 
 pytestmark = pytest.mark.usefixtures("small_bundle")
-CELL, CELLS = 16, 12
+CELL = 16  # px
 
 
 def sample(pack, backbone, **values):
@@ -23,30 +24,30 @@ def drawn(pack, backbone):
     return sample(pack, backbone)
 
 
-def painted(side: int = CELLS * CELL) -> torch.Tensor:
-    """A mask [1, H, W] whose middle, cells 4 to 7 both ways, is white."""
+def painted(side: int = PIXELS) -> torch.Tensor:
+    """A mask [1, H, W] whose middle, half as wide and high, is white."""
     mask = torch.zeros(1, side, side)
-    mask[:, side // 3 : 2 * side // 3, side // 3 : 2 * side // 3] = 1
+    mask[:, side // 4 : 3 * side // 4, side // 4 : 3 * side // 4] = 1
     return mask
 
 
-FREE = painted(CELLS)[0].bool()
+FREE = painted(SIDE)[0].bool()
 
 
 def away(pictures: torch.Tensor) -> torch.Tensor:
     """The pixels that are more than a cell from what was redrawn."""
     far = torch.ones(pictures.shape[1:3], dtype=torch.bool)
-    far[3 * CELL : 9 * CELL, 3 * CELL : 9 * CELL] = False
+    far[CELL:-CELL, CELL:-CELL] = False
     return far
 
 
-@pytest.mark.parametrize("side", [CELLS * CELL, 64, 12, 3, 500])
+@pytest.mark.parametrize("side", [PIXELS, 64, 12, 4, 500])
 def test_white_is_redrawn_and_the_rest_stays_to_the_pixel(pack, backbone, drawn, side):
     images, tokens, _, report, *_ = redraw(pack, backbone, keep=drawn[1], mask=painted(side))
     assert tokens.tokens[0][~FREE].equal(drawn[1].tokens[0][~FREE])
     assert not tokens.tokens[0][FREE].equal(drawn[1].tokens[0][FREE])
     assert images[:, away(images)].equal(drawn[0][:, away(images)])
-    assert "redrawn: 16 of 144 cells; all else is kept, token for token" in report
+    assert f"redrawn: {SIDE**2 // 4} of {SIDE**2} cells; all else is kept, token for" in report
 
 
 def test_soft_masks_count_from_half_and_cells_from_a_quarter(pack):
@@ -72,16 +73,16 @@ def test_a_mask_that_is_all_white_or_has_nothing_to_keep_is_told(pack, backbone,
 
 
 def test_rows_beside_a_mask_stay_too(pack, backbone, drawn):
-    tokens = redraw(pack, backbone, keep=drawn[1], mask=painted(), keep_rows=6)[1].tokens
-    assert tokens[0][:6].equal(drawn[1].tokens[0][:6])
+    tokens = redraw(pack, backbone, keep=drawn[1], mask=painted(), keep_rows=4)[1].tokens
+    assert tokens[0][:4].equal(drawn[1].tokens[0][:4])
     assert not tokens[0][FREE].equal(drawn[1].tokens[0][FREE])
 
 
 def test_a_batch_takes_a_mask_for_all_or_one_each(pack, backbone, drawn):
-    two = torch.cat((painted(), painted().roll(4 * CELL, 1)))
+    two = torch.cat((painted(), painted().roll(2 * CELL, 1)))
     tokens = redraw(pack, backbone, keep=drawn[1], mask=two, batch_size=2)[1].tokens
     parent = drawn[1].tokens[0]
-    for picture, free in zip(tokens, (FREE, FREE.roll(4, 0)), strict=True):
+    for picture, free in zip(tokens, (FREE, FREE.roll(2, 0)), strict=True):
         assert picture[~free].equal(parent[~free]) and not picture[free].equal(parent[free])
     _, again, _, report, *_ = redraw(pack, backbone, keep=drawn[1], mask=painted(), batch_size=2)
     again = again.tokens
@@ -90,18 +91,18 @@ def test_a_batch_takes_a_mask_for_all_or_one_each(pack, backbone, drawn):
 
 
 def test_a_photograph_stays_the_photograph(pack, backbone):
-    photo = torch.rand(1, CELLS * CELL, CELLS * CELL, 3)
+    photo = torch.rand(1, PIXELS, PIXELS, 3)
     tokens = pack.run("SSD_EncodeImage", backbone=backbone, image=photo)[0]
     images = sample(pack, backbone, keep=tokens, mask=painted())[0]
     assert images[:, away(images)].equal(photo[:, away(images)])
-    below = sample(pack, backbone, keep=tokens, keep_rows=6)[0]
-    assert below[:, : 5 * CELL].equal(photo[:, : 5 * CELL])
-    assert not below[:, 6 * CELL :].equal(photo[:, 6 * CELL :])
+    below = sample(pack, backbone, keep=tokens, keep_rows=4)[0]
+    assert below[:, : 3 * CELL].equal(photo[:, : 3 * CELL])
+    assert not below[:, 4 * CELL :].equal(photo[:, 4 * CELL :])
 
 
 def test_a_mask_is_fitted_as_its_picture(pack, backbone):
     """The picture is twice as wide: its middle is cut out, and rows below it are to be drawn."""
-    side = CELLS * CELL
+    side = PIXELS
     photo, mask = torch.rand(1, side, 2 * side, 3), torch.zeros(1, 10, 20)
     mask[:, :, 5:10] = 1  # the left half of the middle
     fitted = pack.run("SSD_EncodeImage", backbone=backbone, image=photo, mask=mask, fit="crop")[3]
@@ -131,7 +132,7 @@ def test_a_saved_picture_comes_back_whole(pack, backbone, drawn, saved):
                                                                  image="saved.png")
     assert tokens.tokens.equal(drawn[1].tokens) and tokens.recipes[0]["seed"] == 7
     assert np.array_equal((image * 255).round(), (drawn[0] * 255).round())
-    assert (prompt, negative, seed, size) == ("a red house by a lake", "", 7, "192x192")
+    assert (prompt, negative, seed, size) == ("a red house by a lake", "", 7, f"{PIXELS}x{PIXELS}")
     assert not mask.any()
     redone = redraw(pack, backbone, keep=tokens, mask=painted())[0]
     assert redone[:, away(redone)].equal(image[:, away(redone)])
@@ -152,7 +153,7 @@ def test_a_mask_of_the_mask_editor_leaves_the_picture_its_tokens(pack, drawn, sa
 
 def test_pictures_without_or_with_other_pixels_are_sent_to_encode_image(pack, saved):
     plain = saved.with_name("plain.png")
-    Image.new("RGB", (192, 192)).save(plain)
+    Image.new("RGB", (PIXELS, PIXELS)).save(plain)
     with pytest.raises(pack.error, match="neither has a picture with its pixels"):
         pack.run("SSD_LoadPicture", image="plain.png")
     plain.unlink()

@@ -74,7 +74,7 @@ def test_a_page_may_ask_for_what_it_missed(pack, sampled):
 
 
 def test_a_stopped_run_is_there_as_far_as_it_came(pack, sampled):
-    pack.manager.interrupt_at = 30
+    pack.manager.interrupt_at = 12
     with pytest.raises(comfyui_stub.InterruptProcessingException):
         sampled()
     messages = pack.module("nodes.previews").messages_for("flow")

@@ -14,6 +14,7 @@ from support import comfyui_stub
 from support.small_bundle import PIXELS, SIDE
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_bundle")]
+TOP = -(-SIDE // 3)  # rows
 
 
 @pytest.fixture
@@ -25,10 +26,10 @@ def started(pack, backbone):
 def test_only_the_tops_are_drawn_and_each_has_its_seed(pack, started):
     begun, overview, images = started
     assert [recipe["seed"] for recipe in begun.recipes] == [20, 21, 22]
-    assert {recipe["stopped_rows"] for recipe in begun.recipes} == {SIDE // 3}
+    assert {recipe["stopped_rows"] for recipe in begun.recipes} == {TOP}
     assert images.shape == (3, PIXELS, PIXELS, 3) and overview.shape[0] == 1
-    below = images[:, PIXELS // 3 :]
-    assert below.min() == below.max() and images[:, : PIXELS // 3].std() > 0.01
+    below = images[:, TOP * 16 :]
+    assert below.min() == below.max() and images[:, : TOP * 16].std() > 0.01
     assert pack.preview()[-1] == {**pack.preview()[-1], "kind": "cancelled", "reason": "paused"}
 
 
@@ -172,7 +173,7 @@ def test_what_a_stopped_node_had_finished_before_is_kept_with_the_rest(pack, bac
     first, *others = pack.run("SSD_UnfinishedRun")[0].recipes
     assert first["stopped_rows"] == SIDE
     assert [recipe["seed"] for recipe in others] == [21, 22]
-    assert all(SIDE // 3 <= recipe["stopped_rows"] < SIDE for recipe in others)
+    assert all(TOP <= recipe["stopped_rows"] < SIDE for recipe in others)
     pack.module("nodes.unfinished").file().unlink()
 
 

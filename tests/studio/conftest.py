@@ -10,7 +10,9 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from support.mock_backbone import random_heads, tiny_postcard
 from support.small_bundle import small_bundle
+from support.solo import SIDE
 
+from ssd_core import Grid
 from ssd_core.backbones.postcard import save
 from ssd_core.engine.heads import save_heads
 from ssd_core.output import preview
@@ -46,7 +48,7 @@ def models(tmp_path_factory):
     for seed, name in enumerate(("tiny", "bare")):
         place = folder / "ssd_backbones" / name
         place.mkdir(parents=True)
-        save(tiny_postcard(seed), place / "backbone.safetensors")
+        save(tiny_postcard(seed, Grid(SIDE, SIDE)), place / "backbone.safetensors")
     backbone = load_backbone(folder / "ssd_backbones" / "tiny")
     save_heads(random_heads(backbone), folder / "ssd_heads" / "tiny" / "heads.safetensors",
                backbone, {})

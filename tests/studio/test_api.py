@@ -16,6 +16,7 @@ import torch
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
+from support.solo import SIDE  # noqa: E402
 from support.studio_client import BOB, CHINESE, HOUSE, line_of, serving  # noqa: E402
 
 from ssd_core.engine.methods import METHODS  # noqa: E402
@@ -89,7 +90,7 @@ def plan(client, **settings):
 def test_a_plan_counts_passes_and_names_the_quality(client):
     faithful = plan(client)
     assert faithful["quality"] == "faithful" and faithful["problem"] is None
-    assert faithful["plan"]["ar_passes"] == 576 and "passes" in faithful["text"]
+    assert faithful["plan"]["ar_passes"] == SIDE**2 and "passes" in faithful["text"]
     assert plan(client, method="ar")["quality"] == "plain"
     custom = plan(client, method="ssd", k_h=2)
     assert custom["quality"] is None and custom["settings"]["k_h"] == 2
@@ -284,7 +285,7 @@ def test_seeds_pause_and_those_that_are_chosen_are_finished(client, worker, serv
     ids = [job["id"] for job in started]
     assert all(worker.job(id_).wait(30) for id_ in ids)
     paused = client.get(f"/api/jobs/{ids[1]}").json()
-    assert (paused["state"], paused["seed"], paused["rows"][1]) == ("paused", "8", 24)
+    assert (paused["state"], paused["seed"], paused["rows"][1]) == ("paused", "8", SIDE)
     other = client.post("/api/seeds/finish", json={"jobs": ids[1:]}, headers=BOB)
     assert other.status_code == 400 and "expired" in line_of(other)
     job, = client.post("/api/seeds/finish", json={"jobs": ids[1:]}).json()["jobs"]
@@ -322,7 +323,7 @@ def test_rows_of_a_stopped_run_are_saved_and_redone(client, worker, every_messag
     assert entry["kind"] == "partial"
     assert client.post(f"/api/jobs/{job['id']}/keep").status_code == 404, "it is saved once"
     seen = client.get("/api/look", params={"id": entry["id"]}).json()
-    assert (seen["finished"], seen["rows"], seen["prompt"]) == (rows, 24, "a red house")
+    assert (seen["finished"], seen["rows"], seen["prompt"]) == (rows, SIDE, "a red house")
     again = finished("/api/redo", settings={**HOUSE, "seed": "8"}, source=entry["id"], rows=rows)
     assert again["state"] == "done" and len(again["saved"]) == 1
 

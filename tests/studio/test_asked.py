@@ -14,6 +14,7 @@ from PIL import Image
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
+from support.solo import PIXELS, SIDE  # noqa: E402
 from support.studio_client import BOB, CHINESE, HOUSE, line_of  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
@@ -116,7 +117,7 @@ def test_a_page_that_was_loaded_again_finds_its_runs_and_no_other_visitor_does(c
 
 def test_a_redone_picture_names_the_one_that_it_began_with(client, finished):
     first = finished("/api/draw", settings=HOUSE)["saved"][0]["id"]
-    again = finished("/api/redo", settings={**HOUSE, "seed": "8"}, source=first, rows=10)
+    again = finished("/api/redo", settings={**HOUSE, "seed": "8"}, source=first, rows=5)
     id_ = again["saved"][0]["id"]
     assert client.get(f"/api/history/{id_}").json()["source"] == first
     assert client.get(f"/api/history/{first}").json()["source"] is None
@@ -131,7 +132,7 @@ def test_a_source_that_leads_nowhere_is_none(client, finished, services, source)
     entry = services.history.entry(finished("/api/draw", settings=HOUSE)["saved"][0]["id"])
     recipe = {**read_recipe(entry.path), "source": source}
     path = entry.path.with_name("000001.png")
-    save_png(path, torch.zeros(384, 384, 3), recipe)
+    save_png(path, torch.zeros(PIXELS, PIXELS, 3), recipe)
     answer = client.get(f"/api/history/{services.history.id_of(path)}")
     assert answer.status_code == 200 and answer.json()["source"] is None
 
@@ -145,7 +146,7 @@ def test_a_redo_stopped_before_its_first_new_row_offers_nothing(
 
 
 def test_where_a_pictures_tokens_come_from_is_told_in_the_language_of_the_page(client, services):
-    entry = services.history.save(torch.zeros(384, 384, 3), None)
+    entry = services.history.save(torch.zeros(PIXELS, PIXELS, 3), None)
     seen = client.get("/api/look", params={"id": entry.id}, headers=CHINESE).json()
     assert seen["how"] == "重新编码：它不带配方" and seen["encoded"]
 
@@ -153,21 +154,21 @@ def test_where_a_pictures_tokens_come_from_is_told_in_the_language_of_the_page(c
 # Pictures that come from outside
 
 
-def file_of(kind, size=(384, 384), **options):
+def file_of(kind, size=(PIXELS, PIXELS), **options):
     buffer = io.BytesIO()
     Image.effect_noise(size, 60).convert("RGB").save(buffer, kind, **options)
     return buffer.getvalue()
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
-@pytest.mark.parametrize("size", [(384, 384), (900, 500)])
+@pytest.mark.parametrize("size", [(PIXELS, PIXELS), (900, 500)])
 def test_a_picture_from_outside_is_added_and_redone(client, finished, kind, size):
     added = client.post("/api/history/add", params={"name": "x.png"}, content=file_of(kind, size))
     entry = added.json()
     assert added.status_code == 200, added.text
     assert entry["encoded"] and entry["how"] == "encoded: it carries no recipe"
-    assert (entry["width"], entry["height"], entry["kind"]) == (384, 384, "picture")
-    job = finished("/api/redo", settings=HOUSE, source=entry["id"], rows=12)
+    assert (entry["width"], entry["height"], entry["kind"]) == (PIXELS, PIXELS, "picture")
+    job = finished("/api/redo", settings=HOUSE, source=entry["id"], rows=6)
     assert job["state"] == "done", job["error"]
 
 
@@ -182,13 +183,13 @@ def test_a_picture_of_ours_is_added_byte_for_byte_with_its_tokens(client, finish
 def test_a_photograph_stands_upright(client, services):
     exif = Image.Exif()
     exif[0x0112] = 6  # the camera was turned
-    body = np.zeros((384, 384, 3), np.uint8)
-    body[:, :192] = 255
+    body = np.zeros((PIXELS, PIXELS, 3), np.uint8)
+    body[:, : PIXELS // 2] = 255
     buffer = io.BytesIO()
     Image.fromarray(body).save(buffer, "JPEG", exif=exif)
     added = client.post("/api/history/add", content=buffer.getvalue()).json()
     with Image.open(services.history.entry(added["id"]).path) as image:
-        assert image.getpixel((192, 90))[0] > 200 > 50 > image.getpixel((192, 300))[0]
+        assert image.getpixel((96, 45))[0] > 200 > 50 > image.getpixel((96, 150))[0]
 
 
 def bad_files():
@@ -225,15 +226,15 @@ def test_of_a_picture_without_settings_it_is_told_what_can_be_done(client, kind)
 # Pictures that go out
 
 
-@pytest.mark.parametrize(("query", "kind", "side"), [
-    ("format=jpeg", "JPEG", 384), ("format=webp&scale=2", "WEBP", 768), ("scale=2", "PNG", 768),
-    ("format=png&scale=2&smooth=true", "PNG", 768)])
+@pytest.mark.parametrize(("query", "kind", "scale"), [
+    ("format=jpeg", "JPEG", 1), ("format=webp&scale=2", "WEBP", 2), ("scale=2", "PNG", 2),
+    ("format=png&scale=2&smooth=true", "PNG", 2)])
 def test_a_picture_is_saved_in_other_formats_and_twice_as_large(client, finished, query, kind,
-                                                                side):
+                                                                scale):
     saved, = finished("/api/draw", settings=HOUSE)["saved"]
     answer = client.get(f"{saved['picture']}?{query}")
     with Image.open(io.BytesIO(answer.content)) as image:
-        assert (image.format, image.size) == (kind, (side, side))
+        assert (image.format, image.size) == (kind, (scale * PIXELS, scale * PIXELS))
         assert (CHUNK in image.info) is (kind == "PNG"), "PNGs keep their recipe"
         assert answer.headers["content-type"] == f"image/{kind.lower()}"
 
@@ -264,7 +265,7 @@ def test_a_picture_is_summed_up_in_words_and_the_rest_are_facts(client, finished
     assert re.fullmatch(r"\d+\.\d s, \d+\.\d× fewer passes, similar to the reference",
                         saved["summary"])
     facts = dict(saved["facts"])
-    assert facts["Forward passes"].endswith(" / 576") and float(facts["Seconds"]) > 0
+    assert facts["Forward passes"].endswith(f" / {SIDE**2}") and float(facts["Seconds"]) > 0
     chinese = client.get(f"/api/jobs/{job['id']}", headers=CHINESE).json()["saved"][0]
     assert "与参考图像相似" in chinese["summary"] and "前向次数" in dict(chinese["facts"])
     plain, = finished("/api/draw", settings={**HOUSE, "method": "ar"})["saved"]
@@ -384,7 +385,7 @@ def started(client, worker, count=4, **body):
         "settings": HOUSE, "count": count, "part": "third", **body}))
 
 
-@pytest.mark.parametrize(("part", "row"), [("third", 8), ("half", 12), ("most", 16)])
+@pytest.mark.parametrize(("part", "row"), [("third", 4), ("half", 6), ("most", 8)])
 def test_as_much_of_each_seed_is_drawn_first_as_was_asked(client, worker, part, row):
     jobs = started(client, worker, 2, part=part)
     assert [job["seed"] for job in jobs] == ["7", "8"]
@@ -424,13 +425,13 @@ def test_a_finished_seed_that_was_not_saved_says_so_beside_those_that_were(clien
 
 def test_variations_of_a_redone_picture_keep_what_it_kept(client, worker, finished, services):
     first = finished("/api/draw", settings=HOUSE)["saved"][0]["id"]
-    redone = finished("/api/redo", settings={**HOUSE, "seed": "3"}, source=first, rows=12)
+    redone = finished("/api/redo", settings={**HOUSE, "seed": "3"}, source=first, rows=6)
     jobs = started(client, worker, 2, like=redone["saved"][0]["id"])
-    top = services.worker.job(redone["id"]).result.tokens[:, :12].cpu()
+    top = services.worker.job(redone["id"]).result.tokens[:, :6].cpu()
     parked = [services.parked_seeds._parked[job["id"]].run for job in jobs]
-    assert [run.result.rows for run in parked] == [16, 16]
+    assert [run.result.rows for run in parked] == [8, 8]
     for run in parked:
-        assert torch.equal(run.result.tokens[:, :12].cpu(), top) and run.request.keep_rows == 12
+        assert torch.equal(run.result.tokens[:, :6].cpu(), top) and run.request.keep_rows == 6
 
 
 # Plans

@@ -72,12 +72,12 @@ def test_an_edit_is_repeated_and_restored_as_it_was(client, worker, services, pa
 
 def test_rows_at_the_top_are_kept_as_by_a_redo(services, finished, parent, edited, stays):
     mask = torch.zeros_like(stays)
-    mask[:10] = True
+    mask[:5] = True
     job = edited(mask)
-    redone = finished("/api/redo", settings={**HOUSE, "seed": "9"}, source=parent, rows=10)
+    redone = finished("/api/redo", settings={**HOUSE, "seed": "9"}, source=parent, rows=5)
     ids = [each["saved"][0]["id"] for each in (job, redone)]
     assert tokens(services, ids[0]).equal(tokens(services, ids[1]))
-    assert read_recipe(services.history.folder / ids[0])["keep_rows"] == 10
+    assert read_recipe(services.history.folder / ids[0])["keep_rows"] == 5
 
 
 def test_steps_are_the_family_of_a_picture(client, finished, parent, edited):

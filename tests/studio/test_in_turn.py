@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.solo import solo
+from support.solo import PIXELS, SIDE, solo
 
 from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe, recipe_tokens
@@ -33,11 +33,11 @@ def test_pictures_in_turn_are_those_drawn_at_once(library, history, settings, en
     assert torch.equal(drawn.tokens, solo(library, settings)) and drawn.seeds == [7, 8, 9]
     for wish, entry in zip(alone, drawn.entries, strict=True):
         restored, own = restore(entry.path)[0], library.current.backbone.preset
-        assert restored == wish.changed(cfg=own.cfg, min_p=own.min_p, size="384x384",
+        assert restored == wish.changed(cfg=own.cfg, min_p=own.min_p, size=f"{PIXELS}x{PIXELS}",
                                         fixed=Words("a red house"))
         again = ended(runs.draw(library, history, restored)).result
         assert torch.equal(again.tokens[0], recipe_tokens(read_recipe(entry.path)))
-    assert drawn.stats["ar_passes"] == 3 * 576 and drawn.stopped_rows is None
+    assert drawn.stats["ar_passes"] == 3 * SIDE**2 and drawn.stopped_rows is None
     assert [(m["kind"], m["panel"]) for m in job.messages][:3] == [
         ("started", panel) for panel in range(3)]
     assert [m["panel"] for m in job.messages if m["kind"] == "finished"] == [0, 1, 2]
@@ -74,7 +74,7 @@ def test_stop_in_the_second_keeps_the_first_and_offers_the_rows_of_the_second(
     assert job.wait(30) and job.state == "cancelled"
     left, rows = job.result, job.result.stopped_rows
     assert history.entries() == left.entries and [one.seed for one in left.entries] == [7]
-    assert 1 <= rows < 24 and left.tokens.shape == (1, 24, 24)
+    assert 1 <= rows < SIDE and left.tokens.shape == (1, SIDE, SIDE)
     whole = solo(library, settings.changed(seed=8))
     assert torch.equal(left.tokens[:, :rows], whole[:, :rows])
     assert [m["panel"] for m in job.messages if m["kind"] == "cancelled"] == [1, 2]
@@ -101,9 +101,9 @@ def test_stop_between_two_pictures_draws_no_other(library, history, settings, wo
 def test_a_redo_in_turn_keeps_the_top_of_each(library, history, settings, ended, in_turn):
     first = ended(runs.draw(library, history, settings)).result
     wish = settings.changed(seed=8, pictures=2)
-    drawn = ended(runs.redo(library, history, wish, first.entries[0].path, 10)).result
-    assert all(torch.equal(one[:10], first.tokens[0, :10]) for one in drawn.tokens)
-    assert torch.equal(drawn.tokens, solo(library, wish, keep=first.tokens, keep_rows=10))
+    drawn = ended(runs.redo(library, history, wish, first.entries[0].path, 5)).result
+    assert all(torch.equal(one[:5], first.tokens[0, :5]) for one in drawn.tokens)
+    assert torch.equal(drawn.tokens, solo(library, wish, keep=first.tokens, keep_rows=5))
 
 
 def test_pictures_in_turn_need_the_memory_of_one(library, settings, in_turn, monkeypatch):

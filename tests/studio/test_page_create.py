@@ -8,13 +8,14 @@ from support.page_moments import laid_out
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 expect = pytest.importorskip("playwright.sync_api", reason="needs the package playwright").expect
 
+from support.small_bundle import SIDE  # noqa: E402
 from support.studio_visit import PROMPT, tokens_of  # noqa: E402
 
 from ssd_core.output.recipe import read_recipe  # noqa: E402
 from ssd_core.output.words import typed_words  # noqa: E402
 
 pytestmark = pytest.mark.slow
-HELD = re.compile(r"row [3-9] of 12")  # where `app.holding` holds a run
+HELD = re.compile(rf"row [3-9] of {SIDE}")  # where `app.holding` holds a run
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_a_picture_is_drawn_saved_and_shown_with_its_figures_in_words(visitor, a
     expect(page.locator("#create-stage .ssd-summary")).to_contain_text("the reference picture")
     assert "passes instead" not in visitor.figures()
     from_menu(page, "details")
-    expect(page.locator("#create-stage .ssd-details")).to_contain_text("AR needs 144")
+    expect(page.locator("#create-stage .ssd-details")).to_contain_text(f"AR needs {SIDE**2}")
 
 
 def test_a_seed_that_is_kept_draws_the_same_tokens_again(visitor, app):
@@ -105,9 +106,9 @@ def test_a_stopped_run_keeps_its_rows_which_are_then_redone(visitor, app):
 
 def test_the_plan_follows_quality_and_method_and_says_what_is_wrong(visitor):
     page = visitor.page
-    expect(page.locator("#plan")).to_contain_text("144")
+    expect(page.locator("#plan")).to_contain_text(f"{SIDE**2}")
     page.get_by_role("radio", name="Reference").check(force=True)
-    expect(page.locator("#plan")).to_contain_text("144 forward passes, one for each token")
+    expect(page.locator("#plan")).to_contain_text(f"{SIDE**2} forward passes, one for each token")
     visitor.unfold("#more", ".expert")
     page.select_option("#method", label=page.locator("#method option").all_inner_texts()[2])
     page.select_option("#method", "ssd")

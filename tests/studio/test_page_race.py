@@ -7,7 +7,7 @@ from support.page_moments import laid_out
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 expect = pytest.importorskip("playwright.sync_api", reason="needs the package playwright").expect
 
-from support.small_bundle import PIXELS  # noqa: E402
+from support.small_bundle import PIXELS, SIDE  # noqa: E402
 from support.studio_visit import PROMPT, tokens_of  # noqa: E402
 
 from ssd_core.output.recipe import read_recipe  # noqa: E402
@@ -53,7 +53,7 @@ def test_a_race_ends_with_a_verdict_a_table_a_divider_and_a_sheet(visitor, app):
     page = visitor.page
     rows = race(page, "Reference", "Faithful")
     assert [row[0] for row in rows] == ["Reference", "Faithful"]
-    assert int(rows[0][1]) == 144 > int(rows[1][1])
+    assert int(rows[0][1]) == SIDE**2 > int(rows[1][1])
     expect(page.locator("#race-result")).to_contain_text("Faithful is the reference picture")
     assert page.locator("#race-result th").all_inner_texts() == [
         "Method", "Passes", "Seconds", "Picture"]
@@ -138,7 +138,7 @@ def test_a_stopped_race_keeps_what_is_there(visitor, app):
     choose(page, "Reference", "Fast")
     with app.holding():
         page.click("#race-start")
-        expect(page.locator(f"{TILES} .ssd-summary").nth(1)).to_contain_text("of 12")
+        expect(page.locator(f"{TILES} .ssd-summary").nth(1)).to_contain_text(f"of {SIDE}")
         page.click("#race-stop")
         expect(page.locator("#race-status")).to_contain_text("Stopped")
     expect(page.locator("#race-stop")).to_be_hidden()
@@ -153,10 +153,10 @@ def test_a_race_goes_on_through_a_reload(visitor, app):
     choose(page, "Balanced", "Fast")
     with app.holding():
         page.click("#race-start")
-        expect(page.locator(f"{TILES} .ssd-summary").nth(1)).to_contain_text("of 12")
+        expect(page.locator(f"{TILES} .ssd-summary").nth(1)).to_contain_text(f"of {SIDE}")
         page.reload()
         visitor.ready()
-        expect(page.locator(f"{TILES} .ssd-summary").nth(1)).to_contain_text("of 12")
+        expect(page.locator(f"{TILES} .ssd-summary").nth(1)).to_contain_text(f"of {SIDE}")
     expect(page.locator("#race-result tbody tr")).to_have_count(2)
     assert len(app.pictures) == before + 3  # two, and the sheet
     assert [box.input_value() for box in page.locator(".racer select").all()] == [

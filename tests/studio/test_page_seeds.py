@@ -6,6 +6,7 @@ from support.page_moments import laid_out
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 expect = pytest.importorskip("playwright.sync_api", reason="needs the package playwright").expect
 
+from support.small_bundle import SIDE  # noqa: E402
 from support.studio_visit import PROMPT, solo, tokens_of  # noqa: E402
 
 from ssd_core.engine.methods import Exact  # noqa: E402
@@ -66,7 +67,7 @@ def test_a_tile_shows_the_drawn_rows_only_and_a_finished_one_all(visitor):
     begin(page, 2)
     laid_out(page)
     box = page.locator(".seed .tile-window").first.bounding_box()
-    assert box["height"] == pytest.approx(box["width"] * 8 / 12, abs=1)
+    assert box["height"] == pytest.approx(box["width"] * 6 / SIDE, abs=1)
     page.click("#seeds-all")
     page.click("#seeds-finish")
     expect(page.locator(".seed[data-state=done]")).to_have_count(2)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from support.solo import solo
+from support.solo import PIXELS, SIDE, solo
 from support.tiny_checkpoints import lumina
 
 from ssd_core import SSDError
@@ -57,9 +57,9 @@ def test_a_drawn_picture_is_saved_told_and_what_the_engine_draws(library, histor
     assert history.entries() == drawn.entries and drawn.stopped_rows is None
     own = library.current.backbone.preset
     assert restore(drawn.entries[0].path)[0] == settings.changed(cfg=own.cfg, min_p=own.min_p,
-                                                              size="384x384",
+                                                              size=f"{PIXELS}x{PIXELS}",
                                                               fixed=Words(settings.prompt))
-    assert drawn.label.startswith(method) and drawn.stats["ar_passes"] == 576
+    assert drawn.label.startswith(method) and drawn.stats["ar_passes"] == SIDE**2
 
 
 def test_a_batch_has_a_picture_and_a_seed_each(library, history, settings, ended):
@@ -153,7 +153,7 @@ def test_a_batch_that_cannot_fit_is_refused_before_it_runs(library, history, set
         settings, 1)[0][1]])
 def test_a_run_never_draws_with_another_backbone_than_it_was_planned_for(
         library, history, settings, worker, tmp_path, make):
-    Image.new("RGB", (384, 384)).save(tmp_path / "x.png")
+    Image.new("RGB", (PIXELS, PIXELS)).save(tmp_path / "x.png")
     work = make(library, history, settings, tmp_path / "x.png")
     library.use("bare")
     job = worker.submit("late", work)
@@ -187,7 +187,7 @@ def test_stop_keeps_the_rows_that_were_final_and_redo_goes_on(library, history, 
     assert job.wait(30) and job.state == "cancelled" and kinds(job)[-1] == "cancelled"
     left = job.result
     whole = solo(library, settings)
-    assert 1 <= left.stopped_rows < 24 and history.entries() == []
+    assert 1 <= left.stopped_rows < SIDE and history.entries() == []
     assert torch.equal(left.tokens[:, : left.stopped_rows], whole[:, : left.stopped_rows])
     assert not left.tokens[:, left.stopped_rows :].any()
     drawn = ended(runs.draw(library, history, settings.changed(seed=9), left.tokens,
@@ -205,11 +205,12 @@ def test_a_stopped_picture_can_be_saved_and_gone_on_with(library, history, setti
     entry = runs.save_partial(history, library, left)
     assert entry.kind == "partial" and left.partial == [entry]
     assert runs.look(history, entry.path, library.current.backbone) == runs.Source(
-        "tokens from its recipe", left.stopped_rows, 24, 24, (), *[Words(settings.prompt)] * 2)
+        "tokens from its recipe", left.stopped_rows, SIDE, SIDE, (), *[Words(settings.prompt)] * 2)
     drawn = ended(runs.redo(library, history, settings, entry.path, left.stopped_rows)).result
     assert torch.equal(drawn.tokens[:, : left.stopped_rows], left.tokens[:, : left.stopped_rows])
     with Image.open(entry.path) as image:
-        assert image.getpixel((5, 380)) == (240, 240, 240) and image.size == (384, 384)
+        assert image.getpixel((5, PIXELS - 4)) == (240, 240, 240)
+        assert image.size == (PIXELS, PIXELS)
 
 
 def test_a_stopped_picture_without_metadata_goes_on_from_its_own_tokens(
@@ -221,10 +222,10 @@ def test_a_stopped_picture_without_metadata_goes_on_from_its_own_tokens(
     with Image.open(entry.path) as image:
         assert image.info == {}
     rows = left.stopped_rows
-    assert runs.look(history, entry.path, backbone) == runs.Source(runs.HELD, rows, 24, 24)
+    assert runs.look(history, entry.path, backbone) == runs.Source(runs.HELD, rows, SIDE, SIDE)
     drawn = ended(runs.redo(library, history, settings, entry.path, rows)).result
     assert torch.equal(drawn.tokens[:, :rows], left.tokens[:, :rows]) and drawn.how == runs.HELD
-    Image.new("RGB", (384, 384)).save(entry.path)
+    Image.new("RGB", (PIXELS, PIXELS)).save(entry.path)
     assert runs.look(history, entry.path, backbone).how == "encoded: it carries no recipe"
 
 
@@ -247,11 +248,11 @@ def test_a_run_stopped_before_its_first_row_leaves_nothing_to_save(library, hist
 
 def test_redo_keeps_the_top_of_a_saved_picture(library, history, settings, ended):
     first = ended(runs.draw(library, history, settings)).result
-    job = ended(runs.redo(library, history, settings.changed(seed=8), first.entries[0].path, 10))
+    job = ended(runs.redo(library, history, settings.changed(seed=8), first.entries[0].path, 5))
     drawn = job.result
     assert drawn.how == "tokens from its recipe"
-    assert torch.equal(drawn.tokens[:, :10], first.tokens[:, :10])
-    assert not torch.equal(drawn.tokens[:, 10:], first.tokens[:, 10:])
+    assert torch.equal(drawn.tokens[:, :5], first.tokens[:, :5])
+    assert not torch.equal(drawn.tokens[:, 5:], first.tokens[:, 5:])
     assert next(m for m in job.messages if m["kind"] == "rows")["kept"]
 
 
@@ -260,7 +261,7 @@ def test_a_redo_with_nothing_changed_says_that_its_rows_are_the_same(library, hi
     first = ended(runs.draw(library, history, settings)).result
     for seed, same in ((settings.knobs["seed"], True), (settings.knobs["seed"] + 1, False)):
         wish = settings.changed(seed=seed)
-        again = ended(runs.redo(library, history, wish, first.entries[0].path, 10)).result
+        again = ended(runs.redo(library, history, wish, first.entries[0].path, 5)).result
         assert again.unchanged is same
 
 
@@ -293,19 +294,19 @@ def test_a_picture_is_extended_downward_where_the_model_has_a_taller_size(
 
 
 def test_redo_of_any_png_encodes_it(library, history, settings, ended, tmp_path):
-    Image.new("RGB", (384, 384), "teal").save(tmp_path / "x.png")
+    Image.new("RGB", (PIXELS, PIXELS), "teal").save(tmp_path / "x.png")
     seen = runs.look(history, tmp_path / "x.png", library.current.backbone)
-    assert seen == runs.Source("encoded: it carries no recipe", None, 24, 24)
+    assert seen == runs.Source("encoded: it carries no recipe", None, SIDE, SIDE)
     drawn = ended(runs.redo(library, history, settings, tmp_path / "x.png", 3)).result
     assert drawn.how == seen.how and len(drawn.entries) == 1
 
 
 def test_a_picture_of_another_size_is_refused(library, history, settings, worker, tmp_path):
-    Image.new("RGB", (64, 384)).save(tmp_path / "x.png")
-    with pytest.raises(SSDError, match="64x384 pixels, postcard takes 384x384"):
+    Image.new("RGB", (64, PIXELS)).save(tmp_path / "x.png")
+    with pytest.raises(SSDError, match=f"64x{PIXELS} pixels, postcard takes {PIXELS}x{PIXELS}"):
         runs.look(history, tmp_path / "x.png", library.current.backbone)
     job = worker.submit("redo", runs.redo(library, history, settings, tmp_path / "x.png", 3))
-    assert job.wait(30) and "64x384" in job.error
+    assert job.wait(30) and f"64x{PIXELS}" in job.error
 
 
 # Race
@@ -317,7 +318,7 @@ def test_a_race_tells_two_panels_and_measures(library, history, settings, ended)
     assert {message["panel"] for message in job.messages} == {0, 1}
     assert raced.identical == [1, 1] and raced.equal == 1
     assert raced.verdicts == ["identical", "identical"]
-    assert raced.stats[0]["passes"] == 576 > raced.stats[1]["passes"]
+    assert raced.stats[0]["passes"] == SIDE**2 > raced.stats[1]["passes"]
     assert [entry.method for entry in raced.entries] == ["ar", "exact"]
     assert raced.sheet.kind == "race" and set(history.entries()) == {
         *raced.entries, raced.sheet}
@@ -407,7 +408,7 @@ def test_the_first_third_is_drawn_and_the_story_goes_on_from_there(parked_seeds,
     first = jobs[7]
     assert 1 / 3 <= first.progress < 0.5 and first.seconds_left > 0
     seen = len(first.messages)
-    assert 8 <= max(m["last"] for m in first.messages if m["kind"] == "rows") <= 10
+    assert 4 <= max(m["last"] for m in first.messages if m["kind"] == "rows") <= 5
     job = ended(*parked_seeds.finish([first.id], "me"))
     assert job.messages[:seen] == first.messages[:seen] and len(first.messages) == seen
     assert kinds(job).count("started") == kinds(job).count("finished") == 1
@@ -490,7 +491,7 @@ def refuse_while(jobs):
 def test_the_rows_of_parked_runs_are_told(parked_seeds, settings, ended):
     jobs = parked(parked_seeds, ended, settings, 2)
     parked_seeds.drop([jobs[7].id])
-    assert parked_seeds.rows([job.id for job in jobs.values()]) == [(8, 24)]
+    assert parked_seeds.rows([job.id for job in jobs.values()]) == [(4, SIDE)]
 
 
 def test_works_of_a_start_that_was_dropped_draw_nothing(parked_seeds, settings, worker):

@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.solo import SIDE
 
 from ssd_core import SSDError, methods
 from ssd_core.backbones.base import Preset
@@ -178,15 +179,16 @@ def test_every_stop_differs_visibly_in_passes(loaded):
         "identical", "identical", "approximate", "approximate"]
     plans = [request.plan for request in requests]
     assert plans[1].passes is None and plans[1].usual is None, "nobody knows this backbone"
-    taken = [576, bundled()["passes"]["exact/48/heads"], *(plan.passes_max for plan in plans[2:])]
+    exact = bundled()["passes"]["exact/48/heads"]
+    taken = [SIDE**2, exact, *(plan.passes_max for plan in plans[2:])]
     assert all(slow > 1.1 * fast for slow, fast in pairwise(taken)), taken
-    assert {plan.ar_passes for plan in plans} == {576}
+    assert {plan.ar_passes for plan in plans} == {SIDE**2}
 
 
 def test_a_plan_below_a_line_counts_only_what_is_drawn(loaded):
     wish = Settings(method="ssd")
-    whole, part = (requested(wish, loaded, keep_rows=rows).plan for rows in (0, 12))
-    assert part.ar_passes == 288 and part.passes < whole.passes
+    whole, part = (requested(wish, loaded, keep_rows=rows).plan for rows in (0, SIDE // 2))
+    assert part.ar_passes == SIDE**2 / 2 and part.passes < whole.passes
 
 
 # Recipes

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+import pytest
 import torch
 from scipy import stats
 
@@ -12,6 +15,18 @@ from .mock_backbone import MockBackbone, random_heads, tokens
 
 SMALL = {"2x3": (Grid(2, 3), 3, {}), "2x2-row-end": (Grid(2, 2, True), 4, {}),
          "3x2-top-k": (Grid(3, 2), 4, {"top_k": 2, "temperature": 1.3})}
+
+
+
+def in_turn(methods: Sequence, kinds: Iterable[str] = SMALL) -> pytest.MarkDecorator:
+    """Parameters `method, small`: each method draws one kind of small pictures, by turns; by night
+    it draws the other kinds too.
+    """
+    kinds = list(kinds)
+    return pytest.mark.parametrize("method, small", [
+        pytest.param(method, kind, id=f"{method}-{kind}",
+                     marks=() if place == turn % len(kinds) else pytest.mark.nightly)
+        for turn, method in enumerate(methods) for place, kind in enumerate(kinds)])
 
 
 def joint(backbone: MockBackbone, sampling: Sampling, prompt: str = "sun") -> torch.Tensor:

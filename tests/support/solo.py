@@ -1,8 +1,11 @@
-"""What the engine itself draws with the app's settings."""
+"""The library of the app's tests, and what the engine itself draws with the app's settings."""
 
 from __future__ import annotations
 
 from ssd_core import generate
+
+SIDE = 12  # cells: rows and columns of the backbones in the library
+PIXELS = SIDE * 16
 
 
 def solo(library, settings, **options):

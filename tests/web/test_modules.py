@@ -60,7 +60,7 @@ def test_every_message_of_a_recorded_run_is_read():
 
 
 def test_there_are_recorded_runs():
-    assert {path.stem for path in SAMPLES} >= {"sampler", "race", "batch", "interrupted"}
+    assert {path.stem for path in SAMPLES} >= {"sampler", "interrupted"}
 
 
 def imports(path: Path) -> list[str]:
