@@ -6,7 +6,8 @@
 Every edit begins with a picture that `exact` draws from the old caption, with the edit's seed. All
 ways of editing it run one after the other in one process and one thread, and AR beside them. An
 edit that is in RUNS is not made again, so a stopped command resumes; remove the folder when the
-code has changed. Writes benchmarks/results/edit.md, edit.json and the contact sheet edit.webp.
+code has changed. Table, rows and contact sheet are NAME.md, NAME.json and NAME.webp in
+benchmarks/results.
 """
 
 from __future__ import annotations
