@@ -9,7 +9,7 @@ from support import script_modules
 from support.mock_backbone import MockBackbone, random_heads, tiny_postcard, tokens
 
 from ssd_core import Grid, Sampling, methods
-from ssd_core.postcards import claims, is_valid, paint, read
+from ssd_core.postcards import WORDS, claims, is_valid, paint, read
 
 
 def script(name: str):
@@ -40,9 +40,9 @@ def test_painted_pictures_show_the_change_and_lie_in_the_box(cases):
         assert case.done(read(after)) and not case.done(read(before)), case
         assert case.stay(read(before), read(before)) in (1.0, None)
         box = case.box()
-        if box is not None:
+        if case.kind in ("colour", "kind"):  # else the painter may move the other things
             outside = ~np.kron(box, np.ones((16, 16), bool))
-            assert box.mean() < 0.5 and (before != after).any(-1)[outside].mean() < 0.02, case
+            assert box.mean() < 0.4 and not (before != after).any(-1)[outside].any(), case
 
 
 def test_islock_takes_the_sample_nearest_to_the_old_token(monkeypatch):
@@ -54,13 +54,13 @@ def test_islock_takes_the_sample_nearest_to_the_old_token(monkeypatch):
     assert one.tokens.equal(ar) and one.passes == 20
     monkeypatch.setattr(module, "SAMPLES", 256)  # among so many is the token itself
     many = module.islock(model, "a sun", parent, 3, threads=1).tokens
-    assert many[:, :2].equal(parent[:, :2])
+    assert many[:, 0].equal(parent[:, 0])
     assert (many == parent).float().mean() > (ar == parent).float().mean()
 
 
 @pytest.fixture
 def command(tmp_path, monkeypatch):
-    module, backbone = script("edit"), tiny_postcard()
+    module, backbone = script("edit"), tiny_postcard(words=WORDS)
     (tmp_path / "results").mkdir()
     monkeypatch.setattr(script("edit_table"), "RESULTS", tmp_path / "results")
     monkeypatch.setattr(module, "load_backbone", lambda *_: backbone)
@@ -80,8 +80,9 @@ def test_a_table_and_a_sheet_of_every_way_and_nothing_is_drawn_twice(command, tm
     text = command(kinds=["colour"])
     rows = {row["way"]: row for row in json.loads(
         (tmp_path / "results" / "edit.json").read_text())}
-    assert list(rows) == [table.BEFORE, table.AR, table.ANEW, table.WORDS, table.BOX, table.ISLOCK]
-    assert rows[table.BOX]["kept"] > 0.5 > rows[table.AR]["kept"]
+    assert list(rows) == [table.BEFORE, table.AR, table.ANEW, table.WORDS, table.BOX,
+                          table.ISLOCK]
+    assert 1 > rows[table.BOX]["kept"] > 0.5 and 1 > rows[table.AR]["kept"]
     assert rows[table.AR]["passes"] == rows[table.ISLOCK]["passes"] == 576
     assert rows[table.BOX]["passes"] < rows[table.ANEW]["passes"] < 576
     assert rows[table.AR]["kept"] == rows[table.ANEW]["kept"] and rows[table.AR]["of_ar"] == 1
