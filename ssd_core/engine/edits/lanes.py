@@ -7,7 +7,6 @@ no token. With graphs or rounded sizes every pass feeds all sequences.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -19,36 +18,20 @@ if TYPE_CHECKING:
     from ..methods.window import Window
 
 
-NARROWEST = 12  # cells of a window
-
-
 class Lanes:
     """Chooses the sequences of each window's pass."""
 
     def __init__(self, state: DecodeState) -> None:
         self.used = state.rule is not None and bool(state.rule.branches) and not state.run.padded
-        self.state = state
         if not self.used:
             return
         assert state.rule is not None
+        self.state = state
         self.fed = min(state.front)  # the sequences of things have been fed the slots before
         self._wanted = [0, *accumulate(state.rule.wanted())]
         words, all_ = state.guidance, state.branches
         self.words, self.things, self.all = (
             Lane(state, *each) for each in ((0, words), (words, all_), (0, all_)))
-
-    def width(self, most: int) -> int:
-        """The size of the next window, of at most `most` cells.
-
-        A CPU computes so many cells of so many sequences at a time cheaply. So a window ends before
-        the next thing, or is the narrower, the more sequences it feeds.
-        """
-        if not self.used or self.state.tokens.device.type != "cpu":
-            return most
-        first = min(self.state.front) + 1
-        ahead = bisect_right(self._wanted, self._wanted[first]) - 1 - first  # slots without things
-        narrow = max(most * self.words.branches // self.all.branches, NARROWEST)
-        return min(most, max(ahead, narrow))
 
     def draft(self) -> None:
         """Leave things out, at first, and for first guesses."""

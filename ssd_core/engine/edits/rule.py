@@ -12,7 +12,6 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
-from ...model.grid import Grid
 from ...model.near_ties import choose_closely
 from ...model.noise import Slots
 from ...model.sampling import COLD, choose, probabilities
@@ -39,7 +38,6 @@ USUAL_REACH, MOVED = 0.25, 0.25  # at this reach, a cell whose map is above MOVE
 # share of what it was under the old words
 LIKELY = (0.05, 0.1)
 LIKELY_IN_CORE = (0.002, 0.004)
-TOP = 4  # share of the rows, as 1 / TOP, that a change of the ground leaves alone
 POSSIBLE = 0.1  # least p, against the likeliest, of a token that may replace one of a thing
 NEARNESS = 15.0  # how much it must resemble that token
 
@@ -55,17 +53,6 @@ def floor(share: torch.Tensor, limits: tuple[float, float], scale: float) -> tor
         return torch.full_like(share, -math.inf)
     number, part = limits
     return (share + math.log(part)).clamp(max=math.log(number)) + math.log(scale)
-
-
-def standing(things: torch.Tensor, change: torch.Tensor) -> torch.Tensor:
-    """Things [K, B, R, C] with what they stand on and before, a cell around them, where a change
-    [B, R, C] leaves the top of the picture alone.
-
-    It then is one of the ground, which would eat into their edges. A change of the sky reaches the
-    light on them, and would leave a halo of the old light.
-    """
-    spared = ~change[..., : change.shape[-2] // TOP, :].flatten(1).any(1)
-    return torch.where(spared[:, None, None], grown(things), things)
 
 
 class Rule:
@@ -91,28 +78,24 @@ class Rule:
                                        if seen == wanted]
                                       for each in zip(revision.things, found.T.tolist(),
                                                       strict=True)] for wanted in (True, False))
-        self._things = held[found.any(1)]
+        held = held[found.any(1)]
         self.branches = [ids for (_, new), seen in zip(revision.without, found.any(1).tolist(),
                                                        strict=True) if seen for ids in new]
+        self.held = held.any(0)
         self.parent = by_slot(grid, before.picture())
+        self.inside = slots_of(grid, self.held)
+        self.core = slots_of(grid, shrunk(held).any(0))
+        self.push = slots_of(grid, held.float() - (~grown(held) & about_rows(held)).float())
         self.edit = edit
         self._same = torch.tensor(revision.same, device=share.device)
-        self._share = F.pad(share, (0, 1))
-        self._hold(self._things, grid)
-        self.moved = torch.zeros_like(self.inside)
-        self._before: DecodeState | None = before
-
-    def _hold(self, things: torch.Tensor, grid: Grid) -> None:
-        """Hold the cells of things [K, B, R, C]."""
-        self.held = things.any(0)
-        self.inside = slots_of(grid, self.held)
-        self.core = slots_of(grid, shrunk(things).any(0))
-        self.push = slots_of(grid, things.float() - (~grown(things) & about_rows(things)).float())
-        share, scale = self._share, self.edit.reach / USUAL_REACH
+        scale = edit.reach / USUAL_REACH
+        share = F.pad(share, (0, 1))
         self.least = torch.where(
             self.core, floor(share, LIKELY_IN_CORE, min(scale, 1)), torch.where(
                 self.inside, floor(share, LIKELY, min(scale, 1)), floor(share, LIKELY, scale)))
         self.least[self._same] = -math.inf
+        self.moved = torch.zeros_like(self.inside)
+        self._before: DecodeState | None = before
 
     def wanted(self) -> list[int]:
         """By slot: 1 where the words without a thing matter in any picture."""
@@ -130,7 +113,6 @@ class Rule:
         mask = cleaned(cells_of(grid, change) > moved_above(self.edit.reach))
         if self.edit.reach == 1:
             mask = torch.ones_like(mask)
-        self._hold(standing(self._things, mask), grid)
         self.moved = slots_of(grid, mask & ~self.held & ~self._same[:, None, None])
 
     def chosen(self, state: DecodeState, slots: Slots) -> torch.Tensor:

@@ -48,7 +48,7 @@ class Exact(Windowed):
         guess = FirstGuess(state, by_row)
         frontier = None if state.rule is None else (yield from judged(state))
         lanes = Lanes(state)
-        for window in sliding_windows(state, most, frontier=frontier, width=lanes.width):
+        for window in sliding_windows(state, most, frontier=frontier):
             lanes.draft()
             guess.fill(window)
             yield from lanes.ready(window)

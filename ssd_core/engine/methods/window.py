@@ -7,7 +7,7 @@ slot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -142,18 +142,16 @@ class Window:
 
 
 def sliding_windows(state: DecodeState, most: int, least: int = 1,
-                    frontier: torch.Tensor | None = None,
-                    width: Callable[[int], int] = int) -> Iterator[Window]:
+                    frontier: torch.Tensor | None = None) -> Iterator[Window]:
     """Yield windows of up to `most` slots until every picture is complete.
 
     The caller feeds each window and advances it with `Window.advance`. A window covers the next
     `least` free cells of every picture, so that one pass feeds a stretch of pinned cells.
-    frontier [B]: each picture's last final slot; by default the first free cell is chosen. width:
-    the size of the next window, of `most` at most.
+    frontier [B]: each picture's last final slot; by default the first free cell is chosen.
     """
     frontier = first_frontier(state) if frontier is None else frontier
     while min(state.front) < state.region.last:
-        window = Window(state, frontier, width(most), least)
+        window = Window(state, frontier, most, least)
         yield window
         frontier = window.frontier
     state.final = state.slots
