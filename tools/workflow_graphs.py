@@ -319,7 +319,7 @@ def edit_by_words() -> Graph:
 
 
 def redo_a_region() -> Graph:
-    graph = Graph(["first_picture", "second_picture"])
+    graph = Graph(["second_picture"])
     graph.note("The second sampler redraws what the mask leaves white. Everything else keeps its "
                "tokens and its pixels, so that a change costs what it changes. Say in the second "
                "prompt what the region should show, and name the rest of the picture too.\n\nHere "
