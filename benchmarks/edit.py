@@ -150,15 +150,15 @@ def made(loaded: LoadedModels, cases: Sequence[Case], runs: Path) -> list[dict]:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = options(__doc__)
-    made.add_argument("--count", type=int, default=64, help="edits of each kind")
-    made.add_argument("--kinds", nargs="+", default=list(CHANGES), choices=CHANGES)
-    made.add_argument("--first", type=int, default=0, help="number of the first edit")
-    made.add_argument("--backbone", default="postcard", help="bundled name, file or folder")
-    made.add_argument("--dtype", default="fp32")
-    made.add_argument("--runs", type=Path, default=Path("runs/edit"))
-    made.add_argument("--name", default="edit", help="of the files in benchmarks/results")
-    return made
+    flags = options(__doc__)
+    flags.add_argument("--count", type=int, default=64, help="edits of each kind")
+    flags.add_argument("--kinds", nargs="+", default=list(CHANGES), choices=CHANGES)
+    flags.add_argument("--first", type=int, default=0, help="number of the first edit")
+    flags.add_argument("--backbone", default="postcard", help="bundled name, file or folder")
+    flags.add_argument("--dtype", default="fp32")
+    flags.add_argument("--runs", type=Path, default=Path("runs/edit"))
+    flags.add_argument("--name", default="edit", help="of the files in benchmarks/results")
+    return flags
 
 
 def run(asked: argparse.Namespace) -> str:
