@@ -1,7 +1,9 @@
-"""The picture of docs/editing.md: a picture, its change map, an edit by words, a region anew."""
+"""The pictures of docs/editing.md: edits by words, a region drawn anew, and variations."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,38 +12,89 @@ from PIL import Image
 from stills import save
 
 from ssd_core import Sampling, change_map, load_backbone, methods
+from ssd_core.backbones.base import Backbone
+from ssd_core.model.variation import STRENGTHS
 from ssd_core.output.recipe import to_bytes
 from ssd_core.runs.request import Request, Result
+from ssd_core.runs.suggestions import likeliest_first
 
-OUT = Path(__file__).resolve().parents[1] / "docs" / "editing.webp"
-OLD = "a red house on the left, on a lake, hills behind, at sunset"
-NEW = "a yellow house on the left, on a lake, hills behind, at sunset"
-REGION = "a green tree on the right, on a lake, hills behind, at sunset"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+REST = "on a lake, hills behind, {}"
+OLD, NEW, NIGHT, REGION = (f"{thing}, {REST.format(time)}" for thing, time in (
+    ("a red house on the left", "at sunset"), ("a yellow house on the left", "at sunset"),
+    ("a red house on the left", "at night"), ("a green tree on the right", "at sunset")))
+BOX = (slice(10, 19), slice(15, 23))  # rows and columns of the region
 SEED, SIDE, GAP = 1, 288, 6  # px
+SUGGESTED = 4  # pictures of the region, of which the two that fit best are shown
+
+
+@dataclass(frozen=True)
+class Parent:
+    """The picture that all edits begin with."""
+
+    drawn: Result
+
+    @classmethod
+    def of(cls, backbone: Backbone) -> Parent:
+        return cls(Request(backbone, None, methods.Exact(), Sampling(seed=SEED), OLD).run())
+
+    def edited(self, prompt: str, **options) -> Result:
+        return replace(self.drawn.request, prompt=prompt, keep=self.drawn.tokens, **options).run()
+
+    def by_words(self, prompt: str) -> Result:
+        return self.edited(prompt, old_prompt=OLD)
+
+    def suggestions(self, keep: torch.Tensor) -> Result:
+        return self.edited(REGION, keep_mask=keep, pictures=SUGGESTED)
+
+    def varied(self, share: float) -> Result:
+        sampling = Sampling(seed=SEED, variation=share, variation_seed=1)
+        return replace(self.drawn.request, sampling=sampling).run()
 
 
 def main(arguments: list[str]) -> None:
     backbone = load_backbone("postcard", "cpu")
-    run = {"backbone": backbone, "heads": None, "method": methods.Exact(),
-           "sampling": Sampling(seed=SEED)}
-    parent = Request(**run, prompt=OLD).run()
-    tokens = parent.tokens
+    parent = Parent.of(backbone)
+    before, by_words = shown(parent.drawn), shown(parent.by_words(NEW))
+    change = lit(change_map(backbone, parent.drawn.tokens[0], OLD, NEW))
     keep = torch.ones(backbone.grid.rows, backbone.grid.columns, dtype=torch.bool)
-    keep[10:19, 15:23] = False
-    panels = [shown(parent), lit(change_map(backbone, tokens[0], OLD, NEW)),
-              shown(Request(**run, prompt=NEW, keep=tokens, old_prompt=OLD).run()),
-              shown(Request(**run, prompt=REGION, keep=tokens, keep_mask=keep).run())]
-    page = Image.new("RGB", (len(panels) * (SIDE + GAP) - GAP, SIDE), "white")
-    for n, panel in enumerate(panels):
-        page.paste(panel.resize((SIDE, SIDE), Image.Resampling.LANCZOS), (n * (SIDE + GAP), 0))
-    save(page, OUT)
+    keep[BOX] = False
+    suggested = parent.suggestions(keep)
+    drawn = list(all_shown(suggested))
+    best = [drawn[n] for n in likeliest_first([suggested])[:2]]
+    strips = {"editing": [before, change, by_words, best[0]],
+              "editing_words": [before, change, by_words, shown(parent.by_words(NIGHT))],
+              "editing_region": [before, whitened(before, keep), *best],
+              "editing_variations": [before, *(shown(parent.varied(share))
+                                               for share in STRENGTHS.values())]}
+    for name, panels in strips.items():
+        save(strip(panels), DOCS / f"{name}.webp")
+
+
+def all_shown(result: Result) -> Iterator[Image.Image]:
+    return (Image.fromarray(to_bytes(picture)) for picture in result.pictures())
 
 
 def shown(result: Result) -> Image.Image:
-    return Image.fromarray(to_bytes(next(result.pictures())))
+    return next(all_shown(result))
 
 
 def lit(change: torch.Tensor) -> Image.Image:
     """The map [R, C] as grey cells, white where the words change everything."""
     cells = (change.clamp(0, 1) * 255).byte().numpy()
     return Image.fromarray(np.kron(cells, np.ones((16, 16), np.uint8))).convert("RGB")
+
+
+def whitened(picture: Image.Image, keep: torch.Tensor) -> Image.Image:
+    """The picture with the cells that `keep` [R, C] frees in white."""
+    free = Image.fromarray((~keep).numpy().astype(np.uint8) * 255)
+    return Image.composite(Image.new("RGB", picture.size, "white"), picture,
+                           free.resize(picture.size, Image.Resampling.NEAREST))
+
+
+def strip(panels: Sequence[Image.Image]) -> Image.Image:
+    """Pictures side by side."""
+    page = Image.new("RGB", (len(panels) * (SIDE + GAP) - GAP, SIDE), "white")
+    for n, panel in enumerate(panels):
+        page.paste(panel.resize((SIDE, SIDE), Image.Resampling.LANCZOS), (n * (SIDE + GAP), 0))
+    return page

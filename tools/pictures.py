@@ -32,7 +32,8 @@ def film(file: str, *arguments: str) -> Picture:
 PICTURES = {
     "postcards": Picture("contact_sheet", (), ("docs/postcards.webp", "docs/crops.webp")),
     "short_prompt": Picture("short_prompt", (), ("docs/short_prompt.webp",)),
-    "editing": Picture("editing", (), ("docs/editing.webp",)),
+    "editing": Picture("editing", (), tuple(
+        f"docs/editing{end}.webp" for end in ("", "_words", "_region", "_variations"))),
     "comparison": Picture("comparison", (), ("docs/ar_vs_ssd.webp",)),
     "examples": Picture("examples", (), (*(f"studio/examples/{n}.jpg" for n in range(8)),
                                          "studio/examples/seeds.json")),

@@ -12,9 +12,10 @@ CHINESE_NOTES = Path(__file__).with_name("chinese_notes.json")  # paragraphs by 
 PROMPT = "a red house by a lake"
 CASTLE = "a purple castle on the right, in a meadow, at sunset"
 SNOW = "a yellow tent in the snow at night"
+BOAT = "a red boat on the left, on a calm lake, a forest behind, under a clear sky, by day"
 ABOVE = "snowy mountains behind, under a clear sky, at sunset"
 CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline", "PrimitiveInt",
-        "ImageScaleBy", "ImageSharpen", "SaveImage"}
+        "ImageScaleBy", "ImageSharpen", "SaveImage", "SolidMask", "MaskComposite"}
 NEW_SEED = "Every run takes a new seed; *control after generate* set to **fixed** keeps it."
 OLD_SEED = "The seed is fixed, so that {why}; *control after generate* set to **randomize** " \
     "draws another picture at every run."
@@ -292,11 +293,92 @@ def janus_pro() -> Graph:
     return graph
 
 
+def edit_by_words() -> Graph:
+    graph = Graph(["first_picture", "second_picture"])
+    graph.note("*Edit by Words* changes the picture by its words. Write the old prompt again and "
+               "change only what is to change. The map shows where the new words act; everything "
+               "else keeps its tokens and its pixels.\n\nTry a colour, another thing, a thing more "
+               "or less, or a whole change such as *at night*: things that the words do not change "
+               "stay in place. *reach* says how far a change may go, and a mask where.\n\nFor a "
+               "saved picture use *Load Picture (SSD)*, for any other *Load Image*, and write in "
+               "*old prompt* what it shows.\n\n"
+               + OLD_SEED.format(why="you can try other words on one picture"))
+    graph.sizes["note"] = LONG_NOTE
+    graph.loaders()
+    graph.sampler("first", 1, "First picture", seed=7, prompt=BOAT)
+    graph.sampler("edit", 2, "Other words", heads=False, kind="SSD_EditByWords", seed=22,
+                  prompt=BOAT.replace("red", "white"))
+    graph.link("first", 1, "edit", "tokens")
+    graph.show("first_picture", "first", 0, 3, "First picture")
+    graph.show("second_picture", "edit", 0, 3, "Edited")
+    graph.show("map", "edit", 3, 4, "Where the words act")
+    graph.tell("report", "edit", 4, 4, "Report")
+    graph.app(["first_picture", "second_picture"], first="prompt seed",
+              edit="prompt reach hold seed")
+    return graph
+
+
+def redo_a_region() -> Graph:
+    graph = Graph(["second_picture"])
+    graph.note("The second sampler redraws what the mask leaves white. Everything else keeps its "
+               "tokens and its pixels, so that a change costs what it changes. Say in the second "
+               "prompt what the region should show, and name the rest of the picture too.\n\nHere "
+               "two core nodes make the mask: a white rectangle on black. To **paint** it instead, "
+               "save the picture, load it with *Load Picture (SSD)*, choose *Open in MaskEditor* "
+               "in that node's menu, and connect its *tokens* and *mask*. For a photograph use "
+               "*Load Image* and *Encode Image*: all that you do not paint stays the photograph."
+               "\n\nThe first picture stays; every run takes a new seed for the region.")
+    graph.sizes["note"] = LONG_NOTE
+    graph.loaders()
+    graph.add("black", "SolidMask", 0, "All of it", value=0.0, width=384, height=384)
+    graph.add("white", "SolidMask", 0, "The region", value=1.0, width=192, height=224)
+    graph.add("region", "MaskComposite", 1, "Where it lies", x=0, y=160, operation="add")
+    graph.link("black", 0, "region", "destination")
+    graph.link("white", 0, "region", "source")
+    graph.sampler("first", 1, "First picture", seed=7, prompt=BOAT)
+    graph.sampler("second", 2, "The region redone", seed=22, prompt=BOAT.replace(
+        "a red boat", "a white lighthouse"), **SEED_CHANGES)
+    graph.link("first", 1, "second", "keep")
+    graph.link("region", 0, "second", "mask")
+    graph.show("first_picture", "first", 0, 3, "First picture")
+    graph.show("second_picture", "second", 0, 3, "The region redone")
+    graph.app(["first_picture", "second_picture"], first="prompt seed", white="width height",
+              region="x y", second="prompt seed")
+    return graph
+
+
+def variations() -> Graph:
+    """The picture and three strengths, one below the other, each with its previews at the right."""
+    graph = Graph(["subtle", "strong"])
+    graph.note("Four samplers share a prompt and a seed. The first draws the picture; the others "
+               "draw a share of its cells by another seed, the *variation seed*: 0.03 is subtle, "
+               "0.15 medium, 0.5 strong. Cells near the top are the rarest among them, because "
+               "all that follows depends on them.\n\nEach draws two variations at once. Change "
+               "*variation_seed*, among the advanced inputs, for others. Every one is as good a "
+               "picture as any other seed's.\n\n"
+               + OLD_SEED.format(why="you can compare the variations with it"))
+    graph.sizes["note"] = LONG_NOTE
+    graph.add("prompt", "PrimitiveStringMultiline", 0, "Prompt for all", value=PROMPT)
+    graph.add("seed", "PrimitiveInt", 0, "Seed for all", value=7)
+    graph.loaders()
+    for column, (name, share, count) in enumerate(
+            (("picture", 0.0, 1), ("subtle", 0.03, 2), ("medium", 0.15, 2), ("strong", 0.5, 2)), 1):
+        varied = {"variation": share, "variation_seed": 1, "batch_size": count} if share else {}
+        graph.sampler(f"{name}_sampler", column, name.capitalize(), seed=7, **varied)
+        for shared in ("prompt", "seed"):
+            graph.link(shared, 0, f"{name}_sampler", shared)
+        graph.show(name, f"{name}_sampler", 0, 5, name.capitalize())
+    graph.app(["picture", "subtle", "medium", "strong"], prompt="value", seed="value",
+              subtle_sampler="variation variation_seed")
+    return graph
+
+
 GRAPHS = {"1_quick_start": quick_start, "2_race_ar_vs_ssd": race,
           "3_keep_the_top_redo_the_rest": keep_the_top, "4_start_seeds_and_finish": seeds,
           "5_schedules_compared": schedules_compared, "6_janus_pro": janus_pro,
           "7_compare_methods": compare_methods, "8_finish_with_an_upscale": upscale,
-          "9_replay": replay}
+          "9_replay": replay, "10_edit_by_words": edit_by_words,
+          "11_redo_a_region": redo_a_region, "12_variations": variations}
 
 
 def with_chinese(name: str, make: Callable[[], Graph]) -> Graph:

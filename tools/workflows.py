@@ -118,10 +118,16 @@ def thumbnail(client: Client, run: Run, ids: dict[str, str], names: list[str], p
 
 
 def side_by_side(pictures: list[Image.Image]) -> Image.Image:
-    """Pictures of one size, in the number of columns closest to a template's shape."""
+    """Pictures of one size, in columns: close to a template's shape, and with few empty places."""
     width, height = pictures[0].size
-    across = min(range(1, len(pictures) + 1),
-                 key=lambda n: abs(math.log(n * width / (-(-len(pictures) // n) * height) / 1.4)))
+    count = len(pictures)
+
+    def odd(across: int) -> float:
+        down = -(-count // across)
+        shape = abs(math.log(across * width / (down * height) / 1.4))
+        return shape + (across * down - count) / count
+
+    across = min(range(1, count + 1), key=odd)
     sheet = Image.new("RGB", (width * across, height * -(-len(pictures) // across)), "white")
     for n, picture in enumerate(pictures):
         sheet.paste(picture, (n % across * width, n // across * height))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,17 +16,20 @@ from ..engine.edits.words import Edit
 from ..errors import SSDError
 from ..model.knobs import specs
 from ..output.changed_words import changed_words
+from ..output.knobs import check_pictures
 from ..output.masks import mask_of_box, mask_of_file, redrawn_cells
 from ..output.packed import tokens_sha256
 from ..output.recipe import opened, pixels_from_png, recipe_of, tokens_from_png
+from ..output.together import together
 from ..output.words import Words
 from ..runs.foreseen import foreseen
 from ..runs.request import Request, Result
-from .generate import draw
+from ..runs.suggestions import best_first, fit_of
+from .generate import all_drawn, save_all
 from .like import Source
 from .options import Canvas, Json, Knobs, Loading, SamplingOptions, flag, knob_flags
 from .output import Reporter, note
-from .paths import check_writable, free
+from .paths import batch_paths, check_writable, free
 from .session import load, print_notes
 
 Picture = Annotated[Path, typer.Argument(help="The PNG to edit.", show_default=False)]
@@ -44,7 +47,20 @@ class EditOptions:
                                    "--mask, --box or --rows the words decide where.")
     box: str | None = flag(None, "X,Y,WIDTH,HEIGHT in pixels: draw this anew.")
     rows: int | None = flag(None, "Draw all token rows but the first ROWS anew.")
-    out: Path | None = flag(None, "FILE.png. Default: a new file named after the picture.")
+    suggest: int = flag(1, "Number of suggestions, each with the next seed. Those come first that "
+                           "fit best what follows the region.")
+    out: Path | None = flag(None, "FILE.png; several make FILE-0.png, FILE-1.png, ... Default: "
+                                  "new files named after the picture.")
+
+    def __post_init__(self) -> None:
+        check_pictures(self.suggest, "suggest")
+
+    def paths(self, picture: Path) -> list[Path]:
+        """The files to write, those of the best suggestions first."""
+        if self.out:
+            return batch_paths(self.out, self.suggest)
+        return free(lambda ending: batch_paths(
+            picture.with_name(f"{picture.stem}-edit{ending}.png"), self.suggest))
 
     def keep_mask(self, backbone: Backbone) -> torch.Tensor | None:
         """The cells [R, C] that stay whatever the words say; None: no region is given."""
@@ -78,8 +94,8 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     with opened(picture) as image:
         recipe = recipe_of(picture, image)
     source = Source.of_recipe(recipe, context)
-    path = editing.out or free(lambda end: [picture.with_name(f"{picture.stem}-edit{end}.png")])[0]
-    check_writable([path])
+    paths = editing.paths(picture)
+    check_writable(paths)
     method, canvas = knobs.chosen(), source.picture(canvas)
     backbone, heads = load(source.loading(loading), [method], canvas.pixels())
     keep, how = tokens_from_png(picture, backbone)
@@ -90,16 +106,22 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     report.words([new] if new != prompt else [], None)
     words = {"old_prompt": old, **editing.knobs} if by_words else {}
     request = Request(backbone, heads, method, source.sampling(drawing), prompt, canvas.negative,
-                      keep=keep, keep_mask=mask, keep_pixels=pixels_from_png(picture),
-                      fixed=(Words(new, canvas.negative or None),), fall_back=False, **words)
+                      pictures=editing.suggest, keep=keep, keep_mask=mask,
+                      keep_pixels=pixels_from_png(picture), fall_back=False,
+                      fixed=(Words(new, canvas.negative or None),), **words)
     print_notes(request)
     if by_words and (slower := foreseen(request).note):
         note(slower)
-    (result,) = draw([request], [path])
-    record = outcome(result, path)
+    with all_drawn(request.parts(), paths) as done:
+        fits = [fit for result in done for fit in fit_of(result)] if len(paths) > 1 else [0.0]
+        order = best_first(fits)
+        save_all(done, [paths[order.index(n)] for n in range(len(paths))])
+    record = outcome(done, fits, paths)
     for line in record["notes"]:
         note(line)
-    report.print(f"{record['passes']} passes, {record['seconds']:.2f} s\n  {path}")
+    report.print(f"{record['passes']} passes, {record['seconds']:.2f} s")
+    for suggestion in record["suggestions"]:
+        report.print(f"  {suggestion['image']}")
     report.result(record)
 
 
@@ -116,17 +138,31 @@ def words_of(backbone: Backbone, recipe: Mapping | None, old: str | None, new: s
     return None, new
 
 
-def outcome(result: Result, path: Path) -> dict:
-    """The run as a JSON object: shares of tokens that stayed, and of cells that could change."""
-    request, stats, edit = result.request, result.measured, result.edit
-    assert request.keep is not None
-    share = (result.tokens == request.keep).float().mean().item()
+def outcome(done: Sequence[Result], fits: Sequence[float], paths: Sequence[Path]) -> dict:
+    """The runs as a JSON object; what a picture has of its own is the best suggestion's.
+
+    fits: of each picture, see `fit_of`. paths: of the best picture first.
+    """
+    request, stats = done[0].request, together([result.measured for result in done])
+    drawn = [(result, n) for result in done for n in range(result.request.pictures)]
+    every = [suggestion(*drawn[n], fits[n], path)
+             for n, path in zip(best_first(fits), paths, strict=True)]
+    edits = [result.edit for result in done if result.edit]
     free = request.region.free.float().mean().item()
+    notes = dict.fromkeys(line for edit in edits for line in edit.notes)
     return {"method": request.method.name, "backbone": request.backbone.name,
             "passes": stats["passes"], "ar_passes": stats["ar_passes"],
-            "seconds": stats["seconds"]["total"], "kept_share": share,
-            "mask_share": 1 - share if edit else free,
-            "held": stats["edit"]["things"][0] if edit else [],
-            "notes": list(edit.notes) if edit else [], "old_prompt": request.old_prompt,
-            "prompt_drawn": request.words[0].prompt, "seed": request.sampling.seed,
-            "image": str(path), "tokens_sha256": tokens_sha256(result.tokens[0])}
+            "seconds": stats["seconds"]["total"],
+            "mask_share": 1 - every[0]["kept_share"] if edits else free,
+            "held": stats["edit"]["things"][0] if edits else [], "notes": list(notes),
+            "old_prompt": request.old_prompt, "prompt_drawn": request.words[0].prompt,
+            **every[0], "suggestions": every}
+
+
+def suggestion(result: Result, n: int, fit: float, path: Path) -> dict:
+    """Picture n of a run: the share of its tokens that stayed, and how well it fits."""
+    keep, tokens = result.request.keep, result.tokens[n]
+    assert keep is not None
+    return {"image": str(path), "seed": result.request.seeds[n], "fit": fit,
+            "kept_share": (tokens == keep[0]).float().mean().item(),
+            "tokens_sha256": tokens_sha256(tokens)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -89,13 +90,20 @@ def command(context: typer.Context, knobs: Knobs, drawing: SamplingOptions, pict
 
 def draw(parts: Sequence[Request], paths: list[Path]) -> list[Result]:
     """Draw and save all pictures; every part draws the same number."""
+    with all_drawn(parts, paths) as done:
+        save_all(done, paths)
+    return done
+
+
+@contextmanager
+def all_drawn(parts: Sequence[Request], paths: list[Path]) -> Iterator[list[Result]]:
+    """Draw all pictures, which the block saves; Ctrl-C saves what there is by then."""
     done, each = [Result(part) for part in parts], len(paths) // len(parts)
     runs = [(result, paths[n * each : (n + 1) * each]) for n, result in enumerate(done)]
     with kept_when_stopped(runs):
         for result in done:
             decode(result, result.request.method.name)
-        save_all(done, paths)
-    return done
+        yield done
 
 
 def print_words(request: Request, report: Reporter) -> None:

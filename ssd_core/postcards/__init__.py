@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .captions import MAX_TOKENS, WORDS, claims, describe, fresh_prompt
+from .captions import MAX_TOKENS, WORDS, claims, describe, fresh_prompt, plain_caption
 from .checker import check, read
 from .claims import Claim
 from .frame import FRAMES, SQUARE, TALL, WIDE, Frame, frame_of
@@ -32,6 +32,7 @@ __all__ = [
     "fresh_prompt",
     "is_valid",
     "paint",
+    "plain_caption",
     "postcard",
     "read",
     "sample_scene",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from .claims import Claim, claims_by
@@ -237,12 +239,23 @@ def fresh_prompt(rng: np.random.Generator) -> str:
     It uses the plainest phrases, as people do; `describe` uses all of them.
     """
     scene = sample_scene(rng)
-    parts = [_PARTS[name, getattr(scene, name)][0] for name in ("ground", "path", "ridge", "sky")
-             if getattr(scene, name) != "none"]
-    parts += [_LIGHT_ALONE[0].format(light=scene.light)] if scene.light != "none" else []
-    parts.append(_PARTS["time", scene.time][0])
-    chosen = sorted(rng.permutation(len(parts))[: int(rng.integers(2, 5))])
-    return ", ".join([*map(_plain_thing, scene.things), *(parts[int(n)] for n in chosen)])
+    names = list(plain_parts(scene))
+    chosen = sorted(rng.permutation(len(names))[: int(rng.integers(2, 5))])
+    return plain_caption(scene, [names[int(n)] for n in chosen])
+
+
+def plain_caption(scene: Scene, names: Iterable[str]) -> str:
+    """The plainest caption of a scene: its things, then those of its `plain_parts`, in order."""
+    parts = plain_parts(scene)
+    return ", ".join([*map(_plain_thing, scene.things), *(parts[name] for name in names)])
+
+
+def plain_parts(scene: Scene) -> dict[str, str]:
+    """The plainest phrase for each attribute of a scene that a caption would mention."""
+    parts = {name: _PARTS[name, getattr(scene, name)][0]
+             for name in ("ground", "path", "ridge", "sky") if getattr(scene, name) != "none"}
+    light = {"light": _LIGHT_ALONE[0].format(light=scene.light)} if scene.light != "none" else {}
+    return {**parts, **light, "time": _PARTS["time", scene.time][0]}
 
 
 def _plain_thing(thing: Thing) -> str:

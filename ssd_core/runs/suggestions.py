@@ -19,7 +19,11 @@ def likeliest_first(results: Sequence[Result]) -> list[int]:
 
     As they were drawn, if no kept cell follows the drawn ones.
     """
-    fits = [fit for result in results for fit in fit_of(result)]
+    return best_first([fit for result in results for fit in fit_of(result)])
+
+
+def best_first(fits: Sequence[float]) -> list[int]:
+    """The numbers of pictures by their `fit_of`, the best first; equal ones as they were drawn."""
     return sorted(range(len(fits)), key=lambda n: -fits[n])
 
 

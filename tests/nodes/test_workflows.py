@@ -11,17 +11,19 @@ import pytest
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = sorted((ROOT / "workflows").glob("*.json"))
-SEEDED = ("SSD_Sampler", "SSD_StartSeeds", "SSD_Race", "SSD_CompareMethods")
+FILES = sorted((ROOT / "workflows").glob("*.json"), key=lambda path: int(path.stem.split("_")[0]))
+SEEDED = ("SSD_Sampler", "SSD_StartSeeds", "SSD_Race", "SSD_CompareMethods", "SSD_EditByWords")
 # What the nodes with a seed do with it after a run, in their order.
 AFTER_A_RUN = {"1_quick_start": ["randomize"], "2_race_ar_vs_ssd": ["randomize"],
                "3_keep_the_top_redo_the_rest": ["fixed", "randomize"],  # the kept picture stays
                "4_start_seeds_and_finish": ["fixed"],  # its pictures are picked by number
                "5_schedules_compared": ["fixed"] * 3,  # one seed for all, from a node of its own
                "6_janus_pro": ["randomize"], "7_compare_methods": ["randomize"],
-               "8_finish_with_an_upscale": ["fixed"], "9_replay": ["fixed"]}
+               "8_finish_with_an_upscale": ["fixed"], "9_replay": ["fixed"],
+               "10_edit_by_words": ["fixed"] * 2, "11_redo_a_region": ["fixed", "randomize"],
+               "12_variations": ["fixed"] * 4}
 CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline", "PrimitiveInt",
-        "ImageScaleBy", "ImageSharpen", "SaveImage"}
+        "ImageScaleBy", "ImageSharpen", "SaveImage", "SolidMask", "MaskComposite"}
 SHOWING = ("PreviewImage", "SaveImage")
 
 
@@ -53,8 +55,8 @@ def widgets(pack, node: dict) -> list[str]:
     return names
 
 
-def test_there_are_nine():
-    assert [p.stem[0] for p in FILES] == list("123456789")
+def test_they_are_numbered():
+    assert [p.stem.split("_")[0] for p in FILES] == [str(n) for n in range(1, 13)]
 
 
 def test_the_quick_start_is_a_form_of_five_inputs_words_to_click_and_one_picture():

@@ -100,10 +100,11 @@ def random_heads(backbone: Backbone, k_h: int = 5, k_v: int = 3, seed: int = 1,
     return heads.requires_grad_(False)
 
 
-def tiny_postcard(seed: int = 0, grid: Grid = GRID) -> Postcard:
+def tiny_postcard(seed: int = 0, grid: Grid = GRID,
+                  words: tuple[str, ...] = ("a", "red", "house", "sun")) -> Postcard:
     """The bundled backbone's class with one small random layer and 32 codes, of any size."""
     shape = DecoderShape(1, 16, 2, 2, 8, 32, rotary="interleaved")
-    backbone = Postcard(("a", "red", "house", "sun"), 32, shape, grid)
+    backbone = Postcard(words, 32, shape, grid)
     randomise(backbone, seed, 0.25)
     backbone.find_drafter = mock_drafter
     return backbone.freeze()
