@@ -8,10 +8,13 @@ from pathlib import Path
 from ..errors import SSDError
 from ..machine_faults import FULL, QUICK, found_on
 from ..selftest.machine import Machine
+from ..selftest.measuring import METHODS
+from ..selftest.page import write
 from ..selftest.suite import SelfTest, dtypes_of
 from ..weights.load import pick_device
-from .options import Json, flag
+from .options import Json, Loading, flag
 from .output import Reporter
+from .session import load
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,11 @@ class SelfTestOptions:
     dtypes: str = flag("all", "all that the device offers, or some, separated by commas.")
     quick: bool = flag(False, "At most 20 seconds instead of five minutes: the dtype in which "
                               "postcard is loaded, unless --dtypes names others.")
-    report: str | None = flag(None, "A folder for a page and a picture to share: this machine's "
-                                    "speed, memory, and whether tokens agreed.")
+    report: str | None = flag(None, "A folder for a page and a picture to share: speed, memory, "
+                                    "and whether tokens agreed.")
+    backbone: str = flag("postcard", "What the report measures; the self-test takes postcard.")
+    dtype: str = flag("auto", "The dtype of this backbone.")
+    models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME.")
 
 
 def command(options: SelfTestOptions, json: Json = False) -> None:
@@ -43,7 +49,7 @@ def command(options: SelfTestOptions, json: Json = False) -> None:
     for path, reason in off.items():
         reporter.print(f"switched off: {path} ({reason})")
     reporter.print(test.summary)
-    written = write_report(options.report, test, reporter) if options.report else []
+    written = write_report(options, test, reporter) if options.report else []
     reporter.result({"device": str(device), "summary": test.summary, "seconds": test.seconds,
                      "checks": [vars(finding) for finding in test.done],
                      "switched_off": dict(off), "not_tested": test.left_out, "files": written})
@@ -60,12 +66,13 @@ def chosen(options: SelfTestOptions, offered: tuple[str, ...]) -> list[str]:
     return [name for name in offered if name in names]
 
 
-def write_report(folder: str, test: SelfTest, reporter: Reporter) -> list[str]:
+def write_report(options: SelfTestOptions, test: SelfTest, reporter: Reporter) -> list[str]:
     """Measure, write the page and the picture, and return their paths."""
-    from ..selftest.page import write
-
-    reporter.print("measuring for the report, which takes a minute or two")
-    paths = write(Path(folder), test)
+    loading = Loading(backbone=options.backbone, models_dir=options.models_dir,
+                      device=options.device, dtype=options.dtype)
+    backbone, heads = load(loading, METHODS.values())
+    reporter.print(f"measuring {backbone.name} for the report, which takes a minute or two")
+    paths = write(Path(options.report or "."), test, backbone, heads)
     for path in paths:
         reporter.print(f"written: {path}")
     return [str(path) for path in paths]

@@ -14,10 +14,10 @@ from ..backbones.base import Backbone
 from ..backbones.postcard import Postcard
 from ..engine.decode import alone, prepare
 from ..engine.events import Pass
-from ..engine.first_replay import WrongReplay
 from ..engine.graphs import GraphRunner, PassRunner
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
+from ..errors import SSDError, first_line
 from ..model.grid import Grid
 from ..model.sampling import Sampling
 from ..weights.load import load_backbone, load_heads
@@ -75,8 +75,8 @@ def draw(subject: Subject, method: Method, pictures: int, run: PassRunner,
             events = (event for event in prepared.passes(state) if isinstance(event, Pass))
             for _ in islice(events, passes):
                 pass
-        except (WrongReplay, RuntimeError) as error:
-            failure = (str(error).splitlines() or [type(error).__name__])[0]
+        except (SSDError, RuntimeError) as error:  # WrongReplay is one, too
+            failure = first_line(error)
         if isinstance(run, GraphRunner):
             failure = run.failure or failure
         return Drawn(state.picture().cpu(), state.hidden[:, : state.slots].float().cpu(), failure)

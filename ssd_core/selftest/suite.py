@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import torch
 
 from ..engine.methods import Exact, Method
-from ..errors import SSDError
+from ..errors import SSDError, first_line
 from ..machine_faults import FULL, QUICK, Found, all_paths, found_on, note
 from ..model.processor import has_bf16
 from ..weights.load import DTYPES
@@ -132,8 +132,7 @@ class SelfTest:
 
 
 def failed(dtype: str, error: RuntimeError) -> Finding:
-    line = (str(error).splitlines() or [type(error).__name__])[0]
-    return Finding(dtype_path(dtype), "an unexpected error", line)
+    return Finding(dtype_path(dtype), "an unexpected error", first_line(error))
 
 
 def dtypes_of(device: torch.device) -> tuple[str, ...]:
