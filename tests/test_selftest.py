@@ -3,6 +3,7 @@
 On a CPU, recorders stand in for CUDA's: they call the work again, each with a fault of its own.
 """
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -13,12 +14,14 @@ from ssd_core import Grid, SSDError, kept_files, load_backbone, machine_faults, 
 from ssd_core.engine import decode
 from ssd_core.engine.first_replay import WrittenBuffers, WrongReplay, checked, difference
 from ssd_core.engine.graphs import GraphRunner, no_graphs_reason
+from ssd_core.engine.threads import under_way
 from ssd_core.machine_faults import FULL, QUICK, Found, fault_of, found_on, note, note_fault
 from ssd_core.output.guarantees import guarantee_holds
 from ssd_core.runs.diagnostics import selftest_lines
 from ssd_core.selftest import checks
 from ssd_core.selftest.drawing import Subject
 from ssd_core.selftest.machine import Machine
+from ssd_core.selftest.once import is_due, run_if_due
 from ssd_core.selftest.suite import SelfTest
 
 CPU, CARD = torch.device("cpu"), torch.device("cuda")
@@ -102,7 +105,7 @@ def machine_file(monkeypatch, tmp_path):
 
 
 def subject(device=CPU, dtype="fp32") -> Subject:
-    backbone = tiny_postcard(grid=Grid(5, 4))
+    backbone = tiny_postcard(grid=Grid(4, 4))
     return Subject(backbone, random_heads(backbone), dtype)
 
 
@@ -238,3 +241,45 @@ def test_wrong_numbers_switch_a_dtype_off_and_time_ends_a_test(monkeypatch):
                      clock=lambda: next(times))
     assert len(list(short.findings())) == 2 and short.unreached == ["fp32", "bf16"]
     assert "no time for fp32, bf16" in short.summary
+
+
+@pytest.fixture
+def by_itself(monkeypatch):
+    """Runs the quick self-test as a host does, for a card that is this CPU; only AR is checked."""
+    monkeypatch.setattr(checks, "METHODS", (methods.AR(),))
+    asked = []
+
+    def load(device, dtype):
+        asked.append(dtype)
+        if dtype == "bf16":
+            raise SSDError("an installed package leaves it out")
+        return subject(dtype=dtype)
+
+    def run(dtype, wanted=lambda: True, load=load):
+        machine = Machine(CPU, Replays, lambda: 0)
+        return run_if_due(CARD, dtype, wanted, lambda device: replace(machine, device=device), load)
+
+    run.asked = asked
+    return run
+
+
+def test_a_host_runs_the_quick_test_once_while_it_is_idle(by_itself, monkeypatch):
+    assert not is_due(CPU) and is_due(CARD), "on a CPU nothing runs by itself"
+    assert by_itself("fp32", wanted=lambda: False) is None and is_due(CARD)
+    with under_way():
+        assert by_itself("fp32") is None and is_due(CARD)
+    test = by_itself("bf16")
+    assert by_itself.asked[-2:] == ["bf16", "int8"] and test.faults == {}
+    assert found_on(CARD).tested == QUICK and by_itself("fp32") is None
+    monkeypatch.setattr(machine_faults, "version", lambda: "99.0")
+    assert is_due(CARD), "an update is tested again"
+    monkeypatch.setenv(kept_files.VARIABLE, "off")
+    assert not is_due(CARD)
+
+
+def test_a_quick_test_that_cannot_run_is_not_repeated(by_itself):
+    def fail(device, dtype):
+        raise RuntimeError("out of memory\nmore")
+
+    assert by_itself("fp32", load=fail) is None
+    assert not is_due(CARD) and found_on(CARD).summary == "ended early: out of memory"

@@ -7,7 +7,7 @@ from .drawing import Drawn
 
 SAME = 0.01  # the largest difference of hidden states between two ways to compute the same
 # The largest difference of the hidden states of a dtype from those of fp32.
-FROM_FP32 = {"fp32": 0.001, "fp16": 0.1, "bf16": 0.2, "fp8": 0.6, "int8": 0.6, "int4": 1.0}
+FROM_FP32 = {"fp32": 0.001, "fp16": 0.05, "bf16": 0.1, "fp8": 0.3, "int8": 0.3, "int4": 0.6}
 
 
 def unlike(found: Drawn, expected: Drawn, tolerance: float = SAME) -> str:

@@ -31,7 +31,7 @@ from ssd_core.cli import app, main
 pytestmark = pytest.mark.slow
 
 OURS = "python -m ssd_core "
-SHORT = {"bench": ["--repeats", "1", "--warmup", "0"],
+SHORT = {"selftest": ["--quick", "--dtypes", "fp32"], "bench": ["--repeats", "1", "--warmup", "0"],
          "evaluate": ["--prompts", "2", "--batch", "2"]}
 FOUND = [(path, line) for path in DOCUMENTS for line in commands(path)]
 
