@@ -56,7 +56,8 @@ def combination(device: torch.device) -> str:
 
 def found_on(device: torch.device) -> Found:
     """What is known of the present combination; nothing if there is no readable file."""
-    return _stored().get(combination(device), Found())
+    entries = _stored()
+    return entries.get(combination(device), Found()) if entries else Found()
 
 
 def fault_of(path: str, device: torch.device) -> str:

@@ -39,7 +39,8 @@ def measured():
     where = replace(Conditions.of(CPU), device="A Card 24GB", driver="570.1", memory=24 * 2**30)
     return Measured(where, "postcard", "bf16", 800e9,
                     [Width(1, 2.0, 0.5, 40e9), Width(96, 4.0, None, 20e9)], speeds,
-                    SimpleNamespace(results=result), "idle", 3 * 2**30, 4 * 2**30)
+                    SimpleNamespace(results=result), "idle", 3 * 2**30, 4 * 2**30,
+                    {"as PyTorch chooses": 0.001, "flash": None})
 
 
 def test_the_page_has_all_figures_and_the_table_of_cards_a_row_of_it(measured, test, tmp_path):
@@ -51,6 +52,7 @@ def test_the_page_has_all_figures_and_the_table_of_cards_a_row_of_it(measured, t
                  "| 1 | 2.00 | 0.50 | 1.00 | 40.0 | 5% |", "| 96 | 4.00 | - | 8.00 | 20.0 | 2% |",
                  "| exact | 10 | 0.500 | 4.00 | 50.00 | identical | 100% |",
                  "![The same picture by each method](picture.webp)",
+                 "| as PyTorch chooses | 0.001 |", "| flash | takes no such pass |",
                  "`fit` expects 4.00 GiB beyond the weights for `exact`; the run took at most 3"):
         assert line in text
     (tmp_path / "a.md").write_text(text)

@@ -26,6 +26,7 @@ from ..runs.comparison import Comparison, compare
 from ..runs.request import Request
 from ..weights.figures import stored_dtype
 from ..weights.fit import fit
+from .equal_bits import rounding_by_kernel
 
 PROMPT = "a red house on the left, a green tree on the right, a lake, at sunset"
 METHODS: Mapping[str, Method] = {"ar": AR(), "exact": Exact(), "rolling": Rolling(), "ssd": SSD()}
@@ -77,6 +78,7 @@ class Measured:
 
     copied: bytes a second of a copy. speeds: rows of `bench`. load: how busy other programs were.
     peak: bytes that `exact` took beyond the weights, None if unknown; fitted: what `fit` expects.
+    rounding: of `rounding_by_kernel`.
     """
 
     conditions: Conditions
@@ -89,6 +91,7 @@ class Measured:
     load: str
     peak: int | None
     fitted: int
+    rounding: Mapping[str, float | None]
 
 
 def measure(backbone: Backbone, heads: DraftHeads | None) -> Measured:
@@ -105,7 +108,8 @@ def measure(backbone: Backbone, heads: DraftHeads | None) -> Measured:
     estimate = fit(backbone, Exact(), device=str(device), heads=heads)
     return Measured(Conditions.of(device), backbone.name, stored_dtype(backbone), copied, widths,
                     speeds, comparison, work.words(), peak,
-                    estimate.cache + estimate.activations + estimate.graphs)
+                    estimate.cache + estimate.activations + estimate.graphs,
+                    rounding_by_kernel(backbone))
 
 
 def widths_of(backbone: Backbone, heads: DraftHeads | None) -> list[Width]:

@@ -52,7 +52,8 @@ def page_of(measured: Measured, test: SelfTest, picture: str) -> str:
              "## Passes by width", widths_line(measured), widths_table(measured),
              "## Methods", speeds_line(measured), speeds_table(measured),
              f"![The same picture by each method]({picture})",
-             "## Memory", memory_line(measured)]
+             "## Memory", memory_line(measured),
+             "## Equal bits", bits_line(), bits_table(measured)]
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
 
 
@@ -128,6 +129,17 @@ def memory_line(measured: Measured) -> str:
     if measured.peak is None:
         return f"{expected}; what a run takes is not measured on this device."
     return f"{expected}; the run took at most {gib(measured.peak)}."
+
+
+def bits_line() -> str:
+    return ("How much the logits of a cell change with the width of its pass, in the first layers "
+            "and extrapolated to all. Where it is 0, `exact` draws AR's tokens in any dtype.")
+
+
+def bits_table(measured: Measured) -> str:
+    rows = [[name, "takes no such pass" if value is None else f"{value:.2g}"]
+            for name, value in measured.rounding.items()]
+    return table(["attention kernel", "root-mean-square difference of logits"], rows)
 
 
 def gib(count: int | None) -> str:
