@@ -40,7 +40,7 @@ class Conditions:
 
     device: str
     driver: str
-    torch: str
+    pytorch: str
     cuda: str
     python: str
     system: str

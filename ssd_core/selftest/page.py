@@ -40,7 +40,7 @@ def file_name(measured: Measured) -> str:
     """Device, backbone, dtype and torch, in letters that every file system takes."""
     where = measured.conditions
     return re.sub(r"[^a-z0-9.]+", "-", f"{where.device} {measured.backbone} {measured.dtype} torch "
-                                       f"{where.torch.partition('+')[0]}".lower()).strip("-")
+                                       f"{where.pytorch.partition('+')[0]}".lower()).strip("-")
 
 
 def page_of(measured: Measured, test: SelfTest, picture: str) -> str:
@@ -61,7 +61,7 @@ def figures(measured: Measured, test: SelfTest) -> dict:
     """What the table of docs/results.md shows of this page."""
     speeds = {row["method"]: row for row in measured.speeds}
     return {"device": measured.conditions.device, "backbone": measured.backbone,
-            "dtype": measured.dtype, "torch": measured.conditions.torch.partition("+")[0],
+            "dtype": measured.dtype, "torch": measured.conditions.pytorch.partition("+")[0],
             "day": measured.conditions.day, "copy_gb": round(measured.copied / 1e9),
             "ar_seconds": round(speeds["ar"]["median_seconds"], 3),
             **{name: round(speeds[name]["ratio_to_ar"], 2) for name in ("exact", "rolling", "ssd")},
@@ -71,7 +71,7 @@ def figures(measured: Measured, test: SelfTest) -> dict:
 def conditions_table(measured: Measured) -> str:
     where = measured.conditions
     rows = [("device", where.device), ("its memory", gib(where.memory)), ("driver", where.driver),
-            ("PyTorch", where.torch), ("CUDA or ROCm", where.cuda), ("Python", where.python),
+            ("PyTorch", where.pytorch), ("CUDA or ROCm", where.cuda), ("Python", where.python),
             ("system", where.system), ("ssd-decoding", where.program), ("date", where.day),
             ("other programs", measured.load),
             ("bandwidth of a copy", f"{measured.copied / 1e9:.0f} GB/s")]
