@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
+from ssd_core import SSDError
 from ssd_core.machine_faults import FULL
 from ssd_core.selftest.machine import Machine
 from ssd_core.selftest.once import is_due, run_if_due
@@ -37,6 +39,7 @@ def when_idle(services: Services) -> None:
     """Run the quick self-test if it is due, until somebody asks for a job; then free memory."""
     library, worker = services.library, services.worker
     if is_due(library.device):
-        dtype = stored_dtype(library.current.backbone)
-        run_if_due(library.device, dtype, wanted=lambda: not worker.is_asked)
+        with suppress(SSDError):  # another backbone is being loaded
+            dtype = stored_dtype(library.current.backbone)
+            run_if_due(library.device, dtype, wanted=lambda: not worker.is_asked)
     trim()

@@ -13,7 +13,7 @@ from ssd_core.selftest.page import MARK
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, CARDS = ROOT / "docs" / "results.md", ROOT / "benchmarks" / "results" / "cards"
 START, END = "<!-- cards: made by tools/make.py texts -->\n", "<!-- end of cards -->\n"
-HEAD = ["device", "backbone", "torch", "copy, GB/s", "AR, s", "exact", "rolling", "ssd",
+HEAD = ["device", "backbone", "torch", "copy, GB/s", "AR, s", "exact", "rolling", "ssd", "rows",
         "tokens of exact that are AR's", "switched off"]
 NONE = "No page of a card has been sent in yet.\n"
 
@@ -29,7 +29,7 @@ def figures(path: Path) -> dict:
 
 def row(path: Path) -> list[str]:
     page = figures(path)
-    speeds = [f"{page[name]:.2f}" for name in ("exact", "rolling", "ssd")]
+    speeds = ["-" if page[name] is None else f"{page[name]:.2f}" for name in HEAD[5:9]]
     return [f"[{page['device']}](../benchmarks/results/cards/{path.name})",
             f"{page['backbone']}, {page['dtype']}", page["torch"], str(page["copy_gb"]),
             f"{page['ar_seconds']:.2f}", *speeds, percent(page["same"] or 0.0),

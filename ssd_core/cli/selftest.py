@@ -70,7 +70,7 @@ def write_report(options: SelfTestOptions, test: SelfTest, reporter: Reporter) -
     """Measure, write the page and the picture, and return their paths."""
     loading = Loading(backbone=options.backbone, models_dir=options.models_dir,
                       device=options.device, dtype=options.dtype)
-    backbone, heads = load(loading, METHODS.values())
+    backbone, heads = load(loading, METHODS)
     reporter.print(f"measuring {backbone.name} for the report, which takes a minute or two")
     paths = write(Path(options.report or "."), test, backbone, heads)
     for path in paths:

@@ -16,7 +16,7 @@ from ..backbones.presets import resolve_sampling
 from ..driver import driver_version
 from ..engine.graphs import EagerRunner, PassRunner, runner
 from ..engine.heads import DraftHeads
-from ..engine.methods import AR, SSD, Exact, Method, Rolling
+from ..engine.methods import AR, SSD, Exact, Method, Rolling, Rows
 from ..engine.pace import device_name, paced
 from ..evaluate.bandwidth import copy_bandwidth, read_bytes
 from ..evaluate.bench import Entrant, bench
@@ -29,7 +29,8 @@ from ..weights.fit import fit
 from .equal_bits import rounding_by_kernel
 
 PROMPT = "a red house on the left, a green tree on the right, a lake, at sunset"
-METHODS: Mapping[str, Method] = {"ar": AR(), "exact": Exact(), "rolling": Rolling(), "ssd": SSD()}
+METHODS: tuple[Method, ...] = (AR(), Exact(), Rolling(), SSD())
+WITHOUT_HEADS: tuple[Method, ...] = (*METHODS[:3], Rows())
 WIDTHS_LIMIT = 10.0  # s for the widths of one kind of pass
 GIB = 2**30
 
@@ -100,10 +101,11 @@ def measure(backbone: Backbone, heads: DraftHeads | None) -> Measured:
     copied = copy_bandwidth(device)
     widths = widths_of(backbone, heads)
     peak = peak_bytes(backbone, heads)
-    comparison = compare(backbone, PROMPT, METHODS, heads, Sampling(seed=7))
+    methods = {method.name: method for method in (WITHOUT_HEADS if heads is None else METHODS)}
+    comparison = compare(backbone, PROMPT, methods, heads, Sampling(seed=7))
     entrants = [Entrant(label, Request(backbone, heads, method, Sampling(seed=7), PROMPT,
                                        fall_back=False))
-                for label, method in METHODS.items()]
+                for label, method in methods.items()]
     speeds = bench(entrants)
     estimate = fit(backbone, Exact(), device=str(device), heads=heads)
     return Measured(Conditions.of(device), backbone.name, stored_dtype(backbone), copied, widths,

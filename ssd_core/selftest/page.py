@@ -64,7 +64,8 @@ def figures(measured: Measured, test: SelfTest) -> dict:
             "dtype": measured.dtype, "torch": measured.conditions.pytorch.partition("+")[0],
             "day": measured.conditions.day, "copy_gb": round(measured.copied / 1e9),
             "ar_seconds": round(speeds["ar"]["median_seconds"], 3),
-            **{name: round(speeds[name]["ratio_to_ar"], 2) for name in ("exact", "rolling", "ssd")},
+            **{name: round(speeds[name]["ratio_to_ar"], 2) if name in speeds else None
+               for name in ("exact", "rolling", "ssd", "rows")},
             "same": measured.comparison.results["exact"].share, "switched_off": sorted(test.faults)}
 
 
