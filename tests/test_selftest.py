@@ -3,6 +3,7 @@
 On a CPU, recorders stand in for CUDA's: they call the work again, each with a fault of its own.
 """
 
+import json
 from dataclasses import replace
 from functools import partial
 
@@ -11,6 +12,8 @@ import torch
 from support.mock_backbone import MockBackbone, random_heads, tiny_postcard, tokens
 
 from ssd_core import Grid, SSDError, kept_files, load_backbone, machine_faults, methods
+from ssd_core.cli import main
+from ssd_core.cli import selftest as command
 from ssd_core.engine import decode
 from ssd_core.engine.first_replay import WrittenBuffers, WrongReplay, checked, difference
 from ssd_core.engine.graphs import GraphRunner, no_graphs_reason
@@ -241,6 +244,20 @@ def test_wrong_numbers_switch_a_dtype_off_and_time_ends_a_test(monkeypatch):
                      clock=lambda: next(times))
     assert len(list(short.findings())) == 2 and short.unreached == ["fp32", "bf16"]
     assert "no time for fp32, bf16" in short.summary
+
+
+def test_the_command_prints_each_check_and_one_json_object(monkeypatch, capsys):
+    monkeypatch.setattr(checks, "METHODS", (methods.AR(),))
+    monkeypatch.setattr(command, "SelfTest",
+                        partial(SelfTest, load=lambda device, dtype: subject(dtype=dtype)))
+    assert main(["selftest", "--device", "cpu", "--dtypes", "int8, fp32", "--json"]) == 0
+    out, err = capsys.readouterr()
+    result = json.loads(out)
+    assert "dtype fp32: ar, 1 picture against fp32: passed" in err
+    assert [check["path"] for check in result["checks"]] == ["dtype fp32"] * 2 + ["int8 kernel"] * 2
+    assert result["switched_off"] == {} and result["summary"] in err
+    assert main(["selftest", "--device", "cpu", "--dtypes", "fp9"]) == 2
+    assert "dtypes 'fp9': this device offers fp32, " in capsys.readouterr().err
 
 
 @pytest.fixture

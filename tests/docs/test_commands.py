@@ -31,7 +31,7 @@ from ssd_core.cli import app, main
 pytestmark = pytest.mark.slow
 
 OURS = "python -m ssd_core "
-SHORT = {"selftest": ["--quick", "--dtypes", "fp32"], "bench": ["--repeats", "1", "--warmup", "0"],
+SHORT = {"bench": ["--repeats", "1", "--warmup", "0"],
          "evaluate": ["--prompts", "2", "--batch", "2"]}
 FOUND = [(path, line) for path in DOCUMENTS for line in commands(path)]
 
@@ -45,10 +45,10 @@ def arguments(line: str) -> list[str]:
 
 
 def needs_more(line: str) -> bool:
-    """Whether a command takes hours, the network, or weights that the repository lacks."""
+    """Whether a command takes minutes or hours, the network, or weights that the repository lacks."""
     first, *rest = arguments(line)
     elsewhere = any(word.startswith(("models", "runs/")) for word in rest)
-    return first in ("train", "convert") or elsewhere or (
+    return first in ("train", "convert", "selftest") or elsewhere or (
         first == "download" and "--list" not in rest)
 
 
