@@ -207,7 +207,7 @@ def _complete(scene: Scene, rng: np.random.Generator) -> str:
     names = list(dict.fromkeys((*early, *parts)))
     things = _counted_things(scene, rng)
     omitted = [name for name in _OMITTED_FIRST if name in parts]
-    while len(text := " , ".join((things, *map(parts.get, names))).split()) > MAX_TOKENS:
+    while len(text := " , ".join((things, *(parts[name] for name in names))).split()) > MAX_TOKENS:
         names.remove(omitted.pop(0))
     return " ".join(text)
 
