@@ -9,18 +9,12 @@ from dataclasses import replace
 import torch
 
 from ssd_core.backbones.base import Backbone
+from ssd_core.evaluate.bandwidth import synchronised as synchronised
 from ssd_core.model.transformer import Decoder, sequence_angles
 from ssd_core.weights.catalogue import known
 
 START, SLOTS = 300, 704  # of a picture of 24 x 24 cells, behind a prompt
 SEQUENCES = 2  # with guidance
-
-
-def synchronised(device: torch.device) -> float:
-    """Wall-clock seconds, after the card has finished its queue."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter()
 
 
 @torch.inference_mode()

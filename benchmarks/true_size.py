@@ -33,6 +33,7 @@ from ssd_core.engine.events import Finished, Pass, Rows
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Method
 from ssd_core.engine.threads import using_threads
+from ssd_core.evaluate.bandwidth import copy_bandwidth, read_bytes
 from ssd_core.evaluate.best import in_words, thread_counts
 from ssd_core.files import write_text
 from ssd_core.weights.catalogue import KnownBackbone, known
@@ -43,7 +44,6 @@ NAMES = ("Janus-Pro-1B", "Janus-Pro-7B", "LlamaGen-c2i-XL-384", "LlamaGen-t2i-XL
          "Tar-AR-DTok-512", "Anole-7B", "Lumina-mGPT-7B-768", "Emu3-Gen")
 PROMPT = "a small house at the edge of a wood in the evening " * 9  # about a hundred words
 SAMPLE_ROWS = 2  # of AR at either end of a picture that is not run whole
-COPY_BYTES = {"cuda": 1 << 30, "cpu": 1 << 28}
 HEAD = ["backbone", "decoding", "passes", "seconds", "best setting", "ms a pass",
         "times faster than AR in this dtype", "peak GiB"]
 WIDTH_HEAD = ["backbone", "cells of a pass", "ms", "single-cell passes", "GB/s", "of the copy's"]
@@ -58,23 +58,6 @@ class Run:
     peak: int
     whole: bool = True
     threads: int = 1
-
-
-def copy_bandwidth(device: torch.device, repeats: int = 10) -> float:
-    """Bytes a second that a plain copy reads and writes: the best of several."""
-    size = COPY_BYTES.get(device.type, 1 << 28)
-    source = torch.zeros(size, dtype=torch.uint8, device=device)
-    copy = partial(torch.empty_like(source).copy_, source)
-    return 2 * size / min(seconds_of(copy, repeats, clock=partial(synchronised, device)))
-
-
-def read_bytes(backbone: Backbone, rows: int, slots: int) -> int:
-    """The bytes a pass must read: layers, norm, image head, and keys and values so far."""
-    ends = [weight for name, weight in backbone.named_parameters()
-            if name.split(".")[0] in ("decoder", "norm", "projection", "head")]
-    s = backbone.decoder.shape
-    cache = 2 * s.layers * rows * s.kv_heads * slots * s.head_dim * backbone.dtype.itemsize
-    return sum(weight.numel() * weight.element_size() for weight in ends) + cache
 
 
 def pass_by_width(backbone: Backbone, repeats: int, copied: float) -> list[dict]:

@@ -24,9 +24,9 @@ from ..ssd_core.runs.kept import finished_pictures
 from ..ssd_core.runs.live import LiveRun
 from ..ssd_core.runs.scheduling import in_turn, race
 from ..ssd_core.runs.suggestions import likeliest_first
-from ..ssd_core.weights.figures import ModelSize
+from ..ssd_core.weights.figures import ModelSize, stored_dtype
 from ..ssd_core.weights.memory import MemoryEstimate
-from . import errors, previews, unfinished
+from . import errors, previews, selftesting, unfinished
 from .finished import Finished
 from .frames import Frame, open_log
 from .language import localized, show_text
@@ -207,6 +207,7 @@ def run_all(runs: Sequence[NodeRun], node_ref: previews.NodeRef, preview: str,
         note_order(runs)
         for run in runs:
             run.finish(run.images)
+        selftesting.after_a_run(stored_dtype(runs[0].request.backbone))
         return None if log is None else settled(runs, log)
 
 

@@ -225,7 +225,7 @@ ENDPOINTS: list[tuple[str, str, Callable[[Call], Any]]] = [
     ("POST", "/models/use", models.use), ("POST", "/models/quote", models.quote),
     ("POST", "/models/download", models.start_download),
     ("GET", "/models/download", models.download), ("POST", "/models/cancel", models.cancel),
-    ("GET", "/doctor", models.doctor),
+    ("GET", "/doctor", models.doctor), ("POST", "/selftest", models.selftest),
 ]
 UPLOADS: list[tuple[str, Callable[[Call], Any]]] = [
     ("/restore", saved.restore_upload), ("/history/add", saved.add)]

@@ -8,6 +8,7 @@ from ssd_core.weights import quotes
 
 from .calls import Call
 from .models import load
+from .selftesting import start as start_selftest
 from .views import download_view, fit_view, job_view, models_view, quote_view
 
 
@@ -55,6 +56,12 @@ def cancel(call: Call) -> dict:
 def download(call: Call) -> dict:
     call.require_local()
     return download_view(call.services, call.services.downloads.last, call.language)
+
+
+def selftest(call: Call) -> dict:
+    """Queue the self-test of this machine."""
+    call.require_local()
+    return job_view(call.services, start_selftest(call.services, call.owner), call.language)
 
 
 def doctor(call: Call) -> dict:

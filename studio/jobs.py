@@ -213,6 +213,11 @@ class Worker:
             self._waiting = deque(next(turns) if pair[0].owner == job.owner else pair
                                   for pair in self._waiting)
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether a job waits, or the program is closing."""
+        return bool(self._waiting) or self._closed
+
     def job(self, id_: str | None) -> Job | None:
         return None if id_ is None else self._jobs.get(id_)
 

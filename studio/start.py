@@ -28,9 +28,10 @@ from ssd_core.weights.quantize import ABOUT
 from .downloads import Downloads
 from .history import History
 from .jobs import Worker
-from .library import Library, trim
+from .library import Library
 from .policy import LOOPBACK
 from .seeds import ParkedSeeds
+from .selftesting import when_idle
 from .server import require_address, require_mcp, serve
 from .services import Services
 from .sharing import read_users
@@ -79,7 +80,8 @@ def main(
     local = host in LOOPBACK and not share
     if not local:
         sys.stderr.write(f"{shared_line(auth)}\n")
-    services = Services(Worker(idle=trim), library, history, ParkedSeeds(library, history),
+    services = Services(Worker(idle=lambda: when_idle(services)), library, history,
+                        ParkedSeeds(library, history),
                         Downloads(models_dir), language, local)
     with private_cache():
         serve(services, host, port, share, open_, True, users, mcp)

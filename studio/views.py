@@ -30,6 +30,7 @@ from .orders import Order, Race
 from .plans import about_speed, notes_of, pace_text, request_text
 from .races import Raced
 from .runs import Drawn, Source
+from .selftesting import SELFTEST
 from .services import Services
 from .settings import STOPS, Settings, stop_of, to_dict, with_preset
 from .typed import fixed_text, texts
@@ -141,6 +142,8 @@ def result_view(services: Services, job: Job, language: str) -> dict | None:
         return {"verdict": verdict(result, language), "rows": race_rows(result, language),
                 "sheet": result.sheet.id if result.sheet else None,
                 "problem": readable_or_none(services, language, result.saved.problem)}
+    if job.title == SELFTEST and isinstance(result, str):
+        return {"summary": result}
     return in_use_view(services, result, language) if isinstance(result, InUse) else None
 
 

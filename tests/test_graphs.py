@@ -15,6 +15,7 @@ from test_methods import UNDER_TEST, WORDS
 
 from ssd_core import Finished, Grid, Sampling, SSDError, generate, load_backbone, methods
 from ssd_core.engine import decode, graphs
+from ssd_core.engine.first_replay import WrongReplay
 from ssd_core.engine.graphs import EagerRunner, GraphRunner
 from ssd_core.runs.diagnostics import attention_line, graphs_line, usable_kernels
 
@@ -126,7 +127,7 @@ def test_replays_return_what_the_work_would_and_belong_to_the_caller():
 @pytest.mark.parametrize("name", ["counts_on_the_host", "moves_its_view", "reads", "lists", "makes",
                                   "selects"])
 def test_the_rehearsal_refuses_work_that_is_not_static(name):
-    with pytest.raises(NotStatic):
+    with pytest.raises((NotStatic, WrongReplay)):
         called(GraphRunner(Rehearsal()), getattr(Buffers(), name))
 
 

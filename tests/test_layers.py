@@ -13,9 +13,10 @@ CORE = ROOT / "ssd_core"
 # Rooms from the bottom to the top. A module imports from its own room and from rooms above its
 # line in this table, never from one below it.
 ROOMS = ("", "model", "postcards", "backbones", "engine", "weights", "output", "runs",
-         "train", "evaluate", "cli")
+         "train", "evaluate", "selftest", "cli")
 # Of the top folder; ssd_core itself is the public face.
-BOTTOM = ("errors", "files", "kept_files", "openmp", "unicode", "version")
+BOTTOM = ("driver", "errors", "files", "kept_files", "machine_faults", "openmp", "unicode",
+          "version")
 HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",
          "gradio", "nodes", "studio")
 STUDIO = ROOT / "studio"

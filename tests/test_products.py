@@ -14,6 +14,7 @@ from ssd_core.model.products import (
     added,
     exact_product,
     has_kernel,
+    measured_kernel,
     product,
     put,
     quantised,
@@ -139,13 +140,13 @@ def test_put_takes_the_place_of_either_kind():
 
 def test_a_kernel_that_is_wrong_is_not_used(monkeypatch):
     monkeypatch.setattr(torch, "_int_mm", lambda x, y: (x.float() @ y.float()).int() + 1)
-    assert not has_kernel.__wrapped__(CPU)
+    assert not measured_kernel.__wrapped__(CPU)
 
 
 def test_a_kernel_that_is_slow_is_not_used(monkeypatch):
     seconds = iter((2.0, 1.0))
     monkeypatch.setattr(products, "best_of", lambda work: next(seconds))
-    assert not has_kernel.__wrapped__(CPU)
+    assert not measured_kernel.__wrapped__(CPU)
 
 
 def test_a_device_of_which_nothing_can_be_computed_has_none():

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from ssd_core.engine.methods import SSD
+from ssd_core.evaluate import bandwidth
 from ssd_core.weights.catalogue import CATALOGUE, known
 from ssd_core.weights.figures import ModelSize
 
@@ -95,16 +96,16 @@ def test_the_bytes_of_a_pass_are_counted(bench, built):
     assert bench.read_bytes(backbone, 2, 7) == 4 * (weights + cache)
 
 
-def test_a_copy_reads_and_writes(bench, monkeypatch):
+def test_a_copy_reads_and_writes(monkeypatch):
     clock = iter(range(100))
-    monkeypatch.setattr(bench, "synchronised", lambda device: next(clock))
-    monkeypatch.setitem(bench.COPY_BYTES, "cpu", 1 << 10)
-    assert bench.copy_bandwidth(CPU, repeats=2) == 2 << 10
+    monkeypatch.setattr(bandwidth, "synchronised", lambda device: next(clock))
+    monkeypatch.setitem(bandwidth.COPY_BYTES, "cpu", 1 << 10)
+    assert bandwidth.copy_bandwidth(CPU, repeats=2) == 2 << 10
 
 
 @pytest.mark.nightly
 def test_the_command_writes_a_table_and_one_line_of_json(bench, capsys, tmp_path, monkeypatch):
-    monkeypatch.setitem(bench.COPY_BYTES, "cpu", 1 << 20)
+    monkeypatch.setitem(bandwidth.COPY_BYTES, "cpu", 1 << 20)
     out = tmp_path / "true_size.md"
     bench.main(["LlamaGen-c2i-B-256", "--device", "cpu", "--seconds", "0", "--repeats", "1",
                 "--out", str(out)])

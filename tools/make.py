@@ -29,6 +29,7 @@ if find_spec("torch") is None:
 
 import backbone_table  # noqa: E402
 import blueprint_graphs as all_blueprints  # noqa: E402
+import card_table  # noqa: E402
 import knob_pages  # noqa: E402
 import method_tables  # noqa: E402
 import padding  # noqa: E402
@@ -41,7 +42,8 @@ from workflow_graphs import GRAPHS, complaints  # noqa: E402
 from ssd_core.files import write_text  # noqa: E402
 
 # In this order: the workflow inside PNGs is made of the workflows.
-TEXTS = (knob_pages, word_list, method_tables, backbone_table, scale, padding, workflow_template)
+TEXTS = (knob_pages, word_list, method_tables, backbone_table, scale, card_table, padding,
+         workflow_template)
 
 
 def stale(texts: dict[Path, str]) -> dict[Path, str]:

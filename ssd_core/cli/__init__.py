@@ -27,6 +27,7 @@ from . import (
     methods,
     plan,
     render,
+    selftest,
     studio,
     train,
     vary,
@@ -45,7 +46,7 @@ for module, name in ((generate, "generate"), (edit, "edit"), (render, "render"),
                      (compare, "compare"), (plan, "plan"), (bench, "bench"),
                      (frontier, "frontier"), (methods, "methods"), (backbones, "backbones"),
                      (download, "download"), (fit, "fit"), (convert, "convert"),
-                     (vary, "vary")):
+                     (vary, "vary"), (selftest, "selftest")):
     app.command(name)(takes_groups(module.command))
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(train.app, name="train")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import torch
 
@@ -25,7 +26,9 @@ from .edits.plans import edited_plan, nothing_drawn
 from .edits.rule import Rule
 from .edits.words import Edit, Revision
 from .events import Event, Finished, RowsDone, Started
-from .graphs import runner
+from .final_rows import final_rows, rows_done
+from .first_replay import WrongReplay
+from .graphs import EagerRunner, PassRunner, runner, switch_off_graphs
 from .heads import DraftHeads
 from .methods import Method
 from .plan import Plan
@@ -136,24 +139,42 @@ class PreparedRun:
         if self.revision is not None and all(self.revision.same):
             yield from self._as_it_was(self.revision)
             return
-        clock = Stopwatch(self.backbone.device)
-        rule = None if self.revision is None else self._rule(self.revision)
-        state = self._allocate(rule)
-        state.clock = clock
-        with closing(state.run):  # before the codec needs the memory, and on cancelling
-            yield from self._passes(state, rule)
+        state, rule = yield from self._drawn()
         stats = {**statistics(state, self.plan), "threads": sorted(threads.used)}
         if rule is None:
             yield Finished(state.picture(), stats)
         else:
             yield Finished(state.picture(), {**stats, "edit": rule.to_json()}, rule.held)
 
-    def _allocate(self, rule: Rule | None) -> DecodeState:
+    def _drawn(self) -> Generator[Event, None, tuple[DecodeState, Rule | None]]:
+        """Yield the events of all passes; returns the state behind them, and the edit's rule.
+
+        If a graph replays a wrong pass, the run begins again without graphs. It repeats the same
+        events, so those that were yielded already are left out.
+        """
+        clock, yielded = Stopwatch(self.backbone.device), 0
+        for run in (runner(self.backbone), EagerRunner(padded=True)):
+            rule = None if self.revision is None else self._rule(self.revision)
+            state = self.allocate(run, rule)
+            state.clock = clock
+            try:
+                with closing(run):  # before the codec needs the memory, and on cancelling
+                    for event in islice(self.passes(state, rule), yielded, None):
+                        yield event
+                        yielded += 1
+                return state, rule
+            except WrongReplay as error:
+                switch_off_graphs(self.backbone, error)
+                del state, rule
+        raise AssertionError("a run without graphs has no replays")
+
+    def allocate(self, run: PassRunner, rule: Rule | None = None) -> DecodeState:
+        """The state before the first pass. run: calls its capturable functions."""
         branches = [*self.branches, *(rule.branches if rule else [])]
         things = len(rule.branches) // self.pictures if rule else 0
         guided = self.method.starts_from_parent(masked=True)
         return DecodeState(self.backbone, branches, self.pictures, self.sampling, self.heads,
-                           self.method.scratch(self.backbone.grid), runner(self.backbone),
+                           self.method.scratch(self.backbone.grid), run,
                            margin(self.backbone, self.sampling, things), self.region, self.keep,
                            self.parent if rule is None or guided else None, rule)
 
@@ -173,7 +194,9 @@ class PreparedRun:
         yield Finished(self.parent, {**nothing_drawn(self.plan, self.pictures), "edit": edit},
                        torch.zeros_like(self.parent, dtype=torch.bool))
 
-    def _passes(self, state: DecodeState, rule: Rule | None) -> Generator[Event, None, None]:
+    def passes(self, state: DecodeState, rule: Rule | None = None
+               ) -> Generator[Event, None, None]:
+        """Run all passes, from the prefill on, and yield their events; the caller is `alone`."""
         if rule is None:
             prefill = state.prefill()
         else:
@@ -192,26 +215,6 @@ class PreparedRun:
             state.clock.restart()
         if (done := final_rows(state)) > reported:
             yield rows_done(state, reported, done)
-
-
-def final_rows(state: DecodeState) -> int:
-    """The number of rows that are final in every picture; pinned cells always are."""
-    return state.region.next(min(state.final, state.slots)) // state.grid.width
-
-
-def rows_done(state: DecodeState, first: int, last: int) -> RowsDone:
-    """The event of rows first..last-1."""
-    require_finite(state, last)
-    return RowsDone(first, last, state.picture()[:, first:last])
-
-
-def require_finite(state: DecodeState, rows: int) -> None:
-    """Raise SSDError if the hidden state that predicts the last cell drawn in these rows is not
-    finite.
-    """
-    drawn = state.region.count(0, rows * state.grid.width)
-    if drawn and not state.hidden[:, state.region.slots[drawn - 1]].isfinite().all():
-        raise SSDError(state.backbone.overflowed())
 
 
 @contextmanager

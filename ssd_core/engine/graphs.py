@@ -13,14 +13,17 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, Protocol, TypeVar
 
 import torch
 
 from ..backbones.base import Backbone
+from ..backbones.stored import stored_dtype
 from ..errors import SSDError
+from ..machine_faults import fault_of, note_fault
+from .first_replay import ROOM, WrittenBuffers, WrongReplay, checked
 
 VARIABLE, MODES = "SSD_GRAPHS", ("auto", "off")
 MOST = 48  # graphs per run; a run with more kinds of passes would replay each too rarely
@@ -75,20 +78,36 @@ class Recorder(Protocol):
         """Free all captured work."""
 
 
+class FirstCall:
+    """What is remembered of the first call of a kind: its input, and the buffers it wrote to.
+
+    The graph is captured with this input. Its first replay has another, so that a graph that does
+    not read its input is found out.
+    """
+
+    def __init__(self, args: tuple, buffers: Sequence[torch.Tensor]) -> None:
+        self.args = tuple(arg.clone(memory_format=torch.contiguous_format)
+                          if isinstance(arg, torch.Tensor) else arg for arg in args)
+        self.buffers = buffers
+
+
 class GraphRunner:
     """Runs each kind of call eagerly the first time and replays its graph from then on.
 
-    Calls are of one kind if function, shapes and all values but tensors agree. If capturing fails,
-    the run continues eagerly and warns once.
+    Calls are of one kind if function, shapes and all values but tensors agree. The first replay is
+    checked (first_replay.py) and raises WrongReplay if it is wrong; the run must then begin again
+    without graphs. If capturing fails, the run continues eagerly and warns once. `failure` says
+    what went wrong.
     """
 
     padded = True
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder: Recorder | None = recorder
-        self._met: set[tuple] = set()
+        self._met: dict[tuple, FirstCall] = {}
         self._captured: dict[tuple, CapturedGraph] = {}
         self._inside = False
+        self.failure = ""
 
     def __call__(self, fn: Callable[..., T], *args: Any) -> T:
         if self._recorder is None or self._inside:  # nested calls belong to the outer graph
@@ -101,21 +120,39 @@ class GraphRunner:
 
     def _run(self, recorder: Recorder, fn: Callable[..., T], args: tuple) -> T:
         kind = (fn, *map(signature, args))
+        if kind in self._captured:
+            return self._captured[kind](args)
         if kind not in self._met:
-            self._met.add(kind)
-            return recorder.warm_up(partial(fn, *args))
-        if kind not in self._captured:
-            if len(self._captured) == MOST:
+            if len(self._met) == 2 * MOST:
                 return fn(*args)
-            try:
-                self._captured[kind] = CapturedGraph(recorder, fn, args)
-            except RuntimeError as error:
-                self._give_up(error)
-                return fn(*args)
-        return self._captured[kind](args)
+            with WrittenBuffers() as written:
+                result = recorder.warm_up(partial(fn, *args))
+            self._met[kind] = FirstCall(args, written.tensors)
+            return result
+        if len(self._captured) == MOST:
+            return fn(*args)
+        first = self._met[kind]
+        try:
+            graph = CapturedGraph(recorder, fn, first.args)
+        except RuntimeError as error:
+            self._give_up(error)
+            return fn(*args)
+        self._captured[kind] = graph
+        return self._checked(graph, fn, args, first.buffers)
+
+    def _checked(self, graph: CapturedGraph, fn: Callable[..., T], args: tuple,
+                 buffers: Sequence[torch.Tensor]) -> T:
+        """The result of the call, after a replay that must agree with it."""
+        try:
+            return checked(partial(graph, args), partial(fn, *args), buffers)
+        except WrongReplay as error:
+            self.failure = str(error)
+            self.close()
+            raise
 
     def _give_up(self, error: RuntimeError) -> None:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
+        self.failure = f"a pass could not be captured: {reason}"
         warnings.warn(f"a forward pass could not be captured as a CUDA graph ({reason}): passes "
                       f"run without graphs, which is slower; set {VARIABLE}=off to skip the "
                       "attempt", RuntimeWarning, stacklevel=2)
@@ -130,11 +167,10 @@ class GraphRunner:
 
 
 class CapturedGraph:
-    """A captured call and its input buffers, which are filled before each replay."""
+    """A captured call and its input buffers `args`, which are filled before each replay."""
 
     def __init__(self, recorder: Recorder, fn: Callable[..., Any], args: tuple) -> None:
-        self.args = tuple(arg.clone(memory_format=torch.contiguous_format)
-                          if isinstance(arg, torch.Tensor) else arg for arg in args)
+        self.args = args
         self.replay = recorder.record(partial(fn, *self.args))
 
     def __call__(self, args: tuple) -> Any:
@@ -213,17 +249,25 @@ def environment_mode() -> str:
     return mode
 
 
-def no_graphs_reason(device: torch.device, mode: str = "auto", turns: bool = False) -> str:
+def no_graphs_reason(device: torch.device, mode: str = "auto", turns: bool = False,
+                     dtype: str = "") -> str:
     """Why passes on this device run without graphs; empty if they run with graphs.
 
-    mode: the user's choice for the backbone. turns: whether offload moves the weights.
+    mode: the user's choice for the backbone. turns: whether offload moves the weights. dtype: of
+    the stored weights, by the names of `load_backbone`.
     """
     reasons = ((environment_mode() == "off", f"switched off by {VARIABLE}=off"),
                (mode == "off", "switched off for this backbone"),
                (device.type != "cuda", f"only on CUDA cards, the device is {device.type}"),
                (torch.version.hip is not None, "not tested on ROCm"),
                (turns, "decoder and picture codec take turns on the card"))
-    return next((reason for holds, reason in reasons if holds), "")
+    return next((reason for holds, reason in reasons if holds), "") or fault_of(
+        path_of(dtype), device)
+
+
+def path_of(dtype: str) -> str:
+    """The name of graphs in this dtype among the paths that the self-test can switch off."""
+    return f"graphs in {dtype}"
 
 
 def runner(backbone: Backbone) -> PassRunner:
@@ -233,9 +277,19 @@ def runner(backbone: Backbone) -> PassRunner:
     size, while a CPU would waste time on the surplus cells.
     """
     device = backbone.device
-    if no_graphs_reason(device, backbone.graphs, backbone.turns is not None):
+    if no_graphs_reason(device, backbone.graphs, backbone.turns is not None,
+                        stored_dtype(backbone)):
         return EagerRunner(padded=device.type != "cpu")
     return GraphRunner(CudaRecorder(device))
+
+
+def switch_off_graphs(backbone: Backbone, error: WrongReplay) -> None:
+    """Run without graphs in this dtype from now on, and warn."""
+    dtype = stored_dtype(backbone)
+    warnings.warn(f"{error}: the run began again without graphs, and graphs in {dtype} are off on "
+                  "this machine until something is updated; `ssd selftest` tries them again",
+                  RuntimeWarning, stacklevel=2)
+    note_fault(path_of(dtype), str(error), backbone.device)
 
 
 def pool_bytes(work: int, distribution: int) -> int:
@@ -243,9 +297,10 @@ def pool_bytes(work: int, distribution: int) -> int:
 
     work: temporary bytes of the largest pass or verification, which all graphs share. distribution:
     bytes of p [B, n, V] float32 of the widest pass. Four of these stay allocated: the q that a
-    round reads, and the p of a choice, of a round, and of a pass that only computes p.
+    round reads, and the p of a choice, of a round, and of a pass that only computes p. Checks of
+    first replays copy buffers, twice.
     """
-    return work + 4 * distribution
+    return work + 4 * distribution + 2 * ROOM
 
 
 # Sizes of passes, rounded so that a run has few different ones: a graph is captured for each, and

@@ -28,7 +28,8 @@ from ..kept_files import cache_folder, switched_off
 from ..model.processor import processor
 from ..model.sampling import Sampling
 from .clock import Stopwatch
-from .graphs import runner
+from .first_replay import WrongReplay
+from .graphs import PassRunner, runner, switch_off_graphs
 from .heads import DraftHeads
 from .methods import AR, Exact, Method, Rolling
 from .methods.exact import FirstGuess, rechoose
@@ -36,7 +37,7 @@ from .methods.window import Window
 from .state import DecodeState
 from .threads import drawing, free_now, using_threads
 
-CELLS, CARD_CELLS = (1, 8, 16, 24, 48, 96), (1, 8, 16, 24, 48, 96, 192)
+CELLS, CARD_CELLS = (1, 8, 16, 24, 48, 96), (1, 8, 16, 24, 48, 96, 192, 384)
 AT_MOST, EACH, REPEATS = 0.9, 0.03, 5  # s per measurement; s and passes per width
 WARM_UP = 0.1  # s
 READS = 8e9  # bytes of weights per second that a CPU reads, to estimate a pass before measuring
@@ -78,17 +79,32 @@ def measured(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads
     bytes_read = sum(weight.numel() * weight.element_size() for weight in weights)
     if device.type == "meta" or device.type == "cpu" and bytes_read > TOO_LONG * READS:
         return None
+    try:
+        with closing(runner(backbone)) as run:
+            return paced(backbone, run, pictures, branches, heads, threads, limit)
+    except WrongReplay as error:
+        switch_off_graphs(backbone, error)
+        return None
+
+
+@torch.inference_mode()
+def paced(backbone: Backbone, run: PassRunner, pictures: int, branches: int,
+          heads: DraftHeads | None, threads: Iterable[int], limit: float) -> Pace:
+    """Time passes of growing width, called by `run`; other arguments as in `measured`."""
     sampling = resolve_sampling(Sampling(), backbone.preset)
     prompts = [[0] * min(PROMPT, backbone.prompt_limit)] * (pictures * branches)
-    with torch.inference_mode():
-        state = DecodeState(backbone, prompts, pictures, sampling, heads, run=runner(backbone))
-        with closing(state.run):
-            state.noise.hold()  # once a picture: no single pass may pay for it
-            widths = [n for n in (CELLS if device.type == "cpu" else CARD_CELLS)
-                      if n <= state.slots]
-            pass_of = partial(pass_ms, state)
-            warm_up(pass_of, widths)
-            return timed(pass_of, widths, threads, limit)
+    state = DecodeState(backbone, prompts, pictures, sampling, heads, run=run)
+    state.noise.hold()  # once a picture: no single pass may pay for it
+    pass_of, widths = partial(pass_ms, state), widths_of(state.slots, backbone.device.type)
+    warm_up(pass_of, widths)
+    return timed(pass_of, widths, threads, limit)
+
+
+def widths_of(slots: int, device: str) -> list[int]:
+    """The widths to time, in cells; on a card up to the whole picture, while time is left."""
+    if device == "cpu":
+        return [cells for cells in CELLS if cells <= slots]
+    return sorted({*(cells for cells in CARD_CELLS if cells <= slots), slots})
 
 
 def warm_up(pass_of: Callable[[int], float], widths: Iterable[int]) -> None:

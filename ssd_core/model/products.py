@@ -16,6 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from ..machine_faults import fault_of
+
 LARGEST = 127  # of an 8-bit integer, symmetric about 0
 EXACT = 1040  # products of two such integers whose sum stays below 2^24, exact in fp32
 CARD_ROWS = 32  # CUDA's kernel requires more than 16 rows of activations
@@ -120,9 +122,14 @@ def exact_product(x: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     return torch.stack([piece.to(torch.int32) for piece in sums]).sum(0)
 
 
-@cache
 def has_kernel(device: torch.device) -> bool:
     """Whether `torch._int_mm` multiplies correctly on a device and faster than fp32 would."""
+    return measured_kernel(device) and not fault_of("int8 kernel", device)
+
+
+@cache
+def measured_kernel(device: torch.device) -> bool:
+    """`has_kernel` by sums and times measured now."""
     with torch.inference_mode(False), torch.no_grad():
         try:
             return all(sums_agree(device, *sizes) for sizes in ((1, 64, 64), (33, 1048, 128))) \

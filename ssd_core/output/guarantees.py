@@ -11,6 +11,7 @@ import torch
 
 from ..backbones.base import Backbone, Preset
 from ..engine.methods import AR, METHODS, Method
+from ..machine_faults import fault_of
 from ..model.grid import Grid
 from ..weights.figures import stored_dtype
 from .labels import percent
@@ -38,8 +39,16 @@ def guarantee_holds(backbone: Backbone) -> bool:
     """Whether methods that guarantee AR's picture yield it on this backbone, as loaded.
 
     They do where a pass gives the same bits at any width; in fp32 AR's own passes decide near ties.
+    They do not where the self-test found another picture.
     """
-    return backbone.batch_invariant or backbone.dtype == torch.float32
+    if not backbone.batch_invariant and backbone.dtype != torch.float32:
+        return False
+    return not fault_of(exact_path(stored_dtype(backbone)), backbone.device)
+
+
+def exact_path(dtype: str) -> str:
+    """The name of this guarantee among the paths that the self-test can switch off."""
+    return f"AR's picture in {dtype}"
 
 
 def guarantee(method: Method, backbone: Backbone, share: float | None = None) -> str:

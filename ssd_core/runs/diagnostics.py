@@ -15,11 +15,13 @@ from .. import openmp
 from ..engine.graphs import VARIABLE, no_graphs_reason
 from ..engine.threads import free_now
 from ..errors import SSDError
+from ..machine_faults import found_on
 from ..model.processor import has_bf16
 from ..weights.find import is_bundled
 from ..weights.load import pick_device
 from ..weights.registry import LocalModel, ModelRegistry, named, places
 
+COMMAND = "ssd selftest"
 WAITS = {openmp.OWN: f"{openmp.VARIABLE}={{policy}}, which you set",
          openmp.SPINNING: "spinning, the fastest where the cores are free",
          openmp.SLEEPING: "sleeping, because spinning was measured to be slower than one thread"}
@@ -36,7 +38,8 @@ def report(models: Iterable[str], last_error: str | None = None, host: str = "",
     """
     place = place or pick_device("auto")
     return "\n".join([*versions(host), device_line(device or device_name(), memory),
-                      attention_line(place), graphs_line(place), *threads_line(), *models,
+                      attention_line(place), graphs_line(place), *selftest_lines(place),
+                      *threads_line(), *models,
                       f"last error: {last_error or 'none since the start'}"])
 
 
@@ -102,6 +105,15 @@ def graphs_line(place: torch.device) -> str:
         return f"graphs: {error}"
     return f"graphs: none, {reason}" if reason else (
         f"graphs: forward passes are captured once and replayed; {VARIABLE}=off switches that off")
+
+
+def selftest_lines(place: torch.device) -> list[str]:
+    """What the self-test found on this device, and what is switched off because of it."""
+    found = found_on(place)
+    off = [f"switched off: {path} ({reason})" for path, reason in found.faults.items()]
+    if found.summary:
+        return [f"self-test: {found.summary}", *off]
+    return [f"self-test: not done yet on this device with these versions; {COMMAND} does it", *off]
 
 
 def shelf(models: ModelRegistry) -> list[str]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import torch
 from torch import nn
 
 from ..backbones.base import Backbone, Preset
+from ..backbones.stored import SHORT_NAMES as SHORT_NAMES
+from ..backbones.stored import stored_bytes as stored_bytes
+from ..backbones.stored import stored_dtype as stored_dtype
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.products import Int8Matrix
@@ -19,7 +21,6 @@ from ..model.transformer import DecoderShape
 from .catalogue import KnownBackbone
 from .quantize import IMAGE_HEAD
 
-SHORT_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
 LONG_PROMPT, MANY = 128, 1000  # prompt length assumed where the limit is at least MANY
 
 
@@ -103,30 +104,6 @@ def of_backbone(backbone: Backbone) -> ModelSize:
                       codec_channels(codec, patch), head, stored_dtype(backbone),
                       backbone.turns is not None)
     return replace(model, other_parameters=count - in_codec - model.matrices)
-
-
-def stored_dtype(backbone: Backbone) -> str:
-    """Name the dtype that layers are stored in; the `dtype` of quantised tensors is another."""
-    if backbone.in_int8:
-        return "int8"
-    weight = backbone.decoder.layers[0].get_parameter("qkv")
-    each = stored_bytes(weight) / weight.numel()
-    if each >= 1.5:
-        return SHORT_NAMES[backbone.dtype]
-    return "int4" if each < 0.75 else "fp8"
-
-
-def stored_bytes(weight: torch.Tensor) -> int:
-    """Bytes of a tensor; of a quantised tensor, those of all its parts."""
-    return sum(part.numel() * part.element_size() for part in parts_of(weight))
-
-
-def parts_of(weight: torch.Tensor) -> list[torch.Tensor]:
-    """Return the tensors that a quantised tensor consists of, or the tensor itself."""
-    if not hasattr(weight, "__tensor_flatten__"):
-        return [weight]
-    names = weight.__tensor_flatten__()[0]
-    return [part for name in names for part in parts_of(getattr(weight, name))]
 
 
 def codec_channels(codec: nn.Module, patch: int) -> float:

@@ -23,6 +23,7 @@ from ..engine.heads import DraftHeads, read_heads
 from ..engine.threads import using_threads
 from ..errors import SSDError, first_line
 from ..files import read_safetensors
+from ..machine_faults import fault_of
 from ..model.flags import flag
 from ..model.processor import has_bf16
 from .figures import SHORT_NAMES
@@ -68,6 +69,7 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
     None: those of this process. Raises an SSDError that names the file and what to do.
     """
     place, graphs = pick_device(device), checked_mode(graphs)
+    require_sound(dtype, place)
     if offload and place.type in NO_CARD:
         raise SSDError(f"offload saves memory on a graphics card, the device is {place}: "
                        "leave it out, or choose another device")
@@ -113,6 +115,14 @@ def drafter_of(samplers: Path) -> Path:
         raise SSDError(f"{samplers}: its drafter {named[:80]!r} is neither in {folders[0]} nor in "
                        f"{folders[1]}: put it there, or train the samplers again")
     return existing[0]
+
+
+def require_sound(dtype: str, device: torch.device) -> None:
+    """Raise SSDError for a dtype that failed the self-test on this machine."""
+    if reason := fault_of(f"dtype {dtype}", device):
+        raise SSDError(f"dtype {dtype} is switched off on this machine, because it failed the "
+                       f"self-test ({reason}): choose another dtype, or update PyTorch or the "
+                       "driver and run `ssd selftest`")
 
 
 def is_small(checkpoint: Checkpoint) -> bool:
@@ -183,6 +193,6 @@ def pick_dtype(name: str, device: torch.device, small: bool) -> torch.dtype:
         return torch.bfloat16  # required by their kernels
     if small and name != "int4":
         return torch.float32
-    if has_bf16(device):
+    if has_bf16(device) and not fault_of("dtype bf16", device):
         return torch.bfloat16
     return torch.float32 if device.type == "cpu" else torch.float16

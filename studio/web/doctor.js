@@ -17,11 +17,25 @@ export function mount(section, app) {
     const answer = await app.attempt(app.api.get("doctor"));
     if (answer) report.textContent = answer.report;
   };
+  const test = async () => {
+    const tested = document.getElementById("doctor-test");
+    tested.disabled = true;
+    const job = await app.attempt(app.jobs.submit("selftest", {}));
+    if (job) {
+      app.toast(words.testing);
+      const ended = await app.jobs.ended(job.id);
+      if (ended?.state === "done") app.toast(app.say(words.tested, ended.result));
+      else if (ended?.error) app.toast(ended.error, { bad: true });
+      await refresh();
+    }
+    tested.disabled = false;
+  };
   section.append(make("div", "sheet", {}, [
     make("h1", "title", {}, [words.title]), make("p", "hint", {}, [words.hint]),
     make("div", "row", {}, [
       button("doctor-copy", words.copy, () => copyLine(app, report.textContent)),
-      button("doctor-refresh", words.refresh, refresh)]),
+      button("doctor-refresh", words.refresh, refresh),
+      ...app.schema.local ? [button("doctor-test", words.test, test)] : []]),
     report]));
   return { shown: refresh };
 }

@@ -146,7 +146,7 @@ def known_flags() -> set[str]:
     # --head is Ray's.
     commands = [("generate",), ("edit",), ("vary",), ("render",), ("compare",), ("plan",),
                 ("bench",), ("evaluate",), ("evaluate", "score"), ("download",),
-                ("fit",), ("convert",),
+                ("fit",), ("convert",), ("selftest",),
                 *(("train", stage) for stage in STAGES)]
     foreign = {"--outfile", "--model-path", "--image-root-path", "--resolution", "--pic-num",
                "--local-dir", "--depth"}  # of the suites' scorers, hf download and git clone

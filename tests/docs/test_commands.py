@@ -45,10 +45,10 @@ def arguments(line: str) -> list[str]:
 
 
 def needs_more(line: str) -> bool:
-    """Whether a command takes hours, the network, or weights that the repository lacks."""
+    """Whether a command takes long, the network, or weights that the repository lacks."""
     first, *rest = arguments(line)
     elsewhere = any(word.startswith(("models", "runs/")) for word in rest)
-    return first in ("train", "convert") or elsewhere or (
+    return first in ("train", "convert", "selftest") or elsewhere or (
         first == "download" and "--list" not in rest)
 
 

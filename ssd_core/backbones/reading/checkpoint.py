@@ -16,6 +16,7 @@ import torch
 
 from ...errors import SSDError, first_line
 from ...model.products import Matrix
+from .quantised import SCALE, WEIGHT, belongs_to, dequantised, layers_in
 from .tensor_files import SAFETENSORS, TORCH, TensorFile, open_tensors
 
 ENDINGS = (SAFETENSORS, *TORCH)
@@ -27,9 +28,9 @@ ShardFiles = tuple[Path, ...]
 class Checkpoint:
     """Tensors by name, over one file or many.
 
-    shapes: of every tensor. metadata: from safetensors headers. root: the folder that the user
-    named, which may also hold companions. become: applied by `fill`; maps our name and the value of
-    a parameter to the tensor to store.
+    shapes: of every tensor, but for those that say how a layer is quantised. metadata: from
+    safetensors headers. root: the folder that the user named, which may also hold companions.
+    transform: applied by `fill`; maps our name and the value of a parameter to the tensor to store.
     """
 
     def __init__(self, files: ShardFiles, root: Path | None = None) -> None:
@@ -45,6 +46,11 @@ class Checkpoint:
             self._take_in(path, file.shapes)
             self.metadata |= file.metadata
         self._require_indexed()
+        self._quantised: set[str] = set()
+        if files[0].suffix == SAFETENSORS:
+            self._quantised = layers_in(self.shapes, self.metadata, self.tensor, files[0])
+        self.shapes = {name: shape for name, shape in self.shapes.items()
+                       if not belongs_to(name, self._quantised)}
         self.close()
 
     def _take_in(self, path: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -80,11 +86,18 @@ class Checkpoint:
         return self._opened(self.file_of(name)).tensor(name)
 
     def floating(self, name: str) -> torch.Tensor:
-        """`tensor`, or SSDError if it does not hold floating-point numbers."""
-        tensor = self.tensor(name)
+        """`tensor`, or SSDError if it does not hold floating-point numbers.
+
+        The weight of a quantised layer (quantised.py) is returned in float32.
+        """
+        tensor, layer = self.tensor(name), name.removesuffix(WEIGHT)
+        if layer in self._quantised and name != layer:
+            tensor = tensor.clone()  # the scale may be in another shard
+            return dequantised(tensor, self.tensor(layer + SCALE), name, self.file_of(name))
         if not tensor.is_floating_point():
             raise SSDError(f"{self.file_of(name)}: tensor {name} holds {str(tensor.dtype)[6:]}, "
-                           "expected floating-point numbers: quantised files are not read")
+                           "expected floating-point numbers: files quantised in this way are not "
+                           "read")
         return tensor
 
     def copied(self, name: str, device: torch.device,

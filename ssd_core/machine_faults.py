@@ -1,0 +1,113 @@
+"""Paths that failed on this machine, and why; each stays switched off until something is updated.
+
+A path is a way to compute that works on some machines only, such as "graphs in bf16" or "dtype
+fp8". Failures are found by the self-test, or by a run whose graph replayed a wrong pass. They are
+kept in the user's cache (kept_files.py), for each combination of device, driver, torch and program.
+After an update the combination is another one, which has no failures until they are found again.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass, field, replace
+
+import torch
+
+from .driver import driver_version
+from .errors import SSDError
+from .files import write_text
+from .kept_files import cache_folder
+from .version import version
+
+FILE = "selftest.json"
+MOST = 16  # combinations in the file
+NONE, QUICK, FULL = "no", "quick", "full"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is known of one combination.
+
+    tested: which self-test it has passed through; NONE if only runs found something. faults: the
+    reason by path. summary: one line about the self-test.
+    """
+
+    tested: str = NONE
+    faults: Mapping[str, str] = field(default_factory=dict)
+    summary: str = ""
+
+
+_in_memory: dict[str, Found] = {}  # where no folder keeps them
+_retrying: ContextVar[bool] = ContextVar("retrying", default=False)
+
+
+def combination(device: torch.device) -> str:
+    """Device, driver, torch and program version, which together decide what works."""
+    if device.type == "cuda" and torch.cuda.is_available():
+        name = f"{torch.cuda.get_device_name(device)}, driver {driver_version() or 'unknown'}"
+    else:
+        name = f"{device.type} {platform.machine()}"
+    return f"{name}, torch {torch.__version__}, ssd-decoding {version()}"
+
+
+def found_on(device: torch.device) -> Found:
+    """What is known of the present combination; nothing if there is no readable file."""
+    entries = _stored()
+    return entries.get(combination(device), Found()) if entries else Found()
+
+
+def fault_of(path: str, device: torch.device) -> str:
+    """Why a path is switched off on this machine; empty if it is not."""
+    if _retrying.get():
+        return ""
+    return found_on(device).faults.get(path, "")
+
+
+def note_fault(path: str, reason: str, device: torch.device) -> None:
+    """Switch a path off until something is updated or a self-test finds that it works."""
+    known = found_on(device)
+    note(replace(known, faults={**known.faults, path: reason}), device)
+
+
+def note(found: Found, device: torch.device) -> None:
+    """Store what is known of the present combination in place of what was known before."""
+    entries = _stored()
+    entries.pop(key := combination(device), None)
+    entries[key] = found
+    while len(entries) > MOST:
+        entries.pop(next(iter(entries)))
+    if (folder := cache_folder()) is None:
+        _in_memory.update(entries)
+        return
+    raw = {key: asdict(entry) for key, entry in entries.items()}
+    with suppress(SSDError):
+        write_text(folder / FILE, json.dumps(raw, indent=1))
+
+
+@contextmanager
+def all_paths() -> Iterator[None]:
+    """Inside the block no path is switched off, so that a self-test can try it again."""
+    token = _retrying.set(True)
+    try:
+        yield
+    finally:
+        _retrying.reset(token)
+
+
+def _stored() -> dict[str, Found]:
+    if (folder := cache_folder()) is None:
+        return dict(_in_memory)
+    with suppress(OSError, ValueError, TypeError, AttributeError):
+        raw = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        return {key: parsed(entry) for key, entry in raw.items()}
+    return {}
+
+
+def parsed(raw: Mapping) -> Found:
+    """A stored entry; raises TypeError or AttributeError for impossible values."""
+    faults = {str(path): str(reason) for path, reason in raw["faults"].items()}
+    return Found(str(raw["tested"]), faults, str(raw["summary"]))

@@ -1,0 +1,53 @@
+"""The device that a self-test runs on: how it captures graphs, and the memory that it holds."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from ..engine.graphs import (
+    CudaRecorder,
+    EagerRunner,
+    GraphRunner,
+    PassRunner,
+    Recorder,
+    no_graphs_reason,
+)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """recorder: makes what captures graphs; None where there are none. held: bytes in use."""
+
+    device: torch.device
+    recorder: Callable[[], Recorder] | None
+    held: Callable[[], int]
+
+    @classmethod
+    def of(cls, device: torch.device) -> Machine:
+        """This machine; graphs that the user has switched off are not tested."""
+        graphs = not no_graphs_reason(device)
+        return cls(device, partial(CudaRecorder, device) if graphs else None,
+                   partial(held_bytes, device))
+
+    def direct(self) -> PassRunner:
+        """A runner without graphs whose passes have the same sizes as with graphs."""
+        return EagerRunner(padded=self.recorder is not None or self.device.type != "cpu")
+
+    def replaying(self) -> GraphRunner:
+        assert self.recorder is not None
+        return GraphRunner(self.recorder())
+
+
+def held_bytes(device: torch.device) -> int:
+    """Memory of a card that this process cannot give back, in bytes; 0 on a CPU."""
+    if device.type != "cuda":
+        return 0
+    gc.collect()
+    torch.cuda.synchronize(device)
+    torch.cuda.empty_cache()
+    return torch.cuda.memory_reserved(device)

@@ -1,0 +1,151 @@
+"""The measurements of a report: passes by width, and methods side by side."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date
+
+import torch
+
+from .. import __version__
+from ..backbones.base import Backbone
+from ..backbones.presets import resolve_sampling
+from ..driver import driver_version
+from ..engine.graphs import EagerRunner, PassRunner, runner
+from ..engine.heads import DraftHeads
+from ..engine.methods import AR, SSD, Exact, Method, Rolling, Rows
+from ..engine.pace import device_name, paced
+from ..evaluate.bandwidth import copy_bandwidth, read_bytes
+from ..evaluate.bench import Entrant, bench
+from ..evaluate.machine import OtherWork
+from ..model.sampling import Sampling
+from ..runs.comparison import Comparison, compare
+from ..runs.request import Request
+from ..weights.figures import stored_dtype
+from ..weights.fit import fit
+from .equal_bits import rounding_by_kernel
+
+PROMPT = "a red house on the left, a green tree on the right, a lake, at sunset"
+METHODS: tuple[Method, ...] = (AR(), Exact(), Rolling(), SSD())
+WITHOUT_HEADS: tuple[Method, ...] = (*METHODS[:3], Rows())
+WIDTHS_LIMIT = 10.0  # s for the widths of one kind of pass
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What the figures depend on. memory: of the device, in bytes, None if unknown."""
+
+    device: str
+    driver: str
+    pytorch: str
+    cuda: str
+    python: str
+    system: str
+    program: str
+    day: str
+    memory: int | None
+
+    @classmethod
+    def of(cls, device: torch.device) -> Conditions:
+        card = device.type == "cuda"
+        memory = torch.cuda.get_device_properties(device).total_memory if card else None
+        return cls(device_name(device), driver_version() if card else "", torch.__version__,
+                   torch.version.cuda or torch.version.hip or "", platform.python_version(),
+                   f"{platform.system()} {platform.machine()}", __version__,
+                   str(date.today()), memory)
+
+
+@dataclass(frozen=True)
+class Width:
+    """A pass over some cells: milliseconds with and without graphs, and what it reads a second."""
+
+    cells: int
+    ms: float
+    graphs_ms: float | None
+    bytes_per_second: float
+
+    @property
+    def best(self) -> float:
+        return min(self.ms, self.graphs_ms or self.ms)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All figures of a report about one backbone.
+
+    copied: bytes a second of a copy. speeds: rows of `bench`. load: how busy other programs were.
+    peak: bytes that `exact` took beyond the weights, None if unknown; fitted: what `fit` expects.
+    rounding: of `rounding_by_kernel`.
+    """
+
+    conditions: Conditions
+    backbone: str
+    dtype: str
+    copied: float
+    widths: Sequence[Width]
+    speeds: Sequence[Mapping]
+    comparison: Comparison
+    load: str
+    peak: int | None
+    fitted: int
+    rounding: Mapping[str, float | None]
+
+
+def measure(backbone: Backbone, heads: DraftHeads | None) -> Measured:
+    """Measure a loaded backbone; takes a minute or two."""
+    device, work = backbone.device, OtherWork()
+    copied = copy_bandwidth(device)
+    widths = widths_of(backbone, heads)
+    peak = peak_bytes(backbone, heads)
+    methods = {method.name: method for method in (WITHOUT_HEADS if heads is None else METHODS)}
+    comparison = compare(backbone, PROMPT, methods, heads, Sampling(seed=7))
+    entrants = [Entrant(label, Request(backbone, heads, method, Sampling(seed=7), PROMPT,
+                                       fall_back=False))
+                for label, method in methods.items()]
+    speeds = bench(entrants)
+    estimate = fit(backbone, Exact(), device=str(device), heads=heads)
+    return Measured(Conditions.of(device), backbone.name, stored_dtype(backbone), copied, widths,
+                    speeds, comparison, work.words(), peak,
+                    estimate.cache + estimate.activations + estimate.graphs,
+                    rounding_by_kernel(backbone))
+
+
+def widths_of(backbone: Backbone, heads: DraftHeads | None) -> list[Width]:
+    """Passes of growing width in the middle of a picture, with graphs too where there are any."""
+    direct = timed(backbone, heads, EagerRunner(padded=backbone.device.type != "cpu"))
+    run, replayed = runner(backbone), {}
+    if not isinstance(run, EagerRunner):
+        replayed = timed(backbone, heads, run)
+    branches, middle = branches_of(backbone), backbone.prompt_limit + backbone.grid.slots // 2
+    return [Width(cells, ms, replayed.get(cells),
+                  1000 * read_bytes(backbone, branches, middle + cells)
+                  / min(ms, replayed.get(cells, ms)))
+            for cells, ms in direct.items()]
+
+
+def timed(backbone: Backbone, heads: DraftHeads | None, run: PassRunner) -> dict[int, float]:
+    """Milliseconds of a pass by its cells, with all threads."""
+    with closing(run):
+        threads = torch.get_num_threads()
+        pace = paced(backbone, run, 1, branches_of(backbone), heads, (threads,), WIDTHS_LIMIT)
+    return next(iter(pace.ms.values()), {})
+
+
+def branches_of(backbone: Backbone) -> int:
+    return 1 if resolve_sampling(Sampling(), backbone.preset).cfg == 1 else 2
+
+
+def peak_bytes(backbone: Backbone, heads: DraftHeads | None) -> int | None:
+    """Peak memory of a picture by `exact` beyond the weights; None on a CPU."""
+    device = backbone.device
+    if device.type != "cuda":
+        return None
+    torch.cuda.synchronize(device)
+    before = torch.cuda.memory_allocated(device)
+    torch.cuda.reset_peak_memory_stats(device)
+    Request(backbone, heads, Exact(), Sampling(seed=7), PROMPT, fall_back=False).run()
+    return torch.cuda.max_memory_allocated(device) - before

@@ -1,0 +1,146 @@
+"""Runs the checks of a machine, and switches off what fails.
+
+The quick self-test takes the dtype in use and at most 20 seconds, the full one all dtypes and at
+most five minutes. What is not reached in that time is neither switched off nor vouched for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from ..engine.methods import Exact, Method
+from ..errors import SSDError, first_line
+from ..machine_faults import FULL, QUICK, Found, all_paths, found_on, note
+from ..model.processor import has_bf16
+from ..weights.load import DTYPES
+from ..weights.quantize import KINDS
+from .checks import METHODS, Finding, check_all, dtype_path
+from .drawing import Drawn, Subject, draw, load_subject
+from .machine import Machine
+
+LIMITS = {QUICK: 20.0, FULL: 300.0}  # s
+BACKBONE = "postcard"
+Load = Callable[[torch.device, str], Subject]
+
+
+def load_bundled(device: torch.device, dtype: str) -> Subject:
+    return load_subject(BACKBONE, device, dtype)
+
+
+@dataclass
+class SelfTest:
+    """A self-test of some dtypes. Iterate over `findings`, then call `store`.
+
+    level: QUICK or FULL. left_out: why a dtype is not offered here, by dtype. unreached: dtypes for
+    which no time was left.
+    """
+
+    machine: Machine
+    dtypes: Sequence[str]
+    level: str = FULL
+    load: Load = load_bundled
+    clock: Callable[[], float] = time.perf_counter
+    done: list[Finding] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    unreached: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def findings(self) -> Iterator[Finding]:
+        """Run the checks and yield each finding; stopping to iterate ends the test."""
+        began = self.clock()
+        repeated: Sequence[type[Method]] = (
+            [type(method) for method in METHODS] if self.level == FULL else [Exact])
+        reference: Drawn | None = None
+        for dtype in self.dtypes:
+            if self.seconds > LIMITS[self.level]:
+                self.unreached.append(dtype)
+                continue
+            with all_paths():
+                subject = self._subject(dtype)
+            if subject is None:
+                continue
+            if dtype == "fp32":
+                reference = self._reference(subject)
+            for finding in self._checked(subject, reference, repeated):
+                self.done.append(finding)
+                self.seconds = self.clock() - began
+                yield finding
+                if self.seconds > LIMITS[self.level]:
+                    self.unreached.append(dtype)
+                    break
+
+    def _subject(self, dtype: str) -> Subject | None:
+        """The backbone in this dtype, or None if the machine or the installation has it not."""
+        try:
+            return self.load(self.machine.device, dtype)
+        except SSDError as error:
+            self.left_out[dtype] = str(error)
+        return None
+
+    def _reference(self, subject: Subject) -> Drawn | None:
+        drawn = draw(subject, METHODS[0], 1, self.machine.direct())
+        return None if drawn.failure else drawn
+
+    def _checked(self, subject: Subject, reference: Drawn | None,
+                 repeated: Sequence[type[Method]]) -> Iterator[Finding]:
+        """All checks of a dtype; an error of PyTorch is a failure of the dtype."""
+        checks = check_all(subject, self.machine, reference, repeated)
+        while True:
+            with all_paths():
+                try:
+                    finding = next(checks, None)
+                except RuntimeError as error:
+                    finding, checks = failed(subject.dtype, error), iter(())
+            if finding is None:
+                return
+            yield finding
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """The first problem of every path that failed."""
+        problems: dict[str, str] = {}
+        for finding in self.done:
+            if finding.problem:
+                problems.setdefault(finding.path, f"{finding.check}: {finding.problem}")
+        return problems
+
+    @property
+    def summary(self) -> str:
+        """One line about the whole test."""
+        failed_ = sum(bool(finding.problem) for finding in self.done)
+        outcome = f"{failed_} failed" if failed_ else "all passed"
+        short = f", no time for {', '.join(self.unreached)}" if self.unreached else ""
+        return (f"{self.level} self-test, {', '.join(self.tested)}: {len(self.done)} checks in "
+                f"{self.seconds:.0f} s, {outcome}{short}")
+
+    @property
+    def tested(self) -> list[str]:
+        return [dtype for dtype in self.dtypes if dtype not in self.left_out]
+
+    def store(self) -> None:
+        """Switch off the paths that failed, and on again those that passed."""
+        device = self.machine.device
+        passed = {finding.path for finding in self.done}
+        faults = {path: reason for path, reason in found_on(device).faults.items()
+                  if path not in passed}
+        level = FULL if FULL in (self.level, found_on(device).tested) else self.level
+        note(Found(level, {**faults, **self.faults}, self.summary), device)
+
+
+def failed(dtype: str, error: RuntimeError) -> Finding:
+    return Finding(dtype_path(dtype), "an unexpected error", first_line(error))
+
+
+def dtypes_of(device: torch.device) -> tuple[str, ...]:
+    """The dtypes worth testing on a device, fp32 first, which the others are compared with.
+
+    A CPU computes fp16 too slowly, and bf16 where it has no units for it.
+    """
+    if device.type != "cpu":
+        return (*DTYPES, *KINDS)
+    return tuple(dtype for dtype in ("fp32", "bf16", "int8")
+                 if dtype != "bf16" or has_bf16(device))

@@ -1,0 +1,77 @@
+"""The page of a self-test holds figures and nothing private, and the table of cards reads it."""
+
+import getpass
+import platform
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from support.mock_backbone import random_heads, tiny_postcard
+from support.script_modules import script
+
+from ssd_core import Grid
+from ssd_core.selftest import measuring, page
+from ssd_core.selftest.checks import Finding
+from ssd_core.selftest.machine import Machine
+from ssd_core.selftest.measuring import Conditions, Measured, Width
+from ssd_core.selftest.suite import SelfTest
+
+CPU = torch.device("cpu")
+SPEEDS = {"ar": 1.0, "exact": 4.0, "rolling": 8.0, "ssd": 5.0}
+
+
+@pytest.fixture
+def test():
+    done = [Finding("graphs in bf16", "ar, 1 picture", ""),
+            Finding("graphs in bf16", "exact, 1 picture", "hidden states differ by 0.5"),
+            Finding("dtype bf16", "ar, 1 picture", "")]
+    return SelfTest(Machine(CPU, None, lambda: 0), ["bf16", "fp8"], done=done, seconds=12,
+                    left_out={"fp8": "dtype fp8 needs torchao"})
+
+
+@pytest.fixture
+def measured():
+    result = {name: SimpleNamespace(share=1.0, verdict="identical") for name in SPEEDS}
+    speeds = [{"method": name, "passes": 10, "median_seconds": 2.0 / ratio, "ratio_to_ar": ratio,
+               "seconds_per_pass": 0.2 / ratio} for name, ratio in SPEEDS.items()]
+    where = replace(Conditions.of(CPU), device="A Card 24GB", driver="570.1", memory=24 * 2**30)
+    return Measured(where, "postcard", "bf16", 800e9,
+                    [Width(1, 2.0, 0.5, 40e9), Width(96, 4.0, None, 20e9)], speeds,
+                    SimpleNamespace(results=result), "idle", 3 * 2**30, 4 * 2**30,
+                    {"as PyTorch chooses": 0.001, "flash": None})
+
+
+def test_the_page_has_all_figures_and_the_table_of_cards_a_row_of_it(measured, test, tmp_path):
+    assert page.file_name(measured).startswith("a-card-24gb-postcard-bf16-torch-")
+    text = page.page_of(measured, test, "picture.webp")
+    for line in ("# postcard in bf16 on A Card 24GB", "| bandwidth of a copy | 800 GB/s |",
+                 "| graphs in bf16 | 2 | 1 |", "- Not offered here: fp8.",
+                 "- Switched off: graphs in bf16 (exact, 1 picture: hidden states differ by 0.5).",
+                 "| 1 | 2.00 | 0.50 | 1.00 | 40.0 | 5% |", "| 96 | 4.00 | - | 8.00 | 20.0 | 2% |",
+                 "| exact | 10 | 0.500 | 4.00 | 50.00 | identical | 100% |",
+                 "![The same picture by each method](picture.webp)",
+                 "| as PyTorch chooses | 0.001 |", "| flash | takes no such pass |",
+                 "`fit` expects 4.00 GiB beyond the weights for `exact`; the run took at most 3"):
+        assert line in text
+    (tmp_path / "a.md").write_text(text)
+    (tmp_path / "README.md").write_text("no page")
+    table = script("tools", "card_table").cards(tmp_path)
+    assert ("| [A Card 24GB](../benchmarks/results/cards/a.md) | postcard, bf16 |" in table
+            and "| 800 | 2.00 | 4.00 | 8.00 | 5.00 | - | 100% | graphs in bf16 |" in table)
+    (tmp_path / "b.md").write_text("# by hand")
+    with pytest.raises(SystemExit, match=r"b\.md: its first line has no figures"):
+        script("tools", "card_table").cards(tmp_path)
+
+
+def test_a_measured_page_holds_no_paths_and_no_names(test, tmp_path, monkeypatch):
+    monkeypatch.setattr(measuring, "copy_bandwidth", lambda device: 8e9)
+    monkeypatch.setattr(measuring, "WIDTHS_LIMIT", 0.05)
+    backbone = tiny_postcard(grid=Grid(4, 4))
+    monkeypatch.setattr(measuring, "PROMPT", "a sun")
+    path, picture = page.write(tmp_path, test, backbone, random_heads(backbone))
+    text = path.read_text(encoding="utf-8")
+    assert picture.stat().st_size and path.stem == picture.stem and "| ssd |" in text
+    for private in (str(tmp_path), str(Path.home()), platform.node(), getpass.getuser()):
+        assert private not in text.replace(picture.name, "") or len(private) < 5
