@@ -81,19 +81,29 @@ class SharedVocabulary(Backbone):
 
     def load(self, checkpoint: Checkpoint, sources: Mapping[str, Source], device: torch.device,
              dtype: torch.dtype) -> None:
-        """Fill in the weights, then prepare for the current size."""
+        """Fill in the weights, then prepare for the current size.
+
+        Where the same rows embed and predict the codes they are stored once.
+        """
+        tied = sources["head"] == sources["code_embedding"]
+        if tied:
+            self.head = self.code_embedding
+            sources = {name: source for name, source in sources.items() if name != "head"}
         self.sha256 = fill(self, sources, checkpoint, device, dtype).hexdigest()
+        if tied:
+            self.head = self.code_embedding
         self.requires_grad_(False).eval()
         self.apply_size()
 
 
 def vocabulary_sources(vocabulary: Vocabulary, layers: int, prefix: str, head: str,
-                       qk_norm: bool = False) -> dict[str, Source]:
+                       qk_norm: bool = False, qkv_bias: bool = False) -> dict[str, Source]:
     """Sources of all parameters of a SharedVocabulary, by Hugging Face's names."""
     embedding, v = f"{prefix}embed_tokens.weight", vocabulary
     codes = Slice(embedding, v.first_code, v.first_code + v.codes)
     row_end = () if v.row_end is None else (Slice(embedding, v.row_end, v.row_end + 1),)
     return {"word_embedding": Slice(embedding, 0, v.size),
-            "code_embedding": Concat((codes, *row_end)),
+            "code_embedding": Concat((codes, *row_end)) if row_end else codes,
             "head": Slice(head, v.first_code, v.first_code + v.codes),
-            "norm": f"{prefix}norm.weight", **decoder_sources(prefix, layers, qk_norm=qk_norm)}
+            "norm": f"{prefix}norm.weight",
+            **decoder_sources(prefix, layers, qk_norm=qk_norm, qkv_bias=qkv_bias)}

@@ -131,7 +131,7 @@ def parts_of(weight: torch.Tensor) -> list[torch.Tensor]:
 
 def codec_channels(codec: nn.Module, patch: int) -> float:
     """Channels per pixel at the codec's widest layer; codecs without levels work on cells."""
-    if (shape := getattr(codec, "shape", None)) is not None:
-        return max(shape.widths[:2])
+    if (known := getattr(codec, "pixel_channels", None)) is not None:
+        return known
     channels = (m.out_channels for m in codec.modules() if isinstance(m, nn.Conv2d))
     return max(channels, default=0) / patch**2

@@ -102,3 +102,8 @@ class PublishedCodec(PictureCodec):
         super().__init__()
         self.shape = shape
         self.patch = shape.patch
+
+    @property
+    def pixel_channels(self) -> float:
+        """Channels per pixel of the widest feature maps."""
+        return max(self.shape.widths[:2])

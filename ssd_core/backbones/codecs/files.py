@@ -14,7 +14,7 @@ from functools import partial
 import torch
 
 from ...errors import SSDError
-from .codec import PublishedCodec, VQGANShape
+from .codec import PictureCodec, PublishedCodec, VQGANShape
 
 CODEBOOK_KEY = "quantize.embedding.weight"
 NETS = ("encoder.", "decoder.", "quant_conv.", "post_quant_conv.")
@@ -112,7 +112,7 @@ def matching_keys(codec: PublishedCodec, layout: CodecNames, shapes: Shapes) -> 
     return keys
 
 
-def load_weights(codec: PublishedCodec, keys: Mapping[str, str],
+def load_weights(codec: PictureCodec, keys: Mapping[str, str],
                  read: Callable[[str], torch.Tensor]) -> None:
     """Load a codec's weights from `read(file key)`, one tensor at a time.
 
