@@ -18,7 +18,7 @@ class Net(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.half = nn.Conv3d(2, 3, (3, 1, 1)).bfloat16()
+        self.conv = nn.Conv3d(2, 3, (3, 1, 1)).bfloat16()
         self.layers = nn.Sequential(nn.Linear(4, 3), nn.SiLU(), nn.Linear(3, 4))
         self.layers[0].weight.data = torch.randn(4, 3).t()
         self.register_buffer("count", torch.arange(5))
@@ -28,12 +28,9 @@ class Net(nn.Module):
         return self.layers(x)
 
 
-@pytest.mark.parametrize("compile_", [torch.jit.script,
-                                      lambda net: torch.jit.trace(net, torch.ones(1, 4))],
-                         ids=["script", "trace"])
-def test_every_tensor_is_read_and_converted(tmp_path, compile_):
+def test_every_tensor_is_read_and_converted(tmp_path):
     net = Net().eval()
-    torch.jit.save(compile_(net), tmp_path / "net.jit")
+    torch.jit.save(torch.jit.trace(net, torch.ones(1, 4)), tmp_path / "net.jit")
     checkpoint = open_checkpoint(tmp_path / "net.jit")
     convert(tmp_path, tmp_path / "out")
     converted = open_checkpoint(tmp_path / "out")

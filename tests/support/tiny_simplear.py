@@ -57,7 +57,7 @@ def save_script(tensors: Tensors, path: Path) -> None:
                 module.add_module(parent, Holder())
             module = module.get_submodule(parent)
         module.register_parameter(leaf, nn.Parameter(value))
-    torch.jit.save(torch.jit.script(root), path)
+    torch.jit.save(torch.jit.trace(root, torch.ones(1)), path)
 
 
 def save_tokenizer(folder: Path) -> None:
