@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from support.block_passes import hidden_by_blocks, random_tokens
 from support.mock_backbone import tokens
+from support.tiny_checkpoints import write_folder
 from support.tiny_image_models import (
     CODES,
     JANUS_CONTROL,
@@ -15,6 +16,7 @@ from support.tiny_image_models import (
     janus_original,
     janus_port,
     janus_port_tensors,
+    janus_tensors,
 )
 
 from ssd_core import Sampling, SSDError, methods
@@ -225,3 +227,22 @@ def test_the_model_may_move_between_folders(tmp_path):
     first = load(folder)
     shutil.move(folder, tmp_path / "moved")
     assert load(tmp_path / "moved").sha256 == first.sha256
+
+
+def finetune(folder, prefix=""):
+    """DeepSeek's names as safetensors, perhaps behind a training program's prefix."""
+    tensors = {prefix + name: value for name, value in janus_tensors().items()}
+    return write_folder(folder, tensors, {"model_type": "multi_modality",
+                                          "language_config": JANUS_TEXT},
+                        byte_tokenizer(JANUS_CONTROL), shards=2)
+
+
+@pytest.mark.parametrize("name, prefix, turn", [
+    ("Janus-4o-7B", "", "<| U s e r | > : Ġa Ċ Ċ <| A s s i s t a n t | > :"),
+    ("T2I-R1", "module.", "U s e r : Ġa Ċ Ċ A s s i s t a n t :"),
+    ("Janus-Pro-R1-7B", "vl_gpt.", "<| U s e r | > : Ġa Ċ Ċ <| A s s i s t a n t | > :")])
+def test_finetunes_have_their_own_names_prefixes_and_turns(port, tmp_path, name, prefix, turn):
+    loaded = load(finetune(tmp_path / name, prefix))
+    ids = loaded.tokenize("a")
+    assert [loaded.text.tokenizer.id_to_token(i) for i in ids[1:-1]] == turn.split()
+    assert loaded.sha256 == port.sha256 and loaded.name in name.lower()

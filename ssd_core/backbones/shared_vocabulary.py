@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from ..errors import SSDError
@@ -19,7 +20,7 @@ from ..model.transformer import Decoder, DecoderShape, sequence_angles
 from .base import Backbone
 from .prompts.text import Text
 from .reading.checkpoint import Checkpoint
-from .reading.weights import Concat, Slice, Source, decoder_sources, fill
+from .reading.weights import Concat, Slice, Source, decoder_sources, fill, pieces
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,9 @@ class SharedVocabulary(Backbone):
 
         Where the same rows embed and predict the codes they are stored once.
         """
-        tied = sources["head"] == sources["code_embedding"]
+        if checkpoint.lent:
+            sources = self.with_whole_table(checkpoint, sources)
+        tied = sources["head"] == sources.get("code_embedding")
         if tied:
             self.head = self.code_embedding
             sources = {name: source for name, source in sources.items() if name != "head"}
@@ -94,6 +97,24 @@ class SharedVocabulary(Backbone):
             self.head = self.code_embedding
         self.requires_grad_(False).eval()
         self.apply_size()
+
+
+    def with_whole_table(self, checkpoint: Checkpoint,
+                         sources: Mapping[str, Source]) -> dict[str, Source]:
+        """Embed words and cells by a loaded model's whole table, which need not be copied then."""
+        key = next(pieces(checkpoint, sources["word_embedding"]))[0]
+        del self.code_embedding
+        self.word_embedding = nn.Parameter(torch.empty(checkpoint.shapes[key], device="meta"))
+        return {**{name: source for name, source in sources.items() if name != "code_embedding"},
+                "word_embedding": key}
+
+    def embed(self, tokens: torch.Tensor) -> torch.Tensor:
+        if hasattr(self, "code_embedding"):
+            return super().embed(tokens)
+        ids = tokens + self.vocabulary.first_code
+        if (row_end := self.vocabulary.row_end) is not None:
+            ids = ids.where(tokens < self.codes, row_end)
+        return F.embedding(ids, self.word_embedding)
 
 
 def vocabulary_sources(vocabulary: Vocabulary, layers: int, prefix: str, head: str,

@@ -23,7 +23,8 @@ class DecoderShape:
 
     rotary: which numbers of a head's query or key form a rotary pair in the model's files:
     "interleaved" for neighbours, "split" for (i, i + D/2), or "none". In memory pairs are always
-    neighbours (`DecoderLayer.to_runtime_layout`). qkv_bias: q, k and v have biases (Qwen2).
+    neighbours (`DecoderLayer.to_runtime_layout`), except for "halves": then they are as in "split"
+    files, and every pass reorders its queries and keys. qkv_bias: q, k and v have biases (Qwen2).
     """
 
     layers: int
@@ -145,6 +146,7 @@ class DecoderLayer(nn.Module):
         rotated = s.heads + s.kv_heads
         qk = qkv[:, :, :rotated]
         qk = self.normed(qk) if s.qk_norm else qk
+        qk = interleave_rotary(qk, 3) if s.rotary == "halves" else qk
         qk = qk if angles is None else rotate(qk, angles)
         q, k, v = (part.transpose(1, 2) for part in (
             qk[:, :, : s.heads], qk[:, :, s.heads :], qkv[:, :, rotated:]))

@@ -5,6 +5,8 @@ Knows no file, device or backbone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -51,6 +53,20 @@ class PictureCodec(nn.Module):
     def decode(self, tokens: torch.Tensor) -> torch.Tensor:
         """Codes [B, R, C] int64 -> pixels [B, 3, H, W] float32 of about -1..1, not clamped."""
         return self.pixels(self.quantised(tokens))
+
+
+@contextmanager
+def in_float32(codec: nn.Module) -> Iterator[None]:
+    """Compute a loaded model's codec in float32; afterwards its tensors are its own again."""
+    own = {value: value.data for value in (*codec.parameters(), *codec.buffers())
+           if value.dtype in (torch.bfloat16, torch.float16)}
+    try:
+        for value in own:
+            value.data = value.data.float()
+        yield
+    finally:
+        for value, data in own.items():
+            value.data = data
 
 
 def nearest_others(vectors: torch.Tensor, count: int) -> torch.Tensor:

@@ -20,6 +20,7 @@ from ...model.products import put
 from ...model.transformer import DecoderLayer, DecoderShape
 from .checkpoint import Checkpoint
 from .decoder_config import require_silu
+from .loaded_model import LoadedModel
 
 SAMPLE = 1024  # values per tensor that the fingerprint hashes
 
@@ -117,6 +118,8 @@ def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: LayerN
     if uneven or kv_heads < 1 or heads % kv_heads or rows != across + 2 * kv_heads * head_dim:
         raise SSDError(f"{where}: q, k and v of {rows} rows do not divide into {heads} heads of "
                        f"{across} numbers: another model, or an altered one")
+    if checkpoint.lent and rotary == "split":
+        rotary = "halves"  # a loaded model's rows keep their order
     shape = DecoderShape(layers, hidden, heads, kv_heads, head_dim, ffn, rotary, qk_norm, eps,
                          qkv_bias)
     require_config(checkpoint, shape, config or {})
@@ -263,7 +266,12 @@ def first_file(checkpoint: Checkpoint, source: Source) -> int:
 
 def copy_source(checkpoint: Checkpoint, source: Source, device: torch.device, dtype: torch.dtype,
                 fingerprint: Fingerprint, name: str) -> torch.Tensor:
-    """Copy a source's pieces into one tensor."""
+    """Copy a source's pieces into one tensor; those of a loaded model are shared."""
+    if isinstance(checkpoint, LoadedModel):
+        parts = list(pieces(checkpoint, source))
+        for number, (key, start, stop) in enumerate(parts):
+            fingerprint.add(f"{name} {number}", checkpoint.floating(key)[start:stop])
+        return checkpoint.joined(parts)
     value = torch.empty(shape_of(checkpoint, source), dtype=dtype, device=device)
     row = 0
     for number, (key, start, stop) in enumerate(pieces(checkpoint, source)):
