@@ -230,7 +230,7 @@ def test_pixels_and_codes_equal_the_equations_over_time(folder):
     weights = cosmos_tensors()
     codec, keys = cosmos_of({name: tuple(value.shape) for name, value in weights.items()})
     load_weights(codec, keys, weights.__getitem__)
-    codes = torch.randint(64_000, (2, 3, 4), generator=torch.Generator().manual_seed(1))
+    codes = torch.randint(COSMOS.codes, (2, 3, 4), generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         pixels = codec.decode(codes)
         assert pixels.shape == (2, 3, 48, 64)
@@ -259,6 +259,9 @@ def test_the_codecs_halves_may_lie_in_two_archives(backbone, folder, tmp_path):
      "post_quant_conv.conv3d.weight has shape"),
     (lambda folder: (folder / "cosmos/autoencoder.jit").write_bytes(
         (folder / "cosmos/autoencoder.jit").read_bytes()[:5000]), "no TorchScript archive"),
+    (lambda folder: save_script({**cosmos_tensors(), "quant_conv.conv3d.weight":
+                                 torch.ones(16, 5, 1, 1, 1)}, folder / "cosmos/autoencoder.jit"),
+     "codes have 16 channels"),
     (lambda folder: (folder / "merges.txt").write_text("q q q", "utf-8"), "does not fit merges"),
     (lambda folder: (folder / "added_tokens.json").write_text('{"<|t2i|>": 999}'),
      "ids do not follow"),

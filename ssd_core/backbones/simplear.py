@@ -13,8 +13,7 @@ import torch
 from ..errors import SSDError
 from ..model.transformer import DecoderShape
 from . import presets
-from .codecs.codec import PictureCodec
-from .codecs.cosmos import cosmos_of
+from .codecs.cosmos import Cosmos, cosmos_of
 from .codecs.files import load_weights
 from .prompts.byte_level import ADDED, MERGES, VOCABULARY, read_vocabulary_files
 from .prompts.text import Text, read_text, require_length
@@ -24,7 +23,7 @@ from .reading.weights import decoder_shape, two_sizes
 from .shared_vocabulary import SharedVocabulary, Vocabulary, vocabulary_sources
 
 FAMILY = "SimpleAR"
-CODES, IDS = 64_000, 215_672  # codes, and all ids of the published models
+IDS = 215_672  # of the published models
 SIZE = (1024, 1024)  # px of its training pictures
 THETA, EPS = 1e6, 1e-6  # of the published models, if config.json has none
 SIZES = {896: ("simplear-0.5b", 14), 1536: ("simplear-1.5b", 12)}  # name and heads by width
@@ -88,16 +87,16 @@ def read_words(checkpoint: Checkpoint) -> Text:
     return read_text(checkpoint.path("tokenizer.json"), rows)
 
 
-def read_vocabulary(checkpoint: Checkpoint) -> Vocabulary:
-    """The tokenizer, whose ids must end where the codes begin."""
+def read_vocabulary(checkpoint: Checkpoint, codes: int) -> Vocabulary:
+    """The tokenizer, whose ids must end where the codec's codes begin."""
     text, rows = read_words(checkpoint), two_sizes(checkpoint, EMBEDDING)[0]
-    if (entries := text.entries) != rows - CODES:
-        raise SSDError(f"{text.source}: has {entries} entries, expected {rows - CODES} beside the "
-                       f"{CODES} codes: take the tokenizer that belongs to this model")
-    return Vocabulary(text, entries, entries, CODES)
+    if (entries := text.entries) != rows - codes:
+        raise SSDError(f"{text.source}: has {entries} entries, expected {rows - codes} beside the "
+                       f"{codes} codes: take the tokenizer and the codec that belong to this model")
+    return Vocabulary(text, entries, entries, codes)
 
 
-def read_cosmos(checkpoint: Checkpoint, device: torch.device) -> PictureCodec:
+def read_cosmos(checkpoint: Checkpoint, device: torch.device) -> Cosmos:
     """Load the codec from one archive, or its two halves from two; SSDError says what is wrong."""
     holders = [checkpoint.companion(lambda other, net=net: (
         f"{net}.conv_in.0.conv3d.weight" in other.shapes)) for net in NETS]
@@ -128,11 +127,11 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Si
     heads = int(number(checkpoint, config, "num_attention_heads", heads))  # 0 is refused by name
     shape = decoder_shape(checkpoint, PREFIX, heads, config=config, eps=constants.eps,
                           qkv_bias=True)
-    vocabulary = read_vocabulary(checkpoint)
+    codec = read_cosmos(checkpoint, device)
+    vocabulary = read_vocabulary(checkpoint, codec.shape.codes)
     with torch.device("meta"):
         backbone = SimpleAR(shape, vocabulary, constants.theta)
     backbone.name = name
-    codec = read_cosmos(checkpoint, device)
     head = require_names(head_key(checkpoint, HEAD, EMBEDDING), checkpoint, FAMILY)
     sources = vocabulary_sources(vocabulary, shape.layers, PREFIX, head, qkv_bias=True)
     backbone.load(checkpoint, sources, device, dtype)

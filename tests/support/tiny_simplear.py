@@ -9,14 +9,15 @@ import torch
 from torch import nn
 
 from ssd_core.backbones.codecs.cosmos import Cosmos, CosmosShape
-from ssd_core.backbones.simplear import CODES
 
 from .tiny_checkpoints import Tensors, llama_shapes, random_tensors, write_folder
 from .tiny_image_models import byte_tokenizer
 
 CONTROL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|t2i|>", "<|i2t|>", "<|soi|>",
            "<|vtokens|>")
-COSMOS = CosmosShape(channels=4, multipliers=(2, 3, 3), res_blocks=2, z_channels=5)
+COSMOS = CosmosShape(channels=4, multipliers=(2, 3, 3), res_blocks=2, z_channels=5,
+                     levels=(8, 6, 5))
+CODES = COSMOS.codes
 WORDS = byte_tokenizer(CONTROL).get_vocab_size()
 CONFIG = {"model_type": "qwen2", "hidden_size": 16, "intermediate_size": 24,
           "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2,

@@ -3,7 +3,7 @@
 The published network is for video and causal: the first frame is padded with copies of itself. With
 one frame every convolution over time sums its kernel, attention over time passes its values on, and
 the wavelets over time keep the mean. A code is six digits, each a level of one channel (finite
-scalar quantisation, arXiv:2309.15505), so there is no codebook to store. Weights and pixels are
+scalar quantisation, arXiv:2309.15505), so no codebook is stored. Weights and pixels are
 float32.
 """
 
@@ -22,7 +22,8 @@ from ...errors import SSDError
 from .codec import PictureCodec
 from .files import Shapes
 
-LEVELS = (8, 8, 8, 5, 5, 5)  # of the six channels of a code, the fastest digit first
+# Levels of a code's channels by their number, the fastest digit first (the paper's Table 1).
+LEVELS = {3: (8, 6, 5), 4: (8, 5, 5, 5), 6: (8, 8, 8, 5, 5, 5)}
 WAVELETS = 2  # steps, each halves height, width and time
 HALVINGS = 2  # of height and width by the network, at its finest levels
 FIRST = "conv_in.0.conv3d.weight"
@@ -36,7 +37,11 @@ class CosmosShape:
     multipliers: tuple[int, ...] = (2, 4, 4)
     res_blocks: int = 2
     z_channels: int = 16
-    levels: tuple[int, ...] = LEVELS
+    levels: tuple[int, ...] = LEVELS[6]
+
+    @property
+    def codes(self) -> int:
+        return math.prod(self.levels)
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -252,8 +257,7 @@ class Cosmos(PictureCodec):
     @property
     def code_vectors(self) -> torch.Tensor:
         device = next(self.parameters()).device
-        return vectors_of(torch.arange(math.prod(self.shape.levels), device=device),
-                          self.shape.levels)
+        return vectors_of(torch.arange(self.shape.codes, device=device), self.shape.levels)
 
     def quantised(self, tokens: torch.Tensor) -> torch.Tensor:
         return vectors_of(tokens, self.shape.levels).permute(0, 3, 1, 2)
@@ -337,9 +341,13 @@ def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> CosmosShape:
     def count(pattern: str) -> int:
         return len({found[1] for name in shapes if (found := re.match(pattern, name))})
 
-    channels = rows(f"encoder.{FIRST}")
+    channels, digits = rows(f"encoder.{FIRST}"), rows("quant_conv.conv3d.weight")
+    if digits not in LEVELS:
+        raise SSDError(f"the picture codec's codes have {digits} channels: expected a discrete one "
+                       "with 6, such as DV8x16x16")
     level = "encoder.down.{}.block.0.conv1.0.conv3d.weight"
     return CosmosShape(
         channels, tuple(rows(level.format(i)) // channels
                         for i in range(count(r"encoder\.down\.(\d+)\."))),
-        count(r"encoder\.down\.0\.block\.(\d+)\."), rows("post_quant_conv.conv3d.weight"))
+        count(r"encoder\.down\.0\.block\.(\d+)\."), rows("post_quant_conv.conv3d.weight"),
+        LEVELS[digits])
