@@ -5,6 +5,7 @@ from copy import copy, deepcopy
 import pytest
 import torch
 from support.block_passes import random_tokens
+from support.documents import DOCS, blocks
 from support.mock_backbone import tokens
 from support.oracles import chameleon_oracle, emu3_oracle, janus_oracle
 from support.tiny_checkpoints import anole, emu3_later_port
@@ -161,3 +162,16 @@ def test_the_folder_that_a_model_came_from_is_known(models):
     model.name_or_path = ""
     with pytest.raises(SSDError, match="name it, as in load_backbone"):
         load_backbone(model)
+
+
+def test_the_example_of_the_documents_draws(models, monkeypatch):
+    folder, model = models["janus"]
+    transformers = pytest.importorskip("transformers")
+    code = next(block.code for block in blocks(DOCS / "cli.md") if "from_pretrained" in block.code)
+    lent = deepcopy(model)
+    lent.name_or_path = str(folder)
+    monkeypatch.setattr(transformers.JanusForConditionalGeneration, "from_pretrained",
+                        lambda name, dtype: lent.to(dtype))
+    names = {}
+    exec(compile(code, "example", "exec"), names)  # noqa: S102
+    assert names["picture"].shape == (1, 48, 48, 3)

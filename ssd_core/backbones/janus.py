@@ -74,7 +74,6 @@ class Janus(Backbone):
     preset = presets.JANUS
     template = TEMPLATE
     text: Text
-    aligner: Aligner | None = None  # computes embeddings where no table of them is stored
 
     def __init__(self, shape: DecoderShape, words: int, codes: int, head_width: int) -> None:
         super().__init__()
@@ -83,6 +82,7 @@ class Janus(Backbone):
         self.decoder = Decoder(shape)
         self.projection, self.projection_bias = empty(head_width, shape.hidden), empty(head_width)
         self.head, self.head_bias = empty(codes, head_width), empty(codes)
+        self.aligner: Aligner | None = None  # computes embeddings where no table of them is stored
 
     def read_with(self, text: Text) -> None:
         """Set the tokenizer and look up the control tokens, whose ids differ by model."""

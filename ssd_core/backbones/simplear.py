@@ -7,6 +7,7 @@ with a token. The unconditional branch is a fixed negative prompt.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import torch
 
@@ -34,7 +35,6 @@ POSITIVE, NEGATIVE = "A highly realistic image of ", "An image of "
 AVOIDED = ("aerial view, overexposed, low quality, deformation, a poor composition, bad hands, bad "
            "teeth, bad eyes, bad limbs, distortion")
 CODEC = "put autoencoder.jit of nvidia/Cosmos-1.0-Tokenizer-DV8x16x16 into its subfolder cosmos"
-NETS = ("decoder", "encoder")
 OTHERS = re.compile(r"(?i)cosmos-0\.1|[48]x8x8")  # same shapes, other codes
 
 
@@ -96,12 +96,16 @@ def read_vocabulary(checkpoint: Checkpoint, codes: int) -> Vocabulary:
     return Vocabulary(text, entries, entries, codes)
 
 
+def holding(net: str) -> Callable[[Checkpoint], bool]:
+    """A test for files with this half of the codec."""
+    return lambda other: f"{net}.conv_in.0.conv3d.weight" in other.shapes
+
+
 def read_cosmos(checkpoint: Checkpoint, device: torch.device) -> Cosmos:
     """Load the codec from one archive, or its two halves from two; SSDError says what is wrong."""
-    holders = [checkpoint.companion(lambda other, net=net: (
-        f"{net}.conv_in.0.conv3d.weight" in other.shapes)) for net in NETS]
+    holders = [checkpoint.companion(holding(net)) for net in ("decoder", "encoder")]
     found = [holder for holder in holders if holder is not None]
-    if len(found) < len(NETS):
+    if len(found) < len(holders):
         raise SSDError(f"{checkpoint.root}: the picture codec is missing: {CODEC}")
     if other := OTHERS.search(str(found[0].files[0])):
         raise SSDError(f"{found[0].files[0]}: {other[0]} is another tokenizer, with other codes: "

@@ -11,7 +11,7 @@ import json
 import pickle
 import zipfile
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -75,7 +75,8 @@ class TorchFile:
 def open_tensors(path: Path) -> TensorFile:
     """Open a file by its suffix. Raises SSDError if it is damaged, incomplete or unreadable."""
     refuse_partial(path)
-    kinds = {SAFETENSORS: SafetensorsFile, SCRIPT: ScriptFile}
+    kinds: dict[str, Callable[[Path], TensorFile]] = {
+        SAFETENSORS: SafetensorsFile, SCRIPT: ScriptFile}
     return kinds.get(path.suffix, TorchFile)(path)
 
 
