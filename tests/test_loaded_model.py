@@ -47,6 +47,8 @@ def test_no_tensor_is_held_twice(family, dtype):
     backbone = load_backbone(model, files=folder)
     if name == "anole":  # transformers' Chameleon has no decoder of pictures
         del backbone.picture_codec
+    again = load_backbone(model, files=folder)
+    assert again.decoder.layers[0].qkv.data_ptr() == backbone.decoder.layers[0].qkv.data_ptr()
     assert sum(storages(model, backbone).values()) == before
     assert backbone.dtype == dtype and set(storages(backbone)) <= set(storages(model))
 

@@ -58,15 +58,17 @@ class PictureCodec(nn.Module):
 @contextmanager
 def in_float32(codec: nn.Module) -> Iterator[None]:
     """Compute a loaded model's codec in float32; afterwards its tensors are its own again."""
-    own = {value: value.data for value in (*codec.parameters(), *codec.buffers())
-           if value.dtype in (torch.bfloat16, torch.float16)}
-    try:
+    with torch.inference_mode(False):  # inference tensors could not be used outside
+        own = {value: value.data for value in (*codec.parameters(), *codec.buffers())
+               if value.dtype in (torch.bfloat16, torch.float16)}
         for value in own:
             value.data = value.data.float()
+    try:
         yield
     finally:
-        for value, data in own.items():
-            value.data = data
+        with torch.inference_mode(False):
+            for value, data in own.items():
+                value.data = data
 
 
 def nearest_others(vectors: torch.Tensor, count: int) -> torch.Tensor:

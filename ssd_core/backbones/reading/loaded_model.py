@@ -51,6 +51,8 @@ class LoadedModel(Checkpoint):
         tensors = [self.tensor(name)[start:stop] for name, start, stop in parts]
         if len(tensors) == 1:
             return tensors[0]
+        if (together := as_one(tensors)) is not None:
+            return together
         together = torch.cat(tensors)
         if all(len(rows) == len(self._tensors[name])
                for rows, (name, _, _) in zip(tensors, parts, strict=True)):
@@ -70,6 +72,18 @@ class LoadedModel(Checkpoint):
             raise SSDError(f"{self.files[0]}: its weights are {listed(dtypes)}: convert them to "
                            "one dtype, for example by model.to(torch.bfloat16)")
         return devices.pop(), dtypes.pop()
+
+
+def as_one(tensors: list[torch.Tensor]) -> torch.Tensor | None:
+    """A view of tensors that follow each other in memory, as an earlier call leaves them."""
+    first, offset = tensors[0], tensors[0].storage_offset()
+    for rows in tensors:
+        if (rows.untyped_storage().data_ptr() != first.untyped_storage().data_ptr()
+                or rows.storage_offset() != offset or not rows.is_contiguous()):
+            return None
+        offset += rows.numel()
+    shape = (sum(map(len, tensors)), *first.shape[1:])
+    return first.as_strided(shape, first.stride(), first.storage_offset())
 
 
 def listed(values: set) -> str:
