@@ -20,7 +20,7 @@ from ..model.transformer import Decoder, DecoderShape, sequence_angles
 from .base import Backbone
 from .prompts.text import Text
 from .reading.checkpoint import Checkpoint
-from .reading.weights import Concat, Slice, Source, decoder_sources, fill, pieces
+from .reading.weights import Concat, Slice, Source, decoder_sources, fill, fingerprint_of, pieces
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,14 @@ class SharedVocabulary(Backbone):
         Where the same rows embed and predict the codes they are stored once.
         """
         if checkpoint.lent:
+            self.sha256 = fingerprint_of(checkpoint, sources).hexdigest()
             sources = self.with_whole_table(checkpoint, sources)
         tied = sources["head"] == sources.get("code_embedding")
         if tied:
             self.head = self.code_embedding
             sources = {name: source for name, source in sources.items() if name != "head"}
-        self.sha256 = fill(self, sources, checkpoint, device, dtype).hexdigest()
+        prints = fill(self, sources, checkpoint, device, dtype)
+        self.sha256 = self.sha256 or prints.hexdigest()
         if tied:
             self.head = self.code_embedding
         self.requires_grad_(False).eval()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 import torch
@@ -15,7 +17,7 @@ from .tiny_image_models import byte_tokenizer
 
 CONTROL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|t2i|>", "<|i2t|>", "<|soi|>",
            "<|vtokens|>")
-COSMOS = CosmosShape(channels=4, multipliers=(2, 3, 3), res_blocks=2, z_channels=5,
+COSMOS = CosmosShape(channels=4, multipliers=(2, 3, 3), res_blocks=1, z_channels=5,
                      levels=(8, 6, 5))
 CODES = COSMOS.codes
 WORDS = byte_tokenizer(CONTROL).get_vocab_size()
@@ -47,7 +49,15 @@ class Holder(nn.Module):
         return x
 
 
-def save_script(tensors: Tensors, path: Path) -> None:
+@cache
+def cosmos_archive() -> bytes:
+    """autoencoder.jit of the tiny codec."""
+    buffer = BytesIO()
+    save_script(cosmos_tensors(), buffer)
+    return buffer.getvalue()
+
+
+def save_script(tensors: Tensors, to: Path | BytesIO) -> None:
     """Save tensors as the parameters of nested modules in a TorchScript archive."""
     root = Holder()
     for name, value in tensors.items():
@@ -58,7 +68,7 @@ def save_script(tensors: Tensors, path: Path) -> None:
                 module.add_module(parent, Holder())
             module = module.get_submodule(parent)
         module.register_parameter(leaf, nn.Parameter(value))
-    torch.jit.save(torch.jit.trace(root, torch.ones(1)), path)
+    torch.jit.save(torch.jit.trace(root, torch.ones(1)), to)
 
 
 def save_tokenizer(folder: Path) -> None:
@@ -76,5 +86,5 @@ def simplear(folder: Path, seed: int = 0, **changed: object) -> Path:
     write_folder(folder, simplear_tensors(seed), {**CONFIG, **changed})
     save_tokenizer(folder)
     (folder / "cosmos").mkdir()
-    save_script(cosmos_tensors(), folder / "cosmos" / "autoencoder.jit")
+    (folder / "cosmos" / "autoencoder.jit").write_bytes(cosmos_archive())
     return folder

@@ -229,6 +229,16 @@ class Fingerprint:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
+def fingerprint_of(checkpoint: Checkpoint, sources: Mapping[str, Source],
+                   fingerprint: Fingerprint | None = None) -> Fingerprint:
+    """The fingerprint of sources, added to one that there is already."""
+    fingerprint = fingerprint or Fingerprint()
+    for name, source in sources.items():
+        for number, (key, start, stop) in enumerate(pieces(checkpoint, source)):
+            fingerprint.add(f"{name} {number}", checkpoint.floating(key)[start:stop])
+    return fingerprint
+
+
 def fill(module: nn.Module, sources: Mapping[str, Source], checkpoint: Checkpoint,
          device: torch.device, dtype: torch.dtype) -> Fingerprint:
     """Fill a module on the meta device, one tensor at a time, in `dtype` on `device`.
@@ -268,10 +278,8 @@ def copy_source(checkpoint: Checkpoint, source: Source, device: torch.device, dt
                 fingerprint: Fingerprint, name: str) -> torch.Tensor:
     """Copy a source's pieces into one tensor; those of a loaded model are shared."""
     if isinstance(checkpoint, LoadedModel):
-        parts = list(pieces(checkpoint, source))
-        for number, (key, start, stop) in enumerate(parts):
-            fingerprint.add(f"{name} {number}", checkpoint.floating(key)[start:stop])
-        return checkpoint.joined(parts)
+        fingerprint_of(checkpoint, {name: source}, fingerprint)
+        return checkpoint.joined(list(pieces(checkpoint, source)))
     value = torch.empty(shape_of(checkpoint, source), dtype=dtype, device=device)
     row = 0
     for number, (key, start, stop) in enumerate(pieces(checkpoint, source)):
