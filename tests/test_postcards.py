@@ -141,6 +141,16 @@ def test_a_caption_is_short_and_uses_only_the_vocabulary(seed: int) -> None:
 
 
 @pytest.mark.slow
+def test_many_captions_name_every_part_as_expanded_prompts_do():
+    complete = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        scene = sample_scene(rng)
+        said = {claim.attribute for claim in claims(describe(scene, rng))}
+        complete += {"ground", "ridge", "sky", "time"} <= said
+    assert complete > 50
+
+
 def test_every_word_of_the_vocabulary_is_used() -> None:
     rng = np.random.default_rng(0)
     used = {token for _ in range(2000) for token in describe(sample_scene(rng), rng).split()}

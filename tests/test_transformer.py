@@ -17,6 +17,7 @@ from ssd_core.model.transformer import (
     DecoderShape,
     attention,
     axial_angles,
+    causal_products,
     frequencies,
     interleave_rotary,
     rotate,
@@ -200,3 +201,15 @@ def test_hidden_states_are_those_before_the_final_norm():
     expected = F.linear(hidden * scale * backbone.norm, backbone.head)
     assert torch.allclose(backbone.logits(hidden), expected, atol=1e-5)
     assert backbone.logits(hidden).dtype == torch.float32
+
+
+@pytest.mark.parametrize("n", [1, 3, 37])
+def test_training_attends_causally_with_the_gradients_of_sdpa(n):
+    generator = torch.Generator().manual_seed(n)
+    qkv = torch.randn(3, 2, 3, n, 16, generator=generator, requires_grad=True)
+    outer = torch.randn(2, 3, n, 16, generator=generator)
+    ours = causal_products(*qkv)
+    theirs = F.scaled_dot_product_attention(*qkv, is_causal=True)
+    assert torch.allclose(ours, theirs, atol=1e-5)
+    gradients = [torch.autograd.grad((y * outer).sum(), qkv)[0] for y in (ours, theirs)]
+    assert torch.allclose(*gradients, atol=1e-5)

@@ -9,7 +9,7 @@ from .world import PLACES, Scene, Thing, _pick, sample_scene
 
 MAX_TOKENS = 36  # words and punctuation marks of a caption
 _SHORT, _COMPLETE = 0.35, 0.35  # shares of captions as short as people type, and of complete ones
-# The parts of a complete caption in their order; those last in _OMITTED_FIRST are the last to go.
+# The parts of a complete caption in their order, and the order in which they are left out.
 _ORDER = ("ground", "path", "ridge", "sky", "light", "time")
 _OMITTED_FIRST = ("light", "ridge", "time", "sky", "path", "ground")
 PLURAL = ("houses", "trees", "boats")  # kinds of a group of things
@@ -184,28 +184,32 @@ def _counted_things(scene: Scene, rng: np.random.Generator) -> str:
     return f"{joint} and {texts[-1]}" if joint else texts[-1]
 
 
-def _complete(scene: Scene, rng: np.random.Generator) -> str:
-    """As prompts are expanded: all things, then every part in one order, in plain words.
+def _all_parts(scene: Scene, rng: np.random.Generator) -> dict[str, str]:
+    """The phrases of a complete caption in its order, by attribute; most in the plainest words."""
+    parts = {}
+    for name in _ORDER:
+        phrases = _PARTS.get((name, getattr(scene, name)), ())
+        if phrases:
+            parts[name] = _pick(rng, phrases) if rng.random() < 0.3 else phrases[0]
+        elif name == "light" and scene.light != "none":
+            plain = _LIGHT_ALONE[0].format(light=scene.light)
+            parts[name] = plain if rng.random() < 0.6 else _light_text(scene, rng)
+    return parts
 
-    Up to two parts come first, in any words. Light and ridge are left out where it gets too long.
+
+def _complete(scene: Scene, rng: np.random.Generator) -> str:
+    """As prompts are expanded: all things, then every part in a fixed order.
+
+    Up to two parts come first, as if they had been typed. What makes it too long is left out.
     """
-    parts = {name: _pick(rng, _PARTS[name, value]) if plain else _PARTS[name, value][0]
-             for name, plain in zip(_ORDER, rng.random(len(_ORDER)) < 0.3, strict=True)
-             if name != "light" and (value := getattr(scene, name)) != "none" or name == "ridge"}
-    if scene.light != "none":
-        alone = rng.random() < 0.6
-        parts["light"] = _LIGHT_ALONE[0].format(light=scene.light) if alone else _light_text(
-            scene, rng)
-    names = [name for name in _ORDER if name in parts]
-    early = [names[int(i)] for i in rng.permutation(len(names))[: int(rng.integers(3))]]
-    names = [*early, *(name for name in names if name not in early)]
+    parts = _all_parts(scene, rng)
+    early = [_pick(rng, tuple(parts)) for _ in range(int(rng.integers(3)))]
+    names = list(dict.fromkeys((*early, *parts)))
     things = _counted_things(scene, rng)
     omitted = [name for name in _OMITTED_FIRST if name in parts]
-    while True:
-        text = " , ".join([things, *(parts[name] for name in names)])
-        if len(text.split()) <= MAX_TOKENS:
-            return " ".join(text.split())
+    while len(text := " , ".join((things, *map(parts.get, names))).split()) > MAX_TOKENS:
         names.remove(omitted.pop(0))
+    return " ".join(text)
 
 
 def describe(scene: Scene, rng: np.random.Generator) -> str:
