@@ -61,8 +61,8 @@ def make_palette(backbone: Backbone) -> Palette:
     seconds = (time.perf_counter() - begin) / len(codes)
     means = sums / np.maximum(counts, 1)
     if not (seen := counts[:, 0] > 0).all():
-        vectors = backbone.picture_codec.code_vectors[: backbone.codes].detach().float().cpu().numpy()
-        means[~seen] = fitted(vectors, means, seen)
+        vectors = backbone.picture_codec.code_vectors[: backbone.codes].detach().float().cpu()
+        means[~seen] = fitted(vectors.numpy(), means, seen)
     return Palette((means * 255).round().astype(np.uint8), seconds)
 
 
