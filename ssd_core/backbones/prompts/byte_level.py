@@ -36,7 +36,8 @@ def read_vocabulary_files(folder: Path) -> Text:
     added = read_json(folder / ADDED)
     try:
         lines = (folder / MERGES).read_text("utf-8").split("\n")
-        merges = [tuple(line.split(" ")) for line in lines if line and line[:8] != "#version"]
+        pairs = (line.split(" ") for line in lines if line and line[:8] != "#version")
+        merges = [(left, right) for left, right in pairs]
         model = models.BPE(read_json(path), merges)
     except Exception as error:  # the library raises plain Exception for any bad file
         raise SSDError(f"{path}: does not fit {MERGES} ({first_line(error)}): get both again"

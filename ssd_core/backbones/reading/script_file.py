@@ -84,7 +84,7 @@ def described(pickle: bytes) -> dict[str, Any]:
     """
     stack: list[Any] = []
     marks: list[int] = []
-    memo: dict[int, Any] = {}
+    memo: dict[Any, Any] = {}
     for opcode, argument, _ in pickletools.genops(pickle):
         name = opcode.name
         if name == "MARK":
