@@ -34,7 +34,7 @@ from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Exact, Method, Rows
 from ssd_core.weights.catalogue import known
 
-NAMES = ("Janus-Pro-1B", "Janus-Pro-7B", "Lumina-mGPT-7B-768", "Emu3-Gen")
+NAMES = ("Janus-Pro-1B", "Janus-Pro-7B", "Lumina-mGPT-7B-768", "Emu3-Gen", "SimpleAR-0.5B-RL")
 METHODS = {"ar": AR(), "ssd r=2": SSD(k_h=5, k_v=1, rounds=2, incremental=0),
            "exact": Exact(), "rows": Rows(k_h=5, k_v=1, rounds=2)}
 EVENTS, FIRST = 60, 20  # events that are read of a run, and the first that is counted

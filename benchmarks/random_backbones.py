@@ -13,6 +13,7 @@ from torch import nn
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.chameleon import Anole, Lumina
+from ssd_core.backbones.codecs.cosmos import Cosmos, CosmosShape
 from ssd_core.backbones.codecs.movq import MoVQ, MoVQShape
 from ssd_core.backbones.codecs.vqgan import VQGAN, VQGANShape
 from ssd_core.backbones.emu3 import Emu3
@@ -20,6 +21,7 @@ from ssd_core.backbones.janus import Janus
 from ssd_core.backbones.llamagen import ClassLlamaGen, TextLlamaGen
 from ssd_core.backbones.prompts.text import Text
 from ssd_core.backbones.shared_vocabulary import Vocabulary
+from ssd_core.backbones.simplear import SimpleAR
 from ssd_core.backbones.tar import Tar
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.model.transformer import DecoderShape, sequence_angles
@@ -75,7 +77,9 @@ def scaled(row: KnownBackbone) -> KnownBackbone:
 def codec_of(row: KnownBackbone, device: torch.device) -> nn.Module:
     """The picture codec of a row's family with its initial weights."""
     narrow = NARROW if row.codec_channels == NARROW else None
-    if row.family == "Emu3":
+    if row.family == "SimpleAR":
+        shape, make = CosmosShape(NARROW // 4 if "scaled" in row.name else 128), Cosmos
+    elif row.family == "Emu3":
         shape = MoVQShape(narrow or 256, (1, 2, 2, 4), 2, 4, row.codes, 4, attention_levels=(3,))
         make = MoVQ
     elif row.family in ("Lumina-mGPT", "Anole"):
@@ -112,12 +116,15 @@ def bare(row: KnownBackbone) -> Backbone:
 
 
 def of_one_vocabulary(row: KnownBackbone) -> Backbone:
-    """For Lumina-mGPT, Anole and Emu3."""
-    make, theta = {"Lumina-mGPT": (Lumina, 1e4), "Anole": (Anole, 1e4), "Emu3": (Emu3, 1e6)}[
-        row.family]
+    """For Lumina-mGPT, Anole, Emu3 and SimpleAR."""
+    make, theta = {"Lumina-mGPT": (Lumina, 1e4), "Anole": (Anole, 1e4), "Emu3": (Emu3, 1e6),
+                   "SimpleAR": (SimpleAR, 1e6)}[row.family]
     words = row.vocabulary - row.codes * (make is Emu3)  # the codes follow the words there
-    return make(row.shape, Vocabulary(Words(), words, 4, row.codes, 3 if row.grid.row_end
-                                      else None), theta)
+    backbone = make(row.shape, Vocabulary(Words(), words, 4, row.codes, 3 if row.grid.row_end
+                                          else None), theta)
+    if row.tied:
+        backbone.head = backbone.code_embedding
+    return backbone
 
 
 @torch.no_grad()
@@ -144,6 +151,8 @@ def random_backbone(row: KnownBackbone, device: torch.device, dtype: torch.dtype
     with torch.device("meta"):
         backbone = bare(row)
     randomise(backbone, device, dtype)
+    if row.tied:  # apart again: their scales below differ
+        backbone.head = nn.Parameter(backbone.code_embedding.clone(), requires_grad=False)
     backbone.head.mul_(SHARPNESS)
     backbone.code_embedding.mul_(row.shape.hidden ** 0.5)
     backbone.name, backbone.sha256, backbone.preset = row.name, "random", row.preset

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file, save_file
-from support.tiny_checkpoints import CHAMELEON_CODES, anole, llama_shapes, lumina
+from safetensors.torch import save_file
+from support.oracles import chameleon_oracle, tensors_of
+from support.tiny_checkpoints import anole, llama_shapes, lumina
 
 from ssd_core import Sampling, SSDError, generate, load_backbone, methods, plan
 from ssd_core.backbones import chameleon
@@ -50,11 +51,6 @@ def tokens(backbone: Backbone, method, prompts=("red",), **options) -> torch.Ten
     return list(generate(backbone, prompts, method, **options))[-1].tokens
 
 
-def tensors_of(path: Path) -> dict[str, torch.Tensor]:
-    return {name: value for file in path.glob("*.safetensors")
-            for name, value in load_file(file).items()}
-
-
 # Against transformers
 
 
@@ -62,25 +58,7 @@ class Oracle:
     """transformers' own class on the same weights; its image logits are not masked here."""
 
     def __init__(self, path: Path, backbone: Backbone) -> None:
-        transformers = pytest.importorskip("transformers", reason="the oracle needs transformers")
-        config = json.loads((path / "config.json").read_text())
-        codec = transformers.ChameleonVQVAEConfig(
-            base_channels=32, channel_multiplier=[1] * 5, num_res_blocks=1, latent_channels=8,
-            embed_dim=8, num_embeddings=CHAMELEON_CODES)
-        vocabulary = backbone.vocabulary.text.tokenizer.get_vocab()
-        names = ("vocab_size", "hidden_size", "num_attention_heads", "num_key_value_heads",
-                 "num_hidden_layers", "intermediate_size", "rms_norm_eps")
-        self.model = transformers.ChameleonForConditionalGeneration(transformers.ChameleonConfig(
-            vq_config=codec, vocabulary_map=vocabulary, bos_token_id=0,
-            **{name: config[name] for name in names})).eval()
-        sharing = {"q_norm": config["num_attention_heads"], "k_norm": config["num_key_value_heads"]}
-        weights = {name: next((value.expand(heads, -1) for kind, heads in sharing.items()
-                               if kind in name), value)
-                   for name, value in tensors_of(path).items()}
-        if config.get("tie_word_embeddings"):
-            weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
-        missing = self.model.load_state_dict(weights, strict=False).missing_keys
-        assert all("vqmodel" in name for name in missing)
+        self.model = chameleon_oracle(path)
         self.backbone = backbone
         v = backbone.vocabulary
         codes = [*range(v.first_code, v.first_code + v.codes)]

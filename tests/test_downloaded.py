@@ -1,7 +1,7 @@
 """What the catalogue fetches is what the loader reads: tiny checkpoints by way of a Hub."""
 
 import pytest
-from support import tiny_checkpoints, tiny_image_models
+from support import tiny_checkpoints, tiny_image_models, tiny_simplear
 from support.fake_hub import FakeHub
 
 from ssd_core import load_backbone
@@ -20,6 +20,7 @@ TINY = {
     "Anole-7B": tiny_checkpoints.anole,
     "Emu3-Gen": tiny_checkpoints.emu3,
     "Tar-AR-DTok-256": tiny_image_models.tar,
+    "SimpleAR-0.5B-RL": tiny_simplear.simplear,
 }
 
 

@@ -13,10 +13,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
+from support.oracles import emu3_oracle
 from support.tiny_checkpoints import (
     EMU3_CODES,
-    EMU3_CONTROL,
-    EMU3_DECODER,
     EMU3_RANKS,
     EMU3_VISION,
     emu3,
@@ -70,23 +69,7 @@ def backbone(request, folders) -> Backbone:
 
 @pytest.fixture(scope="module")
 def oracle(folders):
-    """transformers' own class with the weights of the port."""
-    transformers = pytest.importorskip("transformers", reason="the oracle needs transformers")
-    text = transformers.Emu3TextConfig(
-        **EMU3_DECODER, pad_token_id=259, bos_token_id=465, eos_token_id=466)
-    codec = transformers.Emu3VQVAEConfig(
-        base_channels=32, channel_multiplier=[1, 1, 1, 1], num_res_blocks=1, latent_channels=4,
-        embed_dim=4, codebook_size=EMU3_CODES, attn_resolutions=[3], hidden_size=32)
-    names = [*EMU3_CONTROL, *EMU3_VISION]
-    vocabulary = {name: len(EMU3_RANKS) + i for i, name in enumerate(names)}
-    vocabulary["<image>"] = vocabulary.pop("<|extra_0|>")
-    model = transformers.Emu3ForConditionalGeneration(transformers.Emu3Config(
-        text_config=text, vq_config=codec, vocabulary_map=vocabulary)).eval()
-    weights = {name: value for file in folders["later port"].glob("*.safetensors")
-               for name, value in load_file(file).items()}
-    missing = model.load_state_dict(weights, strict=False).missing_keys
-    assert all(name.endswith("num_batches_tracked") for name in missing)
-    return model
+    return emu3_oracle(folders["later port"])
 
 
 def as_ids(picture: torch.Tensor) -> torch.Tensor:

@@ -7,14 +7,15 @@ import torch
 import torch.nn.functional as F
 from support.block_passes import hidden_by_blocks, random_tokens
 from support.mock_backbone import tokens
+from support.oracles import janus_oracle
+from support.tiny_checkpoints import write_folder
 from support.tiny_image_models import (
-    CODES,
     JANUS_CONTROL,
     JANUS_TEXT,
     byte_tokenizer,
     janus_original,
     janus_port,
-    janus_port_tensors,
+    janus_tensors,
 )
 
 from ssd_core import Sampling, SSDError, methods
@@ -41,29 +42,7 @@ def port(tmp_path_factory) -> janus.Janus:
 
 @pytest.fixture(scope="module")
 def oracle():
-    return oracle_of()
-
-
-def oracle_of(**told):
-    """transformers' own class; told: of its text_config."""
-    transformers = pytest.importorskip("transformers", reason="transformers is the oracle")
-    config = transformers.JanusConfig(
-        text_config={**JANUS_TEXT, **told}, tie_word_embeddings=False,
-        vision_config={"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
-                       "image_size": 48, "patch_size": 2, "projection_dim": 32, "mlp_ratio": 1.0},
-        vq_config={"embed_dim": 8, "num_embeddings": CODES, "latent_channels": 8,
-                   "base_channels": 32, "channel_multiplier": [1, 1], "num_res_blocks": 1,
-                   "projection_dim": 32, "image_token_embed_dim": 32})
-    model = transformers.JanusForConditionalGeneration(config)
-    missing, unexpected = model.load_state_dict(janus_port_tensors(), strict=False)
-    assert not unexpected
-    assert all(key.startswith(("model.vision_model.", "model.aligner.")) for key in missing)
-    tokenizer = byte_tokenizer(JANUS_CONTROL)
-    begin, end, pad, image = map(tokenizer.token_to_id, JANUS_CONTROL[:4])
-    model.generation_config = transformers.GenerationConfig(
-        bos_token_id=begin, eos_token_id=end, pad_token_id=pad, do_sample=False,
-        guidance_scale=5.0, generation_kwargs={"boi_token_id": image})
-    return model.eval()
+    return janus_oracle()
 
 
 def test_both_layouts_are_one_model(tmp_path):
@@ -99,7 +78,7 @@ ROPE = {"rope_type": "default", "rope_theta": 5e5}
 def test_a_finetunes_theta_and_eps_are_those_of_its_config(tmp_path, write, told):
     """As transformers 4 and 5 write them, and as the original would."""
     expected = {"rope_parameters": ROPE} if "rms_norm_eps" not in told else told
-    assert_equal(load(write(tmp_path / "janus", **told)), oracle_of(**expected))
+    assert_equal(load(write(tmp_path / "janus", **told)), janus_oracle(**expected))
 
 
 def test_what_a_config_does_not_tell_is_the_published_models(tmp_path):
@@ -225,3 +204,22 @@ def test_the_model_may_move_between_folders(tmp_path):
     first = load(folder)
     shutil.move(folder, tmp_path / "moved")
     assert load(tmp_path / "moved").sha256 == first.sha256
+
+
+def finetune(folder, prefix=""):
+    """DeepSeek's names as safetensors, perhaps behind a training program's prefix."""
+    tensors = {prefix + name: value for name, value in janus_tensors().items()}
+    return write_folder(folder, tensors, {"model_type": "multi_modality",
+                                          "language_config": JANUS_TEXT},
+                        byte_tokenizer(JANUS_CONTROL), shards=2)
+
+
+@pytest.mark.parametrize("name, prefix, turn", [
+    ("Janus-4o-7B", "", "<| U s e r | > : Ġa Ċ Ċ <| A s s i s t a n t | > :"),
+    ("T2I-R1", "module.", "U s e r : Ġa Ċ Ċ A s s i s t a n t :"),
+    ("Janus-Pro-R1-7B", "vl_gpt.", "<| U s e r | > : Ġa Ċ Ċ <| A s s i s t a n t | > :")])
+def test_finetunes_have_their_own_names_prefixes_and_turns(port, tmp_path, name, prefix, turn):
+    loaded = load(finetune(tmp_path / name, prefix))
+    ids = loaded.tokenize("a")
+    assert [loaded.text.tokenizer.id_to_token(i) for i in ids[1:-1]] == turn.split()
+    assert loaded.sha256 == port.sha256 and loaded.name in name.lower()

@@ -322,6 +322,15 @@ def test_a_palette_has_every_codes_own_colour():
     assert palette(backbone) is palette(backbone)
 
 
+def test_colours_of_a_large_codebook_are_fitted_to_some_of_its_codes(monkeypatch):
+    monkeypatch.setattr("ssd_core.output.palette.LARGE", 8)
+    backbone = Painter(Grid(1, 2))
+    with torch.no_grad():
+        backbone.picture_codec.codebook.copy_(torch.arange(8.0)[:, None])
+    expected = np.round(np.arange(8) / 7 * 255).astype(np.uint8)
+    assert np.array_equal(palette(backbone).colours, np.repeat(expected[:, None], 3, 1))
+
+
 @pytest.mark.parametrize(("rows", "columns", "codes"), [(4, 5, 8), (24, 24, 512), (24, 24, 16384),
                                                         (2, 1, 3), (90, 90, 32768)])
 def test_every_code_is_in_the_patchwork(rows, columns, codes):

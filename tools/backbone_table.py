@@ -21,7 +21,8 @@ COLUMNS = ("folder in `ssd_backbones`", "files from", "GB on disk", "licence", "
 DTYPES = ("bf16", "int8", "int4")
 CHAMELEON, WRITTEN_OUT = "transformers' Chameleon", "its equations written out"
 ORACLES = {"Janus-Pro": "transformers' Janus", "LlamaGen": WRITTEN_OUT, "Tar": WRITTEN_OUT,
-           "Lumina-mGPT": CHAMELEON, "Anole": CHAMELEON, "Emu3": "transformers' Emu3"}
+           "Lumina-mGPT": CHAMELEON, "Anole": CHAMELEON, "Emu3": "transformers' Emu3",
+           "SimpleAR": "transformers' Qwen2; its codec's equations written out"}
 
 
 def repositories(row: KnownBackbone) -> str:

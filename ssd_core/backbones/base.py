@@ -20,7 +20,7 @@ from ..model.grid import Grid
 from ..model.kv_cache import KVCache
 from ..model.products import Int8Matrix, product
 from ..model.transformer import Decoder
-from .codecs.codec import PictureCodec
+from .codecs.codec import PictureCodec, in_float32
 from .estimates import Estimates
 from .offload import Offloader
 from .presets import Preset
@@ -157,7 +157,8 @@ class Backbone(PromptGuide, nn.Module):
     def decode(self, tokens: torch.Tensor) -> torch.Tensor:
         """Tokens [B, R, C] int64 -> pictures [B, H, W, 3] float32 in 0..1."""
         codec = self.ensure_on_device(self.picture_codec)
-        pixels = codec.decode(tokens.to(module_device(codec)))
+        with in_float32(codec):
+            pixels = codec.decode(tokens.to(module_device(codec)))
         return pixels.permute(0, 2, 3, 1).add(1).div(2).clamp(0, 1)
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
@@ -168,7 +169,8 @@ class Backbone(PromptGuide, nn.Module):
                            f"not {pictures.shape[2]}x{pictures.shape[1]}: resize it first")
         codec = self.ensure_on_device(self.picture_codec)
         pixels = pictures.to(module_device(codec), torch.float32).permute(0, 3, 1, 2) * 2 - 1
-        return codec.encode(pixels)
+        with in_float32(codec):
+            return codec.encode(pixels)
 
     def embed(self, tokens: torch.Tensor) -> torch.Tensor:
         """e of the paper: picture tokens [N, n] -> input embeddings [N, n, d]."""

@@ -98,9 +98,7 @@ def sizes_for(target: int) -> tuple[tuple[int, int], ...]:
 
 def target_of(checkpoint: Checkpoint) -> int:
     """The side in px of the square a Lumina-mGPT was trained for, taken from names on disk."""
-    folders = [*reversed(checkpoint.folder.absolute().parts[-4:])]
-    names = [checkpoint.files[0].stem, *folders, str(checkpoint.config().get("_name_or_path"))]
-    target = next((match for name in names if (match := TARGET.search(name))), None)
+    target = next((match for name in checkpoint.names() if (match := TARGET.search(name))), None)
     if target is None:
         raise SSDError(f"{checkpoint.folder}: Lumina-mGPT's files do not tell the size they were "
                        f"trained for ({TARGETS}): name the folder after it, for example "
@@ -117,6 +115,8 @@ def matches(checkpoint: Checkpoint) -> bool:
 def is_lumina(checkpoint: Checkpoint) -> bool:
     """Whether the config names Lumina's class, or the norms are stored once for all heads."""
     classes = str(checkpoint.config().get("architectures"))
+    if checkpoint.lent:  # transformers has one class and one shape of norms for both
+        return any(TARGET.search(name) for name in checkpoint.names())
     return "XLLMX" in classes or two_sizes(checkpoint, NORM)[0] == 1
 
 
@@ -144,7 +144,7 @@ def norm_sources(checkpoint: Checkpoint, keys: dict[str, str],
         own = {name: key for name, key in keys.items() if kind in name}
         rows = rows_of_all(checkpoint, own.values())
         each, uneven = divmod(heads, rows)
-        spread |= {**own} if uneven else {name: Concat(tuple(
+        spread |= {**own} if uneven or each == 1 else {name: Concat(tuple(
             Slice(key, head // each, head // each + 1) for head in range(heads)))
             for name, key in own.items()}
     return spread

@@ -15,6 +15,7 @@ from ..model.transformer import DecoderShape
 from . import presets
 from .codecs.find import draws, read_codec
 from .codecs.movq import movq_of
+from .prompts.byte_level import WORDS
 from .prompts.text import Text, read_text, require_length
 from .prompts.tiktoken_text import read_tiktoken
 from .reading.checkpoint import Checkpoint
@@ -35,8 +36,6 @@ NEGATIVE = ("lowres, bad anatomy, bad hands, text, error, missing fingers, extra
 BEGIN, ROW_END = "<|extra_203|>", "<|extra_200|>"
 PICTURE, CELLS = "<|image start|>", "<|image token|>"
 RANKS, VISION = "emu3.tiktoken", "emu3_vision_tokens.txt"
-WORDS = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-         r"|\s*[\r\n]+|\s+(?!\S)|\s+")
 CODEC = "put model.safetensors of BAAI/Emu3-VisionTokenizer into its subfolder vq"
 
 

@@ -1,8 +1,8 @@
 """Janus-Pro-1B and -7B: a Llama with separate picture codes and an MLP image head.
 
-Reads the original files and those of the transformers port. The prompt is a chat turn that ends
-with the begin-of-image token. The unconditional branch replaces the turn by pad tokens, which are
-attended to like any token.
+Reads the original files, those of the transformers port, and finetunes of either. The prompt is a
+chat turn that ends with the begin-of-image token. The unconditional branch replaces the turn by pad
+tokens, which are attended to like any token.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ from .base import Backbone, empty
 from .codecs.find import draws, read_codec
 from .prompts.text import Text, read_text, require_length
 from .reading.checkpoint import Checkpoint
-from .reading.decoder_config import number, read_constants, section
+from .reading.decoder_config import number, read_constants, require_names, section
 from .reading.weights import decoder_shape, decoder_sources, fill, two_sizes
 
 FAMILY = "Janus-Pro"
 GRID = presets.PAPER["Janus-Pro"].grid  # the only grid it was trained on
 PROMPT_LIMIT = 1024
 TEMPLATE = "<|User|>: {prompt}\n\n<|Assistant|>:"
+# Finetunes by a part of their folder's name. Those that plan in words before they draw, or judge
+# their picture afterwards, are only asked to draw.
+FINETUNES = {"janus-4o": TEMPLATE, "t2i-r1": "User: {prompt}\n\nAssistant:",
+             "janus-pro-r1": TEMPLATE, "reasongen-r1": TEMPLATE}
 SIZES = {2048: "janus-pro-1b", 4096: "janus-pro-7b"}
 HEAD_DIM, THETA, EPS = 128, 10_000.0, 1e-6  # of both models, if config.json has none
 BEGIN, PAD, IMAGE = "<｜begin▁of▁sentence｜>", "<｜▁pad▁｜>", "<begin_of_image>"
@@ -43,6 +47,13 @@ class TensorNames:
     aligner: tuple[str, str]
     projection: str
     head: str
+
+    def after(self, prefix: str) -> TensorNames:
+        """The same names behind a prefix."""
+        first, second = self.aligner
+        return TensorNames(self.config, prefix + self.decoder, prefix + self.codes,
+                           (prefix + first, prefix + second), prefix + self.projection,
+                           prefix + self.head)
 
 
 LAYOUTS = (
@@ -61,6 +72,7 @@ class Janus(Backbone):
     grid = GRID
     prompt_limit = PROMPT_LIMIT
     preset = presets.JANUS
+    template = TEMPLATE
     text: Text
 
     def __init__(self, shape: DecoderShape, words: int, codes: int, head_width: int) -> None:
@@ -70,6 +82,7 @@ class Janus(Backbone):
         self.decoder = Decoder(shape)
         self.projection, self.projection_bias = empty(head_width, shape.hidden), empty(head_width)
         self.head, self.head_bias = empty(codes, head_width), empty(codes)
+        self.aligner: Aligner | None = None  # computes embeddings where no table of them is stored
 
     def read_with(self, text: Text) -> None:
         """Set the tokenizer and look up the control tokens, whose ids differ by model."""
@@ -78,13 +91,16 @@ class Janus(Backbone):
 
     def tokenize(self, prompt: str) -> list[int]:
         self.text.require_plain(prompt)
-        turn = self.text.encode(TEMPLATE.format(prompt=prompt.strip()))
+        turn = self.text.encode(self.template.format(prompt=prompt.strip()))
         ids = [self.begin, *turn, self.image]
         require_length(self.name, ids, self.prompt_limit)
         return ids
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         return [prompt_ids[0], *[self.pad] * (len(prompt_ids) - 2), prompt_ids[-1]]
+
+    def embed(self, tokens: torch.Tensor) -> torch.Tensor:
+        return super().embed(tokens) if self.aligner is None else self.aligner(tokens)
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """The MLP image head applied to the normalised state."""
@@ -94,7 +110,7 @@ class Janus(Backbone):
 
 
 class Aligner(nn.Module):
-    """Maps codes to input embeddings; evaluated once, into a table of all codes."""
+    """Maps codes to input embeddings; a model from files keeps a table of all of them."""
 
     def __init__(self, codes: int, dim: int, hidden: int) -> None:
         super().__init__()
@@ -107,19 +123,32 @@ class Aligner(nn.Module):
                 "first.bias": f"{first}.bias", "second.weight": f"{second}.weight",
                 "second.bias": f"{second}.bias"}
 
-    def forward(self) -> torch.Tensor:
-        """[codes, d] float32."""
-        return self.second(F.gelu(self.first(self.codes)))
+    def forward(self, tokens: torch.Tensor | None = None) -> torch.Tensor:
+        """Codes [N, n] -> [N, n, d]; without any, the embeddings [codes, d] of all."""
+        codes = self.codes if tokens is None else F.embedding(tokens, self.codes)
+        return self.second(F.gelu(self.first(codes)))
 
 
 def matches(checkpoint: Checkpoint) -> bool:
     """Whether these are Janus-Pro's tensors, in either layout."""
-    return any(names.codes in checkpoint.shapes for names in LAYOUTS)
+    return layout_of(checkpoint) is not None
+
+
+def layout_of(checkpoint: Checkpoint) -> TensorNames | None:
+    """The names in these files; training programs put a prefix such as `module.` before all."""
+    return next((names.after(key.removesuffix(names.codes)) for names in LAYOUTS
+                 for key in checkpoint.shapes if key.endswith(names.codes)), None)
+
+
+def finetune_of(checkpoint: Checkpoint) -> str | None:
+    """The known finetune that the files' names on disk mention, or None."""
+    return next((finetune for name in checkpoint.names() for finetune in FINETUNES
+                 if finetune in name.lower()), None)
 
 
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Janus:
     """Read a Janus-Pro; SSDError names the file and what is wrong with it."""
-    names = next(names for names in LAYOUTS if names.codes in checkpoint.shapes)
+    names = require_names(layout_of(checkpoint), checkpoint, FAMILY)
     config = section(checkpoint, names.config)
     constants = read_constants(checkpoint, config, THETA, EPS)
     own = parameter_sources(names)
@@ -129,14 +158,19 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ja
     codes, width = two_sizes(checkpoint, own["head"])
     with torch.device("meta"):
         backbone = Janus(shape, words, codes, width)
-    backbone.name = SIZES.get(hidden, "janus-pro")
+    finetune = finetune_of(checkpoint)
+    backbone.name = finetune or SIZES.get(hidden, "janus-pro")
+    backbone.template = FINETUNES[finetune] if finetune else TEMPLATE
     backbone.read_with(read_text(checkpoint.path("tokenizer.json"), words))
     sources = {**own, **decoder_sources(names.decoder, shape.layers)}
     prints = fill(backbone, sources, checkpoint, device, dtype)
     with torch.device("meta"):
         aligner = Aligner(codes, two_sizes(checkpoint, names.codes)[1], hidden)
     aligner_prints = fill(aligner, aligner.sources(names), checkpoint, device, torch.float32)
-    backbone.code_embedding = nn.Parameter(aligner().to(dtype), requires_grad=False)
+    if checkpoint.lent:
+        backbone.aligner = aligner
+    else:
+        backbone.code_embedding = nn.Parameter(aligner().to(dtype), requires_grad=False)
     digests = prints.hexdigest() + aligner_prints.hexdigest()
     backbone.sha256 = hashlib.sha256(digests.encode()).hexdigest()
     backbone.picture_codec = read_codec(

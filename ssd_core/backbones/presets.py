@@ -50,5 +50,7 @@ PAPER = {
 
 POSTCARD = Preset(k_h=5, k_v=1, rounds=2, cfg=2.0, min_p=0.05)
 JANUS, LUMINA, EMU3 = (setting.preset for setting in PAPER.values())
+# 64 columns lie between the paper's 48 (5 rounds) and 90 (6): a row at a time, 5 rounds.
+SIMPLEAR = Preset(k_h=5, k_v=1, rounds=5, cfg=6.0)
 ANOLE = replace(LUMINA, cfg=3.0)
 LLAMAGEN_CLASSES, LLAMAGEN_TEXT, TAR = Preset(cfg=4.0), Preset(cfg=7.5), Preset(cfg=4.0)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from ..errors import SSDError
@@ -19,7 +20,7 @@ from ..model.transformer import Decoder, DecoderShape, sequence_angles
 from .base import Backbone
 from .prompts.text import Text
 from .reading.checkpoint import Checkpoint
-from .reading.weights import Concat, Slice, Source, decoder_sources, fill
+from .reading.weights import Concat, Slice, Source, decoder_sources, fill, fingerprint_of, pieces
 
 
 @dataclass(frozen=True)
@@ -81,19 +82,51 @@ class SharedVocabulary(Backbone):
 
     def load(self, checkpoint: Checkpoint, sources: Mapping[str, Source], device: torch.device,
              dtype: torch.dtype) -> None:
-        """Fill in the weights, then prepare for the current size."""
-        self.sha256 = fill(self, sources, checkpoint, device, dtype).hexdigest()
+        """Fill in the weights, then prepare for the current size.
+
+        Where the same rows embed and predict the codes they are stored once.
+        """
+        if checkpoint.lent:
+            self.sha256 = fingerprint_of(checkpoint, sources).hexdigest()
+            sources = self.with_whole_table(checkpoint, sources)
+        tied = sources["head"] == sources.get("code_embedding")
+        if tied:
+            self.head = self.code_embedding
+            sources = {name: source for name, source in sources.items() if name != "head"}
+        prints = fill(self, sources, checkpoint, device, dtype)
+        self.sha256 = self.sha256 or prints.hexdigest()
+        if tied:
+            self.head = self.code_embedding
         self.requires_grad_(False).eval()
         self.apply_size()
 
 
+    def with_whole_table(self, checkpoint: Checkpoint,
+                         sources: Mapping[str, Source]) -> dict[str, Source]:
+        """Embed words and cells by a loaded model's whole table, which need not be copied then."""
+        key = next(pieces(checkpoint, sources["word_embedding"]))[0]
+        del self.code_embedding
+        self.word_embedding = nn.Parameter(torch.empty(checkpoint.shapes[key], device="meta"))
+        return {**{name: source for name, source in sources.items() if name != "code_embedding"},
+                "word_embedding": key}
+
+    def embed(self, tokens: torch.Tensor) -> torch.Tensor:
+        if hasattr(self, "code_embedding"):
+            return super().embed(tokens)
+        ids = tokens + self.vocabulary.first_code
+        if (row_end := self.vocabulary.row_end) is not None:
+            ids = ids.where(tokens < self.codes, row_end)
+        return F.embedding(ids, self.word_embedding)
+
+
 def vocabulary_sources(vocabulary: Vocabulary, layers: int, prefix: str, head: str,
-                       qk_norm: bool = False) -> dict[str, Source]:
+                       qk_norm: bool = False, qkv_bias: bool = False) -> dict[str, Source]:
     """Sources of all parameters of a SharedVocabulary, by Hugging Face's names."""
     embedding, v = f"{prefix}embed_tokens.weight", vocabulary
     codes = Slice(embedding, v.first_code, v.first_code + v.codes)
     row_end = () if v.row_end is None else (Slice(embedding, v.row_end, v.row_end + 1),)
     return {"word_embedding": Slice(embedding, 0, v.size),
-            "code_embedding": Concat((codes, *row_end)),
+            "code_embedding": Concat((codes, *row_end)) if row_end else codes,
             "head": Slice(head, v.first_code, v.first_code + v.codes),
-            "norm": f"{prefix}norm.weight", **decoder_sources(prefix, layers, qk_norm=qk_norm)}
+            "norm": f"{prefix}norm.weight",
+            **decoder_sources(prefix, layers, qk_norm=qk_norm, qkv_bias=qkv_bias)}

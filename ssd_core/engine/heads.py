@@ -63,7 +63,8 @@ class HeadFeatures:
         """
         if self.target != "e":
             return backbone.logits(estimate)
-        codes = backbone.code_embedding[: backbone.codes].float()  # without the row end
+        every = torch.arange(backbone.codes, device=estimate.device)
+        codes = backbone.embed(every[None])[0].float()
         distance = torch.cdist(estimate.float(), codes).square()
         return -distance / (2 * self.variance)
 

@@ -14,6 +14,7 @@ from ..backbones.base import Backbone
 from ..weights.out_of_memory import empty_caches, is_out_of_memory
 
 MOST_PICTURES = 32  # decoded to make a palette; larger codebooks use smaller patches
+LARGE, SAMPLED = 50_000, 2  # codes from which on so many pictures of some codes must do
 GREY = 128
 
 
@@ -42,8 +43,12 @@ def palette(backbone: Backbone) -> Palette:
 
 
 def make_palette(backbone: Backbone) -> Palette:
-    """Decode patchworks of all codes, and average the pixels of each code's patch."""
-    codes = patchwork(backbone.grid.rows, backbone.grid.columns, backbone.codes)
+    """Decode patchworks of all codes, and average the pixels of each code's patch.
+
+    Of a large codebook some codes are decoded; the others' colours are fitted to their vectors.
+    """
+    make = scattered if backbone.codes >= LARGE else patchwork
+    codes = make(backbone.grid.rows, backbone.grid.columns, backbone.codes)
     sums, counts = np.zeros((backbone.codes, 3)), np.zeros((backbone.codes, 1))
     begin = time.perf_counter()
     for picture in codes:
@@ -54,7 +59,26 @@ def make_palette(backbone: Backbone) -> Palette:
         np.add.at(sums, picture.ravel(), colours.reshape(-1, 3))
         np.add.at(counts, picture.ravel(), 1)
     seconds = (time.perf_counter() - begin) / len(codes)
-    return Palette((sums / counts * 255).round().astype(np.uint8), seconds)
+    means = sums / np.maximum(counts, 1)
+    if not (seen := counts[:, 0] > 0).all():
+        vectors = backbone.picture_codec.code_vectors[: backbone.codes].detach().float().cpu()
+        means[~seen] = fitted(vectors.numpy(), means, seen)
+    return Palette((means * 255).round().astype(np.uint8), seconds)
+
+
+def fitted(vectors: np.ndarray, colours: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Colours of the unseen codes by least squares in their vectors [codes, d] and squares."""
+    terms = np.concatenate((np.ones((len(vectors), 1)), vectors, vectors**2), axis=1)
+    weights = np.linalg.lstsq(terms[seen], colours[seen], rcond=None)[0]
+    return (terms[~seen] @ weights).clip(0, 1)
+
+
+def scattered(rows: int, columns: int, codes: int) -> np.ndarray:
+    """SAMPLED token pictures int64 [n, R, C] of codes from all over the codebook, a cell each."""
+    step = int(codes * 0.618)
+    while math.gcd(step, codes) > 1:
+        step += 1
+    return (np.arange(SAMPLED * rows * columns) * step % codes).reshape(-1, rows, columns)
 
 
 def patchwork(rows: int, columns: int, codes: int) -> np.ndarray:

@@ -49,7 +49,7 @@ class KnownBackbone:
 
     patch: pixels per side of a cell. vocabulary: rows of the text embedding. prompt_slots: prompt
     length used for memory estimates. codec_*: parameters of the picture codec, and its channels at
-    full resolution.
+    full resolution. tied: the rows that embed the codes also predict them.
     """
 
     name: str
@@ -68,6 +68,7 @@ class KnownBackbone:
     prompt_slots: int = 128
     codec_parameters: int = 71_900_000
     codec_channels: int = 128
+    tied: bool = False
 
     @property
     def size(self) -> tuple[int, int]:
@@ -91,7 +92,18 @@ MIT = Licence("MIT", "https://opensource.org/license/mit", "any use, with the no
 APACHE = Licence("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0",
                  "any use, with the notice kept")
 
+SIMPLEAR_LICENCE = Licence(
+    "none stated (weights), MIT (code), NVIDIA Open Model License (codec)",
+    "https://github.com/wdrink/SimpleAR",
+    "the weights come without a licence, so ask their authors before commercial use; code and "
+    "picture codec allow it")
+JANUS_FINETUNE = Licence(
+    "Apache-2.0 (finetune), DeepSeek Model License (Janus-Pro)", DEEPSEEK.link, DEEPSEEK.restricts)
+
 CHAMELEON_VQ = Source("leloy/Anole-7b-v0.1-vqvae-hf", ("model.safetensors",), folder="vq")
+COSMOS = Source("nvidia/Cosmos-1.0-Tokenizer-DV8x16x16", ("autoencoder.jit",), (LICENCE,),
+                "cosmos")
+COSMOS_PARAMETERS = 111_000_000
 LLAMAGEN_T2I_VQ = Source("peizesun/llamagen_t2i", ("vq_ds16_t2i.pt",), ())
 FLAN_T5_XL = Source("google/flan-t5-xl", ("model*.safetensors", "tokenizer.json"),
                     folder="flan-t5-xl")
@@ -108,6 +120,13 @@ def janus(billions: str, shape: DecoderShape, about: float) -> tuple[KnownBackbo
     return original, replace(
         original, name=f"Janus-Pro-{billions}-hf", title=f"Janus-Pro {billions}, transformers port",
         sources=(port,), note="the same weights as safetensors")
+
+
+def janus_finetune(repo: str, title: str, note: str, licence: Licence) -> KnownBackbone:
+    """A Janus-Pro-7B that others trained further, in DeepSeek's own layout as safetensors."""
+    return KnownBackbone(
+        repo.partition("/")[2], "Janus-Pro", title, (Source(repo, ("*.safetensors",)),), None,
+        licence, presets.PAPER["Janus-Pro"].grid, JANUS_7B, 16384, 102400, presets.JANUS, note)
 
 
 def llamagen(name: str, side: int, shape: DecoderShape, about: float,
@@ -141,6 +160,17 @@ def lumina(side: int) -> KnownBackbone:
         "another repository", codec_parameters=68_700_000)
 
 
+def simplear(billions: str, shape: DecoderShape, about: float) -> KnownBackbone:
+    """The checkpoint after reinforcement learning, which scores better than the one before."""
+    own = Source(f"Daniel0724/SimpleAR-{billions}-RL", ("*.safetensors",),
+                 ("*.json", "merges.txt", LICENCE))
+    return KnownBackbone(
+        f"SimpleAR-{billions}-RL", "SimpleAR", f"SimpleAR {billions}, 1024 px", (own, COSMOS),
+        int(about * GB), SIMPLEAR_LICENCE, Grid(64, 64), shape, 64000, 151672, presets.SIMPLEAR,
+        "the smallest model of 1024 px; the picture codec comes from another repository",
+        codec_parameters=COSMOS_PARAMETERS, codec_channels=32, tied=True)
+
+
 def tar(side: int) -> KnownBackbone:
     own = Source("csuhan/TA-Tok", (f"ar_dtok_lp_{side}px.pth", "ta_tok.pth"), (LICENCE,))
     return KnownBackbone(
@@ -154,6 +184,8 @@ JANUS_1B = DecoderShape(24, 2048, 16, 16, 128, 5632)
 JANUS_7B = DecoderShape(30, 4096, 32, 32, 128, 11008)
 CHAMELEON_7B = DecoderShape(32, 4096, 32, 32, 128, 11008, qk_norm=True, eps=1e-5)
 EMU3 = DecoderShape(32, 4096, 32, 8, 128, 14336, eps=1e-5)
+SIMPLEAR_HALF = DecoderShape(24, 896, 14, 2, 64, 4864, qkv_bias=True)
+SIMPLEAR_1B = DecoderShape(28, 1536, 12, 2, 128, 8960, qkv_bias=True)
 TAR = DecoderShape(30, 1280, 20, 20, 64, 3584, "none", eps=1e-5)
 LLAMAGEN = {name: DecoderShape(layers, hidden, heads, heads, hidden // heads, ffn, "interleaved",
                                eps=1e-5)
@@ -177,8 +209,19 @@ EMU3_GEN = KnownBackbone(
     "float32 files, cast while loading; tokenizer.json comes from the transformers port", patch=8,
     codec_parameters=270_700_000, codec_channels=512)
 
+PLANS_IN_TEXT = ("its authors let it write a longer prompt first; here it draws from the prompt as "
+                 "it is, so write the details yourself")
+FINETUNES = (
+    janus_finetune("FreedomIntelligence/Janus-4o-7B", "Janus-4o 7B",
+                   "Janus-Pro 7B trained further on pictures of GPT-4o", DEEPSEEK),
+    janus_finetune("CaraJ/T2I-R1", "T2I-R1 7B", PLANS_IN_TEXT, JANUS_FINETUNE),
+    janus_finetune("midbee/Janus-Pro-R1-7B", "Janus-Pro-R1 7B", "its authors let it judge its own "
+                   "picture and draw again; here it draws once", JANUS_FINETUNE),
+    janus_finetune("Franklin0/ReasonGen-R1", "ReasonGen-R1 7B", PLANS_IN_TEXT, JANUS_FINETUNE))
+
 CATALOGUE: dict[str, KnownBackbone] = {row.name: row for row in (
-    *janus("1B", JANUS_1B, 4.2), *janus("7B", JANUS_7B, 14.8),
+    *janus("1B", JANUS_1B, 4.2), *janus("7B", JANUS_7B, 14.8), *FINETUNES,
+    simplear("0.5B", SIMPLEAR_HALF, 1.3), simplear("1.5B", SIMPLEAR_1B, 3.5),
     llamagen("B", 16, LLAMAGEN["B"], 0.7, "c2i_B_256.pt"),
     llamagen("B", 24, LLAMAGEN["B"], 0.7, "c2i_B_384.pt"),
     llamagen("L", 16, LLAMAGEN["L"], 1.7, "c2i_L_256.pt"),

@@ -1,4 +1,4 @@
-"""Convert torch files (.bin, .pt, .pth, .ckpt) to safetensors, and a postcard to int8.
+"""Convert torch files (.bin, .pt, .pth, .ckpt, .jit) to safetensors, and a postcard to int8.
 
 Torch files are converted one shard at a time; tensor names and values do not change. New files get
 their final names only after all of them are complete.

@@ -39,6 +39,7 @@ class ModelSize:
     codec_parameters: int
     codec_channels: float  # per pixel, at the codec's widest layer
     image_head: int = 0  # of other_parameters: the matrices between hidden state and logits
+    tied: bool = False  # that matrix embeds the codes too
     dtype: str = "bf16"
     offload: bool = False
 
@@ -83,10 +84,10 @@ class ModelSize:
 
 def of_row(row: KnownBackbone) -> ModelSize:
     """The sizes of a catalogue row; embeddings and head are as wide as the decoder."""
-    others = (row.vocabulary + 2 * row.codes + 1) * row.shape.hidden
+    others = (row.vocabulary + (2 - row.tied) * row.codes + 1) * row.shape.hidden
     return ModelSize(row.name, row.shape, row.grid, row.codes, row.preset, row.patch,
                      row.prompt_slots, others, row.codec_parameters, row.codec_channels,
-                     row.codes * row.shape.hidden)
+                     row.codes * row.shape.hidden, row.tied)
 
 
 def of_backbone(backbone: Backbone) -> ModelSize:
@@ -101,14 +102,15 @@ def of_backbone(backbone: Backbone) -> ModelSize:
     prompt = backbone.prompt_limit + 2 if backbone.prompt_limit < MANY else LONG_PROMPT
     model = ModelSize(backbone.name, backbone.decoder.shape, backbone.grid, backbone.codes,
                       backbone.preset, patch, prompt, 0, in_codec,
-                      codec_channels(codec, patch), head, stored_dtype(backbone),
-                      backbone.turns is not None)
+                      codec_channels(codec, patch), head,
+                      backbone.head is getattr(backbone, "code_embedding", None),
+                      stored_dtype(backbone), backbone.turns is not None)
     return replace(model, other_parameters=count - in_codec - model.matrices)
 
 
 def codec_channels(codec: nn.Module, patch: int) -> float:
     """Channels per pixel at the codec's widest layer; codecs without levels work on cells."""
-    if (shape := getattr(codec, "shape", None)) is not None:
-        return max(shape.widths[:2])
+    if (known := getattr(codec, "pixel_channels", None)) is not None:
+        return known
     channels = (m.out_channels for m in codec.modules() if isinstance(m, nn.Conv2d))
     return max(channels, default=0) / patch**2

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from torch import nn
 
 from ..backbones import postcard
 from ..backbones.base import Backbone
@@ -28,6 +29,7 @@ from ..model.flags import flag
 from ..model.processor import has_bf16
 from .figures import SHORT_NAMES
 from .find import HEADS_FILE, IN_INT8, find_backbone, find_path
+from .lent import backbone_of
 from .quantize import ABOUT, KINDS, MATRICES, quantise, quantise_image_head, quantiser
 
 SAMPLERS_FILE = "samplers.safetensors"
@@ -54,10 +56,15 @@ class LoadOptions:
         return {field.name: getattr(self, field.name) for field in fields(LoadOptions)}
 
 
-def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "auto",
+def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dtype: str = "auto",
                   offload: bool = False, graphs: str = "auto",
-                  estimates: Estimates | None = None) -> Backbone:
+                  estimates: Estimates | None = None,
+                  files: str | Path | None = None) -> Backbone:
     """Load a backbone by its bundled name, or from a file, its folder or that folder's parent.
+
+    Instead of a name it takes a model that transformers has loaded. It then computes on that
+    model's tensors, on its device and in its dtype, and the model works as before. files: the
+    folder with such a model's tokenizer; None: where it came from (weights/lent.py).
 
     device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta to load everything except the values.
     dtype: auto, fp32, bf16, fp16, fp8, int8 or int4. auto is int8 for postcard; for others it is
@@ -68,6 +75,9 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
     as CUDA graphs (engine/graphs.py). estimates: what earlier runs took, for choices and plans;
     None: those of this process. Raises an SSDError that names the file and what to do.
     """
+    if isinstance(name_or_path, nn.Module):
+        require_as_it_is(device, dtype, offload)
+        return prepared(backbone_of(name_or_path, files), checked_mode(graphs), estimates)
     place, graphs = pick_device(device), checked_mode(graphs)
     require_sound(dtype, place)
     if offload and place.type in NO_CARD:
@@ -75,13 +85,8 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
                        "leave it out, or choose another device")
     checkpoint, family = find_backbone(name_or_path, dtype)
     backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint))
-    backbone.graphs, backbone.files = graphs, checkpoint.files
-    if estimates is not None:
-        backbone.estimates = estimates
-    if place.type == "cpu":
-        with using_threads(1):  # a second thread may wait for a core that another program uses
-            backbone.rounding = rounding(backbone)
-        backbone.batch_invariant = backbone.rounding == 0
+    backbone.files = checkpoint.files
+    prepared(backbone, graphs, estimates)
     if offload:
         backbone.turns = DeviceOffloader(place, backbone.decoder, backbone.picture_codec)
     samplers = checkpoint.root / SAMPLERS_FILE
@@ -89,6 +94,25 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
         backbone.find_drafter = DrafterFile(samplers, device,
                                             "int8" if backbone.in_int8 else dtype)
     return backbone
+
+
+def prepared(backbone: Backbone, graphs: str, estimates: Estimates | None) -> Backbone:
+    """Set what a host chose, and measure the rounding on a CPU."""
+    backbone.graphs = graphs
+    if estimates is not None:
+        backbone.estimates = estimates
+    if backbone.device.type == "cpu":
+        with using_threads(1):  # a second thread may wait for a core that another program uses
+            backbone.rounding = rounding(backbone)
+        backbone.batch_invariant = backbone.rounding == 0
+    return backbone
+
+
+def require_as_it_is(device: str, dtype: str, offload: bool) -> None:
+    """Raise SSDError if a loaded model would have to be moved or converted."""
+    if (device, dtype, offload) != ("auto", "auto", False):
+        raise SSDError("a loaded model is used on its device and in its dtype: leave device, dtype "
+                       "and offload out, or move it before by model.to(...)")
 
 
 class DrafterFile:

@@ -123,7 +123,7 @@ class MemoryEstimate:
         plain = model.other_parameters + self.head_parameters
         if s.dtype == "int8":  # the image head and the draft heads are integers, too
             matrices += model.image_head + self.head_parameters
-            plain -= model.image_head + self.head_parameters
+            plain -= model.image_head * (not model.tied) + self.head_parameters
         return int(matrices * self.matrix_bytes) + plain * s.number_bytes
 
     @property

@@ -8,9 +8,11 @@ import pytest
 
 from .tiny_checkpoints import anole, emu3, lumina
 from .tiny_image_models import janus_original, janus_port, llamagen_c2i, tar
+from .tiny_simplear import simplear
 
 LAYOUTS = {"janus-original": janus_original, "janus-port": janus_port, "lumina": lumina,
-           "anole": anole, "emu3": emu3, "llamagen": llamagen_c2i, "tar": tar}
+           "anole": anole, "emu3": emu3, "llamagen": llamagen_c2i, "tar": tar,
+           "simplear": simplear}
 
 
 def every_layout(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:

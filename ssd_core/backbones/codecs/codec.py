@@ -5,6 +5,8 @@ Knows no file, device or backbone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -51,6 +53,22 @@ class PictureCodec(nn.Module):
     def decode(self, tokens: torch.Tensor) -> torch.Tensor:
         """Codes [B, R, C] int64 -> pixels [B, 3, H, W] float32 of about -1..1, not clamped."""
         return self.pixels(self.quantised(tokens))
+
+
+@contextmanager
+def in_float32(codec: nn.Module) -> Iterator[None]:
+    """Compute a loaded model's codec in float32; afterwards its tensors are its own again."""
+    with torch.inference_mode(False):  # inference tensors could not be used outside
+        own = {value: value.data for value in (*codec.parameters(), *codec.buffers())
+               if value.dtype in (torch.bfloat16, torch.float16)}
+        for value in own:
+            value.data = value.data.float()
+    try:
+        yield
+    finally:
+        with torch.inference_mode(False):
+            for value, data in own.items():
+                value.data = data
 
 
 def nearest_others(vectors: torch.Tensor, count: int) -> torch.Tensor:
@@ -102,3 +120,8 @@ class PublishedCodec(PictureCodec):
         super().__init__()
         self.shape = shape
         self.patch = shape.patch
+
+    @property
+    def pixel_channels(self) -> float:
+        """Channels per pixel of the widest feature maps."""
+        return max(self.shape.widths[:2])

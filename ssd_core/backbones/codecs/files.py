@@ -14,7 +14,7 @@ from functools import partial
 import torch
 
 from ...errors import SSDError
-from .codec import PublishedCodec, VQGANShape
+from .codec import PictureCodec, PublishedCodec, VQGANShape
 
 CODEBOOK_KEY = "quantize.embedding.weight"
 NETS = ("encoder.", "decoder.", "quant_conv.", "post_quant_conv.")
@@ -112,11 +112,12 @@ def matching_keys(codec: PublishedCodec, layout: CodecNames, shapes: Shapes) -> 
     return keys
 
 
-def load_weights(codec: PublishedCodec, keys: Mapping[str, str],
-                 read: Callable[[str], torch.Tensor]) -> None:
+def load_weights(codec: PictureCodec, keys: Mapping[str, str],
+                 read: Callable[[str], torch.Tensor], lent: bool = False) -> None:
     """Load a codec's weights from `read(file key)`, one tensor at a time.
 
-    They become float32 on the device that `read` returns them on; the codec is frozen.
+    They become float32, unless lent (a loaded model's own), on the device that `read` returns them
+    on; the codec is frozen.
     """
     weights = {}
     for name, own in codec.state_dict().items():
@@ -124,6 +125,6 @@ def load_weights(codec: PublishedCodec, keys: Mapping[str, str],
         if not tensor.is_floating_point():
             raise SSDError(f"the picture codec's tensor {keys[name]} holds {tensor.dtype}, "
                            "expected floating-point numbers")
-        weights[name] = tensor.float().reshape(own.shape)
+        weights[name] = (tensor if lent else tensor.float()).reshape(own.shape)
     codec.load_state_dict(weights, assign=True)
     codec.requires_grad_(False).eval()

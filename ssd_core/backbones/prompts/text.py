@@ -24,6 +24,11 @@ class Text:
         self.control = [token.content for token in tokenizer.get_added_tokens_decoder().values()
                         if token.special]
 
+    @property
+    def entries(self) -> int:
+        """The id after the largest one."""
+        return 1 + max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
+
     def id(self, token: str) -> int:
         """Id of a token by name; SSDError if this tokenizer does not know it."""
         if (number := self.tokenizer.token_to_id(token)) is None:
@@ -33,10 +38,10 @@ class Text:
 
     def require_ids(self, vocabulary: int) -> None:
         """Raise SSDError if the tokenizer has ids beyond a model's `vocabulary`."""
-        largest = max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
-        if largest >= vocabulary:
-            raise SSDError(f"{self.source}: its ids reach {largest}, the model's vocabulary has "
-                           f"{vocabulary}: take the tokenizer that belongs to this model")
+        if self.entries > vocabulary:
+            raise SSDError(f"{self.source}: its ids reach {self.entries - 1}, the model's "
+                           f"vocabulary has {vocabulary}: take the tokenizer that belongs to this "
+                           "model")
 
     def encode(self, text: str) -> list[int]:
         """Ids of a text; special tokens appear only where the text spells them out."""

@@ -11,9 +11,10 @@ import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import models
 
 from ...errors import SSDError, first_line
+from .byte_level import byte_level
 from .text import Text
 
 PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
@@ -53,12 +54,6 @@ def read_tiktoken(path: Path, pattern: str, control: Sequence[str]) -> Text:
     def spelled(token: bytes) -> str:
         return "".join(letters[byte] for byte in token)
 
-    tokenizer = Tokenizer(models.BPE(
-        {spelled(token): rank for token, rank in ranks.items()},
-        [(spelled(left), spelled(right)) for left, right in merges(ranks)]))
-    tokenizer.normalizer = normalizers.NFC()
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
-        pre_tokenizers.Split(Regex(pattern), "isolated"),
-        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
-    tokenizer.add_special_tokens([AddedToken(name, normalized=False) for name in control])
-    return Text(tokenizer, path)
+    model = models.BPE({spelled(token): rank for token, rank in ranks.items()},
+                       [(spelled(left), spelled(right)) for left, right in merges(ranks)])
+    return Text(byte_level(model, pattern, control), path)

@@ -33,6 +33,8 @@ class Checkpoint:
     transform: applied by `fill`; maps our name and the value of a parameter to the tensor to store.
     """
 
+    lent = False  # True: the tensors are a loaded model's own (loaded_model.py)
+
     def __init__(self, files: ShardFiles, root: Path | None = None) -> None:
         self.files, self.folder = files, files[0].parent
         self.root = root or self.folder
@@ -113,6 +115,12 @@ class Checkpoint:
         """config.json, or {} if there is none."""
         path = self.folder / "config.json"
         return read_json(path) if path.is_file() else {}
+
+    def names(self) -> list[str]:
+        """What the model may be called: its file, its folders from the innermost, its config."""
+        folders = reversed(self.folder.absolute().parts[-4:])
+        files = [self.files[0].stem] if self.files else []
+        return [*files, *folders, str(self.config().get("_name_or_path"))]
 
     def path(self, name: str) -> Path:
         """A companion file such as tokenizer.json. Raises SSDError if it is missing."""

@@ -1,6 +1,7 @@
-"""One file of tensors, opened without reading its values: safetensors or torch's format.
+"""One file of tensors, opened without reading its values: safetensors, torch's or TorchScript.
 
-Knows nothing about models, folders or shards. Pickles are only ever read with weights_only=True.
+Knows nothing about models, folders or shards. Pickles are only ever read with weights_only=True;
+what describes a TorchScript archive is parsed, not unpickled.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import pickle
 import zipfile
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -18,9 +19,11 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from ...errors import SSDError, first_line
+from .script_file import ScriptFile
 
 SAFETENSORS = ".safetensors"
-TORCH = (".bin", ".pt", ".pth", ".ckpt")
+SCRIPT = ".jit"
+TORCH = (".bin", ".pt", ".pth", ".ckpt", SCRIPT)
 WRAPPERS = ("model", "module", "state_dict", "sd")  # keys under which training scripts nest it
 PARTIAL = (".incomplete", ".aria2", ".part", ".crdownload")  # beside an unfinished download
 # TA-Tok pickled its arguments as this class; here they become a plain dict.
@@ -72,7 +75,9 @@ class TorchFile:
 def open_tensors(path: Path) -> TensorFile:
     """Open a file by its suffix. Raises SSDError if it is damaged, incomplete or unreadable."""
     refuse_partial(path)
-    return SafetensorsFile(path) if path.suffix == SAFETENSORS else TorchFile(path)
+    kinds: dict[str, Callable[[Path], TensorFile]] = {
+        SAFETENSORS: SafetensorsFile, SCRIPT: ScriptFile}
+    return kinds.get(path.suffix, TorchFile)(path)
 
 
 def refuse_partial(path: Path) -> None:
