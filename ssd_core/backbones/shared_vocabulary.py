@@ -88,7 +88,7 @@ class SharedVocabulary(Backbone):
 
 
 def vocabulary_sources(vocabulary: Vocabulary, layers: int, prefix: str, head: str,
-                       qk_norm: bool = False) -> dict[str, Source]:
+                       qk_norm: bool = False, qk_rms_norm: bool = False) -> dict[str, Source]:
     """Sources of all parameters of a SharedVocabulary, by Hugging Face's names."""
     embedding, v = f"{prefix}embed_tokens.weight", vocabulary
     codes = Slice(embedding, v.first_code, v.first_code + v.codes)
@@ -96,4 +96,5 @@ def vocabulary_sources(vocabulary: Vocabulary, layers: int, prefix: str, head: s
     return {"word_embedding": Slice(embedding, 0, v.size),
             "code_embedding": Concat((codes, *row_end)),
             "head": Slice(head, v.first_code, v.first_code + v.codes),
-            "norm": f"{prefix}norm.weight", **decoder_sources(prefix, layers, qk_norm=qk_norm)}
+            "norm": f"{prefix}norm.weight",
+            **decoder_sources(prefix, layers, qk_norm=qk_norm, qk_rms_norm=qk_rms_norm)}

@@ -19,6 +19,8 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers
 from ssd_core.backbones.codecs.files import CodecNames
 from ssd_core.backbones.codecs.movq import LAYOUTS as MOVQ_LAYOUTS
 from ssd_core.backbones.codecs.movq import MoVQ, MoVQShape
+from ssd_core.backbones.codecs.movqgan import LAYOUT as MOVQGAN_LAYOUT
+from ssd_core.backbones.codecs.movqgan import MoVQGAN
 from ssd_core.backbones.codecs.vqgan import LAYOUTS, VQGAN, VQGANShape
 from ssd_core.backbones.prompts.tiktoken_text import byte_letters
 
@@ -61,9 +63,12 @@ def llama_shapes(prefix: str, layers: int = 2, hidden: int = 16, heads: int = 2,
 
 def word_tokenizer(words: Iterable[str], control: Iterable[str]) -> Tokenizer:
     """Ids in the order given: control tokens may stand anywhere among the words."""
-    words, control = list(words), list(control)
-    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)},
-                                           unk_token="<unk>"))
+    return numbered_tokenizer({word: i for i, word in enumerate(words)}, control)
+
+
+def numbered_tokenizer(ids: Mapping[str, int], control: Iterable[str]) -> Tokenizer:
+    """One id a letter or control token, with gaps where there are any."""
+    tokenizer = Tokenizer(models.WordLevel(dict(ids), unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\w|[^\w\s]|\n"), "removed", invert=True)
     tokenizer.add_special_tokens([AddedToken(name, normalized=False) for name in control])
     return tokenizer
@@ -159,6 +164,39 @@ def chameleon_codec(prefix: str = "") -> Tensors:
     shape = VQGANShape(channels=32, multipliers=(1, 1, 1, 1, 1), res_blocks=1, z_channels=8,
                        codes=CHAMELEON_CODES, code_dim=8)
     return codec_tensors(lambda: VQGAN(shape), LAYOUTS["taming"], prefix)
+
+
+# Lumina-mGPT 2.0: the published ids, in matrices of few columns
+
+LUMINA2_IDS = 171_384
+LUMINA2_CODEC = VQGANShape(channels=32, multipliers=(1, 1, 1, 1), res_blocks=1, z_channels=4,
+                           codes=16_384, code_dim=4, attention_levels=(3,))
+LUMINA2_CONTROL = {"<|endoftext|>": 151643, "<|im_end|>": 151645, "<racm3:break>": 151665,
+                   "<eoss>": 151666, "<reserved08799>": 151670, "<reserved08706>": 151671,
+                   **{f"<reserved{8800 + n:05}>": 151671 + n for n in range(1, 49)}}
+LUMINA2_CONFIG = {**CHAMELEON_CONFIG, "num_attention_heads": 4, "num_key_value_heads": 4,
+                  "model_parallel_size": 2, "vocab_size": LUMINA2_IDS, "mask_image_logits": False,
+                  "architectures": ["ChameleonForConditionalGeneration"]}
+
+
+def lumina2(folder: Path) -> Path:
+    """Alpha-VLLM/Lumina-mGPT-2.0: a norm for every second head, ai-forever's codec as a pickle."""
+    letters = ["<unk>", *sorted(set(map(chr, range(33, 127))) | {"\n"})]
+    ids = {letter: i for i, letter in enumerate(letters)} | LUMINA2_CONTROL
+    tensors = random_tensors({"model.embed_tokens.weight": (LUMINA2_IDS, 16),
+                              **llama_shapes("model.", heads=4, kv_heads=4, qk_norm=(2, 4)),
+                              "lm_head.weight": (LUMINA2_IDS, 16)}, seed=4)
+    write_folder(folder, tensors, LUMINA2_CONFIG, numbered_tokenizer(ids, LUMINA2_CONTROL), 4)
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"bos_token": None, "eos_token": "<|im_end|>"}))
+    (folder / "vq").mkdir()
+    torch.save({**lumina2_codec(), "loss.discriminator.main.0.weight": torch.ones(1)},
+               folder / "vq" / "movqgan_270M.ckpt")
+    return folder
+
+
+def lumina2_codec() -> Tensors:
+    return codec_tensors(lambda: MoVQGAN(LUMINA2_CODEC), MOVQGAN_LAYOUT)
 
 
 # Emu3
