@@ -11,6 +11,7 @@ from ssd_core.weights.hub_client import fits
 ROWS = pytest.mark.parametrize("row", CATALOGUE.values(), ids=CATALOGUE)
 # Parameters in billions: of the decoder with its embeddings and head, as published.
 PUBLISHED = {"Janus-Pro-1B": 1.65, "Janus-Pro-7B": 6.91, "Anole-7B": 7.01, "Emu3-Gen": 8.49,
+             "Lumina-mGPT-2.0": 7.88,
              "LlamaGen-c2i-B-256": 0.11, "LlamaGen-c2i-L-384": 0.34, "LlamaGen-c2i-XL-384": 0.77,
              "LlamaGen-c2i-XXL-384": 1.41, "LlamaGen-c2i-3B-384": 3.09, "Tar-AR-DTok-512": 0.65}
 # Keys and values of one slot in one branch, bf16, in KiB.

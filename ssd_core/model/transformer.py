@@ -23,9 +23,9 @@ class DecoderShape:
 
     rotary: which numbers of a head's query or key form a rotary pair in the model's files:
     "interleaved" for neighbours, "split" for (i, i + D/2), or "none". In memory pairs are always
-    neighbours (`DecoderLayer.to_runtime_layout`). qk_norm: a LayerNorm of each head of q and k, with
-    its own weight and bias (Chameleon). qkv_bias: q, k and v have biases (Qwen2). qk_rms_norm: an
-    RMSNorm of each head, with one weight for all heads of q and one for those of k (Emu3.5).
+    neighbours (`DecoderLayer.to_runtime_layout`). qk_norm: each head of q and k has a LayerNorm of
+    its own (Chameleon). qkv_bias: q, k and v have biases (Qwen2). qk_rms_norm: each head has an
+    RMSNorm, with one weight for all heads of q and one for those of k (Emu3.5).
     """
 
     layers: int

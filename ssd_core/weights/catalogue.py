@@ -91,6 +91,7 @@ MIT = Licence("MIT", "https://opensource.org/license/mit", "any use, with the no
 APACHE = Licence("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0",
                  "any use, with the notice kept")
 
+MOVQGAN = Source("ai-forever/MoVQGAN", ("movqgan_270M.ckpt",), folder="vq")
 CHAMELEON_VQ = Source("leloy/Anole-7b-v0.1-vqvae-hf", ("model.safetensors",), folder="vq")
 LLAMAGEN_T2I_VQ = Source("peizesun/llamagen_t2i", ("vq_ds16_t2i.pt",), ())
 FLAN_T5_XL = Source("google/flan-t5-xl", ("model*.safetensors", "tokenizer.json"),
@@ -141,6 +142,14 @@ def lumina(side: int) -> KnownBackbone:
         "another repository", codec_parameters=68_700_000)
 
 
+def lumina_2(suffix: str, note: str) -> KnownBackbone:
+    own = Source(f"Alpha-VLLM/Lumina-mGPT-2.0{suffix}", ("*.safetensors",))
+    return KnownBackbone(
+        f"Lumina-mGPT-2.0{suffix}", "Lumina-mGPT 2.0", f"Lumina-mGPT 2.0{suffix}, 768 px",
+        (own, MOVQGAN), int(16.8 * GB), APACHE, Grid(96, 96, True), CHAMELEON_7B, 16384, 155000,
+        presets.LUMINA_2, note, patch=8, codec_parameters=270_000_000, codec_channels=512)
+
+
 def tar(side: int) -> KnownBackbone:
     own = Source("csuhan/TA-Tok", (f"ar_dtok_lp_{side}px.pth", "ta_tok.pth"), (LICENCE,))
     return KnownBackbone(
@@ -187,6 +196,10 @@ CATALOGUE: dict[str, KnownBackbone] = {row.name: row for row in (
     llamagen("XXL", 24, LLAMAGEN["XXL"], 5.9, "c2i_XXL_384.pt"),
     llamagen("3B", 24, LLAMAGEN["3B"], 12.7, "c2i_3B_384.pt"),
     llamagen_t2i(1, 16), llamagen_t2i(2, 32), lumina(512), lumina(768), lumina(1024), ANOLE,
+    lumina_2("", "its authors sample with guidance 4 and top-k 4096; the card of its picture codec "
+                 "names no licence"),
+    lumina_2("-Omni", "draws a picture for a depth map or an edge map too; its authors sample with "
+                      "guidance 4 and top-k 4096; the card of its picture codec names no licence"),
     EMU3_GEN, tar(256), tar(512), tar(1024))}
 
 
