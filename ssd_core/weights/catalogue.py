@@ -163,6 +163,7 @@ JANUS_1B = DecoderShape(24, 2048, 16, 16, 128, 5632)
 JANUS_7B = DecoderShape(30, 4096, 32, 32, 128, 11008)
 CHAMELEON_7B = DecoderShape(32, 4096, 32, 32, 128, 11008, qk_norm=True, eps=1e-5)
 EMU3 = DecoderShape(32, 4096, 32, 8, 128, 14336, eps=1e-5)
+EMU3_5 = DecoderShape(64, 5120, 64, 8, 128, 25600, eps=1e-5, qk_rms_norm=True)
 TAR = DecoderShape(30, 1280, 20, 20, 64, 3584, "none", eps=1e-5)
 LLAMAGEN = {name: DecoderShape(layers, hidden, heads, heads, hidden // heads, ffn, "interleaved",
                                eps=1e-5)
@@ -186,6 +187,14 @@ EMU3_GEN = KnownBackbone(
     "float32 files, cast while loading; tokenizer.json comes from the transformers port", patch=8,
     codec_parameters=270_700_000, codec_channels=512)
 
+EMU3_5_IMAGE = KnownBackbone(
+    "Emu3.5-Image", "Emu3.5", "Emu3.5-Image 34B",
+    (Source("BAAI/Emu3.5-Image", ("*.safetensors",), ("*.json", "*.tiktoken", "*.txt", LICENCE)),
+     Source("BAAI/Emu3.5-VisionTokenizer", ("model.ckpt",), (LICENCE,), "vq")),
+    int(70.0 * GB), APACHE, Grid(64, 64, True), EMU3_5, 131072, 151854, presets.EMU3_5,
+    "in int4 for a card of 32 GB; its authors sample with guidance 5 and top-k 5120",
+    codec_parameters=455_300_000, codec_channels=256)
+
 CATALOGUE: dict[str, KnownBackbone] = {row.name: row for row in (
     *janus("1B", JANUS_1B, 4.2), *janus("7B", JANUS_7B, 14.8),
     llamagen("B", 16, LLAMAGEN["B"], 0.7, "c2i_B_256.pt"),
@@ -200,7 +209,7 @@ CATALOGUE: dict[str, KnownBackbone] = {row.name: row for row in (
                  "names no licence"),
     lumina_2("-Omni", "draws a picture for a depth map or an edge map too; its authors sample with "
                       "guidance 4 and top-k 4096; the card of its picture codec names no licence"),
-    EMU3_GEN, tar(256), tar(512), tar(1024))}
+    EMU3_GEN, EMU3_5_IMAGE, tar(256), tar(512), tar(1024))}
 
 
 def known(name: str) -> KnownBackbone:

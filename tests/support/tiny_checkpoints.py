@@ -38,9 +38,10 @@ def random_tensors(shapes: Mapping[str, tuple[int, ...]], seed: int = 0, std: fl
 def llama_shapes(prefix: str, layers: int = 2, hidden: int = 16, heads: int = 2,
                  kv_heads: int = 2, ffn: int = 24,
                  qk_norm: tuple[int, ...] | None = None,
-                 qkv_bias: bool = False) -> dict[str, tuple[int, ...]]:
+                 qkv_bias: bool = False,
+                 head_dim: int | None = None) -> dict[str, tuple[int, ...]]:
     """A decoder in Hugging Face names, from layer 0 to the final norm."""
-    width = hidden // heads
+    width = head_dim or hidden // heads
     shapes: dict[str, tuple[int, ...]] = {}
     for i in range(layers):
         layer = f"{prefix}layers.{i}."
@@ -239,10 +240,36 @@ def emu3(folder: Path) -> Path:
     """BAAI/Emu3-Gen with BAAI/Emu3-VisionTokenizer in a subfolder."""
     config = {**EMU3_DECODER, "model_type": "Emu3", "rope_theta": 1e6, "image_area": 518400}
     write_folder(folder, emu3_tensors("model.", "lm_head.weight"), config, shards=2)
+    write_emu3_words(folder)
+    write_folder(folder / "vq", emu3_codec("emu3"))
+    return folder
+
+
+def write_emu3_words(folder: Path) -> None:
     lines = [f"{base64.b64encode(token).decode()} {rank}" for token, rank in EMU3_RANKS.items()]
     (folder / "emu3.tiktoken").write_text("\n".join(lines) + "\n")
     (folder / "emu3_vision_tokens.txt").write_text("\n".join(EMU3_VISION) + "\n")
-    write_folder(folder / "vq", emu3_codec("emu3"))
+
+
+EMU3_5_DECODER = {**EMU3_DECODER, "head_dim": 8}  # the heads are wider together than `hidden`
+
+
+def emu3_5(folder: Path) -> Path:
+    """BAAI/Emu3.5-Image with BAAI/Emu3.5-VisionTokenizer, a pickle, in a subfolder."""
+    shapes = llama_shapes("model.", heads=4, head_dim=8)
+    shapes |= {f"model.layers.{i}.self_attn.{name}_norm.weight": (8,) for i in (0, 1)
+               for name in "qk"}
+    entries = EMU3_DECODER["vocab_size"]
+    tensors = random_tensors({"model.embed_tokens.weight": (entries, 16), **shapes,
+                              "lm_head.weight": (entries, 16)}, seed=6)
+    config = {**EMU3_5_DECODER, "model_type": "Emu3", "rope_theta": 1e6}
+    write_folder(folder, tensors, config, shards=3)
+    write_emu3_words(folder)
+    shape = VQGANShape(channels=32, multipliers=(1, 1, 1, 1, 1), res_blocks=1, z_channels=8,
+                       codes=EMU3_CODES, code_dim=8, attention_levels=(4,))
+    (folder / "vq").mkdir()
+    torch.save({"state_dict": codec_tensors(lambda: VQGAN(shape), LAYOUTS["taming"])},
+               folder / "vq" / "model.ckpt")
     return folder
 
 
