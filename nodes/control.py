@@ -27,7 +27,7 @@ class Control(DrawingNode):
     def define_schema(cls) -> io.Schema:
         images, *others = outcome.outputs()
         return cls.drawing_schema(
-            node_id="SSD_Control", display_name="Control: Depth / Canny (SSD)",
+            node_id="SSD_Control", display_name="Control by Depth or Canny (SSD)",
             description="Draws the picture that belongs to a depth map or an edge map, with "
                         "Lumina-mGPT 2.0-Omni. The map is the upper half of a larger picture; the "
                         "lower half is drawn below it and cut out.",
