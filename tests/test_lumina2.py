@@ -111,7 +111,7 @@ def test_greedy_guided_picture_equals_a_plain_loop_over_transformers(backbone, o
 
 
 def test_exact_equals_ar_at_the_official_guidance(backbone):
-    view, sampling = drawing(backbone, 96, 32), Sampling(seed=5, top_k=4096)
+    view, sampling = drawing(backbone, 64, 32), Sampling(seed=5, top_k=4096)
     runs = [tokens(view, method, ["red boat", "sun"], sampling=sampling)
             for method in (methods.Exact(), methods.AR())]
     assert runs[0].equal(runs[1]) and backbone.preset.cfg == 4.0
