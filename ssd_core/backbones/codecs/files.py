@@ -19,7 +19,7 @@ from .codec import PublishedCodec, VQGANShape
 CODEBOOK_KEY = "quantize.embedding.weight"
 NETS = ("encoder.", "decoder.", "quant_conv.", "post_quant_conv.")
 VQGAN_KIND, MOVQ_KIND, MOVQGAN_KIND = "a VQGAN", "Emu3's MoVQ", "a MoVQGAN"
-KINDS = {"quant_conv.conv.weight": MOVQ_KIND, "decoder.norm_out.conv_y.weight": MOVQGAN_KIND}
+ONLY_IN = {"quant_conv.conv.weight": MOVQ_KIND, "decoder.norm_out.conv_y.weight": MOVQGAN_KIND}
 UNUSED = ".num_batches_tracked"  # a training counter of batch normalisation
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -63,9 +63,9 @@ def prefix_of(shapes: Shapes) -> str:
 
 
 def require_kind(shapes: Shapes, kind: str) -> str:
-    """The prefix of a codec of this kind, a value of KINDS; SSDError names another kind."""
+    """The prefix of a codec of this kind in a file. SSDError says which kind is there instead."""
     prefix = prefix_of(shapes)
-    found = next((name for key, name in KINDS.items() if prefix + key in shapes), VQGAN_KIND)
+    found = next((name for key, name in ONLY_IN.items() if prefix + key in shapes), VQGAN_KIND)
     if found != kind:
         raise SSDError(f"the picture codec is {found}, expected {kind}")
     return prefix
