@@ -46,9 +46,8 @@ class Control(DrawingNode):
                                        + "."),
                 *inputs.prompts(), *inputs.seed(), inputs.batch_size(), inputs.preview(),
                 *original_widgets(
-                    [knob for knob in sampling_knobs() if knob.name in SAMPLED],
-                    **{**dict.fromkeys(SAMPLED, ADVANCED),
-                       "top_k": {**ADVANCED, "default": AUTHORS_TOP_K}})],
+                    [knob for knob in sampling_knobs() if knob.name in SAMPLED], cfg=ADVANCED,
+                    temperature=ADVANCED, top_k={**ADVANCED, "default": AUTHORS_TOP_K})],
             outputs=[images, io.Image.Output(display_name="panels",
                                              tooltip="The map and the picture below it."),
                      *others],
