@@ -14,11 +14,15 @@ from torch import nn
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.chameleon import Anole, Lumina
 from ssd_core.backbones.codecs.cosmos import Cosmos, CosmosShape
+from ssd_core.backbones.codecs.ibq import IBQ
 from ssd_core.backbones.codecs.movq import MoVQ, MoVQShape
+from ssd_core.backbones.codecs.movqgan import MoVQGAN
 from ssd_core.backbones.codecs.vqgan import VQGAN, VQGANShape
 from ssd_core.backbones.emu3 import Emu3
+from ssd_core.backbones.emu3_5 import Emu35
 from ssd_core.backbones.janus import Janus
 from ssd_core.backbones.llamagen import ClassLlamaGen, TextLlamaGen
+from ssd_core.backbones.lumina2 import Lumina2
 from ssd_core.backbones.prompts.text import Text
 from ssd_core.backbones.shared_vocabulary import Vocabulary
 from ssd_core.backbones.simplear import SimpleAR
@@ -82,6 +86,13 @@ def codec_of(row: KnownBackbone, device: torch.device) -> nn.Module:
     elif row.family == "Emu3":
         shape = MoVQShape(narrow or 256, (1, 2, 2, 4), 2, 4, row.codes, 4, attention_levels=(3,))
         make = MoVQ
+    elif row.family == "Emu3.5":
+        shape = VQGANShape(narrow or 256, res_blocks=4, codes=row.codes, code_dim=256,
+                           attention_levels=(4,))
+        make = IBQ
+    elif row.family == "Lumina-mGPT 2.0":
+        shape = VQGANShape(narrow or 256, (1, 2, 2, 4), 2, 4, row.codes, 4, attention_levels=(3,))
+        make = MoVQGAN
     elif row.family in ("Lumina-mGPT", "Anole"):
         shape, make = VQGANShape(narrow or 128, codes=row.codes, code_dim=256), VQGAN
     else:
@@ -116,8 +127,9 @@ def bare(row: KnownBackbone) -> Backbone:
 
 
 def of_one_vocabulary(row: KnownBackbone) -> Backbone:
-    """For Lumina-mGPT, Anole, Emu3 and SimpleAR."""
-    make, theta = {"Lumina-mGPT": (Lumina, 1e4), "Anole": (Anole, 1e4), "Emu3": (Emu3, 1e6),
+    """For Lumina-mGPT 1 and 2.0, Anole, Emu3, Emu3.5 and SimpleAR."""
+    make, theta = {"Lumina-mGPT": (Lumina, 1e4), "Lumina-mGPT 2.0": (Lumina2, 1e4),
+                   "Anole": (Anole, 1e4), "Emu3": (Emu3, 1e6), "Emu3.5": (Emu35, 1e6),
                    "SimpleAR": (SimpleAR, 1e6)}[row.family]
     words = row.vocabulary - row.codes * (make is Emu3)  # the codes follow the words there
     backbone = make(row.shape, Vocabulary(Words(), words, 4, row.codes, 3 if row.grid.row_end

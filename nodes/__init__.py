@@ -11,6 +11,7 @@ from . import routes
 from .acceptance_map import AcceptanceMap
 from .baseline import BaselineMethod
 from .compare_methods import CompareMethods
+from .control import Control
 from .decode_tokens import DecodeTokens
 from .doctor import Doctor
 from .edit_by_words import EditByWords
@@ -33,7 +34,7 @@ from .unfinished_run import UnfinishedRun
 NODES: list[type[io.ComfyNode]] = [
     LoadBackbone, LoadHeads, Schedule, BaselineMethod, Sampler, StartSeeds, Pick, Finish,
     UnfinishedRun, Race, CompareMethods, DecodeTokens, EncodeImage, SaveImage, Replay,
-    AcceptanceMap, Doctor, KeptRows, LoadPicture, EditByWords,
+    AcceptanceMap, Doctor, KeptRows, LoadPicture, EditByWords, Control,
 ]
 
 

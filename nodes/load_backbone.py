@@ -23,7 +23,7 @@ class LoadBackbone(io.ComfyNode):
             node_id="SSD_LoadBackbone", display_name="Load Backbone (SSD)", category=CATEGORY,
             description="Loads the model that draws a picture token by token. 'postcard' is "
                         "bundled and needs no download. Janus-Pro, LlamaGen, Lumina-mGPT, Anole, "
-                        "Emu3 and Tar load from your own files.",
+                        "Emu3, Emu3.5 and Tar load from your own files.",
             inputs=[
                 io.Combo.Input("backbone", options=folders.shelf().choices(), default="postcard",
                                tooltip="Bundled backbones, those in the model folder "

@@ -19,6 +19,8 @@ TINY = {
     "Lumina-mGPT-7B-768": tiny_checkpoints.lumina,
     "Anole-7B": tiny_checkpoints.anole,
     "Emu3-Gen": tiny_checkpoints.emu3,
+    "Emu3.5-Image": tiny_checkpoints.emu3_5,
+    "Lumina-mGPT-2.0": tiny_checkpoints.lumina2,
     "Tar-AR-DTok-256": tiny_image_models.tar,
     "SimpleAR-0.5B-RL": tiny_simplear.simplear,
 }

@@ -53,6 +53,8 @@ def projected(layer, x: torch.Tensor, turns: torch.Tensor):
                 weight = getattr(layer, f"{name}_norm_weight")[head]
                 bias = getattr(layer, f"{name}_norm_bias")[head]
                 v = (v - v.mean()) / (v.var(unbiased=False) + 1e-5).sqrt() * weight + bias
+            elif s.qk_rms_norm:
+                v = rms(v, getattr(layer, f"{name}_norm_weight"))
             group[head] = v if s.rotary == "none" else rotated(v, turns, s.rotary)
     return queries, keys, vectors[s.heads + s.kv_heads :]
 
@@ -94,11 +96,11 @@ def as_loaded(decoder: Decoder) -> Decoder:
     return made
 
 
-@pytest.mark.parametrize("rotary, qk_norm, kv_heads", list(product(
-    ("interleaved", "split", "none"), (False, True), (1, 2, 4))))
-def test_decoder_equals_the_written_out_reference(rotary, qk_norm, kv_heads):
-    decoder = random_decoder(rotary=rotary, qk_norm=qk_norm, kv_heads=kv_heads,
-                             qkv_bias=kv_heads == 2)
+@pytest.mark.parametrize("rotary, norm, kv_heads", list(product(
+    ("interleaved", "split", "none"), ("no norm", "qk_norm", "qk_rms_norm"), (1, 2, 4))))
+def test_decoder_equals_the_written_out_reference(rotary, norm, kv_heads):
+    decoder = random_decoder(rotary=rotary, kv_heads=kv_heads, qkv_bias=kv_heads == 2,
+                             qk_norm=norm == "qk_norm", qk_rms_norm=norm == "qk_rms_norm")
     x = torch.randn(2, N, D, generator=torch.Generator().manual_seed(5))
     turns = torch.outer(torch.arange(N), 10_000.0 ** -(torch.arange(WIDTH // 2) / (WIDTH // 2)))
     angles = None if rotary == "none" else sequence_angles(N, WIDTH)

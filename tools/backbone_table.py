@@ -9,6 +9,8 @@ from method_tables import rows_of
 from ssd_core.backbones.base import Preset
 from ssd_core.backbones.chameleon import sizes_for
 from ssd_core.backbones.emu3 import RATIOS
+from ssd_core.backbones.emu3_5 import GRIDS
+from ssd_core.backbones.lumina2 import Lumina2
 from ssd_core.engine.methods import Rows
 from ssd_core.weights.catalogue import CATALOGUE, GB, KnownBackbone
 from ssd_core.weights.fit import fit
@@ -21,7 +23,8 @@ COLUMNS = ("folder in `ssd_backbones`", "files from", "GB on disk", "licence", "
 DTYPES = ("bf16", "int8", "int4")
 CHAMELEON, WRITTEN_OUT = "transformers' Chameleon", "its equations written out"
 ORACLES = {"Janus-Pro": "transformers' Janus", "LlamaGen": WRITTEN_OUT, "Tar": WRITTEN_OUT,
-           "Lumina-mGPT": CHAMELEON, "Anole": CHAMELEON, "Emu3": "transformers' Emu3",
+           "Lumina-mGPT": CHAMELEON, "Lumina-mGPT 2.0": CHAMELEON, "Anole": CHAMELEON,
+           "Emu3": "transformers' Emu3", "Emu3.5": "transformers' Qwen3",
            "SimpleAR": "transformers' Qwen2; its codec's equations written out"}
 
 
@@ -33,7 +36,8 @@ def repositories(row: KnownBackbone) -> str:
 
 def pixels(row: KnownBackbone) -> str:
     """The default size, and how many others are allowed."""
-    others = {"Lumina-mGPT": len(sizes_for(row.size[0])), "Emu3": len(RATIOS)}.get(row.family, 1)
+    others = {"Lumina-mGPT": len(sizes_for(row.size[0])), "Emu3": len(RATIOS),
+              "Lumina-mGPT 2.0": len(Lumina2.sizes), "Emu3.5": len(GRIDS)}.get(row.family, 1)
     more = f" and {others - 1} other shapes" if others > 1 else ""
     return "{}x{}".format(*row.size) + more
 

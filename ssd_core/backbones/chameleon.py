@@ -26,6 +26,7 @@ STEP = 32  # px per step of Lumina-mGPT's size tokens
 TARGETS = "512, 768 or 1024"  # Lumina-mGPT was trained for the area of one of these squares
 TARGET = re.compile(r"(?i)lumina.*(?<!\d)(512|768|1024)(?!\d)")
 MAX_ASPECT = 4
+VOCABULARY = 65536  # ids of Chameleon; Lumina-mGPT 2.0 has more (lumina2.py)
 FIRST_CODE, CODES = 4, 8192  # for files that do not name the picture tokens
 THETA, EPS = 10_000.0, 1e-5  # of the published models
 PREFIX, EMBEDDING, HEAD = "model.", "model.embed_tokens.weight", "lm_head.weight"
@@ -40,9 +41,10 @@ class Chameleon(SharedVocabulary):
     patch = 16
     prompt_limit = 1024
 
-    def __init__(self, shape: DecoderShape, vocabulary: Vocabulary, theta: float) -> None:
+    def __init__(self, shape: DecoderShape, vocabulary: Vocabulary, theta: float,
+                 begin: str = BEGIN) -> None:
         super().__init__(shape, vocabulary, theta)
-        self.begin, self.turn, self.picture = map(vocabulary.text.id, (BEGIN, TURN, PICTURE))
+        self.begin, self.turn, self.picture = map(vocabulary.text.id, (begin, TURN, PICTURE))
 
     def in_template(self, words: str, tail: list[int]) -> list[int]:
         ids = [self.begin, *self.vocabulary.text.encode(words), self.turn, self.picture, *tail]
@@ -58,9 +60,13 @@ class Lumina(Chameleon):
     def tokenize(self, prompt: str) -> list[int]:
         text, (width, height) = self.vocabulary.text, self.size
         text.require_plain(prompt)
-        words = f"Generate an image of {width}x{height} according to the following prompt:\n"
         sides = [text.id(f"<reserved{8800 + side // STEP:05}>") for side in (height, width)]
-        return self.in_template(words + prompt, sides)
+        return self.in_template(self.instruction(prompt), sides)
+
+    def instruction(self, prompt: str) -> str:
+        """The words that the model was trained to follow."""
+        width, height = self.size
+        return f"Generate an image of {width}x{height} according to the following prompt:\n{prompt}"
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         """Only begin-of-image and the size; positions of this branch start there."""
@@ -107,7 +113,12 @@ def target_of(checkpoint: Checkpoint) -> int:
 
 
 def matches(checkpoint: Checkpoint) -> bool:
-    """Only Chameleon has query norms with a bias."""
+    """Whether these are a Chameleon's tensors, with its vocabulary."""
+    return is_chameleon(checkpoint) and checkpoint.shapes[EMBEDDING][:1] <= (VOCABULARY,)
+
+
+def is_chameleon(checkpoint: Checkpoint) -> bool:
+    """Only Chameleon's decoder has query norms with a bias."""
     norms = {NORM, NORM.replace("weight", "bias")}
     return norms <= set(checkpoint.shapes) and bool(head_key(checkpoint, HEAD, EMBEDDING))
 
@@ -131,6 +142,16 @@ def read_vocabulary(checkpoint: Checkpoint, row_end: bool) -> Vocabulary:
 def code_name(code: int) -> str:
     """The vocabulary's name of a picture code: its digits as letters."""
     return "IMGIMG" + "".join("ABCDEFGHIJ"[int(digit)] for digit in str(code)) + "Z"
+
+
+def sources_of(checkpoint: Checkpoint, vocabulary: Vocabulary,
+               shape: DecoderShape) -> dict[str, Source]:
+    """The sources of all parameters. Raises SSDError if the files belong to another model."""
+    head = require_names(head_key(checkpoint, HEAD, EMBEDDING), checkpoint, FAMILY)
+    sources = vocabulary_sources(vocabulary, shape.layers, PREFIX, head, qk_norm=True)
+    norms = {name: key for name, key in sources.items()
+             if "_norm_" in name and isinstance(key, str)}
+    return sources | norm_sources(checkpoint, norms, shape)
 
 
 def norm_sources(checkpoint: Checkpoint, keys: dict[str, str],
@@ -182,14 +203,10 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ch
         target = target_of(checkpoint)
         backbone.sizes, backbone.name = sizes_for(target), f"lumina-mgpt-7b-{target}"
     codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes))
-    head = require_names(head_key(checkpoint, HEAD, EMBEDDING), checkpoint, FAMILY)
-    sources = vocabulary_sources(vocabulary, shape.layers, PREFIX, head, qk_norm=True)
-    norms = {name: key for name, key in sources.items()
-             if "_norm_" in name and isinstance(key, str)}
-    sources |= norm_sources(checkpoint, norms, shape)
-    backbone.load(checkpoint, sources, device, dtype)
+    backbone.load(checkpoint, sources_of(checkpoint, vocabulary, shape), device, dtype)
     backbone.picture_codec = codec
     if not (backbone.head.is_meta or backbone.head.any()):
+        head = head_key(checkpoint, HEAD, EMBEDDING) or HEAD
         raise SSDError(f"{checkpoint.file_of(head)}: {head} has only zeros for picture tokens: "
                        "this Chameleon was published without them; get Lumina-mGPT or Anole")
     return backbone

@@ -7,6 +7,7 @@ digits. The unconditional branch is a fixed negative prompt.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import torch
 
@@ -29,6 +30,7 @@ AREA = 720 * 720  # px of its training pictures, at any aspect ratio
 RATIOS = ((1, 1), (5, 4), (4, 5), (4, 3), (3, 4), (3, 2), (2, 3), (16, 9), (9, 16), (2, 1), (1, 2))
 SLOTS, END = 9216, 3  # longest training sequence; tokens that close a picture
 IDS, HEAD_DIM, THETA, EPS = 184622, 128, 1e6, 1e-5  # published models
+Q_NORM = "model.layers.0.self_attn.q_norm.weight"  # only Emu3.5 has it (emu3_5.py)
 POSITIVE = " masterpiece, film grained, best quality."
 NEGATIVE = ("lowres, bad anatomy, bad hands, text, error, missing fingers, extra digit, fewer "
             "digits, cropped, worst quality, low quality, normal quality, jpeg artifacts, "
@@ -107,6 +109,8 @@ def layout_of(checkpoint: Checkpoint) -> TensorNames | None:
 
 def matches(checkpoint: Checkpoint) -> bool:
     """Recognise ports by their keys, the original (named like any Llama) by ids or config."""
+    if Q_NORM in checkpoint.shapes:
+        return False
     layout = layout_of(checkpoint)
     if layout is None or layout.prefix != LAYOUTS[0].prefix:
         return layout is not None
@@ -122,20 +126,24 @@ def read_words(checkpoint: Checkpoint, ids: int) -> Text:
     """The original's tokenizer if its two files exist, else tokenizer.json."""
     ranks, vision = (checkpoint.folder / name for name in (RANKS, VISION))
     if ranks.is_file() and vision.is_file():
-        control = ["<|endoftext|>", "<|im_start|>", "<|im_end|>",
-                   *(f"<|extra_{i}|>" for i in range(205)), *vision.read_text("utf-8").split("\n")]
-        text = read_tiktoken(ranks, WORDS, [name.strip() for name in control if name.strip()])
-        text.require_ids(ids)
-        return text
+        return original_words(ranks, vision, ids)
     if not (checkpoint.folder / "tokenizer.json").is_file():
         raise SSDError(f"{checkpoint.folder}: the tokenizer is missing: put {RANKS} and {VISION} "
                        "of BAAI/Emu3-Gen, or tokenizer.json of Emu3-community/Emu3-Gen-hf, into it")
     return read_text(checkpoint.path("tokenizer.json"), ids)
 
 
-def read_vocabulary(checkpoint: Checkpoint, ids: int) -> Vocabulary:
-    """Read the vocabulary; all ids that prompts use come before the codes."""
-    text = read_words(checkpoint, ids)
+def original_words(ranks: Path, vision: Path, ids: int) -> Text:
+    """The tokenizer of a model with `ids` ids: words by rank, then control tokens, then codes."""
+    control = ["<|endoftext|>", "<|im_start|>", "<|im_end|>",
+               *(f"<|extra_{i}|>" for i in range(205)), *vision.read_text("utf-8").split("\n")]
+    text = read_tiktoken(ranks, WORDS, [name.strip() for name in control if name.strip()])
+    text.require_ids(ids)
+    return text
+
+
+def vocabulary_of(text: Text) -> Vocabulary:
+    """The vocabulary of a tokenizer; all ids that prompts use come before the codes."""
     codes = code_range(text, r"<\|visual token \d{6}\|>", code_name)
     if codes is None or max(map(text.id, (BEGIN, PICTURE, CELLS, ROW_END))) > codes[0]:
         raise SSDError(f"{text.source}: has no picture tokens such as {code_name(0)} behind the "
@@ -154,7 +162,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Em
                    two_sizes(checkpoint, query)[0] // HEAD_DIM or 1)
     constants = read_constants(checkpoint, own, THETA, EPS)
     shape = decoder_shape(checkpoint, layout.prefix, int(heads), config=own, eps=constants.eps)
-    vocabulary = read_vocabulary(checkpoint, two_sizes(checkpoint, layout.embedding)[0])
+    vocabulary = vocabulary_of(read_words(checkpoint, two_sizes(checkpoint, layout.embedding)[0]))
     with torch.device("meta"):
         backbone = Emu3(shape, vocabulary, constants.theta,
                         number(checkpoint, config, "image_area", AREA))

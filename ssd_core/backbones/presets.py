@@ -53,4 +53,9 @@ JANUS, LUMINA, EMU3 = (setting.preset for setting in PAPER.values())
 # 64 columns lie between the paper's 48 (5 rounds) and 90 (6): a row at a time, 5 rounds.
 SIMPLEAR = Preset(k_h=5, k_v=1, rounds=5, cfg=6.0)
 ANOLE = replace(LUMINA, cfg=3.0)
+# The paper has no schedules for these; guidance is the authors'. Lumina-mGPT 2.0's rows are as long
+# and as fine as Emu3's (96 and 90 cells of 8 px), so they get as many rounds.
+LUMINA_2 = replace(EMU3, cfg=4.0)
+# Emu3.5's rows of 64 cells lie between Lumina-mGPT's 48 (5 rounds) and Emu3's 90 (6 rounds).
+EMU3_5 = replace(EMU3, rounds=5, cfg=5.0)
 LLAMAGEN_CLASSES, LLAMAGEN_TEXT, TAR = Preset(cfg=4.0), Preset(cfg=7.5), Preset(cfg=4.0)

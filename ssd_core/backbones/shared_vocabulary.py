@@ -120,7 +120,8 @@ class SharedVocabulary(Backbone):
 
 
 def vocabulary_sources(vocabulary: Vocabulary, layers: int, prefix: str, head: str,
-                       qk_norm: bool = False, qkv_bias: bool = False) -> dict[str, Source]:
+                       qk_norm: bool = False, qkv_bias: bool = False,
+                       qk_rms_norm: bool = False) -> dict[str, Source]:
     """Sources of all parameters of a SharedVocabulary, by Hugging Face's names."""
     embedding, v = f"{prefix}embed_tokens.weight", vocabulary
     codes = Slice(embedding, v.first_code, v.first_code + v.codes)
@@ -129,4 +130,5 @@ def vocabulary_sources(vocabulary: Vocabulary, layers: int, prefix: str, head: s
             "code_embedding": Concat((codes, *row_end)) if row_end else codes,
             "head": Slice(head, v.first_code, v.first_code + v.codes),
             "norm": f"{prefix}norm.weight",
-            **decoder_sources(prefix, layers, qk_norm=qk_norm, qkv_bias=qkv_bias)}
+            **decoder_sources(prefix, layers, qk_norm=qk_norm, qkv_bias=qkv_bias,
+                              qk_rms_norm=qk_rms_norm)}

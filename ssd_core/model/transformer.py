@@ -24,7 +24,9 @@ class DecoderShape:
     rotary: which numbers of a head's query or key form a rotary pair in the model's files:
     "interleaved" for neighbours, "split" for (i, i + D/2), or "none". In memory pairs are always
     neighbours (`DecoderLayer.to_runtime_layout`), except for "halves": then they are as in "split"
-    files, and every pass reorders its queries and keys. qkv_bias: q, k and v have biases (Qwen2).
+    files, and every pass reorders its queries and keys. qk_norm: each head of q and k has a
+    LayerNorm of its own (Chameleon). qkv_bias: q, k and v have biases (Qwen2). qk_rms_norm: each
+    head has an RMSNorm, with one weight for all heads of q and one for those of k (Emu3.5).
     """
 
     layers: int
@@ -37,6 +39,7 @@ class DecoderShape:
     qk_norm: bool = False
     eps: float = 1e-6
     qkv_bias: bool = False
+    qk_rms_norm: bool = False
 
 
 def rotate(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
@@ -103,7 +106,7 @@ class DecoderLayer(nn.Module):
     """Pre-norm attention with fused q, k, v, then SwiGLU with fused gate and up."""
 
     qkv_bias: nn.Parameter | None  # None without qkv_bias
-    q_norm_weight: nn.Parameter  # these four exist only with qk_norm
+    q_norm_weight: nn.Parameter  # these four exist with qk_norm, weights also with qk_rms_norm
     q_norm_bias: nn.Parameter
     k_norm_weight: nn.Parameter
     k_norm_bias: nn.Parameter
@@ -126,6 +129,9 @@ class DecoderLayer(nn.Module):
                 for kind, fill in (("weight", torch.ones), ("bias", torch.zeros)):
                     parameter = nn.Parameter(fill(heads, width))
                     self.register_parameter(f"{name}_norm_{kind}", parameter)
+        elif shape.qk_rms_norm:
+            self.q_norm_weight, self.k_norm_weight = (nn.Parameter(torch.ones(width))
+                                                      for _ in range(2))
 
     def forward(self, x: torch.Tensor, sequences: int, angles: torch.Tensor | None, index: int,
                 cache: KVCache | None) -> torch.Tensor:
@@ -145,7 +151,7 @@ class DecoderLayer(nn.Module):
         s = self.shape
         rotated = s.heads + s.kv_heads
         qk = qkv[:, :, :rotated]
-        qk = self.normed(qk) if s.qk_norm else qk
+        qk = self.normed(qk) if s.qk_norm or s.qk_rms_norm else qk
         qk = interleave_rotary(qk, 3) if s.rotary == "halves" else qk
         qk = qk if angles is None else rotate(qk, angles)
         q, k, v = (part.transpose(1, 2) for part in (
@@ -159,10 +165,15 @@ class DecoderLayer(nn.Module):
         return y.transpose(1, 2).reshape(-1, s.heads * s.head_dim)
 
     def normed(self, qk: torch.Tensor) -> torch.Tensor:
-        """LayerNorm of each head, before the rotation (Chameleon)."""
+        """LayerNorm or RMSNorm of each head of qk [N, n, q and k heads, D], before the rotation."""
+        s, width = self.shape, qk.shape[-1:]
+        if s.qk_rms_norm:
+            shared = torch.cat((self.q_norm_weight.expand(s.heads, -1),
+                                self.k_norm_weight.expand(s.kv_heads, -1)))
+            return F.rms_norm(qk, width, eps=s.eps) * shared
         weight = torch.cat((self.q_norm_weight, self.k_norm_weight))
         bias = torch.cat((self.q_norm_bias, self.k_norm_bias))
-        return torch.addcmul(bias, F.layer_norm(qk, qk.shape[-1:], eps=1e-5), weight)
+        return torch.addcmul(bias, F.layer_norm(qk, width, eps=1e-5), weight)
 
     def to_runtime_layout(self, name: str, value: torch.Tensor) -> torch.Tensor:
         """Convert a parameter from the files' layout to this layer's.
@@ -174,7 +185,7 @@ class DecoderLayer(nn.Module):
         if s.rotary != "split" or not name.startswith(("qkv", "q_norm", "k_norm")):
             return value
         if not name.startswith("qkv"):
-            return interleave_rotary(value, 1)
+            return interleave_rotary(value, value.dim() - 1)
         heads = value.unflatten(0, (-1, s.head_dim))
         rotated = s.heads + s.kv_heads  # the heads of v are not reordered
         return torch.cat((interleave_rotary(heads[:rotated], 1), heads[rotated:])).flatten(0, 1)

@@ -100,6 +100,7 @@ SIMPLEAR_LICENCE = Licence(
 JANUS_FINETUNE = Licence(
     "Apache-2.0 (finetune), DeepSeek Model License (Janus-Pro)", DEEPSEEK.link, DEEPSEEK.restricts)
 
+MOVQGAN = Source("ai-forever/MoVQGAN", ("movqgan_270M.ckpt",), folder="vq")
 CHAMELEON_VQ = Source("leloy/Anole-7b-v0.1-vqvae-hf", ("model.safetensors",), folder="vq")
 COSMOS = Source("nvidia/Cosmos-1.0-Tokenizer-DV8x16x16", ("autoencoder.jit",), (LICENCE,),
                 "cosmos")
@@ -171,6 +172,14 @@ def simplear(billions: str, shape: DecoderShape, about: float) -> KnownBackbone:
         codec_parameters=COSMOS_PARAMETERS, codec_channels=32, tied=True)
 
 
+def lumina_2(suffix: str, note: str) -> KnownBackbone:
+    own = Source(f"Alpha-VLLM/Lumina-mGPT-2.0{suffix}", ("*.safetensors",))
+    return KnownBackbone(
+        f"Lumina-mGPT-2.0{suffix}", "Lumina-mGPT 2.0", f"Lumina-mGPT 2.0{suffix}, 768 px",
+        (own, MOVQGAN), int(16.8 * GB), APACHE, Grid(96, 96, True), CHAMELEON_7B, 16384, 155000,
+        presets.LUMINA_2, note, patch=8, codec_parameters=270_000_000, codec_channels=512)
+
+
 def tar(side: int) -> KnownBackbone:
     own = Source("csuhan/TA-Tok", (f"ar_dtok_lp_{side}px.pth", "ta_tok.pth"), (LICENCE,))
     return KnownBackbone(
@@ -186,6 +195,7 @@ CHAMELEON_7B = DecoderShape(32, 4096, 32, 32, 128, 11008, qk_norm=True, eps=1e-5
 EMU3 = DecoderShape(32, 4096, 32, 8, 128, 14336, eps=1e-5)
 SIMPLEAR_HALF = DecoderShape(24, 896, 14, 2, 64, 4864, qkv_bias=True)
 SIMPLEAR_1B = DecoderShape(28, 1536, 12, 2, 128, 8960, qkv_bias=True)
+EMU3_5 = DecoderShape(64, 5120, 64, 8, 128, 25600, eps=1e-5, qk_rms_norm=True)
 TAR = DecoderShape(30, 1280, 20, 20, 64, 3584, "none", eps=1e-5)
 LLAMAGEN = {name: DecoderShape(layers, hidden, heads, heads, hidden // heads, ffn, "interleaved",
                                eps=1e-5)
@@ -219,6 +229,14 @@ FINETUNES = (
                    "picture and draw again; here it draws once", JANUS_FINETUNE),
     janus_finetune("Franklin0/ReasonGen-R1", "ReasonGen-R1 7B", PLANS_IN_TEXT, JANUS_FINETUNE))
 
+EMU3_5_IMAGE = KnownBackbone(
+    "Emu3.5-Image", "Emu3.5", "Emu3.5-Image 34B",
+    (Source("BAAI/Emu3.5-Image", ("*.safetensors",), ("*.json", "*.tiktoken", "*.txt", LICENCE)),
+     Source("BAAI/Emu3.5-VisionTokenizer", ("model.ckpt",), (LICENCE,), "vq")),
+    int(70.0 * GB), APACHE, Grid(64, 64, True), EMU3_5, 131072, 151854, presets.EMU3_5,
+    "in int4 for a card of 32 GB; its authors sample with guidance 5 and top-k 5120",
+    codec_parameters=455_300_000, codec_channels=256)
+
 CATALOGUE: dict[str, KnownBackbone] = {row.name: row for row in (
     *janus("1B", JANUS_1B, 4.2), *janus("7B", JANUS_7B, 14.8), *FINETUNES,
     simplear("0.5B", SIMPLEAR_HALF, 1.3), simplear("1.5B", SIMPLEAR_1B, 3.5),
@@ -230,7 +248,11 @@ CATALOGUE: dict[str, KnownBackbone] = {row.name: row for row in (
     llamagen("XXL", 24, LLAMAGEN["XXL"], 5.9, "c2i_XXL_384.pt"),
     llamagen("3B", 24, LLAMAGEN["3B"], 12.7, "c2i_3B_384.pt"),
     llamagen_t2i(1, 16), llamagen_t2i(2, 32), lumina(512), lumina(768), lumina(1024), ANOLE,
-    EMU3_GEN, tar(256), tar(512), tar(1024))}
+    lumina_2("", "its authors sample with guidance 4 and top-k 4096; the card of its picture codec "
+                 "names no licence"),
+    lumina_2("-Omni", "draws a picture for a depth map or an edge map too; its authors sample with "
+                      "guidance 4 and top-k 4096; the card of its picture codec names no licence"),
+    EMU3_GEN, EMU3_5_IMAGE, tar(256), tar(512), tar(1024))}
 
 
 def known(name: str) -> KnownBackbone:

@@ -21,7 +21,8 @@ RUNNABLE = [path for path in GOLDEN if "janus" not in path.stem]
 IDS = ["SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler",
        "SSD_StartSeeds", "SSD_Pick", "SSD_Finish", "SSD_UnfinishedRun", "SSD_Race",
        "SSD_CompareMethods", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_Replay",
-       "SSD_AcceptanceMap", "SSD_Doctor", "SSD_KeptRows", "SSD_LoadPicture", "SSD_EditByWords"]
+       "SSD_AcceptanceMap", "SSD_Doctor", "SSD_KeptRows", "SSD_LoadPicture", "SSD_EditByWords",
+       "SSD_Control"]
 SAMPLER = {"quality": "custom", "k_h": -1, "k_v": -1, "r": -1, "i": -1, "prompt": "a red house",
            "negative": "", "seed": 7, "cfg": -1.0, "temperature": 1.0, "top_k": 0, "top_p": 1.0,
            "size": "auto", "batch_size": 1, "preview": "auto", "keep_rows": 0}

@@ -15,7 +15,7 @@ IDS = ["SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Schedule", "SSD_BaselineMethod"
        "SSD_StartSeeds", "SSD_Pick", "SSD_Finish", "SSD_UnfinishedRun", "SSD_Race",
        "SSD_CompareMethods", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_Replay",
        "SSD_AcceptanceMap", "SSD_Doctor", "SSD_KeptRows", "SSD_LoadPicture",
-       "SSD_EditByWords"]
+       "SSD_EditByWords", "SSD_Control"]
 OUTPUTS = {
     "SSD_LoadBackbone": ["SSD_BACKBONE"], "SSD_LoadHeads": ["SSD_HEADS"],
     "SSD_Schedule": ["SSD_METHOD", "INT", "STRING"],
@@ -30,7 +30,8 @@ OUTPUTS = {
     "SSD_AcceptanceMap": ["IMAGE"], "SSD_Doctor": ["STRING"],
     "SSD_KeptRows": ["SSD_TOKENS", "INT", "MASK"],
     "SSD_LoadPicture": ["IMAGE", "SSD_TOKENS", "MASK", "STRING", "STRING", "INT", "COMBO"],
-    "SSD_EditByWords": ["IMAGE", "SSD_TOKENS", "MASK", "IMAGE", "STRING", "SSD_STATS"]}
+    "SSD_EditByWords": ["IMAGE", "SSD_TOKENS", "MASK", "IMAGE", "STRING", "SSD_STATS"],
+    "SSD_Control": ["IMAGE", "IMAGE", "SSD_TOKENS", "SSD_STATS", "STRING"]}
 
 
 def test_the_nodes_are_those_of_the_contract(pack):

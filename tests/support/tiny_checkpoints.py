@@ -19,6 +19,8 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers
 from ssd_core.backbones.codecs.files import CodecNames
 from ssd_core.backbones.codecs.movq import LAYOUTS as MOVQ_LAYOUTS
 from ssd_core.backbones.codecs.movq import MoVQ, MoVQShape
+from ssd_core.backbones.codecs.movqgan import LAYOUT as MOVQGAN_LAYOUT
+from ssd_core.backbones.codecs.movqgan import MoVQGAN
 from ssd_core.backbones.codecs.vqgan import LAYOUTS, VQGAN, VQGANShape
 from ssd_core.backbones.prompts.tiktoken_text import byte_letters
 
@@ -36,9 +38,10 @@ def random_tensors(shapes: Mapping[str, tuple[int, ...]], seed: int = 0, std: fl
 def llama_shapes(prefix: str, layers: int = 2, hidden: int = 16, heads: int = 2,
                  kv_heads: int = 2, ffn: int = 24,
                  qk_norm: tuple[int, ...] | None = None,
-                 qkv_bias: bool = False) -> dict[str, tuple[int, ...]]:
+                 qkv_bias: bool = False,
+                 head_dim: int | None = None) -> dict[str, tuple[int, ...]]:
     """A decoder in Hugging Face names, from layer 0 to the final norm."""
-    width = hidden // heads
+    width = head_dim or hidden // heads
     shapes: dict[str, tuple[int, ...]] = {}
     for i in range(layers):
         layer = f"{prefix}layers.{i}."
@@ -61,9 +64,12 @@ def llama_shapes(prefix: str, layers: int = 2, hidden: int = 16, heads: int = 2,
 
 def word_tokenizer(words: Iterable[str], control: Iterable[str]) -> Tokenizer:
     """Ids in the order given: control tokens may stand anywhere among the words."""
-    words, control = list(words), list(control)
-    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)},
-                                           unk_token="<unk>"))
+    return numbered_tokenizer({word: i for i, word in enumerate(words)}, control)
+
+
+def numbered_tokenizer(ids: Mapping[str, int], control: Iterable[str]) -> Tokenizer:
+    """One id a letter or control token, with gaps where there are any."""
+    tokenizer = Tokenizer(models.WordLevel(dict(ids), unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\w|[^\w\s]|\n"), "removed", invert=True)
     tokenizer.add_special_tokens([AddedToken(name, normalized=False) for name in control])
     return tokenizer
@@ -161,6 +167,39 @@ def chameleon_codec(prefix: str = "") -> Tensors:
     return codec_tensors(lambda: VQGAN(shape), LAYOUTS["taming"], prefix)
 
 
+# Lumina-mGPT 2.0: the published ids, in matrices of few columns
+
+LUMINA2_IDS = 171_384
+LUMINA2_CODEC = VQGANShape(channels=32, multipliers=(1, 1, 1, 1), res_blocks=1, z_channels=4,
+                           codes=16_384, code_dim=4, attention_levels=(3,))
+LUMINA2_CONTROL = {"<|endoftext|>": 151643, "<|im_end|>": 151645, "<racm3:break>": 151665,
+                   "<eoss>": 151666, "<reserved08799>": 151670, "<reserved08706>": 151671,
+                   **{f"<reserved{8800 + n:05}>": 151671 + n for n in range(1, 49)}}
+LUMINA2_CONFIG = {**CHAMELEON_CONFIG, "num_attention_heads": 4, "num_key_value_heads": 4,
+                  "model_parallel_size": 2, "vocab_size": LUMINA2_IDS, "mask_image_logits": False,
+                  "architectures": ["ChameleonForConditionalGeneration"]}
+
+
+def lumina2(folder: Path) -> Path:
+    """Alpha-VLLM/Lumina-mGPT-2.0: a norm for every second head, ai-forever's codec as a pickle."""
+    letters = ["<unk>", *sorted(set(map(chr, range(33, 127))) | {"\n"})]
+    ids = {letter: i for i, letter in enumerate(letters)} | LUMINA2_CONTROL
+    tensors = random_tensors({"model.embed_tokens.weight": (LUMINA2_IDS, 16),
+                              **llama_shapes("model.", heads=4, kv_heads=4, qk_norm=(2, 4)),
+                              "lm_head.weight": (LUMINA2_IDS, 16)}, seed=4)
+    write_folder(folder, tensors, LUMINA2_CONFIG, numbered_tokenizer(ids, LUMINA2_CONTROL), 4)
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"bos_token": None, "eos_token": "<|im_end|>"}))
+    (folder / "vq").mkdir()
+    torch.save({**lumina2_codec(), "loss.discriminator.main.0.weight": torch.ones(1)},
+               folder / "vq" / "movqgan_270M.ckpt")
+    return folder
+
+
+def lumina2_codec() -> Tensors:
+    return codec_tensors(lambda: MoVQGAN(LUMINA2_CODEC), MOVQGAN_LAYOUT)
+
+
 # Emu3
 
 EMU3_CODES = 24
@@ -201,10 +240,36 @@ def emu3(folder: Path) -> Path:
     """BAAI/Emu3-Gen with BAAI/Emu3-VisionTokenizer in a subfolder."""
     config = {**EMU3_DECODER, "model_type": "Emu3", "rope_theta": 1e6, "image_area": 518400}
     write_folder(folder, emu3_tensors("model.", "lm_head.weight"), config, shards=2)
+    write_emu3_words(folder)
+    write_folder(folder / "vq", emu3_codec("emu3"))
+    return folder
+
+
+def write_emu3_words(folder: Path) -> None:
     lines = [f"{base64.b64encode(token).decode()} {rank}" for token, rank in EMU3_RANKS.items()]
     (folder / "emu3.tiktoken").write_text("\n".join(lines) + "\n")
     (folder / "emu3_vision_tokens.txt").write_text("\n".join(EMU3_VISION) + "\n")
-    write_folder(folder / "vq", emu3_codec("emu3"))
+
+
+EMU3_5_DECODER = {**EMU3_DECODER, "head_dim": 8}  # the heads are wider together than `hidden`
+
+
+def emu3_5(folder: Path) -> Path:
+    """BAAI/Emu3.5-Image with BAAI/Emu3.5-VisionTokenizer, a pickle, in a subfolder."""
+    shapes = llama_shapes("model.", heads=4, head_dim=8)
+    shapes |= {f"model.layers.{i}.self_attn.{name}_norm.weight": (8,) for i in (0, 1)
+               for name in "qk"}
+    entries = EMU3_DECODER["vocab_size"]
+    tensors = random_tensors({"model.embed_tokens.weight": (entries, 16), **shapes,
+                              "lm_head.weight": (entries, 16)}, seed=6)
+    config = {**EMU3_5_DECODER, "model_type": "Emu3", "rope_theta": 1e6}
+    write_folder(folder, tensors, config, shards=3)
+    write_emu3_words(folder)
+    shape = VQGANShape(channels=32, multipliers=(1, 1, 1, 1, 1), res_blocks=1, z_channels=8,
+                       codes=EMU3_CODES, code_dim=8, attention_levels=(4,))
+    (folder / "vq").mkdir()
+    torch.save({"state_dict": codec_tensors(lambda: VQGAN(shape), LAYOUTS["taming"])},
+               folder / "vq" / "model.ckpt")
     return folder
 
 

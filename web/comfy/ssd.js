@@ -32,6 +32,7 @@ const NODES = {
   SSD_StartSeeds: { width: 480, height: 470 },
   SSD_Finish: { width: 360, height: 430 },
   SSD_EditByWords: { width: 300, height: 380 },
+  SSD_Control: { width: 300, height: 380 },
   SSD_Race: { width: 460, height: 400 },
   SSD_CompareMethods: { width: 640, height: 690 },
 };

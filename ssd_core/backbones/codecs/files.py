@@ -18,6 +18,8 @@ from .codec import PictureCodec, PublishedCodec, VQGANShape
 
 CODEBOOK_KEY = "quantize.embedding.weight"
 NETS = ("encoder.", "decoder.", "quant_conv.", "post_quant_conv.")
+VQGAN_KIND, MOVQ_KIND, MOVQGAN_KIND = "a VQGAN", "Emu3's MoVQ", "a MoVQGAN"
+ONLY_IN = {"quant_conv.conv.weight": MOVQ_KIND, "decoder.norm_out.conv_y.weight": MOVQGAN_KIND}
 UNUSED = ".num_batches_tracked"  # a training counter of batch normalisation
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -57,6 +59,15 @@ def prefix_of(shapes: Shapes) -> str:
     if f"{prefix}decoder.conv_in.weight" not in shapes:
         raise SSDError(f"the picture codec has no decoder ({prefix}decoder.conv_in.weight is "
                        "missing): take the codec from a file that holds one")
+    return prefix
+
+
+def require_kind(shapes: Shapes, kind: str) -> str:
+    """The prefix of a codec of this kind in a file. SSDError says which kind is there instead."""
+    prefix = prefix_of(shapes)
+    found = next((name for key, name in ONLY_IN.items() if prefix + key in shapes), VQGAN_KIND)
+    if found != kind:
+        raise SSDError(f"the picture codec is {found}, expected {kind}")
     return prefix
 
 

@@ -14,9 +14,16 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ...errors import SSDError
 from .codec import PublishedCodec, VQGANShape
-from .files import CodecNames, Shapes, count, matching_keys, measured, prefix_of
+from .files import (
+    MOVQ_KIND,
+    CodecNames,
+    Shapes,
+    count,
+    matching_keys,
+    measured,
+    require_kind,
+)
 from .vqgan import TAMING_RULES, Decoder, Encoder, Norm, nearest_codes
 
 
@@ -139,13 +146,14 @@ class MoVQ(PublishedCodec):
         return self.decoder(self.time_decoder(self.from_code(codes)), self.time_decoder(codes))
 
 
+SPATIAL_RULES = ((r"\.(norm\w*)\.norm\.", r".\1.norm_layer."), (r"\.scale\.", ".conv_y."),
+                 (r"\.shift\.", ".conv_b."))
 EMU3_RULES = (
     (r"^to_code", "quant_conv.conv"), (r"^from_code", "post_quant_conv.conv"),
     (r"^time_(\w+)\.convs\.(\d+)", r"\1.time_conv.\2.conv.conv"),
     (r"^time_(\w+)\.blocks\.(\d+)\.conv(\d)", r"\1.time_res_stack.\2.conv\3.conv"),
     (r"^time_(\w+)\.blocks\.", r"\1.time_res_stack."), (r"\.mean$", ".running_mean"),
-    (r"\.variance$", ".running_var"), (r"\.(norm\w*)\.norm\.", r".\1.norm_layer."),
-    (r"\.scale\.", ".conv_y."), (r"\.shift\.", ".conv_b."), *TAMING_RULES)
+    (r"\.variance$", ".running_var"), *SPATIAL_RULES, *TAMING_RULES)
 EMU3_HF_RULES = (
     *EMU3_RULES, (r"\.mid\.attn_1\.norm\.", ".mid.attn_norm."), (r"\.mid\.", ".middle_block."),
     (r"\.attn\.(\d+)\.norm\.", r".attn_norms.\1."), (r"\.(down|up)\.", r".\1_block.\1."),
@@ -159,9 +167,7 @@ LAYOUTS = {
 
 def layout_of(shapes: Shapes) -> CodecNames:
     """The row of LAYOUTS that a file follows, with the file's prefix."""
-    prefix = prefix_of(shapes)
-    if f"{prefix}quant_conv.conv.weight" not in shapes:
-        raise SSDError("the picture codec is a VQGAN, expected Emu3's MoVQ")
+    prefix = require_kind(shapes, MOVQ_KIND)
     hf = any(key.startswith(f"{prefix}decoder.middle_block.") for key in shapes)
     return replace(LAYOUTS["emu3-hf" if hf else "emu3"], prefix=prefix)
 

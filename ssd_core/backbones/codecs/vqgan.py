@@ -13,9 +13,16 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ...errors import SSDError
 from .codec import GROUPS, PublishedCodec, VQGANShape
-from .files import CODEBOOK_KEY, CodecNames, Shapes, matching_keys, measured, prefix_of
+from .files import (
+    CODEBOOK_KEY,
+    VQGAN_KIND,
+    CodecNames,
+    Shapes,
+    matching_keys,
+    measured,
+    require_kind,
+)
 
 CELLS_AT_ONCE = 2048  # cells per chunk of distances to all codes
 
@@ -224,9 +231,7 @@ LAYOUTS = {
 
 def layout_of(shapes: Shapes) -> CodecNames:
     """The row of LAYOUTS that a file follows, with the file's prefix."""
-    prefix = prefix_of(shapes)
-    if f"{prefix}quant_conv.conv.weight" in shapes:
-        raise SSDError("the picture codec is Emu3's MoVQ, expected a VQGAN")
+    prefix = require_kind(shapes, VQGAN_KIND)
     if any(key.startswith(f"{prefix}decoder.conv_blocks.") for key in shapes):
         layout = LAYOUTS["llamagen"]
     elif f"{prefix}decoder.up.0.upsample.conv.weight" in shapes:

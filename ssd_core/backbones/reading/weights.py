@@ -69,15 +69,16 @@ COMPUTED = (".rotary_emb.inv_freq",)  # computed tables, stored in some files
 
 
 def decoder_sources(prefix: str, layers: int, names: LayerNames = HF, qk_norm: bool = False,
-                    into: str = "decoder.", qkv_bias: bool = False) -> dict[str, Source]:
+                    into: str = "decoder.", qkv_bias: bool = False,
+                    qk_rms_norm: bool = False) -> dict[str, Source]:
     """{own parameter: source} of a Decoder stored as `into`; `prefix` is the file's."""
     return {f"{into}layers.{i}.{own}": source for i in range(layers)
             for own, source in layer_sources(
-                f"{prefix}layers.{i}.", names, qk_norm, qkv_bias).items()}
+                f"{prefix}layers.{i}.", names, qk_norm, qkv_bias, qk_rms_norm).items()}
 
 
-def layer_sources(layer: str, names: LayerNames, qk_norm: bool,
-                  qkv_bias: bool = False) -> dict[str, Source]:
+def layer_sources(layer: str, names: LayerNames, qk_norm: bool, qkv_bias: bool = False,
+                  qk_rms_norm: bool = False) -> dict[str, Source]:
     """The sources of one layer whose keys begin with `layer`."""
     def joined(parts: tuple[str, ...]) -> Source:
         return layer + parts[0] if len(parts) == 1 else Concat(tuple(layer + p for p in parts))
@@ -87,7 +88,7 @@ def layer_sources(layer: str, names: LayerNames, qk_norm: bool,
                "gate_up": joined(names.gate_up), "down": layer + names.down}
     if qkv_bias:
         sources["qkv_bias"] = joined(tuple(re.sub("weight$", "bias", key) for key in names.qkv))
-    for kind in ("weight", "bias") if qk_norm else ():
+    for kind in ("weight", "bias") if qk_norm else ("weight",) if qk_rms_norm else ():
         sources[f"q_norm_{kind}"] = f"{layer}{names.q_norm}.{kind}"
         sources[f"k_norm_{kind}"] = f"{layer}{names.k_norm}.{kind}"
     return sources
@@ -107,8 +108,9 @@ def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: LayerN
     require_positive(checkpoint, "num_attention_heads", heads, int)
     require_positive(checkpoint, "rms_norm_eps", eps, float)
     layers = count_layers(checkpoint, prefix, names)
-    qk_norm = f"{prefix}layers.0.{names.q_norm}.weight" in checkpoint.shapes
-    require_known_layers(checkpoint, prefix, layers, names, qk_norm, qkv_bias)
+    qk_norm, qk_rms_norm = norms_of_heads(checkpoint, f"{prefix}layers.0.{names.q_norm}")
+    require_known_layers(checkpoint, prefix, decoder_sources(
+        prefix, layers, names, qk_norm, qkv_bias=qkv_bias, qk_rms_norm=qk_rms_norm))
     first = layer_sources(f"{prefix}layers.0.", names, qk_norm)
     hidden, across = two_sizes(checkpoint, first["out"])
     rows = two_sizes(checkpoint, first["qkv"])[0]
@@ -121,10 +123,16 @@ def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: LayerN
     if checkpoint.lent and rotary == "split":
         rotary = "halves"  # a loaded model's rows keep their order
     shape = DecoderShape(layers, hidden, heads, kv_heads, head_dim, ffn, rotary, qk_norm, eps,
-                         qkv_bias)
+                         qkv_bias, qk_rms_norm)
     require_config(checkpoint, shape, config or {})
     require_silu(checkpoint, config or {})
     return shape
+
+
+def norms_of_heads(checkpoint: Checkpoint, q_norm: str) -> tuple[bool, bool]:
+    """Whether each head of q and k has a LayerNorm, or an RMSNorm, which has no bias."""
+    normed, biased = (f"{q_norm}.{kind}" in checkpoint.shapes for kind in ("weight", "bias"))
+    return normed and biased, normed and not biased
 
 
 def count_layers(checkpoint: Checkpoint, prefix: str, names: LayerNames) -> int:
@@ -138,9 +146,9 @@ def count_layers(checkpoint: Checkpoint, prefix: str, names: LayerNames) -> int:
     return layers
 
 
-def require_known_layers(checkpoint: Checkpoint, prefix: str, layers: int, names: LayerNames,
-                         qk_norm: bool, qkv_bias: bool) -> None:
-    sources = decoder_sources(prefix, layers, names, qk_norm, qkv_bias=qkv_bias)
+def require_known_layers(checkpoint: Checkpoint, prefix: str,
+                         sources: Mapping[str, Source]) -> None:
+    """Raise SSDError for a tensor among the layers that no source reads."""
     known = {key for source in sources.values()
              for key, _, _ in pieces(checkpoint, source)}
     for key in checkpoint.shapes:

@@ -1,0 +1,45 @@
+"""Control: a tiny Lumina-mGPT 2.0 draws the lower of two panels, on a small grid."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from support.tiny_checkpoints import lumina2
+
+
+@pytest.fixture
+def omni(loaded, pack, monkeypatch):
+    """The backbone, with panels of 32 x 32 pixels: 4 x 4 cells."""
+    folder = Path(loaded.stubs.folders.paths("ssd_backbones")[-1]) / "Lumina-mGPT-2.0-Omni"
+    backbone, = pack.run("SSD_LoadBackbone", backbone=lumina2(folder).name, dtype="fp32")
+    control = pack.module("nodes.control")
+    monkeypatch.setattr(control, "PANEL", (32, 32))
+    monkeypatch.setattr(control, "SIZE", "32x64")
+    backbone.module.sizes = (*backbone.module.sizes, (32, 64))
+    yield backbone
+    pack.module("nodes.weights")._LOADED.clear()
+    shutil.rmtree(folder)
+
+
+def test_the_picture_is_drawn_below_the_map_and_cut_out(pack, omni):
+    edges = torch.rand(2, 100, 200, 3, generator=torch.Generator().manual_seed(1))
+    images, panels, tokens, stats, _ = pack.run(
+        "SSD_Control", backbone=omni, image=edges, control="canny", prompt="a red ball",
+        batch_size=2, preview="off")
+    assert images.shape == (2, 32, 32, 3) and panels.shape == (2, 64, 32, 3)
+    assert images.equal(panels[:, 32:])
+    scaled, rows, _ = pack.module("nodes.fitting").fitted_to(edges[:1], (32, 32), 4,
+                                                             "scale and crop")
+    assert torch.allclose(panels[:, :24], scaled[:, :24].expand(2, -1, -1, -1), atol=1 / 128)
+    upper, lower = tokens.tokens.chunk(2, dim=1)
+    assert upper[0].equal(upper[1]) and not lower[0].equal(lower[1])
+    recipe = stats.recipes[0]
+    assert (recipe["keep_rows"], recipe["size"], recipe["method"]) == (rows, [32, 64], "exact")
+    assert "displays a <canny edge map>" in recipe["prompt"] and recipe["top_k"] == 4096
+    assert recipe["prompt"].endswith("comparison:\na red ball")
+
+
+def test_other_backbones_draw_no_panels(pack, backbone):
+    with pytest.raises(pack.error, match="draws no panels: load Lumina-mGPT-2.0-Omni"):
+        pack.run("SSD_Control", backbone=backbone, image=torch.rand(1, 64, 64, 3))
