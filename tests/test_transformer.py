@@ -44,7 +44,8 @@ def rotated(v: torch.Tensor, turns: torch.Tensor, kind: str) -> torch.Tensor:
 def projected(layer, x: torch.Tensor, turns: torch.Tensor):
     """Queries, keys, values as lists over heads of one position's vectors."""
     s = layer.shape
-    vectors = list((layer.qkv @ x).split(s.head_dim))
+    together = layer.qkv @ x + (layer.qkv_bias if s.qkv_bias else 0)
+    vectors = list(together.split(s.head_dim))
     queries, keys = vectors[: s.heads], vectors[s.heads : s.heads + s.kv_heads]
     for name, group in (("q", queries), ("k", keys)):
         for head, v in enumerate(group):
@@ -96,7 +97,8 @@ def as_loaded(decoder: Decoder) -> Decoder:
 @pytest.mark.parametrize("rotary, qk_norm, kv_heads", list(product(
     ("interleaved", "split", "none"), (False, True), (1, 2, 4))))
 def test_decoder_equals_the_written_out_reference(rotary, qk_norm, kv_heads):
-    decoder = random_decoder(rotary=rotary, qk_norm=qk_norm, kv_heads=kv_heads)
+    decoder = random_decoder(rotary=rotary, qk_norm=qk_norm, kv_heads=kv_heads,
+                             qkv_bias=kv_heads == 2)
     x = torch.randn(2, N, D, generator=torch.Generator().manual_seed(5))
     turns = torch.outer(torch.arange(N), 10_000.0 ** -(torch.arange(WIDTH // 2) / (WIDTH // 2)))
     angles = None if rotary == "none" else sequence_angles(N, WIDTH)

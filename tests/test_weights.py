@@ -74,6 +74,17 @@ def test_hugging_face_names(tmp_path):
     assert not any(weight.requires_grad for weight in model.parameters())
 
 
+def test_biases_of_q_k_and_v(tmp_path):
+    checkpoint, tensors = hf(tmp_path / "m", heads=4, kv_heads=2, qkv_bias=True)
+    shape = decoder_shape(checkpoint, "model.", 4, qkv_bias=True)
+    assert shape == DecoderShape(2, 16, 4, 2, 4, 24, qkv_bias=True)
+    model, _ = filled(checkpoint, shape, decoder_sources("model.", 2, qkv_bias=True))
+    layer = model.decoder.layers[1]
+    bias = torch.cat([tensors[f"model.layers.1.self_attn.{name}_proj.bias"] for name in "qkv"])
+    assert torch.equal(layer.qkv_bias, layer.to_runtime_layout("qkv_bias", bias))
+    assert "q_proj.bias has no place in this decoder" in refused_shape(checkpoint, 4)
+
+
 def test_llamagen_names(tmp_path):
     tensors = random_tensors(llamagen_shapes())
     torch.save({"model": tensors}, tmp_path / "m.pt")

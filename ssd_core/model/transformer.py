@@ -23,7 +23,7 @@ class DecoderShape:
 
     rotary: which numbers of a head's query or key form a rotary pair in the model's files:
     "interleaved" for neighbours, "split" for (i, i + D/2), or "none". In memory pairs are always
-    neighbours (`DecoderLayer.to_runtime_layout`).
+    neighbours (`DecoderLayer.to_runtime_layout`). qkv_bias: q, k and v have biases (Qwen2).
     """
 
     layers: int
@@ -35,6 +35,7 @@ class DecoderShape:
     rotary: str = "split"
     qk_norm: bool = False
     eps: float = 1e-6
+    qkv_bias: bool = False
 
 
 def rotate(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
@@ -98,8 +99,9 @@ def causal_products(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.
 
 
 class DecoderLayer(nn.Module):
-    """Pre-norm attention with fused q, k, v, then SwiGLU with fused gate and up; no biases."""
+    """Pre-norm attention with fused q, k, v, then SwiGLU with fused gate and up."""
 
+    qkv_bias: nn.Parameter | None  # None without qkv_bias
     q_norm_weight: nn.Parameter  # these four exist only with qk_norm
     q_norm_bias: nn.Parameter
     k_norm_weight: nn.Parameter
@@ -110,7 +112,10 @@ class DecoderLayer(nn.Module):
         d, width = shape.hidden, shape.head_dim
         self.shape = shape
         self.attention_norm = nn.Parameter(torch.ones(d))
-        self.qkv = nn.Parameter(torch.empty((shape.heads + 2 * shape.kv_heads) * width, d))
+        rows = (shape.heads + 2 * shape.kv_heads) * width
+        self.qkv = nn.Parameter(torch.empty(rows, d))
+        self.register_parameter(
+            "qkv_bias", nn.Parameter(torch.zeros(rows)) if shape.qkv_bias else None)
         self.out = nn.Parameter(torch.empty(d, shape.heads * width))
         self.ffn_norm = nn.Parameter(torch.ones(d))
         self.gate_up = nn.Parameter(torch.empty(2 * shape.ffn, d))
@@ -126,7 +131,8 @@ class DecoderLayer(nn.Module):
         """x [N * n, d] of N sequences -> [N * n, d]."""
         s, width = self.shape, (self.shape.hidden,)
         y = F.rms_norm(x, width, self.attention_norm, s.eps)
-        qkv = product(y, self.qkv).view(sequences, -1, s.heads + 2 * s.kv_heads, s.head_dim)
+        qkv = product(y, self.qkv, self.qkv_bias)
+        qkv = qkv.view(sequences, -1, s.heads + 2 * s.kv_heads, s.head_dim)
         x = added(x, self.attend(qkv, angles, index, cache), self.out)
         y = F.rms_norm(x, width, self.ffn_norm, s.eps)
         gate, up = product(y, self.gate_up).split(s.ffn, dim=-1)
@@ -165,7 +171,7 @@ class DecoderLayer(nn.Module):
         s = self.shape
         if s.rotary != "split" or not name.startswith(("qkv", "q_norm", "k_norm")):
             return value
-        if name != "qkv":
+        if not name.startswith("qkv"):
             return interleave_rotary(value, 1)
         heads = value.unflatten(0, (-1, s.head_dim))
         rotated = s.heads + s.kv_heads  # the heads of v are not reordered

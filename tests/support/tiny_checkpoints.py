@@ -35,7 +35,8 @@ def random_tensors(shapes: Mapping[str, tuple[int, ...]], seed: int = 0, std: fl
 
 def llama_shapes(prefix: str, layers: int = 2, hidden: int = 16, heads: int = 2,
                  kv_heads: int = 2, ffn: int = 24,
-                 qk_norm: tuple[int, ...] | None = None) -> dict[str, tuple[int, ...]]:
+                 qk_norm: tuple[int, ...] | None = None,
+                 qkv_bias: bool = False) -> dict[str, tuple[int, ...]]:
     """A decoder in Hugging Face names, from layer 0 to the final norm."""
     width = hidden // heads
     shapes: dict[str, tuple[int, ...]] = {}
@@ -53,6 +54,8 @@ def llama_shapes(prefix: str, layers: int = 2, hidden: int = 16, heads: int = 2,
         for name, sharing in (("q", heads), ("k", kv_heads)) if qk_norm else ():
             sizes = (min(qk_norm[0], sharing), *qk_norm[1:])
             shapes |= {f"{layer}self_attn.{name}_norm.{kind}": sizes for kind in ("weight", "bias")}
+        for name, sharing in (("q", heads), ("k", kv_heads), ("v", kv_heads)) if qkv_bias else ():
+            shapes[f"{layer}self_attn.{name}_proj.bias"] = (sharing * width,)
     return {**shapes, f"{prefix}norm.weight": (hidden,)}
 
 

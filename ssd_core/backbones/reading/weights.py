@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -67,13 +68,15 @@ COMPUTED = (".rotary_emb.inv_freq",)  # computed tables, stored in some files
 
 
 def decoder_sources(prefix: str, layers: int, names: LayerNames = HF, qk_norm: bool = False,
-                    into: str = "decoder.") -> dict[str, Source]:
+                    into: str = "decoder.", qkv_bias: bool = False) -> dict[str, Source]:
     """{own parameter: source} of a Decoder stored as `into`; `prefix` is the file's."""
     return {f"{into}layers.{i}.{own}": source for i in range(layers)
-            for own, source in layer_sources(f"{prefix}layers.{i}.", names, qk_norm).items()}
+            for own, source in layer_sources(
+                f"{prefix}layers.{i}.", names, qk_norm, qkv_bias).items()}
 
 
-def layer_sources(layer: str, names: LayerNames, qk_norm: bool) -> dict[str, Source]:
+def layer_sources(layer: str, names: LayerNames, qk_norm: bool,
+                  qkv_bias: bool = False) -> dict[str, Source]:
     """The sources of one layer whose keys begin with `layer`."""
     def joined(parts: tuple[str, ...]) -> Source:
         return layer + parts[0] if len(parts) == 1 else Concat(tuple(layer + p for p in parts))
@@ -81,6 +84,8 @@ def layer_sources(layer: str, names: LayerNames, qk_norm: bool) -> dict[str, Sou
     sources = {"attention_norm": layer + names.attention_norm, "qkv": joined(names.qkv),
                "out": layer + names.out, "ffn_norm": layer + names.ffn_norm,
                "gate_up": joined(names.gate_up), "down": layer + names.down}
+    if qkv_bias:
+        sources["qkv_bias"] = joined(tuple(re.sub("weight$", "bias", key) for key in names.qkv))
     for kind in ("weight", "bias") if qk_norm else ():
         sources[f"q_norm_{kind}"] = f"{layer}{names.q_norm}.{kind}"
         sources[f"k_norm_{kind}"] = f"{layer}{names.k_norm}.{kind}"
@@ -89,10 +94,11 @@ def layer_sources(layer: str, names: LayerNames, qk_norm: bool) -> dict[str, Sou
 
 def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: LayerNames = HF,
                   config: Mapping[str, object] | None = None, rotary: str = "split",
-                  eps: float = 1e-6) -> DecoderShape:
+                  eps: float = 1e-6, qkv_bias: bool = False) -> DecoderShape:
     """Derive a decoder's sizes from tensor shapes and the number of heads.
 
     config: the part of config.json that describes this decoder; it must agree with the shapes.
+    qkv_bias: whether q, k and v of this family have biases.
     Raises SSDError if a layer is incomplete or holds an unknown tensor, or if shapes, heads and
     config contradict each other.
     """
@@ -101,7 +107,7 @@ def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: LayerN
     require_positive(checkpoint, "rms_norm_eps", eps, float)
     layers = count_layers(checkpoint, prefix, names)
     qk_norm = f"{prefix}layers.0.{names.q_norm}.weight" in checkpoint.shapes
-    require_known_layers(checkpoint, prefix, layers, names, qk_norm)
+    require_known_layers(checkpoint, prefix, layers, names, qk_norm, qkv_bias)
     first = layer_sources(f"{prefix}layers.0.", names, qk_norm)
     hidden, across = two_sizes(checkpoint, first["out"])
     rows = two_sizes(checkpoint, first["qkv"])[0]
@@ -111,7 +117,8 @@ def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: LayerN
     if uneven or kv_heads < 1 or heads % kv_heads or rows != across + 2 * kv_heads * head_dim:
         raise SSDError(f"{where}: q, k and v of {rows} rows do not divide into {heads} heads of "
                        f"{across} numbers: another model, or an altered one")
-    shape = DecoderShape(layers, hidden, heads, kv_heads, head_dim, ffn, rotary, qk_norm, eps)
+    shape = DecoderShape(layers, hidden, heads, kv_heads, head_dim, ffn, rotary, qk_norm, eps,
+                         qkv_bias)
     require_config(checkpoint, shape, config or {})
     require_silu(checkpoint, config or {})
     return shape
@@ -129,8 +136,9 @@ def count_layers(checkpoint: Checkpoint, prefix: str, names: LayerNames) -> int:
 
 
 def require_known_layers(checkpoint: Checkpoint, prefix: str, layers: int, names: LayerNames,
-                         qk_norm: bool) -> None:
-    known = {key for source in decoder_sources(prefix, layers, names, qk_norm).values()
+                         qk_norm: bool, qkv_bias: bool) -> None:
+    sources = decoder_sources(prefix, layers, names, qk_norm, qkv_bias=qkv_bias)
+    known = {key for source in sources.values()
              for key, _, _ in pieces(checkpoint, source)}
     for key in checkpoint.shapes:
         if key.startswith(f"{prefix}layers.") and key not in known and not key.endswith(COMPUTED):
