@@ -21,7 +21,8 @@ COLUMNS = ("folder in `ssd_backbones`", "files from", "GB on disk", "licence", "
 DTYPES = ("bf16", "int8", "int4")
 CHAMELEON, WRITTEN_OUT = "transformers' Chameleon", "its equations written out"
 ORACLES = {"Janus-Pro": "transformers' Janus", "LlamaGen": WRITTEN_OUT, "Tar": WRITTEN_OUT,
-           "Lumina-mGPT": CHAMELEON, "Anole": CHAMELEON, "Emu3": "transformers' Emu3"}
+           "Lumina-mGPT": CHAMELEON, "Anole": CHAMELEON, "Emu3": "transformers' Emu3",
+           "GLM-Image": "transformers' GLM-Image"}
 
 
 def repositories(row: KnownBackbone) -> str:
@@ -33,6 +34,8 @@ def repositories(row: KnownBackbone) -> str:
 def pixels(row: KnownBackbone) -> str:
     """The default size, and how many others are allowed."""
     others = {"Lumina-mGPT": len(sizes_for(row.size[0])), "Emu3": len(RATIOS)}.get(row.family, 1)
+    if row.family == "GLM-Image":
+        return "{}x{} and any sides of 256 to 2048 in steps of 32".format(*row.size)
     more = f" and {others - 1} other shapes" if others > 1 else ""
     return "{}x{}".format(*row.size) + more
 

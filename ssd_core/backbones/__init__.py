@@ -4,7 +4,7 @@ A family is a module with FAMILY (its name), matches(checkpoint) -> bool (decide
 and load(checkpoint, device, dtype) -> Backbone. Each family has one entry in FAMILIES.
 """
 
-from . import chameleon, emu3, janus, llamagen, postcard, tar
+from . import chameleon, emu3, glm_image, janus, llamagen, postcard, tar
 
-FAMILIES = (postcard, janus, llamagen, tar, chameleon, emu3)
+FAMILIES = (postcard, janus, llamagen, tar, chameleon, emu3, glm_image)
 BACKBONES = ("postcard",)  # shipped with the package

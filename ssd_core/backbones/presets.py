@@ -52,3 +52,5 @@ POSTCARD = Preset(k_h=5, k_v=1, rounds=2, cfg=2.0, min_p=0.05)
 JANUS, LUMINA, EMU3 = (setting.preset for setting in PAPER.values())
 ANOLE = replace(LUMINA, cfg=3.0)
 LLAMAGEN_CLASSES, LLAMAGEN_TEXT, TAR = Preset(cfg=4.0), Preset(cfg=7.5), Preset(cfg=4.0)
+# The paper's rounds lie between Janus-Pro's 2 for 24 columns and Emu3's 6 for 90.
+GLM_IMAGE = Preset(k_h=5, k_v=1, rounds=3)

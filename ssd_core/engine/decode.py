@@ -30,6 +30,8 @@ from .heads import DraftHeads
 from .methods import Method
 from .plan import Plan
 from .region import Region
+from .run_stats import statistics
+from .sketches import fitted, joined, require_no_edit, with_sketch
 from .state import DecodeState
 from .threads import Fixed, Threads, under_way, using_threads
 from .usual import usual_passes
@@ -67,13 +69,14 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     """
     prompts = [prompts] if isinstance(prompts, str) else list(prompts)
     backbone = backbone.resized(check_size(size))
-    method = method.resolve(backbone.preset)
+    method, sketch = method.resolve(backbone.preset), backbone.sketch()
     sampling = resolve_sampling(sampling, backbone.preset)
     region = region_of(backbone.grid, len(prompts), keep_rows, keep_mask)
     edited = keep_mask is not None or edit is not None
     guided = keep is not None and method.starts_from_parent(edited)
     parent = check_tokens(backbone, keep, len(prompts)) if keep is not None and guided else None
     if edit is not None:
+        require_no_edit(backbone)
         parent = check_tokens(backbone, check_edit(method, keep), len(prompts))
     keep = check_keep(backbone, keep, region, len(prompts))
     check_needs(method, backbone, heads)
@@ -83,10 +86,13 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
         revision = None if edit is None else Revision.of(
             backbone, edit, prompts,
             prompt_branches(backbone, [edit.old_prompt] * len(prompts), negative, sampling.cfg))
+    known, first = plan_of(backbone, method, region, heads is not None, edit=revision), None
+    if sketch is not None:
+        small, method = fitted(method, sketch.grid, backbone.grid)
+        first = prepare(sketch, prompts, small, heads, sampling, threads=threads)
     return PreparedRun(backbone, method.for_device(backbone.grid, backbone.device.type), heads,
-                       sampling, branches, len(prompts),
-                       plan_of(backbone, method, region, heads is not None, edit=revision), keep,
-                       region, threads, parent, revision)
+                       sampling, branches, len(prompts), known, keep, region, threads, parent,
+                       revision, first)
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,7 @@ class PreparedRun:
     method: resolved, with its window. branches: prompt ids of all sequences, [cond; uncond] with
     guidance. pictures: B. keep: tokens [B, R, C], None if no cell is pinned. parent: tokens
     [B, R, C] that first guesses may take, and that an edit begins with. revision: of an edit.
+    sketch: the run before this one, for models that draw a sketch first.
     """
 
     backbone: Backbone
@@ -110,6 +117,7 @@ class PreparedRun:
     threads: int | None
     parent: torch.Tensor | None = None
     revision: Revision | None = None
+    sketch: PreparedRun | None = None
 
     @property
     def sequences(self) -> int:
@@ -133,6 +141,9 @@ class PreparedRun:
 
     def _steps(self, threads: Threads | Fixed) -> Generator[Event, None, None]:
         yield Started(self.plan)
+        if self.sketch is not None:
+            yield from with_sketch(self, threads)
+            return
         if self.revision is not None and all(self.revision.same):
             yield from self._as_it_was(self.revision)
             return
@@ -237,23 +248,6 @@ def _run(device: torch.device, threads: Threads | Fixed, steps: Generator[Event,
             if event is None:
                 return
             yield event.detached()
-
-
-def statistics(state: DecodeState, plan: Plan) -> dict:
-    """The statistics that docs/contract.md lists, from the counters of a finished run."""
-    each = state.passes - state.stats.finished_early
-    stages = state.clock.seconds
-    seconds = {"total": sum(stages.values()), **stages}
-    free = state.region.free
-    tokens = int(free.sum()) * state.pictures // len(free)
-    return {"passes": state.passes, "ar_passes": plan.ar_passes,
-            "step_acceleration": plan.ar_passes / state.passes, "seconds": seconds,
-            "tokens_per_second": tokens / max(seconds["total"], 1e-9),
-            "acceptance": state.stats.acceptance("/"),
-            "acceptance_by_offset": state.stats.acceptance("+"),
-            "passes_each": each.tolist(),
-            "converged_rows": state.stats.converged_rows.tolist(),
-            "drafter_passes": state.stats.drafter_passes, "cache_bytes": state.cache.nbytes}
 
 
 def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None,
@@ -385,8 +379,11 @@ def plan_of(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, 
         method = method.resolve(grid_or_backbone.preset)
         used = method.for_device(grid, device)
         usual = usual_passes(grid_or_backbone, used, heads, region)
+    sketch = grid_or_backbone.sketch() if isinstance(grid_or_backbone, Backbone) else None
+    own, method = (method, method) if sketch is None else fitted(method, sketch.grid, grid)
     known = method.plan(region) if edit is None else edited_plan(method.plan(region), edit)
-    return replace(known, choice=method.choice(grid, device), usual=None if edit else usual)
+    plan = replace(known, choice=method.choice(grid, device), usual=None if edit else usual)
+    return plan if sketch is None else joined(own.plan(sketch.grid), plan)
 
 
 def device_of(target: Grid | Backbone | type[Backbone]) -> str:

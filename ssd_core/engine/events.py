@@ -84,16 +84,20 @@ class Finished(EventBase):
     """All tokens [B, R, C] int64 and the statistics that docs/contract.md lists.
 
     held [B, R, C] bool: the cells of things that an edit by words held; None without an edit.
+    sketch [B, r, c] int64: the tokens of the sketch, for models that draw one first; else None.
     """
 
     tokens: torch.Tensor
     stats: Mapping
     held: torch.Tensor | None = None
+    sketch: torch.Tensor | None = None
 
     def to_json(self) -> dict:
-        held = {} if self.held is None else {"held": self.held.tolist()}
+        more = {name: value.tolist() for name, value in (("held", self.held),
+                                                         ("sketch", self.sketch))
+                if value is not None}
         return {"kind": "finished", "tokens": self.tokens.tolist(), "stats": dict(self.stats),
-                **held}
+                **more}
 
 
 Rows = RowsDone  # the public name in docs/contract.md; inside, `Rows` is a method

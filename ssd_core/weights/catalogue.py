@@ -154,6 +154,8 @@ JANUS_1B = DecoderShape(24, 2048, 16, 16, 128, 5632)
 JANUS_7B = DecoderShape(30, 4096, 32, 32, 128, 11008)
 CHAMELEON_7B = DecoderShape(32, 4096, 32, 32, 128, 11008, qk_norm=True, eps=1e-5)
 EMU3 = DecoderShape(32, 4096, 32, 8, 128, 14336, eps=1e-5)
+GLM_9B = DecoderShape(40, 4096, 32, 2, 128, 13696, eps=1e-5, qkv_bias=True, rotary_dim=64,
+                      post_norms=True)
 TAR = DecoderShape(30, 1280, 20, 20, 64, 3584, "none", eps=1e-5)
 LLAMAGEN = {name: DecoderShape(layers, hidden, heads, heads, hidden // heads, ffn, "interleaved",
                                eps=1e-5)
@@ -177,6 +179,17 @@ EMU3_GEN = KnownBackbone(
     "float32 files, cast while loading; tokenizer.json comes from the transformers port", patch=8,
     codec_parameters=270_700_000, codec_channels=512)
 
+GLM_IMAGE = KnownBackbone(
+    "GLM-Image", "GLM-Image", "GLM-Image 9B + 7B",
+    (Source("zai-org/GLM-Image",
+            ("vision_language_encoder/*.safetensors", "processor/tokenizer.json",
+             "transformer/*.safetensors", "text_encoder/*.safetensors", "vae/*.safetensors"),
+            ("*.json", "*/*.json", "processor/*.jinja", LICENCE)),),
+    int(35.5 * GB), MIT, Grid(32, 32), GLM_9B, 16384, 168064 - 16384, presets.GLM_IMAGE,
+    "the codes are drawn here; a diffusion model of the same download paints the pixels and needs "
+    "the package diffusers", patch=32, prompt_slots=128 + 256, codec_parameters=33_600_000,
+    codec_channels=3)
+
 CATALOGUE: dict[str, KnownBackbone] = {row.name: row for row in (
     *janus("1B", JANUS_1B, 4.2), *janus("7B", JANUS_7B, 14.8),
     llamagen("B", 16, LLAMAGEN["B"], 0.7, "c2i_B_256.pt"),
@@ -187,7 +200,7 @@ CATALOGUE: dict[str, KnownBackbone] = {row.name: row for row in (
     llamagen("XXL", 24, LLAMAGEN["XXL"], 5.9, "c2i_XXL_384.pt"),
     llamagen("3B", 24, LLAMAGEN["3B"], 12.7, "c2i_3B_384.pt"),
     llamagen_t2i(1, 16), llamagen_t2i(2, 32), lumina(512), lumina(768), lumina(1024), ANOLE,
-    EMU3_GEN, tar(256), tar(512), tar(1024))}
+    EMU3_GEN, GLM_IMAGE, tar(256), tar(512), tar(1024))}
 
 
 def known(name: str) -> KnownBackbone:

@@ -51,10 +51,11 @@ class LayerNames:
     qkv: tuple[str, ...]
     out: str
     ffn_norm: str
-    gate_up: tuple[str, str]
+    gate_up: tuple[str, ...]
     down: str
     q_norm: str = "self_attn.q_norm"
     k_norm: str = "self_attn.k_norm"
+    post_norms: tuple[str, ...] = ()  # behind attention and behind the feed-forward network
 
 
 HF = LayerNames("input_layernorm.weight",
@@ -86,6 +87,8 @@ def layer_sources(layer: str, names: LayerNames, qk_norm: bool,
                "gate_up": joined(names.gate_up), "down": layer + names.down}
     if qkv_bias:
         sources["qkv_bias"] = joined(tuple(re.sub("weight$", "bias", key) for key in names.qkv))
+    for own, name in zip(("attention_post_norm", "ffn_post_norm"), names.post_norms, strict=False):
+        sources[own] = layer + name
     for kind in ("weight", "bias") if qk_norm else ():
         sources[f"q_norm_{kind}"] = f"{layer}{names.q_norm}.{kind}"
         sources[f"k_norm_{kind}"] = f"{layer}{names.k_norm}.{kind}"
@@ -118,7 +121,7 @@ def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: LayerN
         raise SSDError(f"{where}: q, k and v of {rows} rows do not divide into {heads} heads of "
                        f"{across} numbers: another model, or an altered one")
     shape = DecoderShape(layers, hidden, heads, kv_heads, head_dim, ffn, rotary, qk_norm, eps,
-                         qkv_bias)
+                         qkv_bias, post_norms=bool(names.post_norms))
     require_config(checkpoint, shape, config or {})
     require_silu(checkpoint, config or {})
     return shape
