@@ -13,9 +13,11 @@ from torch import nn
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.chameleon import Anole, Lumina
+from ssd_core.backbones.codecs.colours import FalseColours
 from ssd_core.backbones.codecs.movq import MoVQ, MoVQShape
 from ssd_core.backbones.codecs.vqgan import VQGAN, VQGANShape
 from ssd_core.backbones.emu3 import Emu3
+from ssd_core.backbones.glm_image import SECTIONS, STEP, GlmImage, Rotation
 from ssd_core.backbones.janus import Janus
 from ssd_core.backbones.llamagen import ClassLlamaGen, TextLlamaGen
 from ssd_core.backbones.prompts.text import Text
@@ -74,6 +76,8 @@ def scaled(row: KnownBackbone) -> KnownBackbone:
 
 def codec_of(row: KnownBackbone, device: torch.device) -> nn.Module:
     """The picture codec of a row's family with its initial weights."""
+    if row.family == "GLM-Image":
+        return FalseColours(torch.randn(row.codes, NARROW, device=device), STEP).eval()
     narrow = NARROW if row.codec_channels == NARROW else None
     if row.family == "Emu3":
         shape = MoVQShape(narrow or 256, (1, 2, 2, 4), 2, 4, row.codes, 4, attention_levels=(3,))
@@ -100,6 +104,8 @@ def bare(row: KnownBackbone) -> Backbone:
         backbone.read = lambda ids: reader.features(ids, torch.float32)
         backbone.ta_tok_codes = TA_TOK_CODES
         backbone.tokenize = lambda prompt: [1] * row.prompt_slots
+    elif row.family == "GLM-Image":
+        backbone = GlmImage(shape, row.vocabulary + codes, codes, Words(), Rotation(1e4, SECTIONS))
     elif row.family == "LlamaGen" and row.prompt_slots == 1:
         backbone = ClassLlamaGen(shape, codes, CLASSES)
         backbone.tokenize = lambda prompt: [0]

@@ -17,6 +17,7 @@ from .edit_by_words import EditByWords
 from .encode_image import EncodeImage
 from .finish import Finish
 from .folders import estimates, register_folders
+from .glm_decode import GlmDecode
 from .kept_rows import KeptRows
 from .load_backbone import LoadBackbone
 from .load_heads import LoadHeads
@@ -34,6 +35,7 @@ NODES: list[type[io.ComfyNode]] = [
     LoadBackbone, LoadHeads, Schedule, BaselineMethod, Sampler, StartSeeds, Pick, Finish,
     UnfinishedRun, Race, CompareMethods, DecodeTokens, EncodeImage, SaveImage, Replay,
     AcceptanceMap, Doctor, KeptRows, LoadPicture, EditByWords,
+    GlmDecode,
 ]
 
 

@@ -71,6 +71,7 @@ class Backbone(PromptGuide, nn.Module):
     """A cell gets the same bits in passes of any width."""
     turns: Offloader | None = None  # with offload: moves decoder or codec to the device
     picture_codec: PictureCodec
+    pixels_note: str = ""  # what its pictures show, if not pixels
     find_drafter: Callable[[Backbone], nn.Module] | None = None  # loads a Drafter (drafter.py)
     files: tuple[Path, ...] = ()  # the weights were read from these
     estimates: Estimates = Estimates()

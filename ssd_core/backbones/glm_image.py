@@ -41,6 +41,7 @@ NAMES = LayerNames(
     "self_attn.o_proj.weight", "post_attention_layernorm.weight", ("mlp.gate_up_proj.weight",),
     "mlp.down_proj.weight",
     post_norms=("post_self_attn_layernorm.weight", "post_mlp_layernorm.weight"))
+PIXELS = "the pictures show a false colour for each code; the node GLM Decode paints their pixels"
 SIZES = ((1024, 1024), (1152, 896), (896, 1152), (1216, 832), (832, 1216), (1344, 768),
          (768, 1344), (1152, 768), (768, 1152), (512, 512), (768, 768), (1536, 1024),
          (1024, 1536), (1536, 1536), (2048, 1152), (1152, 2048), (2048, 2048))
@@ -61,6 +62,7 @@ class GlmImage(Backbone):
     prompt_limit = 1024
     takes_negative = takes_guidance = False
     preset = presets.GLM_IMAGE
+    pixels_note = PIXELS
     sketched = 0  # codes at the end of a prompt: of the sketch, or none while it is drawn
 
     def __init__(self, shape: DecoderShape, words: int, codes: int, text: Text,

@@ -1,40 +1,31 @@
-"""One colour per code, for models whose codes only another model turns into pixels.
+"""One false colour per code, for models whose codes only another model turns into pixels.
 
-The colours come from a file beside the weights, which `python -m ssd_core colours` fits to
-pictures. Without it they are false colours: similar codes get similar colours, so shapes are seen.
+Similar codes get similar colours, so that a preview shows shapes.
 """
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from ...errors import SSDError
-from ...files import read_safetensors
 from ..reading.checkpoint import Checkpoint
 from .codec import PictureCodec
 
-FILE, FORMAT = "colours.safetensors", "ssd-colours"
 CODEBOOK = "model.vqmodel.quantize.embedding.weight"
 STEPS = 8  # of the iteration that finds the directions of false colours
 SPREAD = 2.0  # standard deviations that fill the range of a channel
 
 
-class ColourTable(PictureCodec):
-    """Draws every cell in the colour of its code; encodes nothing.
+class FalseColours(PictureCodec):
+    """Draws every cell in the colour of its code; encodes nothing."""
 
-    false: the colours are not those of pictures.
-    """
-
-    def __init__(self, codebook: torch.Tensor, colours: torch.Tensor, patch: int,
-                 false: bool) -> None:
+    def __init__(self, codebook: torch.Tensor, patch: int) -> None:
         super().__init__()
-        self.patch, self.false = patch, false
+        self.patch = patch
         self.codebook = nn.Parameter(codebook, requires_grad=False)
-        self.colours = nn.Parameter(colours, requires_grad=False)  # [codes, 3] in -1..1
+        self.colours = nn.Parameter(false_colours(codebook.float()), requires_grad=False)
 
     @property
     def code_vectors(self) -> torch.Tensor:
@@ -51,25 +42,12 @@ class ColourTable(PictureCodec):
 
 
 def read_colours(checkpoint: Checkpoint, codes: int, patch: int,
-                 device: torch.device) -> ColourTable:
-    """The table beside a checkpoint, else false colours from its codebook."""
-    codebook = checkpoint.tensor(CODEBOOK) if CODEBOOK in checkpoint.shapes else None
-    if codebook is None or codebook.shape[:1] != (codes,):
+                 device: torch.device) -> FalseColours:
+    """The colours of a checkpoint's codebook; SSDError if it has none of `codes` codes."""
+    if checkpoint.shapes.get(CODEBOOK, ())[:1] != (codes,):
         raise SSDError(f"{checkpoint.folder}: {CODEBOOK} of {codes} codes is missing: get the "
                        "complete model")
-    codebook = codebook.to(device, copy=True)
-    path = checkpoint.folder / FILE
-    colours = table_in(path, codes) if path.is_file() else false_colours(codebook.float())
-    return ColourTable(codebook, colours.to(device), patch, not path.is_file())
-
-
-def table_in(path: Path, codes: int) -> torch.Tensor:
-    """float32 [codes, 3] in -1..1 from a file of colours in 0..1."""
-    colours = read_safetensors(path, FORMAT)[0].get("colours")
-    if colours is None or tuple(colours.shape) != (codes, 3):
-        raise SSDError(f"{path}: no colours of {codes} codes: fit it again with "
-                       "'python -m ssd_core colours'")
-    return colours.float() * 2 - 1
+    return FalseColours(checkpoint.tensor(CODEBOOK).to(device, copy=True), patch)
 
 
 def false_colours(vectors: torch.Tensor) -> torch.Tensor:
