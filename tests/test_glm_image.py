@@ -1,13 +1,17 @@
 """GLM-Image from tiny checkpoints, against the class of transformers (5.24)."""
 
-
 import pytest
 import torch
 from support.mock_backbone import tokens
-from support.tiny_glm_image import CODES, glm_image, oracle
+from support.tiny_checkpoints import word_tokenizer
+from support.tiny_glm_image import CODES, CONTROL, WORDS, glm_image, oracle
 
-from ssd_core import Sampling, generate, load_backbone, methods, plan
+from ssd_core import Sampling, SSDError, generate, load_backbone, methods, plan
+from ssd_core.engine.edits.words import Edit
 from ssd_core.engine.events import Finished, Pass
+from ssd_core.engine.sketches import enlarged, fitted
+from ssd_core.model.grid import Grid
+from ssd_core.train.teacher import branch, teach
 
 GREEDY = Sampling(temperature=0.0)
 PROMPTS = ["a red house", "tree"]
@@ -93,3 +97,73 @@ def test_a_picture_is_the_same_alone_and_in_a_batch(backbone):
     assert both.tokens[1:].equal(alone.tokens) and both.sketch[1:].equal(alone.sketch)
     # the numbers that choose a sketch's cells are not those of the picture's cells
     assert backbone.sketch().first_slot > backbone.grid.slots
+
+
+def test_the_teacher_of_draft_heads_reads_prompt_sketch_and_picture(backbone):
+    _, last = run(backbone, PROMPTS)
+    view = backbone.resized((256, 256))
+    prompts = [view.after_sketch(view.tokenize(prompt), codes.flatten().tolist())
+               for prompt, codes in zip(PROMPTS, last.sketch, strict=True)]
+    hidden, _ = teach(view, prompts, last.tokens)
+    assert view.logits(hidden).argmax(-1).equal(last.tokens.flatten(1))
+    ids = view.tokenize("a")
+    assert branch(view, ids, without_text=True) == ids  # it draws without guidance
+
+
+def test_first_guesses_may_be_those_of_the_sketch():
+    sketch = torch.arange(6).view(1, 2, 3)
+    assert enlarged(sketch, Grid(4, 6))[0].tolist() == [
+        [0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 2, 2], [3, 3, 4, 4, 5, 5], [3, 3, 4, 4, 5, 5]]
+
+
+def test_a_budget_is_shared_and_windows_fit_the_sketch():
+    first, second = fitted(methods.Rolling(budget=100, window=500), Grid(16, 16), Grid(32, 32))
+    assert (first.budget, second.budget) == (20, 80)
+    assert first.window == 240 and second.window == 500
+
+
+@pytest.mark.parametrize("size, named", [
+    ((500, 500), "480x480 or 512x512"), ((1024, 1030), "1024x1024 or 1056x1056"),
+    ((128, 4096), "256x2048")])
+def test_other_sizes_are_refused_with_the_nearest(backbone, size, named):
+    with pytest.raises(SSDError, match=f"in steps of 32: choose {named}"):
+        backbone.resized(size)
+
+
+def test_what_it_cannot_do_is_one_line(backbone):
+    with pytest.raises(SSDError, match="draws its codes without guidance: set cfg to 1"):
+        run(backbone, ["a"], sampling=Sampling(cfg=2.0))
+    with pytest.raises(SSDError, match="cannot edit pictures by words"):
+        run(backbone, ["a"], methods.Exact(), keep=torch.zeros(1, 8, 8).long(), edit=Edit("b"))
+    with pytest.raises(SSDError, match="cannot read pictures here"):
+        backbone.resized((256, 256)).encode(torch.zeros(1, 256, 256, 3))
+
+
+def test_false_colours_tell_codes_apart(backbone):
+    pictures = backbone.resized((256, 256)).decode(torch.arange(64).view(1, 8, 8) % CODES)
+    assert pictures.shape == (1, 256, 256, 3) and backbone.pixels_note
+    assert len(pictures[0, ::32, ::32].flatten(0, 1).unique(dim=0)) == CODES
+
+
+@pytest.mark.parametrize("text, named", [
+    ({"hidden_act": "gelu"}, "hidden_act is 'gelu'"),
+    ({"rope_parameters": {"rope_type": "yarn", "factor": 2.0}}, "rope_parameters is"),
+    ({"rope_parameters": {"mrope_section": [4, 4, 4], "partial_rotary_factor": 0.5}},
+     r"mrope_section is \[4, 4, 4\] .* three sections of 4 pairs"),
+    ({"num_key_value_heads": 1}, "num_key_value_heads is 1, the tensors have 2")])
+def test_another_config_is_refused_by_name(tmp_path, text, named):
+    with pytest.raises(SSDError, match=named) as refused:
+        load_backbone(glm_image(tmp_path / "GLM", **text), device="meta")
+    assert "\n" not in str(refused.value)
+
+
+def test_another_tokenizer_or_file_is_refused_by_name(tmp_path):
+    folder = glm_image(tmp_path / "GLM")
+    (folder / "processor" / "tokenizer.json").unlink()
+    with pytest.raises(SSDError, match="tokenizer.json: missing"):
+        load_backbone(folder, device="meta")
+    names = [f"<|dit_token_{code}|>" for code in range(CODES)]
+    word_tokenizer([*CONTROL, *names, *WORDS], [*CONTROL, *names]).save(
+        str(folder / "processor" / "tokenizer.json"))
+    with pytest.raises(SSDError, match=f"has id 0, config.json of .* says {CODES}"):
+        load_backbone(folder, device="meta")

@@ -132,10 +132,11 @@ class GlmImage(Backbone):
         The cells of both grids stand behind the words in one sequence.
         """
         if cache is None or cache.prompts is None:
-            raise ValueError("the positions of cells depend on the lengths of the prompts")
+            raise SSDError(f"{self.name}: finished pictures cannot be judged without their "
+                           "sketches: choose another backbone")
         assert self.angles is not None
         at = torch.arange(at.start, at.stop, device=self.device) if isinstance(at, slice) else at
-        words = cache.prompts - self.sketched
+        words = (cache.prompts - self.sketched).clamp(min=0)  # pace.py times shorter prompts
         cells = (at - words).clamp(0, len(self.cell_angles) - 1)
         return self.angles[torch.minimum(at, words)] * self.cell_angles[cells]
 

@@ -23,7 +23,7 @@ from .close_calls import margin
 from .edits.maps import read
 from .edits.plans import edited_plan, nothing_drawn
 from .edits.rule import Rule
-from .edits.words import Edit, Revision
+from .edits.words import Edit, Revision, require_editable
 from .events import Event, Finished, RowsDone, Started
 from .graphs import runner
 from .heads import DraftHeads
@@ -31,7 +31,7 @@ from .methods import Method
 from .plan import Plan
 from .region import Region
 from .run_stats import statistics
-from .sketches import fitted, joined, require_no_edit, with_sketch
+from .sketches import fitted, joined, with_sketch
 from .state import DecodeState
 from .threads import Fixed, Threads, under_way, using_threads
 from .usual import usual_passes
@@ -76,7 +76,7 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     guided = keep is not None and method.starts_from_parent(edited)
     parent = check_tokens(backbone, keep, len(prompts)) if keep is not None and guided else None
     if edit is not None:
-        require_no_edit(backbone)
+        require_editable(backbone)
         parent = check_tokens(backbone, check_edit(method, keep), len(prompts))
     keep = check_keep(backbone, keep, region, len(prompts))
     check_needs(method, backbone, heads)

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 
-from ..backbones.base import Backbone
-from ..errors import SSDError
 from ..model.grid import Grid
 from .events import Event, Finished, Pass, Started
 from .methods import Method
@@ -46,13 +44,6 @@ def joined(sketch: Plan, picture: Plan) -> Plan:
     return replace(picture, passes=both, passes_max=sketch.passes_max + picture.passes_max,
                    paper_passes=None, paper_ar_passes=None,
                    ar_passes=sketch.ar_passes + picture.ar_passes)
-
-
-def require_no_edit(backbone: Backbone) -> None:
-    """Raise SSDError: the sketch of the picture to edit is not known."""
-    if backbone.sketch() is not None:
-        raise SSDError(f"{backbone.name} draws a sketch before each picture, and cannot edit "
-                       "pictures by words: keep cells with a mask instead")
 
 
 def with_sketch(run: PreparedRun, threads: Threads | Fixed) -> Generator[Event, None, None]:
