@@ -11,6 +11,7 @@ from ssd_core.engine.edits.words import Edit
 from ssd_core.engine.events import Finished, Pass
 from ssd_core.engine.sketches import enlarged, fitted
 from ssd_core.model.grid import Grid
+from ssd_core.output.preview import Preview
 from ssd_core.train.teacher import branch, teach
 
 GREEDY = Sampling(temperature=0.0)
@@ -75,6 +76,8 @@ def test_one_run_draws_the_sketch_and_then_the_picture(backbone, theirs):
     assert torch.cat((last.sketch.flatten(1), last.tokens.flatten(1)), 1).equal(codes)
     passes = [event for event in events if isinstance(event, Pass)]
     assert [event.index for event in passes] == list(range(1, small + large + 1))
+    assert events[small + 1].tokens.equal(last.sketch)  # Sketched, after Started and its passes
+    assert all(event.cells[..., 1].eq(16).all() for event in passes[:small])
     assert last.stats["passes"] == last.stats["ar_passes"] == small + large
     assert last.stats["sketch_passes"] == small
     assert plan(backbone.resized((512, 256)), methods.AR()).passes == small + large
@@ -167,3 +170,15 @@ def test_another_tokenizer_or_file_is_refused_by_name(tmp_path):
         str(folder / "processor" / "tokenizer.json"))
     with pytest.raises(SSDError, match=f"has id 0, config.json of .* says {CODES}"):
         load_backbone(folder, device="meta")
+
+
+def test_the_live_preview_shows_the_sketch_before_the_first_row(backbone):
+    messages = []
+    preview = Preview(backbone.resized((256, 256)), methods.Exact(), messages.append, label="")
+    events, _ = run(backbone, ["a"], methods.Exact())
+    for event in events:
+        preview(event, seconds=100.0)
+    kinds = [message["kind"] for message in messages]
+    sketch = messages[kinds.index("cells")]
+    assert kinds.index("cells") < kinds.index("rows")
+    assert (sketch["first"], sketch["last"], len(sketch["strips"])) == (0, 8, 1)

@@ -1,4 +1,4 @@
-"""The four events of a decoding run, each with its JSON form.
+"""The events of a decoding run, each with its JSON form.
 
 The browser preview reads the same schema. Fields are only ever added.
 """
@@ -67,6 +67,16 @@ class Pass(EventBase):
 
 
 @dataclass(frozen=True)
+class Sketched(EventBase):
+    """The sketch is final that some models draw before the picture: tokens [B, r, c] int64."""
+
+    tokens: torch.Tensor
+
+    def to_json(self) -> dict:
+        return {"kind": "sketch", "tokens": self.tokens.tolist()}
+
+
+@dataclass(frozen=True)
 class RowsDone(EventBase):
     """Rows first..last-1 are final in every picture: tokens [B, last - first, C] int64."""
 
@@ -101,7 +111,7 @@ class Finished(EventBase):
 
 
 Rows = RowsDone  # the public name in docs/contract.md; inside, `Rows` is a method
-Event = Started | Pass | RowsDone | Finished
+Event = Started | Pass | Sketched | RowsDone | Finished
 
 
 def finished(events: Iterable[Event],

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from ..model.grid import Grid
-from .events import Event, Finished, Pass, Started
+from .events import Event, Finished, Pass, Sketched, Started
 from .methods import Method
 from .methods.paced import Paced
 from .methods.rolling import Rolling
@@ -57,6 +57,7 @@ def with_sketch(run: PreparedRun, threads: Threads | Fixed) -> Generator[Event, 
             elif isinstance(event, Finished):
                 before = event.detached()
     assert before is not None
+    yield Sketched(before.tokens)
     with closing(after(run, before.tokens)._steps(threads)) as events:
         yield from continued(events, before, run.plan)
 
