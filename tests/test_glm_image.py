@@ -143,9 +143,15 @@ def test_what_it_cannot_do_is_one_line(backbone):
         backbone.resized((256, 256)).encode(torch.zeros(1, 256, 256, 3))
 
 
+def test_notes_tell_of_pixels_and_of_the_published_sampling(backbone):
+    pixels, advice = backbone.notes(Sampling())
+    assert "GLM Decode" in pixels and "temperature 0.9 and top-p 0.75" in advice
+    assert backbone.notes(Sampling(temperature=0.9, top_p=0.75)) == [pixels]
+
+
 def test_false_colours_tell_codes_apart(backbone):
     pictures = backbone.resized((256, 256)).decode(torch.arange(64).view(1, 8, 8) % CODES)
-    assert pictures.shape == (1, 256, 256, 3) and backbone.pixels_note
+    assert pictures.shape == (1, 256, 256, 3)
     assert len(pictures[0, ::32, ::32].flatten(0, 1).unique(dim=0)) == CODES
 
 

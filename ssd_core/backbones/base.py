@@ -19,6 +19,7 @@ from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.kv_cache import KVCache
 from ..model.products import Int8Matrix, product
+from ..model.sampling import Sampling
 from ..model.transformer import Decoder
 from .codecs.codec import PictureCodec
 from .estimates import Estimates
@@ -71,7 +72,6 @@ class Backbone(PromptGuide, nn.Module):
     """A cell gets the same bits in passes of any width."""
     turns: Offloader | None = None  # with offload: moves decoder or codec to the device
     picture_codec: PictureCodec
-    pixels_note: str = ""  # what its pictures show, if not pixels
     find_drafter: Callable[[Backbone], nn.Module] | None = None  # loads a Drafter (drafter.py)
     files: tuple[Path, ...] = ()  # the weights were read from these
     estimates: Estimates = Estimates()
@@ -143,6 +143,10 @@ class Backbone(PromptGuide, nn.Module):
     def after_sketch(self, prompt_ids: list[int], tokens: list[int]) -> list[int]:
         """Prompt ids, and the tokens that `sketch` has drawn after them."""
         raise NotImplementedError
+
+    def notes(self, sampling: Sampling) -> list[str]:
+        """What a user should know of a run with this sampling, a sentence each."""
+        return []
 
     def masked_prompt_slots(self, prompt_ids: list[int]) -> int:
         """Return how many of the prompt's first slots are masked from attention."""

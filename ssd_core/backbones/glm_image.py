@@ -19,6 +19,7 @@ import torch
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.kv_cache import KVCache
+from ..model.sampling import Sampling
 from ..model.transformer import Decoder, DecoderShape, axes_angles
 from . import presets
 from .base import Backbone, empty
@@ -42,6 +43,7 @@ NAMES = LayerNames(
     "mlp.down_proj.weight",
     post_norms=("post_self_attn_layernorm.weight", "post_mlp_layernorm.weight"))
 PIXELS = "the pictures show a false colour for each code; the node GLM Decode paints their pixels"
+ADVICE = "GLM-Image was published with temperature 0.9 and top-p 0.75: set both"
 SIZES = ((1024, 1024), (1152, 896), (896, 1152), (1216, 832), (832, 1216), (1344, 768),
          (768, 1344), (1152, 768), (768, 1152), (512, 512), (768, 768), (1536, 1024),
          (1024, 1536), (1536, 1536), (2048, 1152), (1152, 2048), (2048, 2048))
@@ -62,7 +64,6 @@ class GlmImage(Backbone):
     prompt_limit = 1024
     takes_negative = takes_guidance = False
     preset = presets.GLM_IMAGE
-    pixels_note = PIXELS
     sketched = 0  # codes at the end of a prompt: of the sketch, or none while it is drawn
 
     def __init__(self, shape: DecoderShape, words: int, codes: int, text: Text,
@@ -85,6 +86,10 @@ class GlmImage(Backbone):
         ids = self.text.encode(f"{prompt}{''.join(sides)}{self.begin}")
         require_length(self.name, ids, self.prompt_limit)
         return ids
+
+    def notes(self, sampling: Sampling) -> list[str]:
+        plain = sampling.temperature == sampling.top_p == 1
+        return [PIXELS, *([ADVICE] if plain else [])]
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         raise SSDError(f"{self.name} draws its codes without guidance: set cfg to 1; the guidance "

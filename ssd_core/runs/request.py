@@ -250,8 +250,8 @@ class Request:
         """Sentences to show the user beside the pictures."""
         moved = self.expansions[0].notes if self.expansions else []
         about_words = word_notes(self.backbone, self.texts)
-        return [note for note in (self.note, self.drawn_before, self.backbone.pixels_note,
-                                 *moved, *about_words) if note]
+        return [note for note in (self.note, self.drawn_before, *moved, *about_words,
+                                 *self.backbone.notes(self.sampling)) if note]
 
     @property
     def bytes_needed(self) -> int:
