@@ -12,6 +12,7 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.backbones.chameleon import sizes_for
 from ..ssd_core.backbones.emu3 import AREA, RATIOS, size_for
+from ..ssd_core.backbones.glm_image import SIZES as GLM_SIZES
 from ..ssd_core.backbones.postcard import Postcard
 from ..ssd_core.engine.methods import SSD
 from ..ssd_core.model.grid import LONGEST_SIDE
@@ -133,10 +134,13 @@ def subject() -> list[io.Input]:
 
 @cache
 def sizes() -> list[str]:
-    """auto, then the known backbones' sizes: squares, Emu3's shapes, Lumina-mGPT's by area."""
+    """auto, then the known backbones' sizes: squares, Emu3's shapes, Lumina-mGPT's by area,
+    GLM-Image's.
+    """
     squares = sorted({*Postcard.sizes, *(row.size for row in CATALOGUE.values())})
     shapes = [size_for(ratio, AREA) for ratio in RATIOS]
     shapes += [size for side in (512, 768, 1024) for size in sizes_for(side)]
+    shapes += GLM_SIZES
     return [AUTO_SIZE, *dict.fromkeys(f"{w}x{h}" for w, h in squares + shapes)]
 
 
