@@ -21,10 +21,11 @@ from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.engine.heads import DraftHeads
 from ..ssd_core.engine.methods import AR
 from ..ssd_core.errors import SSDError
-from ..ssd_core.weights.diffusion import INDEX, DiffusionPainter, load_painter, pipeline_folder
+from ..ssd_core.weights.diffusion import DiffusionPainter, load_painter, pipeline_folder
 from ..ssd_core.weights.figures import stored_bytes, stored_dtype
 from ..ssd_core.weights.fit import fit
 from ..ssd_core.weights.load import auto_dtype, pick_dtype
+from ..ssd_core.weights.model_folders import PIPELINE
 from ..ssd_core.weights.out_of_memory import is_out_of_memory
 from ..ssd_core.weights.quantize import KINDS
 from .folders import estimates
@@ -240,7 +241,7 @@ def heads(path: Path, for_backbone: LoadedBackbone) -> LoadedHeads:
 
 def painter(path: Path) -> LoadedPainter:
     """Load the diffusion model that paints GLM-Image's pixels; path: a file of its pipeline."""
-    index = pipeline_folder(path) / INDEX
+    index = pipeline_folder(path) / PIPELINE
 
     def make() -> LoadedPainter:
         dtype = pick_dtype("auto", mm.get_torch_device(), small=False)

@@ -184,7 +184,7 @@ GLM_IMAGE = KnownBackbone(
     (Source("zai-org/GLM-Image",
             ("vision_language_encoder/*.safetensors", "processor/tokenizer.json",
              "transformer/*.safetensors", "text_encoder/*.safetensors", "vae/*.safetensors"),
-            ("*.json", "*/*.json", "processor/*.jinja", LICENCE)),),
+            ("*.json", "*/*.json", LICENCE)),),
     int(35.5 * GB), MIT, Grid(32, 32), GLM_9B, 16384, 168064 - 16384, presets.GLM_IMAGE,
     "the codes are drawn here; a diffusion model of the same download paints the pixels and needs "
     "the package diffusers", patch=32, prompt_slots=128 + 256, codec_parameters=33_600_000,

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from ..errors import SSDError, first_line
+from .model_folders import PIPELINE
 
 STEPS, GUIDANCE = 30, 1.5  # of the published examples
-INDEX = "model_index.json"  # in the folder of a pipeline
 PARTS = ("transformer", "text_encoder", "tokenizer", "vae", "scheduler")
 INSTALL = "pip install diffusers"
 
@@ -95,10 +95,10 @@ def imported() -> Any:
 
 def pipeline_folder(path: Path) -> Path:
     """The pipeline's folder, at or above a path; SSDError names what it lacks."""
-    root = next((each for each in (path, *path.parents[:2]) if (each / INDEX).is_file()), None)
+    root = next((each for each in (path, *path.parents[:2]) if (each / PIPELINE).is_file()), None)
     if root is None:
-        raise SSDError(f"{path}: no {INDEX} here or above it: the pixels need the whole folder of "
-                       f"zai-org/GLM-Image, with {', '.join(PARTS)}")
+        raise SSDError(f"{path}: no {PIPELINE} here or above it: the pixels need the whole folder "
+                       f"of zai-org/GLM-Image, with {', '.join(PARTS)}")
     if missing := [part for part in PARTS if not (root / part).is_dir()]:
         raise SSDError(f"{root}: {', '.join(missing)} of zai-org/GLM-Image is missing: get the "
                        "complete model")

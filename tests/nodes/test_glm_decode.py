@@ -22,6 +22,7 @@ def folder(loaded):
 
 
 def test_tokens_of_the_sampler_become_pixels(pack, folder):
+    assert list(pack.module("nodes.folders").shelf().backbones()) == ["postcard", "GLM-Image"]
     backbone, = pack.run("SSD_LoadBackbone", backbone="GLM-Image")
     sketched, tokens, _, report, *_ = pack.run("SSD_Sampler", backbone=backbone, prompt="a red",
                                                **SMALL)
