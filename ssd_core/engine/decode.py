@@ -29,9 +29,9 @@ from .graphs import runner
 from .heads import DraftHeads
 from .methods import Method
 from .plan import Plan
-from .region import Region
+from .region import Region, region_of
 from .run_stats import statistics
-from .sketches import fitted, joined, with_sketch
+from .sketches import enlarged, fitted, joined, prompts_after, with_sketch
 from .state import DecodeState
 from .threads import Fixed, Threads, under_way, using_threads
 from .usual import usual_passes
@@ -142,11 +142,14 @@ class PreparedRun:
     def _steps(self, threads: Threads | Fixed) -> Generator[Event, None, None]:
         yield Started(self.plan)
         if self.sketch is not None:
-            yield from with_sketch(self, threads)
-            return
-        if self.revision is not None and all(self.revision.same):
+            yield from with_sketch(self.sketch._steps(threads), lambda codes: self._after(
+                codes)._steps(threads), self.backbone.grid, self.plan)
+        elif self.revision is not None and all(self.revision.same):
             yield from self._as_it_was(self.revision)
-            return
+        else:
+            yield from self._decoded(threads)
+
+    def _decoded(self, threads: Threads | Fixed) -> Generator[Event, None, None]:
         clock = Stopwatch(self.backbone.device)
         rule = None if self.revision is None else self._rule(self.revision)
         state = self._allocate(rule)
@@ -158,6 +161,14 @@ class PreparedRun:
             yield Finished(state.picture(), stats)
         else:
             yield Finished(state.picture(), {**stats, "edit": rule.to_json()}, rule.held)
+
+    def _after(self, sketch: torch.Tensor) -> PreparedRun:
+        """The run that draws the picture after its sketch, by `guess` from its cells above."""
+        parent = self.parent
+        if parent is None and self.method.starts_from_parent(masked=False):
+            parent = enlarged(sketch, self.backbone.grid)
+        return replace(self, branches=prompts_after(self.backbone, self.branches, sketch),
+                       parent=parent, sketch=None)
 
     def _allocate(self, rule: Rule | None) -> DecodeState:
         branches = [*self.branches, *(rule.branches if rule else [])]
@@ -300,32 +311,6 @@ def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:
     if not isinstance(size, tuple | list) or len(size) != 2:
         raise SSDError(f"size {str(size)[:40]!r}: give (width, height) in pixels")
     return tuple(coerce("size", side, int) for side in size)
-
-
-def region_of(grid: Grid, pictures: int = 1, keep_rows: int = 0,
-              keep_mask: torch.Tensor | None = None) -> Region:
-    """The cells to decode; raises SSDError if none are left or the mask does not fit."""
-    keep_rows = coerce("keep_rows", keep_rows, int)
-    if not 0 <= keep_rows < grid.rows:
-        raise SSDError(f"keep_rows {keep_rows}: must lie in 0 .. {grid.rows - 1}")
-    if keep_mask is None:
-        return Region.below(grid, keep_rows)
-    if keep_rows:
-        raise SSDError("keep_rows and keep_mask: give one of them; a mask can hold whole rows too")
-    if not isinstance(keep_mask, torch.Tensor) or keep_mask.dtype != torch.bool:
-        raise SSDError(f"keep_mask: must be a tensor of bool, True for cells that stay, not "
-                       f"{getattr(keep_mask, 'dtype', type(keep_mask).__name__)}")
-    stays = keep_mask[None] if keep_mask.dim() == 2 else keep_mask
-    if tuple(stays.shape[1:]) != (grid.rows, grid.columns) or len(stays) not in (1, pictures):
-        raise SSDError(f"keep_mask: a mask of shape {tuple(keep_mask.shape)} does not fit "
-                       f"{pictures} pictures of {grid}")
-    if stays.flatten(1).all(1).any():
-        raise SSDError("keep_mask: every cell is kept, so nothing is left to draw; set the cells "
-                       "to draw to False")
-    if not stays.any():
-        raise SSDError("keep_mask: no cell is kept; set the cells to keep to True, or leave the "
-                       "mask out")
-    return Region(grid, ~stays.cpu())
 
 
 def check_keep(backbone: Backbone, keep: torch.Tensor | None, region: Region,

@@ -6,24 +6,22 @@ the prompt of the second run, whose prefill feeds them in one pass.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 
+from ..backbones.base import Backbone
 from ..model.grid import Grid
 from .events import Event, Finished, Pass, Sketched, Started
 from .methods import Method
 from .methods.paced import Paced
 from .methods.rolling import Rolling
 from .plan import Plan
-from .threads import Fixed, Threads
 
-if TYPE_CHECKING:
-    from .decode import PreparedRun
+Events = Generator[Event, None, None]
 
 
 def fitted(method: Method, sketch: Grid, grid: Grid) -> tuple[Method, Method]:
@@ -40,39 +38,37 @@ def fitted(method: Method, sketch: Grid, grid: Grid) -> tuple[Method, Method]:
 
 def joined(sketch: Plan, picture: Plan) -> Plan:
     """The passes of both; `usual` counts both already, as runs do."""
-    both = None if None in (sketch.passes, picture.passes) else sketch.passes + picture.passes
+    known = sketch.passes is not None and picture.passes is not None
+    both = (sketch.passes or 0) + (picture.passes or 0) if known else None
     return replace(picture, passes=both, passes_max=sketch.passes_max + picture.passes_max,
                    paper_passes=None, paper_ar_passes=None,
                    ar_passes=sketch.ar_passes + picture.ar_passes)
 
 
-def with_sketch(run: PreparedRun, threads: Threads | Fixed) -> Generator[Event, None, None]:
-    """The events of both runs after `Started`, as those of one run."""
-    sketch, before = run.sketch, None
-    assert sketch is not None
-    with closing(sketch._steps(threads)) as events:
+def with_sketch(sketch: Events, picture: Callable[[torch.Tensor], Events], grid: Grid,
+                plan: Plan) -> Events:
+    """The events of both runs after `Started`, as those of one run.
+
+    picture: starts the second run, given the sketch [B, r, c]. grid, plan: of the whole run.
+    """
+    before: Finished | None = None
+    with closing(sketch) as events:
         for event in events:
             if isinstance(event, Pass):
-                yield aside(event, run.backbone.grid)
+                yield aside(event, grid)
             elif isinstance(event, Finished):
                 before = event.detached()
     assert before is not None
     yield Sketched(before.tokens)
-    with closing(after(run, before.tokens)._steps(threads)) as events:
-        yield from continued(events, before, run.plan)
+    with closing(picture(before.tokens)) as events:
+        yield from continued(events, before, plan)
 
 
-def after(run: PreparedRun, sketch: torch.Tensor) -> PreparedRun:
-    """The run that draws the picture after its sketch [B, r, c].
-
-    By the knob `guess` a cell's first guess is the sketch's cell above it.
-    """
-    branches = [run.backbone.after_sketch(ids, tokens) for ids, tokens
-                in zip(run.branches, sketch.flatten(1).tolist(), strict=True)]
-    parent = run.parent
-    if parent is None and run.method.starts_from_parent(masked=False):
-        parent = enlarged(sketch, run.backbone.grid)
-    return replace(run, branches=branches, parent=parent, sketch=None)
+def prompts_after(backbone: Backbone, branches: Sequence[list[int]],
+                  sketch: torch.Tensor) -> list[list[int]]:
+    """The prompts of all pictures, each with the codes of its sketch [B, r, c]."""
+    return [backbone.after_sketch(ids, tokens) for ids, tokens
+            in zip(branches, sketch.flatten(1).tolist(), strict=True)]
 
 
 def enlarged(sketch: torch.Tensor, grid: Grid) -> torch.Tensor:

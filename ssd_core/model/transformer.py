@@ -51,10 +51,10 @@ def rotate(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
 
 def interleave_rotary(x: torch.Tensor, dim: int, count: int | None = None) -> torch.Tensor:
     """Reorder the first `count` of D numbers, or all, from the "split" layout to neighbours."""
-    count = count or x.shape[dim]
-    pairs, rest = x.split((count, x.shape[dim] - count), dim)
-    pairs = pairs.unflatten(dim, (2, -1)).transpose(dim, dim + 1).flatten(dim, dim + 1)
-    return torch.cat((pairs, rest), dim)
+    if count is not None and count < x.shape[dim]:
+        pairs, rest = x.split((count, x.shape[dim] - count), dim)
+        return torch.cat((interleave_rotary(pairs, dim), rest), dim)
+    return x.unflatten(dim, (2, -1)).transpose(dim, dim + 1).flatten(dim, dim + 1)
 
 
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,

@@ -11,14 +11,14 @@ import torch
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
 from ..engine.choice import Choice
-from ..engine.decode import PreparedRun, check_needs, check_size, plan_of, prepare, region_of
+from ..engine.decode import PreparedRun, check_needs, check_size, plan_of, prepare
 from ..engine.edits.words import Edit
 from ..engine.events import Event, Finished, Pass, Rows
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..engine.pace import pace_of
 from ..engine.plan import Plan
-from ..engine.region import Region
+from ..engine.region import Region, region_of
 from ..model.grid import Grid
 from ..model.knobs import coerce
 from ..model.sampling import Sampling

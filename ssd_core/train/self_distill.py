@@ -23,6 +23,7 @@ from ..engine.decode import generate, plan
 from ..engine.events import Finished, finished
 from ..engine.methods import AR, Exact, Method
 from ..engine.plan import Plan
+from ..engine.sketches import prompts_after
 from ..errors import SSDError
 from ..files import read_safetensors
 from ..model.flags import flag
@@ -175,10 +176,7 @@ class DistillTask:
 def prompts_with(backbone: Backbone, texts: Sequence[str], drawn: Finished) -> list[list[int]]:
     """The ids of the prompts, each with the picture's sketch if the backbone draws one first."""
     prompts = [backbone.tokenize(text) for text in texts]
-    if drawn.sketch is None:
-        return prompts
-    return [backbone.after_sketch(ids, tokens) for ids, tokens
-            in zip(prompts, drawn.sketch.flatten(1).tolist(), strict=True)]
+    return prompts if drawn.sketch is None else prompts_after(backbone, prompts, drawn.sketch)
 
 
 def tasks(recipe: SelfDistillRecipe, runs: Sequence[range], prompts: Prompts) -> list[DistillTask]:
