@@ -13,6 +13,7 @@ from torch import nn
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.chameleon import Anole, Lumina
+from ssd_core.backbones.codecs.colours import FalseColours
 from ssd_core.backbones.codecs.cosmos import Cosmos, CosmosShape
 from ssd_core.backbones.codecs.ibq import IBQ
 from ssd_core.backbones.codecs.movq import MoVQ, MoVQShape
@@ -20,6 +21,7 @@ from ssd_core.backbones.codecs.movqgan import MoVQGAN
 from ssd_core.backbones.codecs.vqgan import VQGAN, VQGANShape
 from ssd_core.backbones.emu3 import Emu3
 from ssd_core.backbones.emu3_5 import Emu35
+from ssd_core.backbones.glm_image import SECTIONS, STEP, GlmImage, Rotation
 from ssd_core.backbones.janus import Janus
 from ssd_core.backbones.llamagen import ClassLlamaGen, TextLlamaGen
 from ssd_core.backbones.lumina2 import Lumina2
@@ -80,6 +82,8 @@ def scaled(row: KnownBackbone) -> KnownBackbone:
 
 def codec_of(row: KnownBackbone, device: torch.device) -> nn.Module:
     """The picture codec of a row's family with its initial weights."""
+    if row.family == "GLM-Image":
+        return FalseColours(torch.randn(row.codes, NARROW, device=device), STEP).eval()
     narrow = NARROW if row.codec_channels == NARROW else None
     if row.family == "SimpleAR":
         shape, make = CosmosShape(NARROW // 4 if "scaled" in row.name else 128), Cosmos
@@ -115,6 +119,8 @@ def bare(row: KnownBackbone) -> Backbone:
         backbone.read = lambda ids: reader.features(ids, torch.float32)
         backbone.ta_tok_codes = TA_TOK_CODES
         backbone.tokenize = lambda prompt: [1] * row.prompt_slots
+    elif row.family == "GLM-Image":
+        backbone = GlmImage(shape, row.vocabulary + codes, codes, Words(), Rotation(1e4, SECTIONS))
     elif row.family == "LlamaGen" and row.prompt_slots == 1:
         backbone = ClassLlamaGen(shape, codes, CLASSES)
         backbone.tokenize = lambda prompt: [0]

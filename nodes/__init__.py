@@ -18,6 +18,7 @@ from .edit_by_words import EditByWords
 from .encode_image import EncodeImage
 from .finish import Finish
 from .folders import estimates, register_folders
+from .glm_decode import GlmDecode
 from .kept_rows import KeptRows
 from .load_backbone import LoadBackbone
 from .load_heads import LoadHeads
@@ -34,7 +35,7 @@ from .unfinished_run import UnfinishedRun
 NODES: list[type[io.ComfyNode]] = [
     LoadBackbone, LoadHeads, Schedule, BaselineMethod, Sampler, StartSeeds, Pick, Finish,
     UnfinishedRun, Race, CompareMethods, DecodeTokens, EncodeImage, SaveImage, Replay,
-    AcceptanceMap, Doctor, KeptRows, LoadPicture, EditByWords, Control,
+    AcceptanceMap, Doctor, KeptRows, LoadPicture, EditByWords, Control, GlmDecode,
 ]
 
 

@@ -13,6 +13,7 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.backbones.chameleon import sizes_for
 from ..ssd_core.backbones.emu3 import AREA, RATIOS, size_for
 from ..ssd_core.backbones.emu3_5 import SIZES as EMU3_5_SIZES
+from ..ssd_core.backbones.glm_image import SIZES as GLM_SIZES
 from ..ssd_core.backbones.lumina2 import TWO_PANELS
 from ..ssd_core.backbones.postcard import Postcard
 from ..ssd_core.engine.methods import SSD
@@ -139,7 +140,7 @@ def sizes() -> list[str]:
     squares = sorted({*Postcard.sizes, *(row.size for row in CATALOGUE.values())})
     shapes = [size_for(ratio, AREA) for ratio in RATIOS]
     shapes += [size for side in (512, 768, 1024) for size in sizes_for(side)]
-    shapes += [TWO_PANELS, *EMU3_5_SIZES]
+    shapes += [TWO_PANELS, *EMU3_5_SIZES, *GLM_SIZES]
     return [AUTO_SIZE, *dict.fromkeys(f"{w}x{h}" for w, h in squares + shapes)]
 
 

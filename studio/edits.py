@@ -11,8 +11,8 @@ import torch
 
 from ssd_core import SSDError, change_map
 from ssd_core.backbones.base import Backbone
-from ssd_core.engine.decode import region_of
 from ssd_core.engine.methods import METHODS, Exact
+from ssd_core.engine.region import region_of
 from ssd_core.output.recipe import pixels_from_png
 
 from .drawn import Drawn

@@ -14,11 +14,13 @@ PUBLISHED = {"Janus-Pro-1B": 1.65, "Janus-Pro-7B": 6.91, "Anole-7B": 7.01, "Emu3
              "SimpleAR-0.5B-RL": 0.55, "SimpleAR-1.5B-RL": 1.64,
              "Lumina-mGPT-2.0": 7.88, "Emu3.5-Image": 34.1,
              "LlamaGen-c2i-B-256": 0.11, "LlamaGen-c2i-L-384": 0.34, "LlamaGen-c2i-XL-384": 0.77,
-             "LlamaGen-c2i-XXL-384": 1.41, "LlamaGen-c2i-3B-384": 3.09, "Tar-AR-DTok-512": 0.65}
+             "LlamaGen-c2i-XXL-384": 1.41, "LlamaGen-c2i-3B-384": 3.09, "Tar-AR-DTok-512": 0.65,
+             "GLM-Image": 8.92}
 # Keys and values of one slot in one branch, bf16, in KiB.
 SLOT = {"Janus-Pro-1B": 192, "Janus-Pro-7B": 480, "Lumina-mGPT-7B-768": 512, "Emu3-Gen": 128,
         "Emu3.5-Image": 256,
-        "LlamaGen-t2i-XL-256": 180, "LlamaGen-c2i-3B-384": 300, "Tar-AR-DTok-1024": 150}
+        "LlamaGen-t2i-XL-256": 180, "LlamaGen-c2i-3B-384": 300, "Tar-AR-DTok-1024": 150,
+        "GLM-Image": 40}
 
 
 @ROWS

@@ -25,7 +25,8 @@ CHAMELEON, WRITTEN_OUT = "transformers' Chameleon", "its equations written out"
 ORACLES = {"Janus-Pro": "transformers' Janus", "LlamaGen": WRITTEN_OUT, "Tar": WRITTEN_OUT,
            "Lumina-mGPT": CHAMELEON, "Lumina-mGPT 2.0": CHAMELEON, "Anole": CHAMELEON,
            "Emu3": "transformers' Emu3", "Emu3.5": "transformers' Qwen3",
-           "SimpleAR": "transformers' Qwen2; its codec's equations written out"}
+           "SimpleAR": "transformers' Qwen2; its codec's equations written out",
+           "GLM-Image": "transformers' GLM-Image"}
 
 
 def repositories(row: KnownBackbone) -> str:
@@ -38,6 +39,8 @@ def pixels(row: KnownBackbone) -> str:
     """The default size, and how many others are allowed."""
     others = {"Lumina-mGPT": len(sizes_for(row.size[0])), "Emu3": len(RATIOS),
               "Lumina-mGPT 2.0": len(Lumina2.sizes), "Emu3.5": len(GRIDS)}.get(row.family, 1)
+    if row.family == "GLM-Image":
+        return "{}x{} and any sides of 256 to 2048 in steps of 32".format(*row.size)
     more = f" and {others - 1} other shapes" if others > 1 else ""
     return "{}x{}".format(*row.size) + more
 

@@ -19,6 +19,7 @@ from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.kv_cache import KVCache
 from ..model.products import Int8Matrix, product
+from ..model.sampling import Sampling
 from ..model.transformer import Decoder
 from .codecs.codec import PictureCodec, in_float32
 from .estimates import Estimates
@@ -55,6 +56,7 @@ class Backbone(PromptGuide, nn.Module):
     sizes: tuple[tuple[int, int], ...]  # legal (width, height) in px, the current one first
     prompt_limit: int
     takes_negative: bool = True
+    takes_guidance: bool = True
     preset: Preset
     decoder: Decoder
     word_embedding: nn.Parameter
@@ -63,6 +65,7 @@ class Backbone(PromptGuide, nn.Module):
     head: torch.Tensor
     angles: torch.Tensor | None = None
     positions: torch.Tensor | None = None
+    first_slot: int = 0  # its number in the noise field
     graphs: str = "auto"  # "off": passes are never captured as CUDA graphs
     rounding: float | None = None  # of logits, as measured at loading (invariance.py)
     batch_invariant: bool = False
@@ -133,6 +136,18 @@ class Backbone(PromptGuide, nn.Module):
         """Prompt ids of guidance's unconditional branch."""
         raise NotImplementedError
 
+    def sketch(self) -> Backbone | None:
+        """The view that draws a small picture first, if the model does; else None."""
+        return None
+
+    def after_sketch(self, prompt_ids: list[int], tokens: list[int]) -> list[int]:
+        """Prompt ids, and the tokens that `sketch` has drawn after them."""
+        raise NotImplementedError
+
+    def notes(self, sampling: Sampling) -> list[str]:
+        """What a user should know of a run with this sampling, a sentence each."""
+        return []
+
     def masked_prompt_slots(self, prompt_ids: list[int]) -> int:
         """Return how many of the prompt's first slots are masked from attention."""
         return 0
@@ -182,10 +197,14 @@ class Backbone(PromptGuide, nn.Module):
         The cache gives the positions; without a cache they are 0..n-1.
         """
         at = slice(0, x.shape[1]) if cache is None else cache.positions
-        angles = None if self.angles is None else self.angles[at]
+        angles = self.angles_at(at, cache)
         if self.positions is not None:
             x = x + self.positions[at]
         return self.ensure_on_device(self.decoder)(x, angles, cache)
+
+    def angles_at(self, at: slice | torch.Tensor, cache: KVCache | None) -> torch.Tensor | None:
+        """The rotary angles of sequence positions: a slice, or [N, n] int64."""
+        return None if self.angles is None else self.angles[at]
 
     @property
     def in_int8(self) -> bool:

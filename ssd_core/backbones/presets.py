@@ -59,3 +59,5 @@ LUMINA_2 = replace(EMU3, cfg=4.0)
 # Emu3.5's rows of 64 cells lie between Lumina-mGPT's 48 (5 rounds) and Emu3's 90 (6 rounds).
 EMU3_5 = replace(EMU3, rounds=5, cfg=5.0)
 LLAMAGEN_CLASSES, LLAMAGEN_TEXT, TAR = Preset(cfg=4.0), Preset(cfg=7.5), Preset(cfg=4.0)
+# The paper's rounds lie between Janus-Pro's 2 for 24 columns and Emu3's 6 for 90.
+GLM_IMAGE = Preset(k_h=5, k_v=1, rounds=3)

@@ -11,8 +11,8 @@ import torch
 import typer
 
 from ..backbones.base import Backbone
-from ..engine.decode import region_of
 from ..engine.edits.words import Edit
+from ..engine.region import region_of
 from ..errors import SSDError
 from ..model.knobs import specs
 from ..output.changed_words import changed_words

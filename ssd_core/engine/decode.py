@@ -24,7 +24,7 @@ from .close_calls import margin
 from .edits.maps import read
 from .edits.plans import edited_plan, nothing_drawn
 from .edits.rule import Rule
-from .edits.words import Edit, Revision
+from .edits.words import Edit, Revision, require_editable
 from .events import Event, Finished, RowsDone, Started
 from .final_rows import final_rows, rows_done
 from .first_replay import WrongReplay
@@ -32,7 +32,9 @@ from .graphs import EagerRunner, PassRunner, runner, switch_off_graphs
 from .heads import DraftHeads
 from .methods import Method
 from .plan import Plan
-from .region import Region
+from .region import Region, region_of
+from .run_stats import statistics
+from .sketches import enlarged, fitted, joined, prompts_after, with_sketch
 from .state import DecodeState
 from .threads import Fixed, Threads, under_way, using_threads
 from .usual import usual_passes
@@ -70,13 +72,14 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     """
     prompts = [prompts] if isinstance(prompts, str) else list(prompts)
     backbone = backbone.resized(check_size(size))
-    method = method.resolve(backbone.preset)
+    method, sketch = method.resolve(backbone.preset), backbone.sketch()
     sampling = resolve_sampling(sampling, backbone.preset)
     region = region_of(backbone.grid, len(prompts), keep_rows, keep_mask)
     edited = keep_mask is not None or edit is not None
     guided = keep is not None and method.starts_from_parent(edited)
     parent = check_tokens(backbone, keep, len(prompts)) if keep is not None and guided else None
     if edit is not None:
+        require_editable(backbone)
         parent = check_tokens(backbone, check_edit(method, keep), len(prompts))
     keep = check_keep(backbone, keep, region, len(prompts))
     check_needs(method, backbone, heads)
@@ -86,10 +89,13 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
         revision = None if edit is None else Revision.of(
             backbone, edit, prompts,
             prompt_branches(backbone, [edit.old_prompt] * len(prompts), negative, sampling.cfg))
+    known, first = plan_of(backbone, method, region, heads is not None, edit=revision), None
+    if sketch is not None:
+        small, method = fitted(method, sketch.grid, backbone.grid)
+        first = prepare(sketch, prompts, small, heads, sampling, threads=threads)
     return PreparedRun(backbone, method.for_device(backbone.grid, backbone.device.type), heads,
-                       sampling, branches, len(prompts),
-                       plan_of(backbone, method, region, heads is not None, edit=revision), keep,
-                       region, threads, parent, revision)
+                       sampling, branches, len(prompts), known, keep, region, threads, parent,
+                       revision, first)
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,7 @@ class PreparedRun:
     method: resolved, with its window. branches: prompt ids of all sequences, [cond; uncond] with
     guidance. pictures: B. keep: tokens [B, R, C], None if no cell is pinned. parent: tokens
     [B, R, C] that first guesses may take, and that an edit begins with. revision: of an edit.
+    sketch: the run before this one, for models that draw a sketch first.
     """
 
     backbone: Backbone
@@ -113,6 +120,7 @@ class PreparedRun:
     threads: int | None
     parent: torch.Tensor | None = None
     revision: Revision | None = None
+    sketch: PreparedRun | None = None
 
     @property
     def sequences(self) -> int:
@@ -136,9 +144,15 @@ class PreparedRun:
 
     def _steps(self, threads: Threads | Fixed) -> Generator[Event, None, None]:
         yield Started(self.plan)
-        if self.revision is not None and all(self.revision.same):
+        if self.sketch is not None:
+            yield from with_sketch(self.sketch._steps(threads), lambda codes: self._after(
+                codes)._steps(threads), self.backbone.grid, self.plan)
+        elif self.revision is not None and all(self.revision.same):
             yield from self._as_it_was(self.revision)
-            return
+        else:
+            yield from self._decoded(threads)
+
+    def _decoded(self, threads: Threads | Fixed) -> Generator[Event, None, None]:
         state, rule = yield from self._drawn()
         stats = {**statistics(state, self.plan), "threads": sorted(threads.used)}
         if rule is None:
@@ -167,6 +181,14 @@ class PreparedRun:
                 switch_off_graphs(self.backbone, error)
                 del state, rule
         raise AssertionError("a run without graphs has no replays")
+
+    def _after(self, sketch: torch.Tensor) -> PreparedRun:
+        """The run that draws the picture after its sketch, by `guess` from its cells above."""
+        parent = self.parent
+        if parent is None and self.method.starts_from_parent(masked=False):
+            parent = enlarged(sketch, self.backbone.grid)
+        return replace(self, branches=prompts_after(self.backbone, self.branches, sketch),
+                       parent=parent, sketch=None)
 
     def allocate(self, run: PassRunner, rule: Rule | None = None) -> DecodeState:
         """The state before the first pass. run: calls its capturable functions."""
@@ -242,23 +264,6 @@ def _run(device: torch.device, threads: Threads | Fixed, steps: Generator[Event,
             yield event.detached()
 
 
-def statistics(state: DecodeState, plan: Plan) -> dict:
-    """The statistics that docs/contract.md lists, from the counters of a finished run."""
-    each = state.passes - state.stats.finished_early
-    stages = state.clock.seconds
-    seconds = {"total": sum(stages.values()), **stages}
-    free = state.region.free
-    tokens = int(free.sum()) * state.pictures // len(free)
-    return {"passes": state.passes, "ar_passes": plan.ar_passes,
-            "step_acceleration": plan.ar_passes / state.passes, "seconds": seconds,
-            "tokens_per_second": tokens / max(seconds["total"], 1e-9),
-            "acceptance": state.stats.acceptance("/"),
-            "acceptance_by_offset": state.stats.acceptance("+"),
-            "passes_each": each.tolist(),
-            "converged_rows": state.stats.converged_rows.tolist(),
-            "drafter_passes": state.stats.drafter_passes, "cache_bytes": state.cache.nbytes}
-
-
 def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None,
                     cfg: float) -> list[list[int]]:
     """Prompt ids of all sequences: the prompts, then with guidance the unconditional ones."""
@@ -309,32 +314,6 @@ def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:
     if not isinstance(size, tuple | list) or len(size) != 2:
         raise SSDError(f"size {str(size)[:40]!r}: give (width, height) in pixels")
     return tuple(coerce("size", side, int) for side in size)
-
-
-def region_of(grid: Grid, pictures: int = 1, keep_rows: int = 0,
-              keep_mask: torch.Tensor | None = None) -> Region:
-    """The cells to decode; raises SSDError if none are left or the mask does not fit."""
-    keep_rows = coerce("keep_rows", keep_rows, int)
-    if not 0 <= keep_rows < grid.rows:
-        raise SSDError(f"keep_rows {keep_rows}: must lie in 0 .. {grid.rows - 1}")
-    if keep_mask is None:
-        return Region.below(grid, keep_rows)
-    if keep_rows:
-        raise SSDError("keep_rows and keep_mask: give one of them; a mask can hold whole rows too")
-    if not isinstance(keep_mask, torch.Tensor) or keep_mask.dtype != torch.bool:
-        raise SSDError(f"keep_mask: must be a tensor of bool, True for cells that stay, not "
-                       f"{getattr(keep_mask, 'dtype', type(keep_mask).__name__)}")
-    stays = keep_mask[None] if keep_mask.dim() == 2 else keep_mask
-    if tuple(stays.shape[1:]) != (grid.rows, grid.columns) or len(stays) not in (1, pictures):
-        raise SSDError(f"keep_mask: a mask of shape {tuple(keep_mask.shape)} does not fit "
-                       f"{pictures} pictures of {grid}")
-    if stays.flatten(1).all(1).any():
-        raise SSDError("keep_mask: every cell is kept, so nothing is left to draw; set the cells "
-                       "to draw to False")
-    if not stays.any():
-        raise SSDError("keep_mask: no cell is kept; set the cells to keep to True, or leave the "
-                       "mask out")
-    return Region(grid, ~stays.cpu())
 
 
 def check_keep(backbone: Backbone, keep: torch.Tensor | None, region: Region,
@@ -388,8 +367,11 @@ def plan_of(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, 
         method = method.resolve(grid_or_backbone.preset)
         used = method.for_device(grid, device)
         usual = usual_passes(grid_or_backbone, used, heads, region)
+    sketch = grid_or_backbone.sketch() if isinstance(grid_or_backbone, Backbone) else None
+    own, method = (method, method) if sketch is None else fitted(method, sketch.grid, grid)
     known = method.plan(region) if edit is None else edited_plan(method.plan(region), edit)
-    return replace(known, choice=method.choice(grid, device), usual=None if edit else usual)
+    plan = replace(known, choice=method.choice(grid, device), usual=None if edit else usual)
+    return plan if sketch is None else joined(own.plan(sketch.grid), plan)
 
 
 def device_of(target: Grid | Backbone | type[Backbone]) -> str:

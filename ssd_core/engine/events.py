@@ -1,4 +1,4 @@
-"""The four events of a decoding run, each with its JSON form.
+"""The events of a decoding run, each with its JSON form.
 
 The browser preview reads the same schema. Fields are only ever added.
 """
@@ -67,6 +67,16 @@ class Pass(EventBase):
 
 
 @dataclass(frozen=True)
+class Sketched(EventBase):
+    """The sketch is final that some models draw before the picture: tokens [B, r, c] int64."""
+
+    tokens: torch.Tensor
+
+    def to_json(self) -> dict:
+        return {"kind": "sketch", "tokens": self.tokens.tolist()}
+
+
+@dataclass(frozen=True)
 class RowsDone(EventBase):
     """Rows first..last-1 are final in every picture: tokens [B, last - first, C] int64."""
 
@@ -84,20 +94,24 @@ class Finished(EventBase):
     """All tokens [B, R, C] int64 and the statistics that docs/contract.md lists.
 
     held [B, R, C] bool: the cells of things that an edit by words held; None without an edit.
+    sketch [B, r, c] int64: the tokens of the sketch, for models that draw one first; else None.
     """
 
     tokens: torch.Tensor
     stats: Mapping
     held: torch.Tensor | None = None
+    sketch: torch.Tensor | None = None
 
     def to_json(self) -> dict:
-        held = {} if self.held is None else {"held": self.held.tolist()}
+        more = {name: value.tolist() for name, value in (("held", self.held),
+                                                         ("sketch", self.sketch))
+                if value is not None}
         return {"kind": "finished", "tokens": self.tokens.tolist(), "stats": dict(self.stats),
-                **held}
+                **more}
 
 
 Rows = RowsDone  # the public name in docs/contract.md; inside, `Rows` is a method
-Event = Started | Pass | RowsDone | Finished
+Event = Started | Pass | Sketched | RowsDone | Finished
 
 
 def finished(events: Iterable[Event],

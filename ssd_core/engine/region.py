@@ -12,7 +12,9 @@ from functools import cached_property
 import torch
 import torch.nn.functional as F
 
+from ..errors import SSDError
 from ..model.grid import Grid
+from ..model.knobs import coerce
 
 
 class Region:
@@ -151,3 +153,29 @@ def cells_on(grid: Grid, slots: torch.Tensor, count: int) -> torch.Tensor:
     y, x = slots // grid.width, slots % grid.width
     cell = y * grid.columns + (x + 1).clamp(max=grid.columns) + count - 1
     return cell // grid.columns * grid.width + cell % grid.columns
+
+
+def region_of(grid: Grid, pictures: int = 1, keep_rows: int = 0,
+              keep_mask: torch.Tensor | None = None) -> Region:
+    """The cells to decode; raises SSDError if none are left or the mask does not fit."""
+    keep_rows = coerce("keep_rows", keep_rows, int)
+    if not 0 <= keep_rows < grid.rows:
+        raise SSDError(f"keep_rows {keep_rows}: must lie in 0 .. {grid.rows - 1}")
+    if keep_mask is None:
+        return Region.below(grid, keep_rows)
+    if keep_rows:
+        raise SSDError("keep_rows and keep_mask: give one of them; a mask can hold whole rows too")
+    if not isinstance(keep_mask, torch.Tensor) or keep_mask.dtype != torch.bool:
+        raise SSDError(f"keep_mask: must be a tensor of bool, True for cells that stay, not "
+                       f"{getattr(keep_mask, 'dtype', type(keep_mask).__name__)}")
+    stays = keep_mask[None] if keep_mask.dim() == 2 else keep_mask
+    if tuple(stays.shape[1:]) != (grid.rows, grid.columns) or len(stays) not in (1, pictures):
+        raise SSDError(f"keep_mask: a mask of shape {tuple(keep_mask.shape)} does not fit "
+                       f"{pictures} pictures of {grid}")
+    if stays.flatten(1).all(1).any():
+        raise SSDError("keep_mask: every cell is kept, so nothing is left to draw; set the cells "
+                       "to draw to False")
+    if not stays.any():
+        raise SSDError("keep_mask: no cell is kept; set the cells to keep to True, or leave the "
+                       "mask out")
+    return Region(grid, ~stays.cpu())

@@ -55,10 +55,12 @@ class DecodeState:
         self.offset = len(prompts[0]) if len({len(ids) for ids in prompts}) == 1 else None
         self.clock = Stopwatch(device)
         self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
-                                run.padded, Variation.of(sampling, grid, pictures))
+                                run.padded, Variation.of(sampling, grid, pictures),
+                                backbone.first_slot)
         self.max_prompt = max(len(ids) for ids in prompts)
         self.run = run
         self.cache = backbone.new_cache(len(prompts), self._cache_slots(scratch))
+        self.cache.prompts = self.lengths[:, None]
         if any(hidden := [backbone.masked_prompt_slots(ids) for ids in prompts]):
             self.cache.hide(torch.tensor(hidden, device=device))
         self.tokens = torch.zeros(pictures, grid.slots + 1, dtype=torch.long, device=device)

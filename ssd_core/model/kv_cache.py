@@ -33,6 +33,7 @@ class KVCache:
 
     mask: additive [N or 1, 1, group * n, slots], repeated for the `group` query heads that share a
     key head. None if the pass attends to every slot, or if it is `causal` from slot 0.
+    prompts: int64 [N, 1], the lengths of the prompts, for backbones whose angles depend on them.
     by_columns: keys are stored column by column, as the products of `attention` read them, and
     passes read a multiple of KEYS slots.
     """
@@ -52,6 +53,7 @@ class KVCache:
         self.positions: slice | torch.Tensor = self.slots  # in a tree they differ from the slots
         self.mask: torch.Tensor | None = None
         self.causal = False
+        self.prompts: torch.Tensor | None = None
         self._group = group
         self._visible_from: torch.Tensor | None = None
         self._triangle = self._additive_of_all() if slots * slots <= WHOLE_MASK else None
@@ -106,6 +108,8 @@ class KVCache:
         view.keys, view.values = self.keys[:, start:stop], self.values[:, start:stop]
         view._layers = tuple(zip(view.keys, view.values, strict=True))
         view._sequence_index = self._sequence_index[: stop - start]
+        if self.prompts is not None:
+            view.prompts = self.prompts[start:stop]
         if self._visible_from is not None:
             view._visible_from = self._visible_from[start:stop]
         return view

@@ -99,9 +99,13 @@ class NoiseField:
     """The random numbers of a batch: one seed per picture, `slots` x `codes` numbers each."""
 
     def __init__(self, seeds: Sequence[int], slots: int, codes: int, device: torch.device,
-                 at_once: bool = False, variation: Variation | None = None) -> None:
-        """at_once: compute the whole field now, because captured graphs need it in memory."""
-        self.device, self.codes = device, codes
+                 at_once: bool = False, variation: Variation | None = None,
+                 first: int = 0) -> None:
+        """at_once: compute the whole field now, because captured graphs need it in memory.
+
+        first: the number of slot 0, so that two grids of one picture have numbers of their own.
+        """
+        self.device, self.codes, self.first = device, codes, first
         self.seeds = seed_words(seeds, device)  # [B, 2]
         self.places: torch.Tensor | None = None  # seeds [B, slots, 2] of each slot, if they differ
         self.strides = torch.tensor([1, _signed(0x85EBCA6B)], dtype=torch.int32, device=device)
@@ -125,7 +129,7 @@ class NoiseField:
 
     def vary(self, variation: Variation) -> None:
         """Let some slots draw from the fields of other seeds, for every purpose."""
-        other = NoiseField(variation.seeds, len(self.slots), 1, self.device)
+        other = NoiseField(variation.seeds, len(self.slots), 1, self.device, first=self.first)
         anew = other.chosen(variation.chances)[..., None]
         self.places = torch.where(anew, other.seeds[:, None], self.seeds[:, None])
 
@@ -206,7 +210,8 @@ class NoiseField:
     def _keys(self, purpose: Purpose, rounds: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
         """int32 [B, r, n, 2]: two words for each (seed, purpose, round, slot)."""
         slots = slots.expand(len(self.seeds), -1)
-        key = mix(slots.int()[..., None] * self.strides ^ self._seeds_at(slots))[:, None]
+        words = (slots + self.first).int()[..., None] * self.strides
+        key = mix(words ^ self._seeds_at(slots))[:, None]
         key = key + _signed(0x9E3779B9) * (1 + rounds)[:, None, None]
         return mix(key.add_(self.purposes[purpose]))
 

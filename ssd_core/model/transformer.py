@@ -6,6 +6,7 @@ section 3.3). Knows nothing about text, pictures or sampling.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +15,7 @@ from torch import nn
 
 from .kv_cache import KVCache
 from .processor import cpu_has_bf16
-from .products import Int8Matrix, added, product
+from .products import Int8Matrix, Matrix, added, product
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class DecoderShape:
     files, and every pass reorders its queries and keys. qk_norm: each head of q and k has a
     LayerNorm of its own (Chameleon). qkv_bias: q, k and v have biases (Qwen2). qk_rms_norm: each
     head has an RMSNorm, with one weight for all heads of q and one for those of k (Emu3.5).
+    rotary_dim: the first numbers of a head that form pairs, None: all; the angles of the others
+    are 0. post_norms: what attention and feed-forward network add is normed first (GLM-4).
     """
 
     layers: int
@@ -40,6 +43,8 @@ class DecoderShape:
     eps: float = 1e-6
     qkv_bias: bool = False
     qk_rms_norm: bool = False
+    rotary_dim: int | None = None
+    post_norms: bool = False
 
 
 def rotate(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
@@ -48,8 +53,11 @@ def rotate(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(pairs * angles).flatten(-2)
 
 
-def interleave_rotary(x: torch.Tensor, dim: int) -> torch.Tensor:
-    """Reorder dimension `dim` of size D from the "split" layout to neighbouring pairs."""
+def interleave_rotary(x: torch.Tensor, dim: int, count: int | None = None) -> torch.Tensor:
+    """Reorder the first `count` of D numbers, or all, from the "split" layout to neighbours."""
+    if count is not None and count < x.shape[dim]:
+        pairs, rest = x.split((count, x.shape[dim] - count), dim)
+        return torch.cat((interleave_rotary(pairs, dim), rest), dim)
     return x.unflatten(dim, (2, -1)).transpose(dim, dim + 1).flatten(dim, dim + 1)
 
 
@@ -106,6 +114,8 @@ class DecoderLayer(nn.Module):
     """Pre-norm attention with fused q, k, v, then SwiGLU with fused gate and up."""
 
     qkv_bias: nn.Parameter | None  # None without qkv_bias
+    attention_post_norm: nn.Parameter | None  # None without post_norms, as ffn_post_norm
+    ffn_post_norm: nn.Parameter | None
     q_norm_weight: nn.Parameter  # these four exist with qk_norm, weights also with qk_rms_norm
     q_norm_bias: nn.Parameter
     k_norm_weight: nn.Parameter
@@ -124,6 +134,9 @@ class DecoderLayer(nn.Module):
         self.ffn_norm = nn.Parameter(torch.ones(d))
         self.gate_up = nn.Parameter(torch.empty(2 * shape.ffn, d))
         self.down = nn.Parameter(torch.empty(d, shape.ffn))
+        for name in ("attention_post_norm", "ffn_post_norm"):
+            self.register_parameter(
+                name, nn.Parameter(torch.ones(d)) if shape.post_norms else None)
         if shape.qk_norm:
             for name, heads in (("q", shape.heads), ("k", shape.kv_heads)):
                 for kind, fill in (("weight", torch.ones), ("bias", torch.zeros)):
@@ -140,10 +153,18 @@ class DecoderLayer(nn.Module):
         y = F.rms_norm(x, width, self.attention_norm, s.eps)
         qkv = product(y, self.qkv, self.qkv_bias)
         qkv = qkv.view(sequences, -1, s.heads + 2 * s.kv_heads, s.head_dim)
-        x = added(x, self.attend(qkv, angles, index, cache), self.out)
+        y = self.attend(qkv, angles, index, cache)
+        x = self.joined(x, y, self.out, self.attention_post_norm)
         y = F.rms_norm(x, width, self.ffn_norm, s.eps)
         gate, up = product(y, self.gate_up).split(s.ffn, dim=-1)
-        return added(x, F.silu(gate) * up, self.down)
+        return self.joined(x, F.silu(gate) * up, self.down, self.ffn_post_norm)
+
+    def joined(self, x: torch.Tensor, y: torch.Tensor, weight: Matrix,
+               norm: torch.Tensor | None) -> torch.Tensor:
+        """x [m, d] + y @ weight.T, which `norm` scales first where there is one."""
+        if norm is None:
+            return added(x, y, weight)
+        return x + F.rms_norm(product(y, weight), norm.shape, norm, self.shape.eps)
 
     def attend(self, qkv: torch.Tensor, angles: torch.Tensor | None, index: int,
                cache: KVCache | None) -> torch.Tensor:
@@ -152,7 +173,7 @@ class DecoderLayer(nn.Module):
         rotated = s.heads + s.kv_heads
         qk = qkv[:, :, :rotated]
         qk = self.normed(qk) if s.qk_norm or s.qk_rms_norm else qk
-        qk = interleave_rotary(qk, 3) if s.rotary == "halves" else qk
+        qk = interleave_rotary(qk, 3, s.rotary_dim) if s.rotary == "halves" else qk
         qk = qk if angles is None else rotate(qk, angles)
         q, k, v = (part.transpose(1, 2) for part in (
             qk[:, :, : s.heads], qk[:, :, s.heads :], qkv[:, :, rotated:]))
@@ -185,10 +206,11 @@ class DecoderLayer(nn.Module):
         if s.rotary != "split" or not name.startswith(("qkv", "q_norm", "k_norm")):
             return value
         if not name.startswith("qkv"):
-            return interleave_rotary(value, value.dim() - 1)
+            return interleave_rotary(value, value.dim() - 1, s.rotary_dim)
         heads = value.unflatten(0, (-1, s.head_dim))
         rotated = s.heads + s.kv_heads  # the heads of v are not reordered
-        return torch.cat((interleave_rotary(heads[:rotated], 1), heads[rotated:])).flatten(0, 1)
+        paired = interleave_rotary(heads[:rotated], 1, s.rotary_dim)
+        return torch.cat((paired, heads[rotated:])).flatten(0, 1)
 
 
 class Decoder(nn.Module):
@@ -256,4 +278,17 @@ def axial_angles(rows: torch.Tensor, columns: torch.Tensor, head_dim: int,
     frequency = frequencies(head_dim // 4, theta)
     turn = torch.cat((torch.outer(rows.double(), frequency),
                       torch.outer(columns.double(), frequency)), dim=-1)
+    return torch.polar(torch.ones_like(turn), turn).to(torch.complex64)
+
+
+def axes_angles(positions: torch.Tensor, sections: Sequence[int], head_dim: int,
+                theta: float = 10_000.0) -> torch.Tensor:
+    """complex64 [n, head_dim/2]: each section of the pairs encodes one axis.
+
+    positions: [n, axes]; sections: the pairs of each axis, in order of falling frequency. Pairs
+    behind the sections are not rotated.
+    """
+    axis = torch.repeat_interleave(torch.arange(len(sections)), torch.tensor(sections))
+    turn = positions.double()[:, axis] * frequencies(len(axis), theta)
+    turn = F.pad(turn, (0, head_dim // 2 - len(axis)))
     return torch.polar(torch.ones_like(turn), turn).to(torch.complex64)

@@ -21,9 +21,10 @@ import torch
 from PIL import Image
 
 from ..backbones.base import Backbone
-from ..engine.events import Event, Pass, RowsDone, Started
+from ..engine.events import Event, Pass, RowsDone, Sketched, Started
 from ..engine.methods import Method
 from ..engine.plan import Plan
+from ..engine.sketches import enlarged
 from ..model.grid import Grid
 from ..weights.out_of_memory import empty_caches, is_out_of_memory
 from .guarantees import guarantee
@@ -171,6 +172,8 @@ class Preview:
             if self._left(PASSES) > 0:
                 self._tell_pass(event)
                 self._tell_cells()
+        elif isinstance(event, Sketched):
+            self._show_sketch(event.tokens)
         elif isinstance(event, RowsDone):
             self.tokens[:, event.first : event.last] = event.tokens.cpu().numpy()
             self.row = max(self.row, event.last)
@@ -214,6 +217,16 @@ class Preview:
         self.standing = Standing(own, stays)
         self.send("cells", first=0, last=self.grid.rows, top=0, kept=True,
                   strips=[png(strip) for strip in self.standing.strips(0)])
+
+    def _show_sketch(self, sketch: torch.Tensor) -> None:
+        """Show a sketch [B, r, c] where nothing is kept, until rows of the picture cover it."""
+        if self.stays is not None:
+            return
+        cells = enlarged(sketch, self.grid)[:, self.first_row :].cpu().numpy()
+        strips = self.enlarged(self.palette.colours[cells])
+        self.send("cells", first=self.first_row, last=self.grid.rows,
+                  top=self.first_row * (self.backbone.size[1] // self.grid.rows),
+                  strips=[png(strip) for strip in strips])
 
     def _verdict(self, identical: float | None) -> str:
         return guarantee(self.method, self.backbone, identical)

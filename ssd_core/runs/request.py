@@ -11,14 +11,14 @@ import torch
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
 from ..engine.choice import Choice
-from ..engine.decode import PreparedRun, check_needs, check_size, plan_of, prepare, region_of
+from ..engine.decode import PreparedRun, check_needs, check_size, plan_of, prepare
 from ..engine.edits.words import Edit
 from ..engine.events import Event, Finished, Pass, Rows
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..engine.pace import pace_of
 from ..engine.plan import Plan
-from ..engine.region import Region
+from ..engine.region import Region, region_of
 from ..model.grid import Grid
 from ..model.knobs import coerce
 from ..model.sampling import Sampling
@@ -250,7 +250,8 @@ class Request:
         """Sentences to show the user beside the pictures."""
         moved = self.expansions[0].notes if self.expansions else []
         about_words = word_notes(self.backbone, self.texts)
-        return [note for note in (self.note, self.drawn_before, *moved, *about_words) if note]
+        return [note for note in (self.note, self.drawn_before, *moved, *about_words,
+                                 *self.backbone.notes(self.sampling)) if note]
 
     @property
     def bytes_needed(self) -> int:

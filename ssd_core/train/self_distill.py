@@ -20,9 +20,10 @@ from ..backbones.base import Backbone
 from ..backbones.llamagen import ClassLlamaGen
 from ..backbones.postcard import Postcard
 from ..engine.decode import generate, plan
-from ..engine.events import finished
+from ..engine.events import Finished, finished
 from ..engine.methods import AR, Exact, Method
 from ..engine.plan import Plan
+from ..engine.sketches import prompts_after
 from ..errors import SSDError
 from ..files import read_safetensors
 from ..model.flags import flag
@@ -165,11 +166,17 @@ class DistillTask:
         backbone = loaded.backbone
         drawn = finished(generate(backbone, self.texts, self.method, sampling=self.sampling))
         tokens = drawn.tokens.to("cpu", number_type(backbone))
-        ids = of_prompts([backbone.tokenize(text) for text in self.texts])
+        ids = of_prompts(prompts_with(backbone, self.texts, drawn))
         return {self.name: save({"tokens": tokens, **ids}, {
             "format": FORMAT, "backbone_sha256": backbone.sha256,
             "size": json.dumps(backbone.size), "captions": json.dumps(self.texts),
             "method": self.method.name, "passes": str(drawn.stats["passes"])})}
+
+
+def prompts_with(backbone: Backbone, texts: Sequence[str], drawn: Finished) -> list[list[int]]:
+    """The ids of the prompts, each with the picture's sketch if the backbone draws one first."""
+    prompts = [backbone.tokenize(text) for text in texts]
+    return prompts if drawn.sketch is None else prompts_after(backbone, prompts, drawn.sketch)
 
 
 def tasks(recipe: SelfDistillRecipe, runs: Sequence[range], prompts: Prompts) -> list[DistillTask]:

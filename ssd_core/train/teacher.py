@@ -21,13 +21,16 @@ from .processes import ALONE, Team
 class WholeSequence(KVCache):
     """A pass over all slots at once: stores no keys and values; masked slots stay masked."""
 
-    def __init__(self, backbone: Backbone, hidden: torch.Tensor, slots: int) -> None:
-        super().__init__(0, len(hidden), 1, 0, 1, backbone.dtype, backbone.device)
-        self.hide(hidden)
+    def __init__(self, backbone: Backbone, prompts: Sequence[list[int]], slots: int) -> None:
+        super().__init__(0, len(prompts), 1, 0, 1, backbone.dtype, backbone.device)
+        counts = ([len(ids), backbone.masked_prompt_slots(ids)] for ids in prompts)
+        self.prompts, hidden = torch.tensor(list(counts), device=backbone.device).split(1, dim=1)
+        if hidden.any():
+            self.hide(hidden[:, 0])
         self.seek(0, slots)
 
     def update(self, layer: int, keys: torch.Tensor, values: torch.Tensor):
-        return keys, values
+        return keys.to(values.dtype), values
 
 
 @torch.no_grad()
@@ -50,9 +53,7 @@ def slot_states(backbone: Backbone, prompts: Sequence[list[int]],
     ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in prompts], True)
     prompt = backbone.embed_prompt(ids.to(backbone.device))
     x = followed(prompt, lengths, embedding[:, :-1])
-    hidden = torch.tensor([backbone.masked_prompt_slots(ids) for ids in prompts],
-                          device=backbone.device)
-    cache = WholeSequence(backbone, hidden, x.shape[1]) if hidden.any() else None
+    cache = WholeSequence(backbone, prompts, x.shape[1])
     return predicting(backbone(x, cache), lengths, embedding.shape[1])
 
 
@@ -68,4 +69,4 @@ def cells_of(x: torch.Tensor, grid: Grid) -> torch.Tensor:
 
 def branch(backbone: Backbone, ids: list[int], without_text: bool) -> list[int]:
     """Return a prompt's ids, or those of guidance's branch without text."""
-    return backbone.unconditional(ids) if without_text else ids
+    return backbone.unconditional(ids) if without_text and backbone.takes_guidance else ids

@@ -196,6 +196,8 @@ EMU3 = DecoderShape(32, 4096, 32, 8, 128, 14336, eps=1e-5)
 SIMPLEAR_HALF = DecoderShape(24, 896, 14, 2, 64, 4864, qkv_bias=True)
 SIMPLEAR_1B = DecoderShape(28, 1536, 12, 2, 128, 8960, qkv_bias=True)
 EMU3_5 = DecoderShape(64, 5120, 64, 8, 128, 25600, eps=1e-5, qk_rms_norm=True)
+GLM_9B = DecoderShape(40, 4096, 32, 2, 128, 13696, eps=1e-5, qkv_bias=True, rotary_dim=64,
+                      post_norms=True)
 TAR = DecoderShape(30, 1280, 20, 20, 64, 3584, "none", eps=1e-5)
 LLAMAGEN = {name: DecoderShape(layers, hidden, heads, heads, hidden // heads, ffn, "interleaved",
                                eps=1e-5)
@@ -237,6 +239,17 @@ EMU3_5_IMAGE = KnownBackbone(
     "in int4 for a card of 32 GB; its authors sample with guidance 5 and top-k 5120",
     codec_parameters=455_300_000, codec_channels=256)
 
+GLM_IMAGE = KnownBackbone(
+    "GLM-Image", "GLM-Image", "GLM-Image 9B + 7B",
+    (Source("zai-org/GLM-Image",
+            ("vision_language_encoder/*.safetensors", "processor/tokenizer.json",
+             "transformer/*.safetensors", "text_encoder/*.safetensors", "vae/*.safetensors"),
+            ("*.json", "*/*.json", LICENCE)),),
+    int(35.5 * GB), MIT, Grid(32, 32), GLM_9B, 16384, 168064 - 16384, presets.GLM_IMAGE,
+    "the codes are drawn here; a diffusion model of the same download paints the pixels and needs "
+    "the package diffusers", patch=32, prompt_slots=128 + 256, codec_parameters=33_600_000,
+    codec_channels=3)
+
 CATALOGUE: dict[str, KnownBackbone] = {row.name: row for row in (
     *janus("1B", JANUS_1B, 4.2), *janus("7B", JANUS_7B, 14.8), *FINETUNES,
     simplear("0.5B", SIMPLEAR_HALF, 1.3), simplear("1.5B", SIMPLEAR_1B, 3.5),
@@ -252,7 +265,7 @@ CATALOGUE: dict[str, KnownBackbone] = {row.name: row for row in (
                  "names no licence"),
     lumina_2("-Omni", "draws a picture for a depth map or an edge map too; its authors sample with "
                       "guidance 4 and top-k 4096; the card of its picture codec names no licence"),
-    EMU3_GEN, EMU3_5_IMAGE, tar(256), tar(512), tar(1024))}
+    EMU3_GEN, EMU3_5_IMAGE, GLM_IMAGE, tar(256), tar(512), tar(1024))}
 
 
 def known(name: str) -> KnownBackbone:

@@ -100,6 +100,8 @@ def of_backbone(backbone: Backbone) -> ModelSize:
                if hasattr(backbone, name))
     in_codec = sum(weight.numel() for weight in codec.parameters())
     prompt = backbone.prompt_limit + 2 if backbone.prompt_limit < MANY else LONG_PROMPT
+    if (sketch := backbone.sketch()) is not None:
+        prompt += sketch.grid.cells
     model = ModelSize(backbone.name, backbone.decoder.shape, backbone.grid, backbone.codes,
                       backbone.preset, patch, prompt, 0, in_codec,
                       codec_channels(codec, patch), head,

@@ -12,14 +12,22 @@ from safetensors import SafetensorError, safe_open
 from ..engine.heads import FORMAT as HEADS_FORMAT
 from .find import HEADS_FILE, backbones_in
 
+PIPELINE = "model_index.json"  # in the folder of a pipeline of diffusers
+
 
 def backbones_below(root: Path) -> Iterator[tuple[str, Path, str]]:
     """(name, a file, family) of each backbone in a folder and its subfolders."""
     for folder in folders_below(root):
         backbones = _backbones_in(folder, stamp(folder))
         for path, family in backbones:
-            shown = path.parent if folder != root and len(backbones) == 1 else path
+            shown = shown_by(path) if folder != root and len(backbones) == 1 else path
             yield shown.relative_to(root).as_posix(), path, family
+
+
+def shown_by(path: Path) -> Path:
+    """The folder that stands for the only backbone in it: the whole pipeline's, if it is in one."""
+    folder = path.parent
+    return folder.parent if (folder.parent / PIPELINE).is_file() else folder
 
 
 @cache

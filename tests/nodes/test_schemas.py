@@ -15,7 +15,7 @@ IDS = ["SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Schedule", "SSD_BaselineMethod"
        "SSD_StartSeeds", "SSD_Pick", "SSD_Finish", "SSD_UnfinishedRun", "SSD_Race",
        "SSD_CompareMethods", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_Replay",
        "SSD_AcceptanceMap", "SSD_Doctor", "SSD_KeptRows", "SSD_LoadPicture",
-       "SSD_EditByWords", "SSD_Control"]
+       "SSD_EditByWords", "SSD_Control", "SSD_GlmDecode"]
 OUTPUTS = {
     "SSD_LoadBackbone": ["SSD_BACKBONE"], "SSD_LoadHeads": ["SSD_HEADS"],
     "SSD_Schedule": ["SSD_METHOD", "INT", "STRING"],
@@ -27,7 +27,8 @@ OUTPUTS = {
     "SSD_Race": ["IMAGE", "IMAGE", "IMAGE", "STRING", "INT", "STRING"],
     "SSD_CompareMethods": ["IMAGE", "STRING", "IMAGE"], "SSD_DecodeTokens": ["IMAGE"],
     "SSD_EncodeImage": ["SSD_TOKENS", "INT", "STRING", "MASK"], "SSD_SaveImage": ["IMAGE"],
-    "SSD_AcceptanceMap": ["IMAGE"], "SSD_Doctor": ["STRING"],
+    "SSD_AcceptanceMap": ["IMAGE"], "SSD_GlmDecode": ["IMAGE"],
+    "SSD_Doctor": ["STRING"],
     "SSD_KeptRows": ["SSD_TOKENS", "INT", "MASK"],
     "SSD_LoadPicture": ["IMAGE", "SSD_TOKENS", "MASK", "STRING", "STRING", "INT", "COMBO"],
     "SSD_EditByWords": ["IMAGE", "SSD_TOKENS", "MASK", "IMAGE", "STRING", "SSD_STATS"],

@@ -52,10 +52,11 @@ class LayerNames:
     qkv: tuple[str, ...]
     out: str
     ffn_norm: str
-    gate_up: tuple[str, str]
+    gate_up: tuple[str, ...]
     down: str
     q_norm: str = "self_attn.q_norm"
     k_norm: str = "self_attn.k_norm"
+    post_norms: tuple[str, ...] = ()  # behind attention and behind the feed-forward network
 
 
 HF = LayerNames("input_layernorm.weight",
@@ -88,6 +89,8 @@ def layer_sources(layer: str, names: LayerNames, qk_norm: bool, qkv_bias: bool =
                "gate_up": joined(names.gate_up), "down": layer + names.down}
     if qkv_bias:
         sources["qkv_bias"] = joined(tuple(re.sub("weight$", "bias", key) for key in names.qkv))
+    for own, name in zip(("attention_post_norm", "ffn_post_norm"), names.post_norms, strict=False):
+        sources[own] = layer + name
     for kind in ("weight", "bias") if qk_norm else ("weight",) if qk_rms_norm else ():
         sources[f"q_norm_{kind}"] = f"{layer}{names.q_norm}.{kind}"
         sources[f"k_norm_{kind}"] = f"{layer}{names.k_norm}.{kind}"
@@ -123,7 +126,7 @@ def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: LayerN
     if checkpoint.lent and rotary == "split":
         rotary = "halves"  # a loaded model's rows keep their order
     shape = DecoderShape(layers, hidden, heads, kv_heads, head_dim, ffn, rotary, qk_norm, eps,
-                         qkv_bias, qk_rms_norm)
+                         qkv_bias, qk_rms_norm, post_norms=bool(names.post_norms))
     require_config(checkpoint, shape, config or {})
     require_silu(checkpoint, config or {})
     return shape

@@ -12,7 +12,7 @@ from ...model.sampling import Sampling
 from ..decode import alone, check_tokens, prompt_branches
 from ..state import DecodeState
 from .maps import cells_of, read, shares, variation
-from .words import ids_without
+from .words import ids_without, require_editable
 
 
 def change_map(backbone: Backbone, tokens: torch.Tensor, old_prompt: str, new_prompt: str, *,
@@ -50,6 +50,7 @@ def sampling_of(backbone: Backbone, **chosen: float | None) -> Sampling:
 def _read(backbone: Backbone, tokens: torch.Tensor, prompt: str, phrase: str | None,
           sampling: Sampling) -> DecodeState:
     """One picture under a prompt, and without a phrase of it."""
+    require_editable(backbone)
     picture = tokens[None] if isinstance(tokens, torch.Tensor) and tokens.dim() == 2 else tokens
     picture = check_tokens(backbone, picture, 1)
     branches = prompt_branches(backbone, [prompt], None, sampling.cfg)

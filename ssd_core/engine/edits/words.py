@@ -31,6 +31,13 @@ class Edit:
             raise SSDError("old_prompt is empty: say what the picture shows before the edit")
 
 
+def require_editable(backbone: Backbone) -> None:
+    """Raise SSDError if the tokens of a picture are not all that its cells were drawn from."""
+    if backbone.sketch() is not None:
+        raise SSDError(f"{backbone.name} draws a sketch before each picture, and cannot edit "
+                       "pictures by words: keep cells with a mask instead")
+
+
 def unchanged_things(backbone: Backbone, old: str, new: str) -> list[str]:
     """The phrases of the old prompt that name a thing and that the new prompt has, too."""
     left = Counter(map(plain, backbone.things(new)))

@@ -1,0 +1,67 @@
+"""One false colour per code, for models whose codes only another model turns into pixels.
+
+Similar codes get similar colours, so that a preview shows shapes.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ...errors import SSDError
+from ..reading.checkpoint import Checkpoint
+from .codec import PictureCodec
+
+CODEBOOK = "model.vqmodel.quantize.embedding.weight"
+STEPS = 8  # of the iteration that finds the directions of false colours
+SPREAD = 2.0  # standard deviations that fill the range of a channel
+
+
+class FalseColours(PictureCodec):
+    """Draws every cell in the colour of its code; encodes nothing."""
+
+    def __init__(self, codebook: torch.Tensor, patch: int) -> None:
+        super().__init__()
+        self.patch = patch
+        self.codebook = nn.Parameter(codebook, requires_grad=False)
+        self.colours = nn.Parameter(false_colours(codebook.float()), requires_grad=False)
+
+    @property
+    def code_vectors(self) -> torch.Tensor:
+        """The encoder compares directions."""
+        return F.normalize(self.codebook, dim=-1)
+
+    def encode(self, pictures: torch.Tensor) -> torch.Tensor:
+        raise SSDError("this model cannot read pictures here: keep or change pictures that it drew")
+
+    def decode(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Codes [B, R, C] -> pixels [B, 3, H, W] in -1..1, plain squares."""
+        cells = F.embedding(tokens, self.colours).permute(0, 3, 1, 2)
+        return F.interpolate(cells, scale_factor=self.patch, mode="nearest")
+
+
+def read_colours(checkpoint: Checkpoint, codes: int, patch: int,
+                 device: torch.device) -> FalseColours:
+    """The colours of a checkpoint's codebook; SSDError if it has none of `codes` codes."""
+    if checkpoint.shapes.get(CODEBOOK, ())[:1] != (codes,):
+        raise SSDError(f"{checkpoint.folder}: {CODEBOOK} of {codes} codes is missing: get the "
+                       "complete model")
+    return FalseColours(checkpoint.tensor(CODEBOOK).to(device, copy=True), patch)
+
+
+def false_colours(vectors: torch.Tensor) -> torch.Tensor:
+    """float32 [codes, 3] in -1..1: where each code lies along the codebook's main directions.
+
+    vectors: [codes, d] float32. Brightness follows the first direction, two hues the others.
+    """
+    if vectors.is_meta:
+        return vectors.new_empty(len(vectors), 3)
+    centred = F.normalize(vectors, dim=-1)
+    centred = centred - centred.mean(0)
+    basis = centred[:3].T
+    for _ in range(STEPS):  # orthogonal iteration towards the first principal components
+        basis = torch.linalg.qr(centred.T @ (centred @ basis))[0]
+    along = centred @ basis
+    light, warm, green = (along / along.std(0).clamp(min=1e-9) / SPREAD).unbind(-1)
+    return torch.stack((light + warm, light + green, light - warm), -1).div(2).clamp(-1, 1)

@@ -1,0 +1,232 @@
+"""GLM-Image: a GLM-4 that draws a small sketch of a picture, then the picture itself.
+
+Both grids are codes of one vocabulary with the words. A cell is 32 x 32 px. Positions have three
+axes: words move along all of them, the cells of a grid along rows and columns. The codes have no
+decoder to pixels of their own: a diffusion model paints from them (pictures/glm_image.py). Reads
+the folder of the published pipeline, or its `vision_language_encoder` alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from ..errors import SSDError
+from ..model.grid import Grid
+from ..model.kv_cache import KVCache
+from ..model.sampling import Sampling
+from ..model.transformer import Decoder, DecoderShape, axes_angles
+from . import presets
+from .base import Backbone, empty
+from .codecs.colours import read_colours
+from .prompts.text import Text, read_text, require_length
+from .reading.checkpoint import Checkpoint
+from .reading.decoder_config import number, read_constants, refusal, section
+from .reading.weights import LayerNames, Slice, decoder_shape, decoder_sources, fill, two_sizes
+
+FAMILY = "GLM-Image"
+STEP = 32  # px along a cell
+SHORTEST, LONGEST = 256, 2048  # px along a side
+SKETCH = 16  # cells along the side of a square sketch
+SKETCH_SLOTS = 1 << 20  # a sketch's slots are numbered from here in the noise field
+CODES, SECTIONS, HEAD_DIM = 16384, (8, 12, 12), 128  # of the published model
+PREFIX, HEAD = "model.language_model.", "lm_head.weight"
+NAMES = LayerNames(
+    "input_layernorm.weight",
+    ("self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"),
+    "self_attn.o_proj.weight", "post_attention_layernorm.weight", ("mlp.gate_up_proj.weight",),
+    "mlp.down_proj.weight",
+    post_norms=("post_self_attn_layernorm.weight", "post_mlp_layernorm.weight"))
+PIXELS = "the pictures show a false colour for each code; the node GLM Decode paints their pixels"
+ADVICE = "GLM-Image was published with temperature 0.9 and top-p 0.75: set both"
+SIZES = ((1024, 1024), (1152, 896), (896, 1152), (1216, 832), (832, 1216), (1344, 768),
+         (768, 1344), (1152, 768), (768, 1152), (512, 512), (768, 768), (1536, 1024),
+         (1024, 1536), (1536, 1536), (2048, 1152), (1152, 2048), (2048, 2048))
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """theta: base of the angles. sections: the pairs of a head that each axis turns."""
+
+    theta: float
+    sections: tuple[int, ...]
+
+
+class GlmImage(Backbone):
+    """Draws `sketch` first; its own prompts then end with the sketch's codes."""
+
+    name = "glm-image"
+    prompt_limit = 1024
+    takes_negative = takes_guidance = False
+    preset = presets.GLM_IMAGE
+    sketched = 0  # codes at the end of a prompt: of the sketch, or none while it is drawn
+
+    def __init__(self, shape: DecoderShape, words: int, codes: int, text: Text,
+                 rotation: Rotation) -> None:
+        super().__init__()
+        self.codes, self.text, self.rotation = codes, text, rotation
+        self.begin = f"<|dit_token_{codes}|>"
+        self.decoder = Decoder(shape)
+        self.word_embedding, self.head = empty(words, shape.hidden), empty(codes, shape.hidden)
+        self.norm = empty(shape.hidden)
+
+    @property
+    def code_embedding(self) -> torch.Tensor:  # type: ignore[override]
+        """Codes are the first ids of the vocabulary."""
+        return self.word_embedding[: self.codes]
+
+    def tokenize(self, prompt: str) -> list[int]:
+        self.text.require_plain(prompt)
+        sides = (f"<sop>{grid.rows} {grid.columns}<eop>" for grid in self.grids)
+        ids = self.text.encode(f"{prompt}{''.join(sides)}{self.begin}")
+        require_length(self.name, ids, self.prompt_limit)
+        return ids
+
+    def notes(self, sampling: Sampling) -> list[str]:
+        plain = sampling.temperature == sampling.top_p == 1
+        return [PIXELS, *([ADVICE] if plain else [])]
+
+    def unconditional(self, prompt_ids: list[int]) -> list[int]:
+        raise SSDError(f"{self.name} draws its codes without guidance: set cfg to 1; the guidance "
+                       "of the diffusion model is a setting of the step that paints the pixels")
+
+    # Sizes and grids
+
+    def resized(self, size: tuple[int, int] | None) -> Backbone:
+        """A view at any size in steps of 32 px; SSDError names the nearest for others."""
+        if size is not None and tuple(size) not in self.sizes:
+            require_size(self.name, size)
+            view = copy(self)
+            view.sizes = (*self.sizes, (size[0], size[1]))
+            return Backbone.resized(view, size)
+        return super().resized(size)
+
+    def apply_size(self) -> None:
+        width, height = self.size
+        self.grid = Grid(height // STEP, width // STEP)
+        small = sketch_grid(self.grid)
+        self.grids, self.sketched = (self.grid, small), small.cells
+        first = max(small.rows, small.columns)  # the positions that the sketch takes
+        cells = torch.cat((cell_positions(small, 0), cell_positions(self.grid, first)))
+        words = torch.arange(self.prompt_limit + 1)[:, None].expand(-1, 3)
+        self.angles, self.cell_angles = self.turned(words), self.turned(cells)
+
+    def turned(self, positions: torch.Tensor) -> torch.Tensor:
+        """Rotary angles of positions [n, 3]."""
+        return axes_angles(positions, self.rotation.sections, self.decoder.shape.head_dim,
+                           self.rotation.theta).to(self.device)
+
+    def sketch(self) -> Backbone | None:
+        if not self.sketched:
+            return None
+        view = copy(self)
+        view.grid, view.sketched, view.first_slot = self.grids[1], 0, SKETCH_SLOTS
+        return view
+
+    def after_sketch(self, prompt_ids: list[int], tokens: list[int]) -> list[int]:
+        return [*prompt_ids, *tokens]
+
+    def angles_at(self, at: slice | torch.Tensor, cache: KVCache | None) -> torch.Tensor | None:
+        """Those of a word, or of the first cell times those of a cell relative to it.
+
+        The cells of both grids stand behind the words in one sequence.
+        """
+        if cache is None or cache.prompts is None:
+            raise SSDError(f"{self.name}: finished pictures cannot be judged without their "
+                           "sketches: choose another backbone")
+        assert self.angles is not None
+        at = torch.arange(at.start, at.stop, device=self.device) if isinstance(at, slice) else at
+        words = (cache.prompts - self.sketched).clamp(min=0)  # pace.py times shorter prompts
+        cells = (at - words).clamp(0, len(self.cell_angles) - 1)
+        return self.angles[torch.minimum(at, words)] * self.cell_angles[cells]
+
+
+def sketch_grid(grid: Grid) -> Grid:
+    """The sketch of a grid: about 256 cells of the same shape, as the published processor rounds.
+    """
+    ratio = grid.rows / grid.columns
+    return Grid(max(int(math.sqrt(ratio) * SKETCH), 1), max(int(math.sqrt(1 / ratio) * SKETCH), 1))
+
+
+def cell_positions(grid: Grid, first: int) -> torch.Tensor:
+    """[cells, 3]: the time, row and column of a grid's cells, counted from `first`."""
+    return torch.nn.functional.pad(grid.coordinates, (1, 0)) + first
+
+
+def require_size(name: str, size: tuple[int, int]) -> None:
+    """Raise SSDError for a size that is not in steps of 32 px; it names the nearest two."""
+    if all(SHORTEST <= side <= LONGEST and side % STEP == 0 for side in size):
+        return
+    nearest = [[min(max(side // STEP * STEP + more, SHORTEST), LONGEST) for side in size]
+               for more in (0, STEP)]
+    legal = " or ".join(dict.fromkeys(f"{width}x{height}" for width, height in nearest))
+    raise SSDError(f"size {size[0]}x{size[1]}: {name} draws sides of {SHORTEST} to {LONGEST} px in "
+                   f"steps of {STEP}: choose {legal}")
+
+
+def matches(checkpoint: Checkpoint) -> bool:
+    """Only GLM-Image has norms behind attention, and codes in its head."""
+    keys = (f"{PREFIX}layers.0.{NAMES.post_norms[0]}", f"{PREFIX}embed_tokens.weight", HEAD)
+    return set(keys) <= set(checkpoint.shapes)
+
+
+def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> GlmImage:
+    """Read a GLM-Image; SSDError names the file and what is wrong with it."""
+    config = section(checkpoint, "text_config")
+    codes = int(number(checkpoint, checkpoint.config(), "image_start_token_id", CODES))
+    embedding = f"{PREFIX}embed_tokens.weight"
+    words, hidden = two_sizes(checkpoint, embedding)
+    shape, rotation = shape_in(checkpoint, config, hidden)
+    text = read_text(tokenizer_of(checkpoint), words)
+    with torch.device("meta"):
+        backbone = GlmImage(shape, words, codes, text, rotation)
+    require_codes(backbone, checkpoint)
+    sources = {"word_embedding": embedding, "head": Slice(HEAD, 0, codes),
+               "norm": f"{PREFIX}norm.weight",
+               **decoder_sources(PREFIX, shape.layers, NAMES, qkv_bias=True)}
+    backbone.sha256 = fill(backbone, sources, checkpoint, device, dtype).hexdigest()
+    backbone.picture_codec = read_colours(checkpoint, codes, STEP, device)
+    backbone.sizes = SIZES
+    backbone.apply_size()
+    return backbone.eval()
+
+
+def require_codes(backbone: GlmImage, checkpoint: Checkpoint) -> None:
+    """Raise SSDError if tokenizer and config count the codes differently."""
+    if (begin := backbone.text.id(backbone.begin)) != backbone.codes:
+        raise SSDError(f"{backbone.text.source}: {backbone.begin} has id {begin}, config.json of "
+                       f"{checkpoint.folder} says {backbone.codes}: take the tokenizer that "
+                       "belongs to this model")
+
+
+def shape_in(checkpoint: Checkpoint, config: Mapping, hidden: int) -> tuple[DecoderShape, Rotation]:
+    """The decoder's sizes and its rotation, which turns a part of each head."""
+    rope = dict(config.get("rope_parameters") or {})
+    share = rope.pop("partial_rotary_factor", config.get("partial_rotary_factor", 0.5))
+    sections = tuple(rope.pop("mrope_section", None) or SECTIONS)
+    plain = {**config, "partial_rotary_factor": None, "rope_parameters": rope}
+    constants = read_constants(checkpoint, plain, theta=10_000.0, eps=1e-5)
+    heads = int(number(checkpoint, config, "num_attention_heads", max(hidden // HEAD_DIM, 1)))
+    shape = decoder_shape(checkpoint, PREFIX, heads, NAMES, config, eps=constants.eps,
+                          qkv_bias=True)
+    if (share * shape.head_dim != 2 * sum(map(int, sections))) or len(sections) != 3:
+        raise refusal(checkpoint, f"mrope_section is {list(sections)} and partial_rotary_factor "
+                      f"{share}: three sections of {share * shape.head_dim / 2:g} pairs together "
+                      "are expected")
+    return (replace(shape, rotary_dim=2 * sum(sections)), Rotation(constants.theta, sections))
+
+
+def tokenizer_of(checkpoint: Checkpoint) -> Path:
+    """tokenizer.json: beside the weights, or in the pipeline's folder `processor`."""
+    beside = (checkpoint.folder.parent / "processor", checkpoint.root / "processor")
+    paths = (folder / "tokenizer.json" for folder in beside)
+    found = next((path for path in paths if path.is_file()), None)
+    own = checkpoint.folder / "tokenizer.json"
+    if own.is_file() or found is None:
+        return checkpoint.path("tokenizer.json")
+    return found

@@ -1,0 +1,40 @@
+"""GLM Decode: the sampler's tokens become pixels by the diffusion model beside the backbone."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from support.tiny_glm_image import glm_image
+from support.tiny_glm_pipeline import glm_pipeline
+
+pytest.importorskip("diffusers", reason="diffusers paints GLM-Image's pixels")
+SMALL = {"size": "256x256", "quality": "custom", "k_h": 5, "k_v": 8, "r": 0, "i": 0,
+         "preview": "off"}
+
+
+@pytest.fixture(scope="module")
+def folder(loaded):
+    folder = Path(loaded.stubs.folders.paths("ssd_backbones")[-1]) / "GLM-Image"
+    glm_image(folder)
+    glm_pipeline(folder)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_tokens_of_the_sampler_become_pixels(pack, folder):
+    assert list(pack.module("nodes.folders").shelf().backbones()) == ["postcard", "GLM-Image"]
+    backbone, = pack.run("SSD_LoadBackbone", backbone="GLM-Image")
+    sketched, tokens, _, report, *_ = pack.run("SSD_Sampler", backbone=backbone, prompt="a red",
+                                               **SMALL)
+    assert sketched.shape == (1, 256, 256, 3) and "GLM Decode paints their pixels" in report
+    before = len(pack.manager.loads)
+    images, = pack.run("SSD_GlmDecode", backbone=backbone, tokens=tokens, steps=2)
+    assert images.shape == sketched.shape and images.std() > 0
+    moved = pack.manager.loads[before:]
+    assert len(moved) == 1 and backbone.patcher not in moved[0][0]
+    assert pack.stubs.bars[-1] == (2, 2)
+    typed, = pack.run("SSD_GlmDecode", backbone=backbone, tokens=tokens, prompt="a red", steps=2)
+    assert typed.equal(images)
+    bare = pack.module("nodes.types").TokenPictures.of(backbone.module, tokens.tokens)
+    with pytest.raises(pack.error, match="the prompt is empty"):
+        pack.run("SSD_GlmDecode", backbone=backbone, tokens=bare)

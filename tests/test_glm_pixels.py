@@ -1,0 +1,45 @@
+"""GLM-Image's pixels by the pipeline of diffusers, with tiny random weights."""
+
+import pytest
+import torch
+from support.tiny_glm_image import CODES
+from support.tiny_glm_pipeline import glm_pipeline
+
+from ssd_core import SSDError
+from ssd_core.weights.diffusion import load_painter
+
+pytest.importorskip("diffusers", reason="diffusers paints GLM-Image's pixels")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return glm_pipeline(tmp_path_factory.mktemp("glm") / "GLM-Image")
+
+
+def test_every_code_and_seed_counts_and_progress_is_told(folder):
+    painter = load_painter(folder / "transformer", dtype=torch.float32)
+    assert painter.pipeline.vision_language_encoder is None
+    codes = torch.randint(CODES, (2, 2, 3), generator=torch.Generator().manual_seed(0))
+    steps = []
+    both = painter.paint(codes, ["a", "b"], seed=5, steps=2,
+                         on_step=lambda done, total: steps.append((done, total)))
+    assert both.shape == (2, 64, 96, 3) and both.min() >= 0 and both.max() <= 1
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert painter.paint(codes[1:], ["b"], seed=6, steps=2).equal(both[1:])
+    other = codes.clone()
+    other[0, 0, 0] = (other[0, 0, 0] + 1) % CODES
+    assert not painter.paint(other[:1], ["a"], seed=5, steps=2).equal(both[:1])
+    with pytest.raises(RuntimeError, match="stop"):
+        painter.paint(codes, ["a", "b"], on_step=stop)
+
+
+def stop(done: int, total: int) -> None:
+    raise RuntimeError("stop")
+
+
+def test_what_is_missing_is_named(folder, tmp_path):
+    with pytest.raises(SSDError, match="no model_index.json here or above it"):
+        load_painter(tmp_path)
+    (tmp_path / "model_index.json").write_text("{}")
+    with pytest.raises(SSDError, match="transformer, text_encoder, .* is missing"):
+        load_painter(tmp_path)
