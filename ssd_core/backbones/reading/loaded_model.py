@@ -44,8 +44,8 @@ class LoadedModel(Checkpoint):
         """There is no file to close."""
 
     def config(self) -> dict:
-        config = getattr(self.model, "config", None)
-        return config.to_dict() if hasattr(config, "to_dict") else {}
+        to_dict = getattr(getattr(self.model, "config", None), "to_dict", None)
+        return to_dict() if to_dict else {}
 
     def joined(self, parts: list[Piece]) -> torch.Tensor:
         """Return pieces as one tensor that shares the model's memory; few rows are copied."""
