@@ -12,7 +12,7 @@ from support.mock_backbone import MockBackbone, events, random_heads, tiny_postc
 
 from ssd_core import Finished, Grid, Pass, Rows, Sampling, Started, methods, plan
 from ssd_core.backbones.base import Preset
-from ssd_core.engine import accept, decode, final_rows
+from ssd_core.engine import accept, final_rows
 from ssd_core.engine.methods import METHODS
 from ssd_core.engine.state import DecodeState
 
