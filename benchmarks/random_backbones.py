@@ -83,7 +83,8 @@ def scaled(row: KnownBackbone) -> KnownBackbone:
 def codec_of(row: KnownBackbone, device: torch.device) -> nn.Module:
     """The picture codec of a row's family with its initial weights."""
     if row.family == "GLM-Image":
-        return FalseColours(torch.randn(row.codes, NARROW, device=device), STEP).eval()
+        width = NARROW if "scaled" in row.name else 2048
+        return FalseColours(torch.randn(row.codes, width, device=device), STEP).eval()
     narrow = NARROW if row.codec_channels == NARROW else None
     if row.family == "SimpleAR":
         shape, make = CosmosShape(NARROW // 4 if "scaled" in row.name else 128), Cosmos

@@ -9,7 +9,7 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.diffusion import GUIDANCE, STEPS
-from . import inputs, weights
+from . import inputs, painters, weights
 from .errors import readable_errors
 from .newer import search_aliases
 from .types import CATEGORY, TokenPictures, TokensType
@@ -47,7 +47,7 @@ class GlmDecode(io.ComfyNode):
                 seed: int, steps: int, guidance: float) -> io.NodeOutput:
         codes = tokens.for_backbone(backbone.module)
         words = prompts_of(tokens, prompt)
-        painter = weights.painter(backbone.path)
+        painter = painters.painter(backbone.path)
         bar = ProgressBar(steps * len(codes))
 
         def on_step(done: int, total: int) -> None:

@@ -21,11 +21,9 @@ from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.engine.heads import DraftHeads
 from ..ssd_core.engine.methods import AR
 from ..ssd_core.errors import SSDError
-from ..ssd_core.weights.diffusion import DiffusionPainter, load_painter, pipeline_folder
 from ..ssd_core.weights.figures import stored_bytes, stored_dtype
 from ..ssd_core.weights.fit import fit
-from ..ssd_core.weights.load import auto_dtype, pick_dtype
-from ..ssd_core.weights.model_folders import PIPELINE
+from ..ssd_core.weights.load import auto_dtype
 from ..ssd_core.weights.out_of_memory import is_out_of_memory
 from ..ssd_core.weights.quantize import KINDS
 from .folders import estimates
@@ -123,13 +121,6 @@ class LoadedHeads(LoadedWeights):
 
 
 @dataclass(eq=False)
-class LoadedPainter(LoadedWeights):
-    """`painter` paints with the parts that `patcher` moves."""
-
-    painter: DiffusionPainter
-
-
-@dataclass(eq=False)
 class LoadedBackbone(LoadedWeights):
     """`codec` moves the picture codec, which alone decodes pixels; `patcher` moves the rest."""
 
@@ -185,7 +176,7 @@ def backbone(path: Path, dtype: str, offload: bool = False,
         return loaded
 
     args = (path, dtype, offload, graphs)
-    return _once(LoadedBackbone, args, make, (backbone, args))
+    return loaded_once(LoadedBackbone, args, make, (backbone, args))
 
 
 def may_offload() -> bool:
@@ -235,25 +226,11 @@ def heads(path: Path, for_backbone: LoadedBackbone) -> LoadedHeads:
         drafts = load_heads(path, module)
         return LoadedHeads(path, drafts, patcher_of(drafts))
 
-    return _once(LoadedHeads, (path, module.sha256, stored_dtype(module)), make,
+    return loaded_once(LoadedHeads, (path, module.sha256, stored_dtype(module)), make,
                  (heads, (path, for_backbone)))
 
 
-def painter(path: Path) -> LoadedPainter:
-    """Load the diffusion model that paints GLM-Image's pixels; path: a file of its pipeline."""
-    index = pipeline_folder(path) / PIPELINE
-
-    def make() -> LoadedPainter:
-        dtype = pick_dtype("auto", mm.get_torch_device(), small=False)
-        made = load_painter(index.parent, str(mm.unet_offload_device()), dtype)
-        parts = nn.ModuleDict({name: part for name, part in made.pipeline.components.items()
-                               if isinstance(part, nn.Module)})
-        return LoadedPainter(index, parts, patcher_of(parts), made)
-
-    return _once(LoadedPainter, (index,), make, (painter, (path,)))
-
-
-def _once(kind: type[Loaded], key: tuple, make: Callable[[], Loaded],
+def loaded_once(kind: type[Loaded], key: tuple, make: Callable[[], Loaded],
           again: tuple[Callable, tuple]) -> Loaded:
     """The cached object for `key` (the file first), or a new one from `make` with this `again`."""
     key = (*key, os.stat(key[0]).st_mtime_ns)

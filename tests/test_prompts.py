@@ -51,7 +51,8 @@ def in_python(path: Path) -> Iterator[str]:
             yield from filter(CAPTION.match, texts_of(node.value) if node.value else ())
         if isinstance(node, ast.Call) and "prompt" in [a.value for a in node.args
                                                        if isinstance(a, ast.Constant)]:
-            yield from (t for k in node.keywords if k.arg == "default" for t in texts_of(k.value))
+            yield from (t for k in node.keywords if k.arg == "default"
+                        for t in texts_of(k.value) if t)
 
 
 def in_text(path: Path) -> Iterator[str]:

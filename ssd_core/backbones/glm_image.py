@@ -2,7 +2,7 @@
 
 Both grids are codes of one vocabulary with the words. A cell is 32 x 32 px. Positions have three
 axes: words move along all of them, the cells of a grid along rows and columns. The codes have no
-decoder to pixels of their own: a diffusion model paints from them (pictures/glm_image.py). Reads
+decoder to pixels of their own: a diffusion model paints from them (weights/diffusion.py). Reads
 the folder of the published pipeline, or its `vision_language_encoder` alone.
 """
 

@@ -33,7 +33,7 @@ from .heads import DraftHeads
 from .methods import Method
 from .plan import Plan
 from .region import Region, region_of
-from .run_stats import statistics
+from .run_statistics import statistics
 from .sketches import enlarged, fitted, joined, prompts_after, with_sketch
 from .state import DecodeState
 from .threads import Fixed, Threads, under_way, using_threads

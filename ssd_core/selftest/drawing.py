@@ -23,7 +23,7 @@ from ..model.sampling import Sampling
 from ..weights.load import load_backbone, load_heads
 
 ROWS = 10  # of the picture: enough for passes that read two numbers of cache slots
-PROMPTS = ("a red house on the left, a lake, at sunset", "two green trees")
+PROMPTS = ("a red house on the left, a lake, at sunset", "a green tree in the snow, at night")
 SAMPLING = Sampling(seed=7)
 INTERRUPTED = 12  # passes after which a run is interrupted, with graphs in use
 

@@ -28,6 +28,7 @@ class LoadedModel(Checkpoint):
         self.files = (Path(type(model).__name__),)  # for error messages
         self.transform = lambda name, value: value
         self.metadata = {}
+        self._quantised = set()
         self._tensors: dict[str, torch.Tensor] = model.state_dict(keep_vars=True)
         self.shapes = {name: tuple(tensor.shape) for name, tensor in self._tensors.items()}
 
