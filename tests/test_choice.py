@@ -176,7 +176,8 @@ def test_pictures_at_once_or_one_after_the_other():
 
 def test_passes_of_another_backbone_follow_postcard_until_it_has_run():
     large = MockBackbone(Grid(48, 48))
-    prior, own = expected_passes(large, methods.Exact(), False), 2 * 84 * 4
+    prior = expected_passes(large, methods.Exact(), False)
+    own = 2 * prior[48]
     assert prior[48] == 4 * usual.bundled()["passes"]["exact/48/none"]
     key = f"{large.sha256[:16]}/{large.grid}/exact/48/none"
     large.estimates.passes.add(key, own)
