@@ -96,8 +96,8 @@ class Case:
         return covered
 
 
-def pick(rng: np.random.Generator, values: Sequence[T]) -> T | None:
-    return values[int(rng.integers(len(values)))] if values else None
+def pick(rng: np.random.Generator, values: Sequence[T]) -> T:
+    return values[int(rng.integers(len(values)))]
 
 
 # Changes: a scene with one change, which may be impossible; None if there is nothing to change.
@@ -113,22 +113,23 @@ def replaced(scene: Scene, old: Thing, new: Thing | None) -> Scene:
 
 
 def one_thing(scene: Scene, rng: np.random.Generator) -> Thing:
-    return scene.things[int(rng.integers(len(scene.things)))]
+    return pick(rng, scene.things)
 
 
 def free_place(scene: Scene, rng: np.random.Generator) -> str | None:
-    return pick(rng, [p for p in PLACES if all(thing.place != p for thing in scene.things)])
+    free = [p for p in PLACES if all(thing.place != p for thing in scene.things)]
+    return pick(rng, free) if free else None
 
 
 def recoloured(scene: Scene, rng: np.random.Generator) -> Scene:
     thing = one_thing(scene, rng)
-    colour = COLOURS[int(rng.integers(len(COLOURS)))]
+    colour = pick(rng, COLOURS)
     return replaced(scene, thing, replace(thing, colour=colour))
 
 
 def renamed(scene: Scene, rng: np.random.Generator) -> Scene | None:
     """Another kind of thing; a group instead of one of its kind would be no clear change."""
-    thing, kind = one_thing(scene, rng), KINDS[int(rng.integers(len(KINDS)))]
+    thing, kind = one_thing(scene, rng), pick(rng, KINDS)
     if kind.rstrip("s") == thing.kind.rstrip("s") and {kind, thing.kind} & set(PLURAL):
         return None
     return replaced(scene, thing, replace(thing, kind=kind))
@@ -138,7 +139,7 @@ def added(scene: Scene, rng: np.random.Generator) -> Scene | None:
     place = free_place(scene, rng)
     if place is None:
         return None
-    kind, colour = (values[int(rng.integers(len(values)))] for values in (KINDS, COLOURS))
+    kind, colour = (pick(rng, values) for values in (KINDS, COLOURS))
     return with_things(scene, [*scene.things, Thing(kind, colour, place)])
 
 
@@ -160,18 +161,18 @@ def lit(scene: Scene, time: str, sky: str) -> Scene:
 
 
 def at_another_time(scene: Scene, rng: np.random.Generator) -> Scene:
-    time = TIMES[int(rng.integers(len(TIMES)))]
+    time = pick(rng, TIMES)
     skies = skies_of(time)
     return lit(scene, time, scene.sky if scene.sky in skies else skies[0])
 
 
 def in_other_weather(scene: Scene, rng: np.random.Generator) -> Scene:
     skies = skies_of(scene.time)
-    return lit(scene, scene.time, skies[int(rng.integers(len(skies)))])
+    return lit(scene, scene.time, pick(rng, skies))
 
 
 def on_other_ground(scene: Scene, rng: np.random.Generator) -> Scene:
-    ground = GROUNDS[int(rng.integers(len(GROUNDS)))]
+    ground = pick(rng, GROUNDS)
     path = scene.path if scene.path in paths_of(ground) else "none"
     return replace(scene, ground=ground, path=path)
 

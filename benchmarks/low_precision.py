@@ -15,11 +15,12 @@ from functools import partial
 
 import torch
 from conditions import conditions, table, write_page
-from passes import layer_pass, one_layer, seconds_of, synchronised
+from passes import layer_pass, one_layer, seconds_of
 from script import options
 
 from ssd_core import Sampling, SSDError, load_backbone
 from ssd_core.engine.methods import AR
+from ssd_core.evaluate.bandwidth import synchronised
 from ssd_core.evaluate.metrics import Trial, decode_all
 from ssd_core.model.transformer import Decoder
 from ssd_core.weights.catalogue import known

@@ -9,7 +9,6 @@ from dataclasses import replace
 import torch
 
 from ssd_core.backbones.base import Backbone
-from ssd_core.evaluate.bandwidth import synchronised as synchronised
 from ssd_core.model.transformer import Decoder, sequence_angles
 from ssd_core.weights.catalogue import known
 

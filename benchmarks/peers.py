@@ -21,7 +21,6 @@ from functools import partial
 import torch
 import transformers
 from conditions import conditions, table, write_page
-from passes import synchronised
 from plain_loop import plain_loop
 from random_backbones import narrowed, random_backbone, random_heads
 from script import options
@@ -33,6 +32,7 @@ from ssd_core.backbones.emu3 import NEGATIVE, POSITIVE
 from ssd_core.engine.decode import prompt_branches
 from ssd_core.engine.events import finished
 from ssd_core.engine.methods import AR, SSD
+from ssd_core.evaluate.bandwidth import synchronised
 from ssd_core.evaluate.best import fastest, in_words, settings, take_turns, thread_counts
 from ssd_core.model.grid import Grid
 from ssd_core.model.processor import prefers_column_major

@@ -22,7 +22,7 @@ from pathlib import Path
 import torch
 from conditions import conditions, page_of, table
 from memory import Peak
-from passes import backbone_pass, seconds_of, synchronised
+from passes import backbone_pass, seconds_of
 from random_backbones import random_backbone, random_heads, scaled
 from script import options
 
@@ -33,7 +33,7 @@ from ssd_core.engine.events import Finished, Pass, Rows
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Method
 from ssd_core.engine.threads import using_threads
-from ssd_core.evaluate.bandwidth import copy_bandwidth, read_bytes
+from ssd_core.evaluate.bandwidth import copy_bandwidth, read_bytes, synchronised
 from ssd_core.evaluate.best import in_words, thread_counts
 from ssd_core.files import write_text
 from ssd_core.weights.catalogue import KnownBackbone, known

@@ -22,8 +22,9 @@ class LoadBackbone(io.ComfyNode):
         return io.Schema(
             node_id="SSD_LoadBackbone", display_name="Load Backbone (SSD)", category=CATEGORY,
             description="Loads the model that draws a picture token by token. 'postcard' is "
-                        "bundled and needs no download. Janus-Pro, LlamaGen, Lumina-mGPT, Anole, "
-                        "Emu3, Emu3.5 and Tar load from your own files.",
+                        "bundled and needs no download. Janus-Pro, SimpleAR, LlamaGen, "
+                        "Lumina-mGPT, Anole, Emu3, Emu3.5, Tar and GLM-Image load from your own "
+                        "files.",
             inputs=[
                 io.Combo.Input("backbone", options=folders.shelf().choices(), default="postcard",
                                tooltip="Bundled backbones, those in the model folder "

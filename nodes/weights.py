@@ -227,11 +227,11 @@ def heads(path: Path, for_backbone: LoadedBackbone) -> LoadedHeads:
         return LoadedHeads(path, drafts, patcher_of(drafts))
 
     return loaded_once(LoadedHeads, (path, module.sha256, stored_dtype(module)), make,
-                 (heads, (path, for_backbone)))
+                       (heads, (path, for_backbone)))
 
 
 def loaded_once(kind: type[Loaded], key: tuple, make: Callable[[], Loaded],
-          again: tuple[Callable, tuple]) -> Loaded:
+                again: tuple[Callable, tuple]) -> Loaded:
     """The cached object for `key` (the file first), or a new one from `make` with this `again`."""
     key = (*key, os.stat(key[0]).st_mtime_ns)
     if not isinstance(loaded := _LOADED.get(key), kind):

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workflow_graphs import ABOVE, PROMPT, SEED_CHANGES, SNOW, Graph
+from workflow_graph import PROMPT, SEED_CHANGES, Graph
+from workflow_graphs import ABOVE, SNOW
 
 RESULTS = ("images", "tokens", "stats", "report")  # of the sampler and of Finish
 

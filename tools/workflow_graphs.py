@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from workflow_graph import PROMPT, SEED_CHANGES, Graph
+
 CHINESE_NOTES = Path(__file__).with_name("chinese_notes.json")  # paragraphs by workflow
-PROMPT = "a red house by a lake"
 CASTLE = "a purple castle on the right, in a meadow, at sunset"
 SNOW = "a yellow tent in the snow at night"
 BOAT = "a red boat on the left, on a calm lake, a forest behind, under a clear sky, by day"
@@ -19,75 +19,7 @@ CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline"
 NEW_SEED = "Every run takes a new seed; *control after generate* set to **fixed** keeps it."
 OLD_SEED = "The seed is fixed, so that {why}; *control after generate* set to **randomize** " \
     "draws another picture at every run."
-# The page's own widget behind a seed: what it does with the seed after a run.
-SEED_STAYS = {"control_after_generate": "fixed"}
-SEED_CHANGES = {"control_after_generate": "randomize"}
-
-
 MAP = (560, 400)  # px: a map and its chart, legible
-LONG_NOTE = (340, 430)  # Nodes 2.0 shows more of a long text, and would cover the node below
-
-
-@dataclass
-class Graph:
-    """nodes: name -> (type, column, widgets, title); links: (name, output) -> (name, input).
-
-    form: widgets that app mode shows, as (name, widget), besides those of the nodes in `shown`.
-    opens_as_app: whether the graph opens in app mode. models: by node, the files of its weights.
-    sizes: by node, its smallest (width, height) in px, if not the usual one of its type.
-    """
-
-    thumbnail: list[str]  # nodes whose pictures make it, in order
-    nodes: dict[str, tuple] = field(default_factory=dict)
-    links: list[tuple[str, int, str, str]] = field(default_factory=list)
-    form: list[tuple[str, str]] = field(default_factory=list)
-    shown: list[str] = field(default_factory=list)
-    opens_as_app: bool = False
-    models: dict[str, list[dict[str, str]]] = field(default_factory=dict)
-    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-    def add(self, name: str, kind: str, column: int, title: str | None = None, **widgets) -> str:
-        self.nodes[name] = (kind, column, widgets, title)
-        return name
-
-    def link(self, source: str, output: int, target: str, name: str) -> None:
-        self.links.append((source, output, target, name))
-
-    def note(self, text: str) -> None:
-        self.add("note", "MarkdownNote", 0, "Read me", text=text)
-
-    def loaders(self, backbone: str = "postcard", heads: str | None = "auto") -> None:
-        self.add("backbone", "SSD_LoadBackbone", 0, backbone=backbone)
-        if heads:
-            self.add("heads", "SSD_LoadHeads", 0, heads=heads)
-            self.link("backbone", 0, "heads", "backbone")
-
-    def sampler(self, name: str, column: int, title: str | None = None, heads: bool = True,
-                kind: str = "SSD_Sampler", **widgets) -> str:
-        self.add(name, kind, column, title, **{**SEED_STAYS, **widgets})
-        self.link("backbone", 0, name, "backbone")
-        if heads:
-            self.link("heads", 0, name, "heads")
-        return name
-
-    def show(self, name: str, source: str, output: int, column: int, title: str) -> None:
-        self.add(name, "PreviewImage", column, title)
-        self.link(source, output, name, "images")
-
-    def save(self, source: str, column: int, prefix: str) -> None:
-        """Save the pictures of a sampler with their recipes."""
-        self.add("save", "SSD_SaveImage", column, filename_prefix=prefix)
-        for output, name in enumerate(("images", "tokens", "stats")):
-            self.link(source, output, "save", name)
-
-    def app(self, shown: list[str], **widgets: str) -> None:
-        """The content of app mode: widget names by node, and the nodes of the results."""
-        self.shown = shown
-        self.form = [(node, name) for node, names in widgets.items() for name in names.split()]
-
-    def tell(self, name: str, source: str, output: int, column: int, title: str) -> None:
-        self.add(name, "PreviewAny", column, title)
-        self.link(source, output, name, "source")
 
 
 def quick_start() -> Graph:
@@ -100,8 +32,8 @@ def quick_start() -> Graph:
                "castles, lighthouses, windmills, trees, boats and more, their colours and places, "
                "the time of day, the weather and the land around. The report lists words that it "
                "does not know.\n\n"
-               f"A picture takes 87 to 120 forward passes, by prompt and seed. {NEW_SEED}")
-    graph.sizes["note"] = LONG_NOTE
+               f"A picture takes 87 to 120 forward passes, by prompt and seed. {NEW_SEED}",
+               long=True)
     graph.loaders()
     graph.sampler("sampler", 1, prompt=PROMPT, seed=7, **SEED_CHANGES)
     graph.save("sampler", 2, "SSD/postcard")
@@ -184,8 +116,7 @@ def schedules_compared() -> Graph:
                "cells were accepted, dark ones were repaired. Its chart shows how many were "
                "accepted in each round.\n\nAll three take one prompt and one seed, which stays, "
                "so that only the rounds differ.")
-    graph.add("prompt", "PrimitiveStringMultiline", 0, "Prompt for all", value=PROMPT)
-    graph.add("seed", "PrimitiveInt", 0, "Seed for all", value=7)
+    graph.shared_words()
     graph.loaders()
     for rounds in (0, 1, 2):
         one_schedule(graph, rounds, column=1 + rounds)
@@ -202,8 +133,7 @@ def one_schedule(graph: Graph, rounds: int, column: int) -> None:
     graph.link("backbone", 0, schedule, "backbone")
     graph.sampler(sampler, column, f"Sampler, r = {rounds}", seed=7)
     graph.link(schedule, 0, sampler, "method")
-    for shared in ("prompt", "seed"):
-        graph.link(shared, 0, sampler, shared)
+    graph.take_words(sampler)
     graph.add(accepted, "SSD_AcceptanceMap", 4)
     graph.link(sampler, 2, accepted, "stats")
     graph.show(f"map_{rounds}", accepted, 0, 4, f"Acceptance, r = {rounds}")
@@ -279,8 +209,7 @@ If memory is short, choose dtype `int8` or *offload*. Without weights, choose `p
 
 def janus_pro() -> Graph:
     graph = Graph([])
-    graph.note(JANUS_NOTE)
-    graph.sizes["note"] = LONG_NOTE
+    graph.note(JANUS_NOTE, long=True)
     graph.loaders("Janus-Pro-1B-hf", None)
     graph.models["backbone"] = [
         {"name": f"Janus-Pro-1B-hf/{file}", "url": f"{JANUS}/resolve/main/{file}",
@@ -302,8 +231,7 @@ def edit_by_words() -> Graph:
                "stay in place. *reach* says how far a change may go, and a mask where.\n\nFor a "
                "saved picture use *Load Picture (SSD)*, for any other *Load Image*, and write in "
                "*old prompt* what it shows.\n\n"
-               + OLD_SEED.format(why="you can try other words on one picture"))
-    graph.sizes["note"] = LONG_NOTE
+               + OLD_SEED.format(why="you can try other words on one picture"), long=True)
     graph.loaders()
     graph.sampler("first", 1, "First picture", seed=7, prompt=BOAT)
     graph.sampler("edit", 2, "Other words", heads=False, kind="SSD_EditByWords", seed=22,
@@ -327,8 +255,7 @@ def redo_a_region() -> Graph:
                "save the picture, load it with *Load Picture (SSD)*, choose *Open in MaskEditor* "
                "in that node's menu, and connect its *tokens* and *mask*. For a photograph use "
                "*Load Image* and *Encode Image*: all that you do not paint stays the photograph."
-               "\n\nThe first picture stays; every run takes a new seed for the region.")
-    graph.sizes["note"] = LONG_NOTE
+               "\n\nThe first picture stays; every run takes a new seed for the region.", long=True)
     graph.loaders()
     graph.add("black", "SolidMask", 0, "All of it", value=0.0, width=384, height=384)
     graph.add("white", "SolidMask", 0, "The region", value=1.0, width=192, height=224)
@@ -356,17 +283,14 @@ def variations() -> Graph:
                "all that follows depends on them.\n\nEach draws two variations at once. Change "
                "*variation_seed*, among the advanced inputs, for others. Every one is as good a "
                "picture as any other seed's.\n\n"
-               + OLD_SEED.format(why="you can compare the variations with it"))
-    graph.sizes["note"] = LONG_NOTE
-    graph.add("prompt", "PrimitiveStringMultiline", 0, "Prompt for all", value=PROMPT)
-    graph.add("seed", "PrimitiveInt", 0, "Seed for all", value=7)
+               + OLD_SEED.format(why="you can compare the variations with it"), long=True)
+    graph.shared_words()
     graph.loaders()
     for column, (name, share, count) in enumerate(
             (("picture", 0.0, 1), ("subtle", 0.03, 2), ("medium", 0.15, 2), ("strong", 0.5, 2)), 1):
         varied = {"variation": share, "variation_seed": 1, "batch_size": count} if share else {}
         graph.sampler(f"{name}_sampler", column, name.capitalize(), seed=7, **varied)
-        for shared in ("prompt", "seed"):
-            graph.link(shared, 0, f"{name}_sampler", shared)
+        graph.take_words(f"{name}_sampler")
         graph.show(name, f"{name}_sampler", 0, 5, name.capitalize())
     graph.app(["picture", "subtle", "medium", "strong"], prompt="value", seed="value",
               subtle_sampler="variation variation_seed")

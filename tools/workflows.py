@@ -19,7 +19,8 @@ from pathlib import Path
 from padding import API_FORMS, ROOT, WORKFLOWS, text_of
 from PIL import Image
 from stills import save
-from workflow_graphs import GRAPHS, Graph
+from workflow_graph import Graph
+from workflow_graphs import GRAPHS
 
 sys.path.append(str(ROOT / "tests"))
 

@@ -100,7 +100,6 @@ class SharedVocabulary(Backbone):
         self.requires_grad_(False).eval()
         self.apply_size()
 
-
     def with_whole_table(self, checkpoint: Checkpoint,
                          sources: Mapping[str, Source]) -> dict[str, Source]:
         """Embed words and cells by a loaded model's whole table, which need not be copied then."""

@@ -210,8 +210,8 @@ class NoiseField:
     def _keys(self, purpose: Purpose, rounds: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
         """int32 [B, r, n, 2]: two words for each (seed, purpose, round, slot)."""
         slots = slots.expand(len(self.seeds), -1)
-        words = (slots + self.first).int()[..., None] * self.strides
-        key = mix(words ^ self._seeds_at(slots))[:, None]
+        numbers = slots + self.first if self.first else slots
+        key = mix(numbers.int()[..., None] * self.strides ^ self._seeds_at(slots))[:, None]
         key = key + _signed(0x9E3779B9) * (1 + rounds)[:, None, None]
         return mix(key.add_(self.purposes[purpose]))
 

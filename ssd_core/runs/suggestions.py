@@ -32,8 +32,8 @@ def fit_of(result: Result) -> list[float]:
     drawn one; 0 where there are none, or where a sketch was drawn first. Takes one pass.
     """
     request = result.request
-    cells, run = following(request), request.prepare()
-    if run.sketch is not None or not cells.flatten(1).any(1).all():
+    cells = following(request)
+    if not cells.flatten(1).any(1).all() or (run := request.prepare()).sketch is not None:
         return [0.0] * request.pictures
     return log_likelihood(run.backbone, run.branches, run.sampling, result.tokens, cells).tolist()
 
