@@ -38,6 +38,7 @@ from .data import (
     prompt_batch,
     scene_of,
 )
+from .own import Own, own_pictures
 from .reading import CellProbe, SceneProbe, answers, cell_labels, heard_at_prompt, learn_to_read
 
 
@@ -48,6 +49,10 @@ class BackboneRecipe:
                                "name, a file or a folder.")
     tokenizer: str = flag("", "A postcard that provides the tokenizer, instead of stage 1 in "
                               "--out.")
+    own: str = flag("", "Folders of pictures that the postcard to continue from drew itself, by "
+                        "`train self-distill`, with commas between them, each of one size. Those "
+                        "that show all that was asked for are learned beside painted ones.")
+    own_share: float = flag(0.35, "Share of steps on its own pictures, with --own.")
     shapes: float = flag(0.0, "Share of pictures of 32 x 18 and 18 x 32 cells; above 0 the weights "
                               "learn these shapes too.")
     side: int = flag(GRID.rows, "Cells along a side of fresh weights: 24, or 12, 8 or 6 for a "
@@ -185,8 +190,11 @@ def view_of(backbone: Postcard, frame: Frame) -> Postcard:
 
 
 def learn_to_draw(backbone: Postcard, probes: Probes, painted: Painted,
-                  recipe: BackboneRecipe, generator: torch.Generator) -> None:
+                  recipe: BackboneRecipe, generator: torch.Generator,
+                  own: dict[Frame, Own] | None = None) -> None:
     """Next-token prediction over pictures, with the losses of both probes; a step sees one shape.
+
+    own: pictures of its own that it learns in some of the steps.
     """
     frames = list(painted)
     counts = torch.tensor([len(painted[frame]) for frame in frames], dtype=torch.float)
@@ -204,11 +212,28 @@ def learn_to_draw(backbone: Postcard, probes: Probes, painted: Painted,
         factor = trapezoid(step, recipe.steps, warmup=50, cooldown=recipe.cooldown)
         set_rate(optimizers, factor)
         view.refresh_tables()
+        if own and frame in own and torch.rand((), generator=generator) < recipe.own_share:
+            descend(loss_of_own(view, own[frame], recipe, generator), optimizers, weights)
+            continue
         things = 1 + (recipe.thing_weight - 1) * factor  # at the end the true distribution
         drawing, probing = losses(view, probes, pick.tolist(), tokens[pick], step, things,
                                   recipe, generator, frame)
         descend(drawing + probing, optimizers, weights)
         checkpoint.recent.append(drawing.item())
+
+
+def loss_of_own(backbone: Postcard, own: Own, recipe: BackboneRecipe,
+                generator: torch.Generator) -> torch.Tensor:
+    """Cross-entropy in nats per token of a batch of the backbone's own pictures.
+
+    None loses its text: guidance compares with what the backbone learned from painted pictures.
+    """
+    pick = torch.randint(len(own.tokens), (recipe.batch,), generator=generator)
+    tokens, device = own.tokens[pick], recipe.device
+    with mixed_precision(device):
+        inputs = with_foreign_cells(tokens, backbone.grid, recipe, generator)
+        hidden = hidden_states(backbone, own.prompts[pick].to(device), inputs.to(device))
+        return loss_of(backbone, hidden, tokens.to(device))
 
 
 SPRINKLED = 0.8  # the share of pictures that show single foreign cells
@@ -273,10 +298,11 @@ def train(recipe: BackboneRecipe) -> dict:
     size = backbone.size[0]
     painted = {frame: painted_tokens(codec, count, recipe.out, size=size, frame=frame)
                for frame, count in counts_by_shape(recipe.pictures, recipe.shapes).items()}
+    own = own_pictures(backbone, [Path(folder) for folder in recipe.own.split(",") if folder])
     probes = Probes(backbone.hidden_size).to(recipe.device)
     learn_to_read(backbone, probes.scene, recipe.reading_steps, recipe.reading_batch, recipe.rate,
                   recipe.out / "reading.ckpt", generator)
-    learn_to_draw(backbone, probes, painted, recipe, generator)
+    learn_to_draw(backbone, probes, painted, recipe, generator, own)
     postcard.save(backbone, recipe.out / "backbone.safetensors")
     return {"stage": "backbone", "reading_steps": recipe.reading_steps, "steps": recipe.steps,
             "pictures": recipe.pictures,
