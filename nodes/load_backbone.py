@@ -31,10 +31,11 @@ class LoadBackbone(io.ComfyNode):
                                        "ssd_backbones, and known ones. If you choose one that is "
                                        "not here yet, the node says how to get it."),
                 io.Combo.Input("dtype", options=DTYPES, default="auto",
-                               tooltip="Precision of the weights. auto = int8 for postcard, fp32 "
-                                       "for other small backbones, otherwise bf16 (or fp16 on a "
-                                       "card and fp32 on a CPU that lacks bf16). int8 is the "
-                                       "fastest on recent CPUs. fp8 needs an RTX 40 card or newer. "
+                               tooltip="Precision of the weights. auto = int8 for postcard (fp32 "
+                                       "on a CPU that is slow with integers), fp32 for other "
+                                       "small backbones, otherwise bf16 (or fp16 on a card and "
+                                       "fp32 on a CPU that lacks bf16). int8 is the fastest on "
+                                       "CPUs with VNNI. fp8 needs an RTX 40 card or newer. "
                                        "int4 saves memory, not time. fp8 and int4 need torchao."),
                 io.Boolean.Input("offload", default=False, optional=True,  # added later
                                  tooltip="For cards with little memory: keeps only the model or "

@@ -15,7 +15,7 @@ from ssd_core.engine.heads import save_heads
 from ssd_core.files import ASSETS, read_safetensors, write_safetensors
 from ssd_core.model import products
 from ssd_core.model.transformer import Decoder, DecoderShape, sequence_angles
-from ssd_core.weights import convert
+from ssd_core.weights import convert, load
 from ssd_core.weights.convert import convert_int8
 from ssd_core.weights.figures import stored_dtype
 from ssd_core.weights.find import BACKBONE_FILE, INT8_FILE
@@ -232,16 +232,21 @@ def test_the_bundled_file_in_int8_was_made_from_the_bundled_weights():
     assert same_bits(stored, made) and stored.sha256 == made.sha256
 
 
-@pytest.mark.parametrize("dtype, stored", [
-    ("auto", "int8"), ("int8", "int8"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16", "fp16")])
-def test_the_dtype_chooses_the_file(twofold, dtype, stored):
+@pytest.mark.parametrize("dtype, kernel, stored", [
+    ("auto", True, "int8"), ("auto", False, "fp32"), ("int8", False, "int8"),
+    ("fp32", True, "fp32"), ("bf16", True, "bf16"), ("fp16", True, "fp16")])
+def test_dtype_and_processor_choose_the_file(twofold, monkeypatch, dtype, kernel, stored):
+    """Without a fast kernel for integers, fp32 has the same products and fewer other operations."""
+    monkeypatch.setattr(load, "has_kernel", lambda _: kernel)
     backbone = load_backbone(twofold, "cpu", dtype)
+    assert load.auto_dtype(twofold, torch.device("cpu")) == ("int8" if kernel else "fp32")
     assert stored_dtype(backbone) == stored
     assert backbone.sha256 == load_backbone(twofold / BACKBONE_FILE).sha256
     assert stored_dtype(load_backbone(twofold / BACKBONE_FILE, "cpu")) == "fp32"
 
 
-def test_without_the_file_in_fp16_one_line_says_so(twofold):
+def test_without_the_file_in_fp16_one_line_says_so(twofold, monkeypatch):
+    monkeypatch.setattr(load, "has_kernel", lambda _: False)
     (twofold / BACKBONE_FILE).unlink()
     assert load_backbone(twofold, "cpu").in_int8
     for dtype in ("fp32", "bf16", "int4"):
@@ -257,7 +262,7 @@ def test_on_no_device_it_is_described_as_it_is_stored(twofold):
 
 
 def test_heads_of_the_weights_fit_both_and_follow_their_dtype(twofold):
-    plain, small = (load_backbone(twofold, "cpu", dtype) for dtype in ("fp32", "auto"))
+    plain, small = (load_backbone(twofold, "cpu", dtype) for dtype in ("fp32", "int8"))
     save_heads(random_heads(plain, 2, 1), twofold / "heads.safetensors", plain, {})
     in_fp32, in_int8 = (load_heads(twofold, backbone) for backbone in (plain, small))
     assert in_fp32.sha256 == in_int8.sha256
@@ -273,7 +278,7 @@ def test_a_damaged_file_in_int8_is_refused(twofold, change):
     write_safetensors({name: value for name, value in stored.items() if name != drop}, path,
                       {key: value for key, value in (metadata | change).items() if key != drop})
     with pytest.raises(SSDError, match=r"^.*backbone.safetensors: (not a postcard|damaged).*$"):
-        load_backbone(twofold, "cpu")
+        load_backbone(twofold, "cpu", "int8")
 
 
 def test_only_a_postcard_is_stored_in_int8(tmp_path, monkeypatch):

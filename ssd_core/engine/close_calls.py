@@ -19,6 +19,12 @@ from .events import Pass
 from .state import DecodeState
 
 SPREADS = 5 * 2**0.5  # times the measured rounding: how far two logits may move against each other
+MOST = 1e-4  # rounding in nats above which too many choices would be repeated: several a picture
+
+
+def repeats(backbone: Backbone) -> bool:
+    """Whether close calls are repeated: in fp32, unless rounding would make them frequent."""
+    return backbone.dtype == torch.float32 and (backbone.rounding or 0.0) <= MOST
 
 
 def margin(backbone: Backbone, sampling: Sampling, things: int = 0) -> float:
@@ -26,7 +32,7 @@ def margin(backbone: Backbone, sampling: Sampling, things: int = 0) -> float:
 
     things: the branches of an edit, each of which is added to the guided logits or subtracted.
     """
-    if not backbone.rounding or backbone.dtype != torch.float32:
+    if not backbone.rounding or not repeats(backbone):
         return 0.0
     cfg = sampling.cfg
     guided = ((cfg + things) ** 2 + (cfg - 1) ** 2 + things) ** 0.5  # the spread under guidance

@@ -17,14 +17,18 @@ KEYS = 64  # with keys by columns, passes read a multiple of this many slots: se
 WHOLE_MASK = 1 << 21  # numbers; up to this size, the masks of all slots are built once
 
 
-def stored_by_columns(dtype: torch.dtype, device: torch.device) -> bool:
-    """Whether attention on this device is computed by two products (transformer.two_products)."""
-    return device.type == "cpu" and dtype == torch.bfloat16
+def stored_by_columns(dtype: torch.dtype, device: torch.device, integers: bool = False) -> bool:
+    """Whether attention on this device is computed by two products (transformer.two_products).
+
+    integers: whether the decoder's matrices are integers. Then only attention can make the bits of
+    a cell depend on the width of its pass, and two products do not.
+    """
+    return device.type == "cpu" and (dtype == torch.bfloat16 or integers)
 
 
-def slots_made(slots: int, dtype: torch.dtype, device: torch.device) -> int:
+def slots_made(slots: int, dtype: torch.dtype, device: torch.device, integers: bool = False) -> int:
     """The number of slots that a cache allocates to hold `slots`."""
-    step = KEYS if stored_by_columns(dtype, device) else 1
+    step = KEYS if stored_by_columns(dtype, device, integers) else 1
     return -(-slots // step) * step
 
 
@@ -35,14 +39,16 @@ class KVCache:
     key head. None if the pass attends to every slot, or if it is `causal` from slot 0.
     prompts: int64 [N, 1], the lengths of the prompts, for backbones whose angles depend on them.
     by_columns: keys are stored column by column, as the products of `attention` read them, and
-    passes read a multiple of KEYS slots.
+    passes read a multiple of KEYS slots; in fp32 they read all slots, because there the number of
+    keys changes the order of the sums.
     """
 
     def __init__(self, layers: int, sequences: int, kv_heads: int, slots: int, head_dim: int,
-                 dtype: torch.dtype, device: torch.device, group: int = 1) -> None:
-        self.by_columns = stored_by_columns(dtype, device)
-        self._step = KEYS if self.by_columns else 1
-        slots = self._rounded(slots)
+                 dtype: torch.dtype, device: torch.device, group: int = 1,
+                 integers: bool = False) -> None:
+        self.by_columns = stored_by_columns(dtype, device, integers)
+        slots = slots_made(slots, dtype, device, integers)
+        self._step = 1 if not self.by_columns else slots if dtype == torch.float32 else KEYS
         shape = (layers, sequences, kv_heads, slots, head_dim)
         self.values = torch.zeros(shape, dtype=dtype, device=device)
         self.keys = (torch.zeros((*shape[:3], head_dim, slots), dtype=dtype, device=device).mT

@@ -19,6 +19,7 @@ from torch import nn
 from ..machine_faults import fault_of
 
 LARGEST = 127  # of an 8-bit integer, symmetric about 0
+TINY = 1e-30  # the least scale, so that zeros are not divided by zero
 EXACT = 1040  # products of two such integers whose sum stays below 2^24, exact in fp32
 CARD_ROWS = 32  # CUDA's kernel requires more than 16 rows of activations
 STORED_AS_FP32 = 1 << 20  # without a kernel, smaller matrices are stored as integers in fp32
@@ -62,10 +63,9 @@ class Int8Matrix(nn.Module):
 
     def of_rows(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
         """residual + x @ weight.T for x [m, in]; the result has the residual's or x's dtype."""
-        integers, scale = quantised(x)
-        values = self.values
-        y = (integer_product(integers, values) if self.by_kernel
-             else exact_product(integers.float(), values)) * self.scales
+        integers, scale = whole_numbers(x)
+        y = (integer_product(integers.to(torch.int8), self.values) if self.by_kernel
+             else exact_product(integers.float(), self.values)) * self.scales
         if residual is None:
             return y.mul_(scale).to(x.dtype)
         return torch.addcmul(residual, y, scale).to(residual.dtype)
@@ -102,8 +102,15 @@ def added(residual: torch.Tensor, x: torch.Tensor, weight: Matrix) -> torch.Tens
 
 def quantised(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """rows [m, d] -> int8 [m, d] and the fp32 scale [m, 1] of each row: its largest value / 127."""
-    scale = rows.abs().amax(-1, True).float().mul(1 / LARGEST)
-    return rows.div(scale).round_().to(torch.int8), scale
+    integers, scale = whole_numbers(rows)
+    return integers.to(torch.int8), scale
+
+
+def whole_numbers(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """`quantised`, with the integers still in the dtype of the division; a row of zeros is zeros.
+    """
+    scale = rows.abs().amax(-1, True).float().mul(1 / LARGEST).clamp_(min=TINY)
+    return rows.div(scale).round_(), scale
 
 
 def integer_product(x: torch.Tensor, values: torch.Tensor) -> torch.Tensor:

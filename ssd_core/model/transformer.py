@@ -17,6 +17,8 @@ from .kv_cache import KVCache
 from .processor import cpu_has_bf16
 from .products import Int8Matrix, Matrix, added, product
 
+FEW = 4  # queries; fewer have kernels of their own for fp32 products on CPUs
+
 
 @dataclass(frozen=True)
 class DecoderShape:
@@ -86,8 +88,12 @@ def two_products(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
     """softmax(q k^T / sqrt(D) + mask) v as two matrix products; all [N, heads, n or slots, D].
 
     On CPUs this is faster in bf16 than SDPA's kernel, and a query's result has the same bits at any
-    number of queries and slots (`backbones/invariance.py` checks this on the current machine).
+    number of queries and slots; in fp32 at any number of queries from FEW on, so that fewer are
+    padded (`backbones/invariance.py` checks this on the current machine).
     """
+    if q.dtype == torch.float32 and (padding := FEW - q.shape[2]) > 0:
+        mask = F.pad(mask, (0, 0, 0, padding)) if mask is not None and mask.shape[2] > 1 else mask
+        return two_products(F.pad(q, (0, 0, 0, padding)), k, v, mask)[:, :, :-padding]
     sequences, heads, n, width = q.shape
     if mask is None:  # every slot is visible
         mask = q.new_zeros(1, 1, 1, 1)
@@ -249,11 +255,16 @@ class Decoder(nn.Module):
         s, norm = self.shape, self.layers[0].get_parameter("attention_norm")
         dtype = self.cache_dtype(norm.dtype, norm.device)
         return KVCache(layers or s.layers, rows, s.kv_heads, slots, s.head_dim, dtype, norm.device,
-                       group=s.heads // s.kv_heads)
+                       s.heads // s.kv_heads, self.integers)
+
+    @property
+    def integers(self) -> bool:
+        """Whether the matrices are 8-bit integers."""
+        return isinstance(self.layers[0].qkv, Int8Matrix)
 
     def cache_dtype(self, dtype: torch.dtype, device: torch.device) -> torch.dtype:
         """The dtype of keys and values for hidden states of this dtype."""
-        return cache_dtype(dtype, device, isinstance(self.layers[0].qkv, Int8Matrix))
+        return cache_dtype(dtype, device, self.integers)
 
 
 def cache_dtype(dtype: torch.dtype, device: torch.device, integers: bool) -> torch.dtype:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 import torch
 
 from ..backbones.base import Backbone, Preset
+from ..engine.close_calls import repeats
 from ..engine.methods import AR, METHODS, Method
 from ..machine_faults import fault_of
 from ..model.grid import Grid
@@ -41,7 +42,7 @@ def guarantee_holds(backbone: Backbone) -> bool:
     They do where a pass gives the same bits at any width; in fp32 AR's own passes decide near ties.
     They do not where the self-test found another picture.
     """
-    if not backbone.batch_invariant and backbone.dtype != torch.float32:
+    if not backbone.batch_invariant and not repeats(backbone):
         return False
     return not fault_of(exact_path(stored_dtype(backbone)), backbone.device)
 

@@ -15,6 +15,7 @@ from torch import nn
 
 from ..errors import SSDError
 from ..model.processor import cpu_has_bf16
+from .muon import Float32Muon
 
 REQUIRED = dataclasses.MISSING
 # M_MMAP_THRESHOLD (32 MiB is its maximum), M_TRIM_THRESHOLD and M_TOP_PAD of malloc.h, in bytes.
@@ -70,8 +71,9 @@ def muon_and_adamw(decoder: nn.Module, others: list[nn.Parameter],
     """Muon for the decoder's matrices, AdamW for its vectors and for the other parameters."""
     matrices = [p for p in decoder.parameters() if p.dim() == 2]
     rest = [p for p in decoder.parameters() if p.dim() != 2] + others
+    muon = torch.optim.Muon if multiplies_bfloat16(str(matrices[0].device)) else Float32Muon
     return remember_rates([
-        torch.optim.Muon(matrices, lr=rate, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
+        muon(matrices, lr=rate, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
         torch.optim.AdamW(rest, lr=rate, betas=(0.9, 0.95), weight_decay=0.0)])
 
 

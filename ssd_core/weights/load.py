@@ -27,8 +27,9 @@ from ..files import read_safetensors
 from ..machine_faults import fault_of
 from ..model.flags import flag
 from ..model.processor import has_bf16
+from ..model.products import has_kernel
 from .figures import SHORT_NAMES
-from .find import HEADS_FILE, IN_INT8, find_backbone, find_path
+from .find import BACKBONE_FILE, HEADS_FILE, IN_INT8, find_backbone, find_path, is_twofold
 from .lent import backbone_of
 from .quantize import ABOUT, KINDS, MATRICES, quantise, quantise_image_head, quantiser
 
@@ -43,8 +44,9 @@ class LoadOptions:
     """How a backbone is loaded; see `load_backbone`."""
 
     device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
-    dtype: str = flag("auto", "auto (int8 for postcard, fp32 for other small backbones, else bf16; "
-                              "without bf16 support fp16, on a CPU fp32), fp32, bf16, fp16, fp8, "
+    dtype: str = flag("auto", "auto (int8 for postcard, or fp32 on a processor that is slow with "
+                              "integers; fp32 for other small backbones, else bf16; without bf16 "
+                              "support fp16, on a CPU fp32), fp32, bf16, fp16, fp8, "
                               f"int8, int4. {ABOUT}.")
     offload: bool = flag(False, "Decoder and picture codec take turns on the card.")
     graphs: str = flag("auto", "auto or off. On a CUDA card forward passes are replayed as graphs, "
@@ -67,12 +69,13 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     folder with such a model's tokenizer; None: where it came from (weights/lent.py).
 
     device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta to load everything except the values.
-    dtype: auto, fp32, bf16, fp16, fp8, int8 or int4. auto is int8 for postcard; for others it is
-    fp32 up to 100 million parameters, else bf16; without bf16 support it is fp16 on a card and fp32
-    on a CPU. int8, fp8 and int4 quantise the decoder's matrices (weights/quantize.py); for the
-    rest, int8 and int4 choose like auto and fp8 takes bf16. offload: decoder and picture codec take
-    turns on the device; the other waits on the CPU. graphs: auto or off; off never replays passes
-    as CUDA graphs (engine/graphs.py). estimates: what earlier runs took, for choices and plans;
+    dtype: auto, fp32, bf16, fp16, fp8, int8 or int4. auto is int8 for postcard, or fp32 on a device
+    without a fast kernel for integers (`faster_dtype`); for others it is fp32 up to 100 million
+    parameters, else bf16; without bf16 support it is fp16 on a card and fp32 on a CPU. int8, fp8
+    and int4 quantise the decoder's matrices (weights/quantize.py); for the rest, int8 and int4
+    choose like auto and fp8 takes bf16. offload: decoder and picture codec take turns on the
+    device; the other waits on the CPU. graphs: auto or off; off never replays passes as CUDA graphs
+    (engine/graphs.py). estimates: what earlier runs took, for choices and plans;
     None: those of this process. Raises an SSDError that names the file and what to do.
     """
     if isinstance(name_or_path, nn.Module):
@@ -83,6 +86,7 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     if offload and place.type in NO_CARD:
         raise SSDError(f"offload saves memory on a graphics card, the device is {place}: "
                        "leave it out, or choose another device")
+    dtype = faster_dtype(name_or_path, dtype, place)
     checkpoint, family = find_backbone(name_or_path, dtype)
     backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint))
     backbone.files = checkpoint.files
@@ -175,8 +179,21 @@ def is_layer_matrix(name: str) -> bool:
     return name.startswith("decoder.layers.") and name.endswith(MATRICES)
 
 
+def faster_dtype(name_or_path: str | Path, dtype: str, device: torch.device) -> str:
+    """Return fp32 in place of auto for a backbone stored in int8 too that is faster in fp32.
+
+    It is on a device without a kernel for integers, where int8 costs an fp32 product and more.
+    """
+    path = find_path(name_or_path)
+    in_both = is_twofold(path) and (path / BACKBONE_FILE).is_file()
+    faster = dtype == "auto" and in_both and device.type != "meta" and not has_kernel(device)
+    return "fp32" if faster else dtype
+
+
 def auto_dtype(name_or_path: str | Path, device: torch.device) -> str:
     """Return the name of the dtype that auto chooses for a backbone."""
+    if (dtype := faster_dtype(name_or_path, "auto", device)) != "auto":
+        return dtype
     checkpoint = find_backbone(name_or_path)[0]
     if postcard.holds_int8(checkpoint):
         return "int8"

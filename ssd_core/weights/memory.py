@@ -144,7 +144,7 @@ class MemoryEstimate:
         """Keys and values of prompt, picture and tree, for all sequences."""
         s, dtype = self.model.shape, self.setting.cache_dtype
         slots = slots_made(self.sequence_slots + self.tree_slots, dtype,
-                           torch.device(self.setting.device))
+                           torch.device(self.setting.device), self.setting.dtype == "int8")
         return (2 * s.layers * self.setting.sequences * s.kv_heads * slots * s.head_dim
                 * dtype.itemsize)
 
