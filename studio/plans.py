@@ -112,7 +112,8 @@ def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note
     spans = unknown_spans(prompt, request)
     marked = {plain(prompt[start:end]) for start, end in spans}
     left = [word for word in request.unknown_words if word not in marked]
-    words = {"moved": moved(request), "unknown": left, "misplaced": request.misplaced_words}
+    misplaced = [in_language(language, word) for word in request.misplaced_words]
+    words = {"moved": moved(request), "unknown": left, "misplaced": misplaced}
     return [*(unknown_note(prompt, span, backbone, language) for span in joined(prompt, spans)),
             *(Note(kind, say(language, kind, words=", ".join(names)))
               for kind, names in words.items() if names)]

@@ -131,6 +131,14 @@ def test_unknown_words_are_noted(client):
     assert notes["hous"]["nearest"] == "house"
 
 
+def test_a_misplaced_word_is_noted_in_the_language_of_the_page(client):
+    asked = {"settings": {**HOUSE, "prompt": "a red"}}
+    for headers, known in (({}, "known only in"), (CHINESE, "只在这些短语里认得")):
+        note, = (note for note in client.post("/api/plan", json=asked, headers=headers).json()[
+            "notes"] if note["kind"] == "misplaced")
+        assert known in note["text"] and '"red' in note["text"]
+
+
 @pytest.mark.parametrize("prompt, words", [
     ("🏠 a zzxq, zzxq", ["🏠", "zzxq", "zzxq"]), ("红色的房子，恐龙", ["恐龙"]),
     ("a {red|zzxq} house", ["zzxq"]), ("{a|b", ["{", "|", "b"])])
