@@ -18,6 +18,7 @@ from ssd_core.weights.quantize import quantise, quantise_image_head, quantiser
 
 PROMPTS = ("sun", "a red house")
 CPU = torch.device("cpu")
+SMALLER = {"emu3": (64, 48), "simplear": (128, 96)}  # px; thousands of cells otherwise
 
 
 def promising(columns: int) -> list:
@@ -34,8 +35,8 @@ def promising(columns: int) -> list:
 def test_every_family_draws_ar_s_picture_where_bits_agree(folders, layout, dtype):
     """The last row, below random ones; prompts of different lengths, alone and in a batch."""
     backbone = load_backbone(folders[layout], "cpu", dtype)
-    if layout == "emu3":  # 90 x 90 cells otherwise
-        backbone.sizes = ((64, 48),)
+    if layout in SMALLER:
+        backbone.sizes = (SMALLER[layout],)
         backbone.apply_size()
     assert backbone.batch_invariant == (backbone.rounding == 0)
     if not backbone.batch_invariant:  # on this processor: then nothing is promised

@@ -64,8 +64,8 @@ def good_ones(backbone: Postcard, drawn: Pictures) -> Iterator[int]:
 
 def is_good(caption: str, reading: Reading) -> bool:
     """Whether a picture is readable, shows all that a caption claims, and no other thing."""
-    claimed = claims(caption)
-    things = {claim.thing for claim in claimed if claim.thing is not None}
+    asked = claims(caption)
+    things = {about.thing for about in asked if about.thing is not None}
     scene = (reading.time, reading.sky, reading.ridge, reading.ground, reading.path)
     return (UNCLEAR not in scene and len(reading.things) == len(things)
-            and all(which_hold(reading, claimed)))
+            and all(which_hold(reading, asked)))
