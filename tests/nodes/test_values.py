@@ -211,11 +211,11 @@ def test_found_backbones_and_heads_are_listed_and_load(pack, shelf, root, tmp_pa
 def test_the_bundled_backbone_loads_in_int8_and_beside_it_in_fp32(pack):
     stored = pack.module("ssd_core.weights.figures").stored_dtype
     loaded = {dtype: pack.run("SSD_LoadBackbone", backbone="postcard", dtype=dtype)[0]
-              for dtype in ("auto", "fp32", "bf16")}
-    assert {dtype: stored(one.module) for dtype, one in loaded.items()} == {
-        "auto": "int8", "fp32": "fp32", "bf16": "bf16"}
+              for dtype in ("int8", "fp32", "bf16")}
+    assert {dtype: stored(each.module) for dtype, each in loaded.items()} == {
+        "int8": "int8", "fp32": "fp32", "bf16": "bf16"}
     small, whole = (pack.run("SSD_LoadHeads", backbone=loaded[dtype], heads="bundled")[0].module
-                    for dtype in ("auto", "fp32"))
+                    for dtype in ("int8", "fp32"))
     assert small.sha256 == whole.sha256 and small is not whole
     assert small.horizontal[0].w2.__class__ is not whole.horizontal[0].w2.__class__
 
