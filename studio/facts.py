@@ -72,7 +72,7 @@ def hint_text(services: Services, nothing: str, language: str) -> str:
     words = say(language, "history_hint" if services.local else "history_hint_shared",
                 where=history.folder)
     if nothing:
-        words += " " + say(language, nothing)
+        words = f"{say(language, nothing)} {words}"
     problems = [problem for id_, problem in list(history.problems.items())
                 if (history.folder / id_).exists()]
     if problems:
