@@ -12,13 +12,11 @@ from support.mock_backbone import MockBackbone, random_heads, tiny_postcard, tok
 from ssd_core import SSDError, load_backbone, load_heads, methods
 from ssd_core.backbones import postcard
 from ssd_core.engine.heads import save_heads
-from ssd_core.files import ASSETS, read_safetensors, write_safetensors
 from ssd_core.model import products
 from ssd_core.model.transformer import Decoder, DecoderShape, sequence_angles
-from ssd_core.weights import convert, load
-from ssd_core.weights.convert import convert_int8
+from ssd_core.weights import load
 from ssd_core.weights.figures import stored_dtype
-from ssd_core.weights.find import BACKBONE_FILE, INT8_FILE
+from ssd_core.weights.find import BACKBONE_FILE
 from ssd_core.weights.quantize import (
     is_quantised,
     quantise,
@@ -199,92 +197,34 @@ def test_on_a_card(kind, bound):
     assert (model(x, angles) - exact).norm() / exact.norm() < bound
 
 
-# A postcard stored in int8
+# A postcard in int8
 
 
-@pytest.fixture
-def twofold(tmp_path):
-    """A folder with a postcard in fp16 and in int8."""
-    postcard.save(tiny_postcard(), tmp_path / BACKBONE_FILE)
-    assert convert_int8(tmp_path) == tmp_path / INT8_FILE
-    return tmp_path
-
-
-def same_bits(one, other) -> bool:
-    ours, theirs = one.state_dict(), other.state_dict()
-    return ours.keys() == theirs.keys() and all(
-        ours[name].dtype == theirs[name].dtype and torch.equal(ours[name], theirs[name])
-        for name in ours)
-
-
-def test_the_file_in_int8_holds_what_quantising_the_other_one_makes(twofold):
-    stored, made = (load_backbone(path, "cpu", "int8") for path in (
-        twofold, twofold / BACKBONE_FILE))
-    assert stored.in_int8 and same_bits(stored, made)
-    assert stored.sha256 == made.sha256 and torch.equal(stored.positions, made.positions)
-    assert torch.equal(tokens(stored, methods.AR()), tokens(made, methods.AR()))
-
-
-def test_the_bundled_file_in_int8_was_made_from_the_bundled_weights():
-    """Made anew by `ssd convert postcard --int8` whenever those change."""
-    stored, made = (load_backbone(path, "cpu", "int8") for path in (
-        "postcard", ASSETS / "postcard" / BACKBONE_FILE))
-    assert same_bits(stored, made) and stored.sha256 == made.sha256
-
-
-@pytest.mark.parametrize("dtype, kernel, stored", [
+@pytest.mark.parametrize("dtype, kernel, loaded", [
     ("auto", True, "int8"), ("auto", False, "fp32"), ("int8", False, "int8"),
     ("fp32", True, "fp32"), ("bf16", True, "bf16"), ("fp16", True, "fp16")])
-def test_dtype_and_processor_choose_the_file(twofold, monkeypatch, dtype, kernel, stored):
+def test_the_processor_chooses_the_dtype_of_the_bundle(monkeypatch, dtype, kernel, loaded):
     """Without a fast kernel for integers, fp32 has the same products and fewer other operations."""
     monkeypatch.setattr(load, "has_kernel", lambda _: kernel)
-    backbone = load_backbone(twofold, "cpu", dtype)
-    assert load.auto_dtype(twofold, torch.device("cpu")) == ("int8" if kernel else "fp32")
-    assert stored_dtype(backbone) == stored
-    assert backbone.sha256 == load_backbone(twofold / BACKBONE_FILE).sha256
-    assert stored_dtype(load_backbone(twofold / BACKBONE_FILE, "cpu")) == "fp32"
+    backbone = load_backbone("postcard", "cpu", dtype)
+    assert load.auto_dtype("postcard", torch.device("cpu")) == ("int8" if kernel else "fp32")
+    assert stored_dtype(backbone) == loaded
 
 
-def test_without_the_file_in_fp16_one_line_says_so(twofold, monkeypatch):
-    monkeypatch.setattr(load, "has_kernel", lambda _: False)
-    (twofold / BACKBONE_FILE).unlink()
-    assert load_backbone(twofold, "cpu").in_int8
-    for dtype in ("fp32", "bf16", "int4"):
-        with pytest.raises(SSDError, match=f"^dtype {dtype}: .*choose dtype auto or int8.*$"):
-            load_backbone(twofold, "cpu", dtype)
-    with pytest.raises(SSDError, match=r"holds int8.*choose dtype auto or int8$"):
-        load_backbone(twofold / INT8_FILE, "cpu", "fp32")
+def test_auto_loads_own_weights_in_fp32(tmp_path, monkeypatch):
+    """Only the bundle's pictures were measured in int8."""
+    monkeypatch.setattr(load, "has_kernel", lambda _: True)
+    postcard.save(tiny_postcard(), tmp_path / BACKBONE_FILE)
+    assert stored_dtype(load_backbone(tmp_path, "cpu")) == "fp32"
 
 
-def test_on_no_device_it_is_described_as_it_is_stored(twofold):
-    backbone = load_backbone(twofold, "meta")
-    assert stored_dtype(backbone) == "int8" and backbone.grid.cells == 576
-
-
-def test_heads_of_the_weights_fit_both_and_follow_their_dtype(twofold):
-    plain, small = (load_backbone(twofold, "cpu", dtype) for dtype in ("fp32", "int8"))
-    save_heads(random_heads(plain, 2, 1), twofold / "heads.safetensors", plain, {})
-    in_fp32, in_int8 = (load_heads(twofold, backbone) for backbone in (plain, small))
+def test_heads_fit_in_any_dtype_and_follow_it(tmp_path):
+    postcard.save(tiny_postcard(), tmp_path / BACKBONE_FILE)
+    plain, small = (load_backbone(tmp_path, "cpu", dtype) for dtype in ("fp32", "int8"))
+    save_heads(random_heads(plain, 2, 1), tmp_path / "heads.safetensors", plain, {})
+    in_fp32, in_int8 = (load_heads(tmp_path, backbone) for backbone in (plain, small))
     assert in_fp32.sha256 == in_int8.sha256
     assert not is_quantised(in_fp32.horizontal[0].w2) and is_quantised(in_int8.horizontal[0].w2)
-
-
-@pytest.mark.parametrize("change", [
-    {"sha256": "0" * 64}, {"shape": "{}"}, {"drop": "head.scales"}, {"drop": "head.values"},
-    {"drop": "norm"}, {"drop": "source_sha256"}], ids=str)
-def test_a_damaged_file_in_int8_is_refused(twofold, change):
-    path, drop = twofold / INT8_FILE, change.get("drop")
-    stored, metadata = read_safetensors(path, postcard.INT8_FORMAT)
-    write_safetensors({name: value for name, value in stored.items() if name != drop}, path,
-                      {key: value for key, value in (metadata | change).items() if key != drop})
-    with pytest.raises(SSDError, match=r"^.*backbone.safetensors: (not a postcard|damaged).*$"):
-        load_backbone(twofold, "cpu", "int8")
-
-
-def test_only_a_postcard_is_stored_in_int8(tmp_path, monkeypatch):
-    monkeypatch.setattr(convert, "load_backbone", lambda *_: MockBackbone())
-    with pytest.raises(SSDError, match="mock is no postcard"):
-        convert_int8(tmp_path)
 
 
 def test_a_trained_gradient_passes_through_an_image_head_again():

@@ -24,7 +24,6 @@ from ..errors import SSDError, first_line
 from ..files import read_safetensors, sha256_of, write_safetensors
 from ..model.grid import Grid
 from ..model.processor import prefers_column_major
-from ..model.products import Int8Matrix, Matrix, put
 from ..model.transformer import Decoder, DecoderShape, axial_angles
 from ..postcards.aliases import Said, nearest, said, without_repeats
 from ..postcards.captions import MAX_TOKENS, WORDS
@@ -44,9 +43,7 @@ from .reading.checkpoint import Checkpoint
 
 FAMILY = "postcard"
 FORMAT = "ssd-postcard/2"
-INT8_FORMAT = "ssd-postcard-int8/1"
 CODEC = "picture_codec."
-PARTS = {"values": torch.int8, "scales": torch.float32}  # of a matrix in int8
 # The postcard of 192 x 192 pixels, whose world was flat: its format and its weights.
 GRID = Grid(24, 24)
 GRIDS = tuple(Grid(frame.rows, frame.columns) for frame in FRAMES)  # GRID is the first
@@ -213,58 +210,31 @@ def save(backbone: Postcard, path: Path, metadata: dict[str, str] | None = None)
     """Write everything except the draft heads as one fp16 safetensors file."""
     tensors = {k: v.detach().half().contiguous().cpu() for k, v in backbone.state_dict().items()}
     write_safetensors(tensors, path, {
-        **file_metadata(backbone, FORMAT), "sha256": sha256_of(tensors), **(metadata or {})})
-
-
-def save_int8(backbone: Postcard, path: Path) -> None:
-    """Write a postcard that was loaded in int8: matrices as integers with fp32 scales, the rest in
-    fp16. The file names the original weights, whose draft heads fit it too.
-    """
-    matrices = {f"{name}." for name, module in backbone.named_modules()
-                if isinstance(module, Int8Matrix)}
-    tensors = {}
-    for name, weight in backbone.state_dict().items():
-        stem, dot, part = name.rpartition(".")
-        kind = PARTS[part] if f"{stem}{dot}" in matrices else torch.float16
-        tensors[name] = weight.detach().to("cpu", kind).contiguous()
-    write_safetensors(tensors, path, {
-        **file_metadata(backbone, INT8_FORMAT), "source_sha256": backbone.sha256,
-        "sha256": sha256_of(tensors)})
-
-
-def file_metadata(backbone: Postcard, format_name: str) -> dict[str, str]:
-    """Return the metadata of a file."""
-    return {"format": format_name, "shape": json.dumps(asdict(backbone.decoder.shape)),
-            "words": json.dumps(backbone.words)}
+        "format": FORMAT, "shape": json.dumps(asdict(backbone.decoder.shape)),
+        "words": json.dumps(backbone.words), "sha256": sha256_of(tensors), **(metadata or {})})
 
 
 def matches(checkpoint: Checkpoint) -> bool:
-    """Whether `save` or `save_int8` wrote these tensors."""
+    """Whether `save` wrote these tensors."""
     return {"word_embedding", "prompt_position", "row_position"} <= set(checkpoint.shapes)
 
 
-def holds_int8(checkpoint: Checkpoint) -> bool:
-    """Whether `save_int8` wrote the file."""
-    return checkpoint.metadata.get("format") == INT8_FORMAT
-
-
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Postcard:
-    """Read a file that `save` or `save_int8` wrote; sizes are checked against the tensors."""
+    """Read a file that `save` wrote; sizes are checked against the tensors."""
     path = checkpoint.files[0]
-    tensors, metadata = read_safetensors(path, INT8_FORMAT if holds_int8(checkpoint) else FORMAT)
+    tensors, metadata = read_safetensors(path, FORMAT)
     sha256 = sha256_of(tensors)
-    require_whole(path, metadata, sha256)
+    if metadata.get("sha256", sha256) != sha256:  # files of earlier versions hold no hash
+        raise SSDError(f"{path}: damaged, its weights do not have the checksum that was saved with "
+                       "them: get it again")
     try:
         backbone = empty_postcard(tensors, metadata)
-        backbone.sha256 = metadata["source_sha256"] if holds_int8(checkpoint) else sha256
-        matrices = take_matrices(tensors) if holds_int8(checkpoint) else {}
-        shapes = {name: torch.empty_like(values, device="meta", dtype=torch.float32)
-                  for name, (values, _) in matrices.items()}
-        backbone.load_state_dict({k: v.float() for k, v in tensors.items()} | shapes, assign=True)
+        backbone.sha256 = sha256
+        backbone.load_state_dict({k: v.float() for k, v in tensors.items()}, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise SSDError(f"{path}: not a postcard backbone this version can read "
                        f"({first_line(error)}): reinstall the bundle") from error
-    return move_to(backbone, matrices, device, dtype).freeze()
+    return move_to(backbone, device, dtype).freeze()
 
 
 def empty_postcard(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> Postcard:
@@ -307,45 +277,10 @@ def stretched(table: torch.Tensor, side: int) -> torch.Tensor:
     return F.interpolate(table.T[None], size=side, mode="linear")[0].T
 
 
-def require_whole(path: Path, metadata: dict[str, str], actual: str) -> None:
-    """Raise SSDError if the tensors' hash differs from that in the file or its int8 sibling.
-
-    Files of earlier versions hold no hash.
-    """
-    beside = path.parent / "int8" / path.name
-    if (known := metadata.get("sha256", actual)) != actual:
-        raise SSDError(f"{path}: damaged, its weights do not have the checksum that was saved with "
-                       "them: get it again")
-    if "sha256" not in metadata and beside.is_file() and Checkpoint((beside,)).metadata.get(
-            "source_sha256", known) != actual:
-        raise SSDError(f"{path}: its weights are not those that {beside} was made from, so one of "
-                       "the two is damaged or of another model: get both again")
-
-
-def take_matrices(tensors: dict[str, torch.Tensor]
-                  ) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
-    """Remove the int8 matrices from a file's tensors; return {name: (integers, scales)}."""
-    names = [name.removesuffix(".values") for name, tensor in tensors.items()
-             if tensor.dtype == torch.int8]
-    return {name: (tensors.pop(f"{name}.values"), tensors.pop(f"{name}.scales"))
-            for name in names}
-
-
-def move_to(backbone: Postcard, matrices: dict[str, tuple[torch.Tensor, torch.Tensor]],
-            device: torch.device, dtype: torch.dtype) -> Postcard:
-    """Move everything to the device and insert the int8 matrices."""
+def move_to(backbone: Postcard, device: torch.device, dtype: torch.dtype) -> Postcard:
+    """Move everything to the device; pixels stay in fp32 whatever the decoder's dtype."""
     codec = backbone.picture_codec.to(device)
-    del backbone.picture_codec  # pixels stay in fp32 whatever the decoder's dtype
-    for name in matrices:
-        put_nested(backbone, name, torch.empty(0))
+    del backbone.picture_codec
     backbone.to(device, dtype)
-    for name, (values, scales) in matrices.items():  # later, because scales stay in fp32
-        put_nested(backbone, name, Int8Matrix(values.to(device), scales.to(device)))
     backbone.picture_codec = codec
     return backbone
-
-
-def put_nested(backbone: Postcard, name: str, matrix: Matrix) -> None:
-    """Call `put` for a dotted name."""
-    owner, _, own_name = name.rpartition(".")
-    put(backbone.get_submodule(owner), own_name, matrix)

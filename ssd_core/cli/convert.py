@@ -1,4 +1,4 @@
-"""`ssd convert`: rewrite pickled torch weights as safetensors, or a postcard in int8."""
+"""`ssd convert`: rewrite pickled torch weights as safetensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from tqdm import tqdm
 
-from ..weights.convert import convert, convert_int8
+from ..weights.convert import convert
 from .options import Json, flag
 from .output import Reporter
 
@@ -25,14 +25,12 @@ class ConvertOptions:
     out: Path | None = flag(None, "Folder for the new files and a copy of their JSON files "
                                   "(default: beside the old files).")
     shard_gb: float = flag(2.0, "Maximum size of a file, in GiB.")
-    int8: bool = flag(False, "Instead, write the backbone.safetensors of a postcard's folder to "
-                             "int8/backbone.safetensors, which is loaded for int8 then.")
 
 
 def command(path: Source, target: ConvertOptions, json: Json = False) -> None:
     """Rewrite .bin, .pt, .pth and .ckpt weights as safetensors; the old files stay."""
     report = Reporter(json)
-    written = [convert_int8(path, target.out)] if target.int8 else converted(path, target)
+    written = converted(path, target)
     for new in written:
         report.print(str(new))
     report.result({"files": [str(new) for new in written]})

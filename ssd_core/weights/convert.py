@@ -1,4 +1,4 @@
-"""Convert torch files (.bin, .pt, .pth, .ckpt, .jit) to safetensors, and a postcard to int8.
+"""Convert torch files (.bin, .pt, .pth, .ckpt, .jit) to safetensors.
 
 Torch files are converted one shard at a time; tensor names and values do not change. New files get
 their final names only after all of them are complete.
@@ -17,12 +17,9 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
-from ..backbones.postcard import Postcard, save_int8
 from ..backbones.reading.checkpoint import INDEX, Checkpoint, group_of, model_name, models_at
 from ..backbones.reading.tensor_files import TORCH
 from ..errors import SSDError
-from .find import BACKBONE_FILE, INT8_FILE, find_path
-from .load import load_backbone
 
 SHARD_BYTES = 2 * 2**30
 Progress = Callable[[int, int], None]  # bytes done, total bytes
@@ -51,21 +48,6 @@ def convert(path: Path, out: Path | None = None, shard_bytes: int = SHARD_BYTES,
         if out is not None:
             written += copy_json(checkpoint.folder, folder)
     return written
-
-
-def convert_int8(name_or_path: str | Path, out: Path | None = None) -> Path:
-    """Write a postcard's backbone.safetensors in int8, to int8/ in its folder or in `out`.
-
-    Replaces an existing file and returns its path. Raises SSDError for any other backbone.
-    """
-    folder = find_path(name_or_path)
-    backbone = load_backbone(folder / BACKBONE_FILE, "cpu", "int8")
-    if not isinstance(backbone, Postcard):
-        raise SSDError(f"{folder}: {backbone.name} is no postcard; other backbones become int8 "
-                       "while they load: choose dtype int8 there")
-    path = Path(out or folder).expanduser() / INT8_FILE
-    save_int8(backbone, path)
-    return path
 
 
 def is_torch(model: Path) -> bool:

@@ -12,8 +12,6 @@ from ..errors import SSDError
 from ..files import ASSETS
 
 BACKBONE_FILE, HEADS_FILE = "backbone.safetensors", "heads.safetensors"
-INT8_FILE = Path("int8", BACKBONE_FILE)  # in a folder: its backbone in int8
-IN_INT8 = ("auto", "int8")  # dtypes that are loaded from it
 
 
 # Names and paths
@@ -51,26 +49,23 @@ def find_path(name_or_path: str | Path, file: str = "") -> Path:
 
 def portable(name_or_path: str | Path) -> str:
     """Return the name of a bundled model, which is valid on every machine, else the absolute path.
-
-    The file of a bundled backbone has no such name, because its folder has files of two dtypes.
     """
     path = Path(name_or_path).expanduser().absolute()
-    folder = bundled(str(name_or_path)) or (path.parent if path.name == HEADS_FILE else path)
+    is_part = path.name in (BACKBONE_FILE, HEADS_FILE)
+    folder = bundled(str(name_or_path)) or (path.parent if is_part else path)
     return folder.name if folder.parent == ASSETS else str(path)
 
 
 # Backbones
 
 
-def find_backbone(name_or_path: str | Path,
-                  dtype: str = "auto") -> tuple[Checkpoint, ModuleType]:
+def find_backbone(name_or_path: str | Path) -> tuple[Checkpoint, ModuleType]:
     """Return the only checkpoint at a name, file or folder that a family matches, and the family.
 
-    dtype: as in `load_backbone`. Raises SSDError if there is none, or more than one.
+    Raises SSDError if there is none, or more than one.
     """
-    named = find_path(name_or_path)
-    root = named if named.is_dir() else named.parent
-    path = stored_for(named, dtype)
+    path = find_path(name_or_path)
+    root = path if path.is_dir() else path.parent
     opened = [attempt(model, root) for model in models_at(path)]
     checkpoints = [model for model in opened if isinstance(model, Checkpoint)]
     matching = [(checkpoint, family) for checkpoint in checkpoints for family in FAMILIES
@@ -86,23 +81,6 @@ def find_backbone(name_or_path: str | Path,
             raise failure
     raise SSDError(f"{path}: no backbone known here, {what_is_in(checkpoints)}; families: "
                    f"{', '.join(family.FAMILY for family in FAMILIES)}")
-
-
-def stored_for(path: Path, dtype: str) -> Path:
-    """Return the file for a dtype if a folder holds a backbone twice, else the path itself."""
-    if not is_twofold(path):
-        return path
-    if dtype in IN_INT8:
-        return path / INT8_FILE
-    if not (path / BACKBONE_FILE).is_file():
-        raise SSDError(f"dtype {dtype}: {path / BACKBONE_FILE} is missing, an installed package "
-                       "leaves it out: choose dtype auto or int8, or copy it there from the source")
-    return path / BACKBONE_FILE
-
-
-def is_twofold(path: Path) -> bool:
-    """Whether a folder holds a backbone in int8 and in another dtype."""
-    return (path / INT8_FILE).is_file()
 
 
 def family_of(path: Path) -> tuple[str, str]:

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..backbones import postcard
 from ..backbones.base import Backbone
 from ..backbones.drafter import FORMAT as SAMPLERS_FORMAT
 from ..backbones.drafter import Drafter, read_drafter
@@ -29,7 +28,7 @@ from ..model.flags import flag
 from ..model.processor import has_bf16
 from ..model.products import has_kernel
 from .figures import SHORT_NAMES
-from .find import BACKBONE_FILE, HEADS_FILE, IN_INT8, find_backbone, find_path, is_twofold
+from .find import HEADS_FILE, find_backbone, find_path, is_bundled
 from .lent import backbone_of
 from .quantize import ABOUT, KINDS, MATRICES, quantise, quantise_image_head, quantiser
 
@@ -69,8 +68,8 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     folder with such a model's tokenizer; None: where it came from (weights/lent.py).
 
     device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta to load everything except the values.
-    dtype: auto, fp32, bf16, fp16, fp8, int8 or int4. auto is int8 for postcard, or fp32 on a device
-    without a fast kernel for integers (`faster_dtype`); for others it is fp32 up to 100 million
+    dtype: auto, fp32, bf16, fp16, fp8, int8 or int4. auto is int8 for the bundled postcard where a
+    fast kernel for integers is found (`best_dtype`); for others it is fp32 up to 100 million
     parameters, else bf16; without bf16 support it is fp16 on a card and fp32 on a CPU. int8, fp8
     and int4 quantise the decoder's matrices (weights/quantize.py); for the rest, int8 and int4
     choose like auto and fp8 takes bf16. offload: decoder and picture codec take turns on the
@@ -86,8 +85,8 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     if offload and place.type in NO_CARD:
         raise SSDError(f"offload saves memory on a graphics card, the device is {place}: "
                        "leave it out, or choose another device")
-    dtype = faster_dtype(name_or_path, dtype, place)
-    checkpoint, family = find_backbone(name_or_path, dtype)
+    dtype = best_dtype(name_or_path, dtype, place)
+    checkpoint, family = find_backbone(name_or_path)
     backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint))
     backbone.files = checkpoint.files
     prepared(backbone, graphs, estimates)
@@ -161,9 +160,6 @@ def load_as(checkpoint: Checkpoint, family: ModuleType, device: torch.device, dt
             small: bool) -> Backbone:
     """Load a backbone in a named dtype; quantises tensor by tensor while reading."""
     compute = pick_dtype(dtype, device, small)
-    if postcard.holds_int8(checkpoint) and dtype not in IN_INT8:
-        raise SSDError(f"{checkpoint.files[0]}: holds int8, from which {dtype} cannot be made: "
-                       "choose dtype auto or int8")
     if dtype not in KINDS or device.type == "meta":
         return family.load(checkpoint, device, compute)
     transform = quantiser(dtype, device)
@@ -179,25 +175,22 @@ def is_layer_matrix(name: str) -> bool:
     return name.startswith("decoder.layers.") and name.endswith(MATRICES)
 
 
-def faster_dtype(name_or_path: str | Path, dtype: str, device: torch.device) -> str:
-    """Return fp32 in place of auto for a backbone stored in int8 too that is faster in fp32.
+def best_dtype(name_or_path: str | Path, dtype: str, device: torch.device) -> str:
+    """Return int8 in place of auto for a bundled backbone, where that is faster.
 
-    It is on a device without a kernel for integers, where int8 costs an fp32 product and more.
+    Its pictures in int8 obey as well as in fp32 (benchmarks/results/int8.md). Without a fast kernel
+    for integers, int8 costs an fp32 product and more.
     """
-    path = find_path(name_or_path)
-    in_both = is_twofold(path) and (path / BACKBONE_FILE).is_file()
-    faster = dtype == "auto" and in_both and device.type != "meta" and not has_kernel(device)
-    return "fp32" if faster else dtype
+    if dtype != "auto" or device.type == "meta" or not is_bundled(find_path(name_or_path)):
+        return dtype
+    return "int8" if has_kernel(device) else "fp32"
 
 
 def auto_dtype(name_or_path: str | Path, device: torch.device) -> str:
     """Return the name of the dtype that auto chooses for a backbone."""
-    if (dtype := faster_dtype(name_or_path, "auto", device)) != "auto":
+    if (dtype := best_dtype(name_or_path, "auto", device)) != "auto":
         return dtype
-    checkpoint = find_backbone(name_or_path)[0]
-    if postcard.holds_int8(checkpoint):
-        return "int8"
-    return SHORT_NAMES[pick_dtype("auto", device, is_small(checkpoint))]
+    return SHORT_NAMES[pick_dtype("auto", device, is_small(find_backbone(name_or_path)[0]))]
 
 
 def load_heads(name_or_path: str | Path, backbone: Backbone) -> DraftHeads:

@@ -15,7 +15,7 @@ from ..backbones import BACKBONES, postcard
 from ..backbones.reading.checkpoint import ENDINGS
 from ..errors import SSDError
 from .catalogue import BACKBONES_FOLDER, CATALOGUE, GB, LICENCE, KnownBackbone, Source
-from .find import HEADS_FILE, bundled, family_of, find_backbone, is_twofold
+from .find import HEADS_FILE, bundled, family_of, find_backbone
 from .model_folders import backbones_below, heads_files_below, is_heads, metadata_of, visible
 
 HEADS_FOLDER = "ssd_heads"
@@ -50,8 +50,8 @@ class LocalModel:
 
     @property
     def file(self) -> Path:
-        """One of its files, or the folder if it has two dtypes; SSDError if it is not readable."""
-        if not self.path.is_dir() or is_twofold(self.path):
+        """One of its files; SSDError if it is not readable."""
+        if not self.path.is_dir():
             return self.path
         return find_backbone(self.path)[0].files[0]
 

@@ -28,7 +28,7 @@ export class Slider {
    * anywhere(): whether a pointer moves the line from any place of the field, not its handle alone.
    */
   constructor(field, { name, vertical, range, move, anywhere = () => true }) {
-    addStyleSheet(new URL("slider.css", import.meta.url).href);
+    this.styled = addStyleSheet(new URL("slider.css", import.meta.url).href);
     Object.assign(this, { field, vertical, range, move, anywhere });
     this.handle = make("div", "ssd-handle", {
       role: "slider", tabindex: "0", "aria-label": name,

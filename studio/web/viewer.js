@@ -18,7 +18,7 @@ export function compare(app, left, right) {
 /** The dialog, its field and the controls below it; it leaves the page when it is closed. */
 class Viewer {
   constructor(app, name, images) {
-    addStyleSheet(new URL("viewer.css", import.meta.url).href);
+    this.styled = [addStyleSheet(new URL("viewer.css", import.meta.url).href)];
     Object.assign(this, { app, words: app.words.viewer, images });
     this.field = make("div", "viewer-field", { tabindex: "0", autofocus: "", role: "group",
       "aria-label": name });
@@ -37,7 +37,9 @@ class Viewer {
     }
   }
 
-  open() {
+  /** Not before its style sheets apply: pictures and the divider fit themselves to the field. */
+  async open() {
+    await Promise.all(this.styled);
     document.body.append(this.dialog);
     this.dialog.showModal();
   }
@@ -112,6 +114,7 @@ class Pair extends Viewer {
       name: this.words.divider, vertical: false, range: () => this.#range(),
       move: (share) => this.#divide(share), anywhere: () => this.zoom.whole,
     });
+    this.styled.push(this.slider.styled);
     this.slider.handle.setAttribute("autofocus", "");
     this.field.removeAttribute("autofocus");
     setText(this.label, this.words.hint);

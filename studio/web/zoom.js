@@ -57,7 +57,7 @@ export class Zoom {
 
   /** Show the whole picture, as large as the field takes it. */
   fit() {
-    if (this.#size.width) this.#set({ scale: this.#fitting, x: 0, y: 0 });
+    if (this.#size.width && this.field.clientWidth) this.#set({ scale: this.#fitting, x: 0, y: 0 });
   }
 
   /** Zoom by a factor; the point (x, y) of the field, by default its middle, stays where it is. */

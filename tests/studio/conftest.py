@@ -155,7 +155,7 @@ def running(small_assets, tmp_path_factory):
 def app(running, small_assets, tmp_path_factory):
     """The running app with a history of this file's own; a busy machine may take its time."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
-    playwright.expect.set_options(timeout=30_000)
+    playwright.expect.set_options(timeout=90_000)
     history = History(tmp_path_factory.mktemp("app") / "outputs")
     vars(running.services).update(
         history=history, parked_seeds=ParkedSeeds(running.services.library, history))

@@ -4,6 +4,7 @@ import base64
 import shutil
 import zipfile
 from io import BytesIO
+from time import sleep
 
 import pytest
 
@@ -144,7 +145,9 @@ def test_the_keyboard_reaches_chooses_and_deletes(history, app):
 
 
 def test_two_are_compared_by_a_line_that_keys_and_pointer_move(history):
+    """Also where the style sheet comes late, without which the line has no room."""
     page = history()
+    page.route("**/viewer.css", lambda route: (sleep(0.5), route.continue_()))
     for n in (0, 1):
         page.locator(".picture-open").nth(n).press("x")
     page.click("#chosen-compare")

@@ -14,7 +14,7 @@ from .preview_run import watched
 from .studio_visit import App
 
 VISITOR = {"x-ssd-visitor": "c" * 64, "content-type": "application/json"}
-PATIENCE = 30_000  # ms, on a busy machine
+PATIENCE = 90_000  # ms, on a busy machine
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from studio.services import Services
 from .preview_run import watched
 from .small_bundle import SIDE
 
-PATIENCE = 60_000  # ms
+PATIENCE = 180_000  # ms, on a busy machine
 HELD = 3  # rows
 # The browser's own line about a request that was refused, as the page tells in words.
 REFUSED = tuple("Failed to load resource: the server responded with a status of " + status

@@ -22,9 +22,13 @@ export function setText(element, text) {
 
 const PREVIEW_CSS = new URL("preview.css", import.meta.url).href;
 
-/** Add a style sheet to the page, unless the page has it already. */
+/** Add a style sheet to the page, unless the page has it already; resolves when it applies. */
 export function addStyleSheet(href = PREVIEW_CSS) {
   const links = [...document.head.querySelectorAll("link[rel=stylesheet]")];
-  if (links.some((link) => link.href === href)) return;
-  document.head.append(make("link", "", { rel: "stylesheet", href }));
+  let link = links.find((other) => other.href === href);
+  if (!link) document.head.append(link = make("link", "", { rel: "stylesheet", href }));
+  return new Promise((done) => {
+    if (link.sheet) done();
+    for (const end of ["load", "error"]) link.addEventListener(end, done, { once: true });
+  });
 }
