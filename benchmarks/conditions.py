@@ -14,6 +14,7 @@ from ssd_core.evaluate.best import in_words
 from ssd_core.evaluate.machine import OtherWork, processor, waiting
 from ssd_core.evaluate.tables import table
 from ssd_core.files import write_text
+from ssd_core.model.processor import capabilities, has_bf16
 
 __all__ = ["CPU", "RESULTS", "conditions", "page_of", "processor", "table", "write_page"]
 
@@ -32,11 +33,18 @@ def conditions(device: torch.device = CPU, dtype: str = "", threads: Collection[
     counts = " and ".join(map(str, sorted(threads)[:-1]))
     used = in_words(max(threads, default=torch.get_num_threads()))
     where = (torch.cuda.get_device_name(device) if device.type == "cuda"
-             else f"{processor()}, {counts and f'{counts} and '}{used}{waiting()}")
+             else f"{processor()} ({units()}), {counts and f'{counts} and '}{used}{waiting()}")
     parts = [str(datetime.date.today()), where, dtype, OTHERS.words() if alone else "",
              platform.system(), f"Python {platform.python_version()}",
              f"torch {torch.__version__}", f"ssd-decoding {ssd_core.__version__}"]
     return ", ".join(filter(None, parts))
+
+
+def units() -> str:
+    """What the processor computes with: its widest vectors, and units for bf16 and integers."""
+    integers = any(value for name, value in capabilities().items() if "vnni" in name)
+    found = [torch.backends.cpu.get_cpu_capability(), "bf16" * has_bf16(CPU), "VNNI" * integers]
+    return ", ".join(filter(None, found))
 
 
 def page_of(title: str, *parts: str) -> str:

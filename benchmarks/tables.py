@@ -27,7 +27,7 @@ from strips import SHOWN, save_sheet
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.engine.methods import AR, METHODS, SSD, Exact, Method, Rows, Strict, Wave
+from ssd_core.engine.methods import AR, METHODS, SSD, Exact, Method, Rolling, Rows, Strict, Wave
 from ssd_core.evaluate.metrics import Trial
 from ssd_core.evaluate.plots import plot, require_matplotlib
 from ssd_core.evaluate.shards import Entry, Shards
@@ -83,6 +83,7 @@ TABLES = {
         row_of("strict, horizontal", Strict()), row_of("exact, window 48", Exact(48)),
         row_of("rows, r = 2, no heads", Rows(k_v=1, rounds=2)),
         *(row_of(f"SSD r = {r}", ssd(r)) for r in (0, 1, 2, 3)),
+        *(row_of(f"rolling, 1/{n} of AR's passes", Rolling(fewer=float(n))) for n in (8, 12)),
         row_of("SSD coupled to convergence", ssd(24, acceptance="coupled")))),
     "predictor": Table("Predictor input and target, r = 0, 1,000 pictures (Table 3)", 64, (
         AR_ROW, *(row_of(f"{source} -> {target}", ssd(0), recipe_with(
