@@ -180,6 +180,11 @@ def test_the_first_replay_restores_what_the_call_reads_and_writes():
         checked(lambda: torch.zeros(3), work, written.tensors)
 
 
+def test_watching_writes_does_not_import_torch_s_compiler():
+    """That took seconds of the first picture; torch wraps the method to do so."""
+    assert not hasattr(WrittenBuffers.__torch_dispatch__, "__wrapped__")
+
+
 def test_a_difference_is_a_share_of_each_vector():
     a = torch.tensor([[1.0, 1.0], [1000.0, 1000.0]])
     assert difference(a, a) == 0 and difference(a, a.clone()[:1]) == float("inf")

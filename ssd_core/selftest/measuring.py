@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import date
 
@@ -14,10 +14,11 @@ from .. import __version__
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
 from ..driver import driver_version
-from ..engine.graphs import EagerRunner, PassRunner, runner
+from ..engine.first_replay import WrongReplay
+from ..engine.graphs import GraphRunner, runner
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, SSD, Exact, Method, Rolling, Rows
-from ..engine.pace import device_name, paced
+from ..engine.pace import Passes, device_name
 from ..evaluate.bandwidth import copy_bandwidth, read_bytes
 from ..evaluate.bench import Entrant, bench
 from ..evaluate.machine import OtherWork
@@ -26,7 +27,9 @@ from ..runs.comparison import Comparison, compare
 from ..runs.request import Request
 from ..weights.figures import stored_dtype
 from ..weights.fit import fit
-from .equal_bits import rounding_by_kernel
+from .equal_bits import Rounding, rounding_by_kernel
+from .machine import Machine
+from .tuning import Tuned, tuned
 
 PROMPT = "a red house on the left, a green tree on the right, a lake, at sunset"
 METHODS: tuple[Method, ...] = (AR(), Exact(), Rolling(), SSD())
@@ -79,7 +82,7 @@ class Measured:
 
     copied: bytes a second of a copy. speeds: rows of `bench`. load: how busy other programs were.
     peak: bytes that `exact` took beyond the weights, None if unknown; fitted: what `fit` expects.
-    rounding: of `rounding_by_kernel`.
+    rounding: of `rounding_by_kernel`. tuned: the choices by batch size.
     """
 
     conditions: Conditions
@@ -92,10 +95,11 @@ class Measured:
     load: str
     peak: int | None
     fitted: int
-    rounding: Mapping[str, float | None]
+    rounding: Mapping[str, Rounding]
+    tuned: Sequence[Tuned]
 
 
-def measure(backbone: Backbone, heads: DraftHeads | None) -> Measured:
+def measure(backbone: Backbone, heads: DraftHeads | None, machine: Machine) -> Measured:
     """Measure a loaded backbone; takes a minute or two."""
     device, work = backbone.device, OtherWork()
     copied = copy_bandwidth(device)
@@ -111,28 +115,22 @@ def measure(backbone: Backbone, heads: DraftHeads | None) -> Measured:
     return Measured(Conditions.of(device), backbone.name, stored_dtype(backbone), copied, widths,
                     speeds, comparison, work.words(), peak,
                     estimate.cache + estimate.activations + estimate.graphs,
-                    rounding_by_kernel(backbone))
+                    rounding_by_kernel(backbone, machine),
+                    tuned(backbone, heads, branches_of(backbone)))
 
 
 def widths_of(backbone: Backbone, heads: DraftHeads | None) -> list[Width]:
     """Passes of growing width in the middle of a picture, with graphs too where there are any."""
-    direct = timed(backbone, heads, EagerRunner(padded=backbone.device.type != "cpu"))
-    run, replayed = runner(backbone), {}
-    if not isinstance(run, EagerRunner):
-        replayed = timed(backbone, heads, run)
+    passes = Passes(backbone, 1, branches_of(backbone), heads)
+    pace = passes.direct((torch.get_num_threads(),), WIDTHS_LIMIT)
+    with closing(runner(backbone)) as run, suppress(WrongReplay):
+        if isinstance(run, GraphRunner):
+            pace = passes.replayed(run, pace, WIDTHS_LIMIT)
     branches, middle = branches_of(backbone), backbone.prompt_limit + backbone.grid.slots // 2
-    return [Width(cells, ms, replayed.get(cells),
+    return [Width(cells, ms, pace.replays.get(cells),
                   1000 * read_bytes(backbone, branches, middle + cells)
-                  / min(ms, replayed.get(cells, ms)))
-            for cells, ms in direct.items()]
-
-
-def timed(backbone: Backbone, heads: DraftHeads | None, run: PassRunner) -> dict[int, float]:
-    """Milliseconds of a pass by its cells, with all threads."""
-    with closing(run):
-        threads = torch.get_num_threads()
-        pace = paced(backbone, run, 1, branches_of(backbone), heads, (threads,), WIDTHS_LIMIT)
-    return next(iter(pace.ms.values()), {})
+                  / min(ms, pace.replays.get(cells, ms)))
+            for cells, ms in next(iter(pace.ms.values()), {}).items()]
 
 
 def branches_of(backbone: Backbone) -> int:

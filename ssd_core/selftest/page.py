@@ -19,6 +19,7 @@ from ..output.labels import percent
 from .checks import Finding
 from .measuring import GIB, Measured, measure
 from .suite import SelfTest
+from .tuning import choices_line, choices_table, paces_table
 
 MARK = "<!-- ssd-card "
 QUALITY = 85  # of the WebP
@@ -27,7 +28,7 @@ QUALITY = 85  # of the WebP
 def write(folder: Path, test: SelfTest, backbone: Backbone,
           heads: DraftHeads | None) -> tuple[Path, Path]:
     """Measure a backbone, and write the page and its picture; returns their paths."""
-    measured = measure(backbone, heads)
+    measured = measure(backbone, heads, test.machine)
     name = file_name(measured)
     page, picture = folder / f"{name}.md", folder / f"{name}.webp"
     with atomic_write(picture) as temporary:
@@ -50,6 +51,8 @@ def page_of(measured: Measured, test: SelfTest, picture: str) -> str:
              conditions_table(measured),
              "## Self-test", f"{test.summary}.", paths_table(test.done), off_lines(test),
              "## Passes by width", widths_line(measured), widths_table(measured),
+             "## Choices", choices_line(), choices_table(measured.tuned),
+             paces_table(measured.tuned),
              "## Methods", speeds_line(measured), speeds_table(measured),
              f"![The same picture by each method]({picture})",
              "## Memory", memory_line(measured),
@@ -134,13 +137,15 @@ def memory_line(measured: Measured) -> str:
 
 def bits_line() -> str:
     return ("How much the logits of a cell change with the width of its pass, in the first layers "
-            "and extrapolated to all. Where it is 0, `exact` draws AR's tokens in any dtype.")
+            "and extrapolated to all. Where it is 0, `exact` draws AR's tokens in any dtype. "
+            "Passes replayed as graphs are compared with direct ones.")
 
 
 def bits_table(measured: Measured) -> str:
-    rows = [[name, "takes no such pass" if value is None else f"{value:.2g}"]
-            for name, value in measured.rounding.items()]
-    return table(["attention kernel", "root-mean-square difference of logits"], rows)
+    rows = [[name, "takes no such pass" if found.direct is None else f"{found.direct:.2g}",
+             "-" if found.graphs is None else f"{found.graphs:.2g}"]
+            for name, found in measured.rounding.items()]
+    return table(["attention kernel", "root-mean-square difference of logits", "with graphs"], rows)
 
 
 def gib(count: int | None) -> str:
