@@ -12,14 +12,17 @@ from support.mock_backbone import random_heads, tiny_postcard
 from support.rehearsal import Rehearsal
 from support.script_modules import script
 
-from ssd_core import Grid
+from ssd_core import Grid, Sampling
 from ssd_core.backbones.estimates import Pace
 from ssd_core.backbones.invariance import Widths
+from ssd_core.engine.methods import AR
+from ssd_core.evaluate.launches import Launches
+from ssd_core.runs.request import Request
 from ssd_core.selftest import measuring, page, tuning
 from ssd_core.selftest.checks import Finding
 from ssd_core.selftest.equal_bits import Rounding, rounding_by_kernel
 from ssd_core.selftest.machine import Machine
-from ssd_core.selftest.measuring import Conditions, Measured, Width
+from ssd_core.selftest.measuring import Conditions, Launched, Measured, Width, launched
 from ssd_core.selftest.suite import SelfTest
 from ssd_core.selftest.tuning import choices_of
 
@@ -47,7 +50,9 @@ def measured():
                     [Width(1, 2.0, 0.5, 40e9), Width(96, 4.0, None, 20e9)], speeds,
                     SimpleNamespace(results=result), "idle", 3 * 2**30, 4 * 2**30,
                     {"as PyTorch chooses": Rounding(0.001, 0.002), "flash": Rounding(None, None)},
-                    [choices_of(tiny_postcard(), None, pictures, PACE, 1) for pictures in (1, 8)])
+                    [choices_of(tiny_postcard(), None, pictures, PACE, 1) for pictures in (1, 8)],
+                    {name: Launched(90.4, 7.0 if name == "ar" else None) for name in SPEEDS},
+                    dict.fromkeys(SPEEDS, 4 * 10**9))
 
 
 def test_the_page_has_all_figures_and_the_table_of_cards_a_row_of_it(measured, test, tmp_path):
@@ -57,7 +62,8 @@ def test_the_page_has_all_figures_and_the_table_of_cards_a_row_of_it(measured, t
                  "| graphs in bf16 | 2 | 1 |", "- Not offered here: fp8.",
                  "- Switched off: graphs in bf16 (exact, 1 picture: hidden states differ by 0.5).",
                  "| 1 | 2.00 | 0.50 | 1.00 | 40.0 | 5% |", "| 96 | 4.00 | - | 8.00 | 20.0 | 2% |",
-                 "| exact | 10 | 0.500 | 4.00 | 50.00 | identical | 100% |",
+                 "| ar | 10 | 2.000 | 1.00 | 200.00 | 2% | 90 | 7 | identical | 100% |",
+                 "| exact | 10 | 0.500 | 4.00 | 50.00 | 10% | 90 | - | identical | 100% |",
                  "![The same picture by each method](picture.webp)",
                  "| as PyTorch chooses | 0.001 | 0.002 |", "| flash | takes no such pass | - |",
                  "| 1 | 0.291 | on |", "| 8 | 0.036 | on |", "| 96 | 3.00 | 3.00 |",
@@ -72,6 +78,22 @@ def test_the_page_has_all_figures_and_the_table_of_cards_a_row_of_it(measured, t
     (tmp_path / "b.md").write_text("# by hand")
     with pytest.raises(SystemExit, match=r"b\.md: its first line has no figures"):
         script("tools", "card_table").cards(tmp_path)
+
+
+def test_launches_are_counted_directly_and_by_graphs():
+    backbone = tiny_postcard(grid=Grid(4, 4))
+    request = Request(backbone, random_heads(backbone), AR(), Sampling(seed=7), "a sun")
+    recorders = []
+    found = launched(request, Machine(CPU, lambda: recorders.append(Rehearsal()) or recorders[-1],
+                                      lambda: 0))
+    assert found.direct > 20 > 10 > found.graphs > 1 and recorders[0].replayed
+    assert recorders[0].closed
+    assert launched(request, Machine(CPU, None, lambda: 0)) == replace(found, graphs=None)
+    with Launches() as counting:
+        x = torch.zeros(4)
+        x.view(2, 2).add_(1)
+        x[1:]
+    assert counting.count == 2, "a view costs nothing"
 
 
 def test_a_measured_page_holds_no_paths_and_no_names(test, tmp_path, monkeypatch):

@@ -21,6 +21,7 @@ from ..engine.methods import AR, SSD, Exact, Method, Rolling, Rows
 from ..engine.pace import Passes, device_name
 from ..evaluate.bandwidth import copy_bandwidth, read_bytes
 from ..evaluate.bench import Entrant, bench
+from ..evaluate.launches import by_graphs, counted, mean
 from ..evaluate.machine import OtherWork
 from ..model.sampling import Sampling
 from ..runs.comparison import Comparison, compare
@@ -77,12 +78,21 @@ class Width:
 
 
 @dataclass(frozen=True)
+class Launched:
+    """Mean kernel launches of a pass, directly and replayed; None without graphs."""
+
+    direct: float
+    graphs: float | None
+
+
+@dataclass(frozen=True)
 class Measured:
     """All figures of a report about one backbone.
 
     copied: bytes a second of a copy. speeds: rows of `bench`. load: how busy other programs were.
     peak: bytes that `exact` took beyond the weights, None if unknown; fitted: what `fit` expects.
-    rounding: of `rounding_by_kernel`. tuned: the choices by batch size.
+    rounding: of `rounding_by_kernel`. tuned: the choices by batch size. launches: of a pass, by
+    method. read: bytes that a pass of each method must read.
     """
 
     conditions: Conditions
@@ -97,6 +107,8 @@ class Measured:
     fitted: int
     rounding: Mapping[str, Rounding]
     tuned: Sequence[Tuned]
+    launches: Mapping[str, Launched]
+    read: Mapping[str, int]
 
 
 def measure(backbone: Backbone, heads: DraftHeads | None, machine: Machine) -> Measured:
@@ -116,7 +128,30 @@ def measure(backbone: Backbone, heads: DraftHeads | None, machine: Machine) -> M
                     speeds, comparison, work.words(), peak,
                     estimate.cache + estimate.activations + estimate.graphs,
                     rounding_by_kernel(backbone, machine),
-                    tuned(backbone, heads, branches_of(backbone)))
+                    tuned(backbone, heads, branches_of(backbone)),
+                    {entrant.label: launched(entrant.request, machine) for entrant in entrants},
+                    {entrant.label: pass_bytes(entrant.request) for entrant in entrants})
+
+
+def launched(request: Request, machine: Machine) -> Launched:
+    """Launches of a pass, counted in a run of their own."""
+    run, graphs = request.prepare(), None
+    if machine.recorder is not None:
+        with suppress(WrongReplay):
+            graphs = mean(counted(run, by_graphs(machine.recorder())))
+    return Launched(mean(counted(run)), graphs)
+
+
+def pass_bytes(request: Request) -> int:
+    """The bytes that a pass in the middle of the picture must read."""
+    backbone, grid = request.backbone, request.grid
+    cells = request.method.for_device(grid, backbone.device.type).widest_pass(grid)
+    return read_bytes(backbone, request.branches, middle_of(backbone) + cells)
+
+
+def middle_of(backbone: Backbone) -> int:
+    """Cache slots before the middle of a picture."""
+    return backbone.prompt_limit + backbone.grid.slots // 2
 
 
 def widths_of(backbone: Backbone, heads: DraftHeads | None) -> list[Width]:
@@ -126,7 +161,7 @@ def widths_of(backbone: Backbone, heads: DraftHeads | None) -> list[Width]:
     with closing(runner(backbone)) as run, suppress(WrongReplay):
         if isinstance(run, GraphRunner):
             pace = passes.replayed(run, pace, WIDTHS_LIMIT)
-    branches, middle = branches_of(backbone), backbone.prompt_limit + backbone.grid.slots // 2
+    branches, middle = branches_of(backbone), middle_of(backbone)
     return [Width(cells, ms, pace.replays.get(cells),
                   1000 * read_bytes(backbone, branches, middle + cells)
                   / min(ms, pace.replays.get(cells, ms)))

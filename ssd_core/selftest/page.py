@@ -17,7 +17,7 @@ from ..evaluate.tables import table
 from ..files import atomic_write, write_text
 from ..output.labels import percent
 from .checks import Finding
-from .measuring import GIB, Measured, measure
+from .measuring import GIB, Launched, Measured, measure
 from .suite import SelfTest
 from .tuning import choices_line, choices_table, paces_table
 
@@ -115,17 +115,24 @@ def widths_table(measured: Measured) -> str:
 
 def speeds_line(measured: Measured) -> str:
     return ("Medians of runs that took turns, without pixels. Every method counts with the "
-            "number of threads that is best for it, AR too.")
+            "number of threads that is best for it, AR too. Launches are operations that write "
+            "memory, counted in a run of their own; a replay counts as one.")
 
 
 def speeds_table(measured: Measured) -> str:
-    results = measured.comparison.results
-    rows = [[row["method"], str(row["passes"]), f"{row['median_seconds']:.3f}",
-             f"{row['ratio_to_ar']:.2f}", f"{1000 * row['seconds_per_pass']:.2f}",
-             results[row["method"]].verdict, percent(results[row["method"]].share or 0.0)]
-            for row in measured.speeds]
-    return table(["method", "passes", "seconds", "times faster than AR", "ms a pass", "verdict",
+    rows = [[name, str(row["passes"]), f"{row['median_seconds']:.3f}", f"{row['ratio_to_ar']:.2f}",
+             f"{1000 * row['seconds_per_pass']:.2f}",
+             percent(measured.read[name] / row["seconds_per_pass"] / measured.copied),
+             *launches(measured.launches[name]), result.verdict, percent(result.share or 0.0)]
+            for row in measured.speeds for name in [row["method"]]
+            for result in [measured.comparison.results[name]]]
+    return table(["method", "passes", "seconds", "times faster than AR", "ms a pass",
+                  "of the copy's bandwidth", "launches a pass", "with graphs", "verdict",
                   "tokens that are AR's"], rows)
+
+
+def launches(found: Launched) -> tuple[str, str]:
+    return f"{found.direct:.0f}", "-" if found.graphs is None else f"{found.graphs:.0f}"
 
 
 def memory_line(measured: Measured) -> str:
