@@ -157,7 +157,7 @@ def test_passes_without_memory_are_left_out(monkeypatch):
 
 def with_recorder(monkeypatch, recorder):
     """Graphs on this CPU, by a recorder."""
-    monkeypatch.setattr(pace, "no_graphs_reason", lambda *_: "")
+    monkeypatch.setattr(pace, "unreplayed", lambda *_: "")
     monkeypatch.setattr(pace, "runner", lambda backbone: GraphRunner(recorder))
 
 

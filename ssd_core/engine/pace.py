@@ -24,7 +24,6 @@ from .. import openmp
 from ..backbones.base import Backbone
 from ..backbones.estimates import Pace
 from ..backbones.presets import resolve_sampling
-from ..backbones.stored import stored_dtype
 from ..errors import SSDError
 from ..files import atomic_write
 from ..kept_files import cache_folder, switched_off
@@ -37,9 +36,9 @@ from .graphs import (
     EagerRunner,
     GraphRunner,
     PassRunner,
-    no_graphs_reason,
     runner,
     switch_off_graphs,
+    unreplayed,
 )
 from .heads import DraftHeads
 from .methods import AR, Exact, Method, Rolling
@@ -61,14 +60,16 @@ LEAST = 0.001  # ms, of a capture
 def key_of(backbone: Backbone, pictures: int, branches: int, heads: bool,
            device: torch.device | None = None) -> str:
     """The conditions of a pace. device: where the backbone will draw, if it is elsewhere now."""
-    graphs = " with graphs" * (not unreplayed(backbone, device))
     from .. import __version__
 
+    graphs = " with graphs" * (not unreplayed(backbone, device))
+    lender = backbone.decoder.lender
+    streamed = f" with {lender.waiting} layers streamed" if lender is not None else ""
     waiting = os.environ.get(openmp.VARIABLE) or openmp.WAITING
     return " / ".join((device_name(device or backbone.device), backbone.sha256[:16],
                        str(backbone.grid), arithmetic(backbone),
-                       f"{pictures}x{branches}{' with heads' * heads}{graphs}", waiting,
-                       __version__, torch.__version__))
+                       f"{pictures}x{branches}{' with heads' * heads}{graphs}{streamed}",
+                       waiting, __version__, torch.__version__))
 
 
 def device_name(device: torch.device) -> str:
@@ -81,12 +82,6 @@ def arithmetic(backbone: Backbone) -> str:
     """The dtype of the hidden states, and the kind and dtype of the matrices."""
     matrix = backbone.decoder.layers[0].qkv
     return f"{backbone.dtype} {type(matrix).__name__} {getattr(matrix, 'dtype', '')}"
-
-
-def unreplayed(backbone: Backbone, device: torch.device | None = None) -> str:
-    """Why passes are not replayed as graphs; empty if they are. device: as in `key_of`."""
-    return no_graphs_reason(device or backbone.device, backbone.graphs,
-                            backbone.turns is not None, stored_dtype(backbone))
 
 
 # Measuring

@@ -45,6 +45,13 @@ class Int8Matrix(nn.Module):
         self.values = nn.Parameter(values, requires_grad=False)
         self.scales = nn.Parameter(scales, requires_grad=False)
 
+    def _apply(self, fn: Callable, recurse: bool = True) -> Int8Matrix:
+        """Move or convert; another device has other kernels."""
+        super()._apply(fn, recurse)
+        if not self.values.is_floating_point():
+            self.by_kernel = suits_kernel(self.values) and has_kernel(self.values.device)
+        return self
+
     @classmethod
     def of(cls, weight: torch.Tensor) -> Int8Matrix:
         """Quantise a floating-point matrix [out, in], some rows at a time."""
