@@ -18,7 +18,7 @@ from ssd_core.backbones.invariance import Widths
 from ssd_core.engine.methods import AR
 from ssd_core.evaluate.launches import Launches
 from ssd_core.runs.request import Request
-from ssd_core.selftest import measuring, page, tuning
+from ssd_core.selftest import measuring, page, precisions, tuning
 from ssd_core.selftest.checks import Finding
 from ssd_core.selftest.equal_bits import Rounding, rounding_by_kernel
 from ssd_core.selftest.machine import Machine
@@ -52,7 +52,9 @@ def measured():
                     {"as PyTorch chooses": Rounding(0.001, 0.002), "flash": Rounding(None, None)},
                     [choices_of(tiny_postcard(), None, pictures, PACE, 1) for pictures in (1, 8)],
                     {name: Launched(90.4, 7.0 if name == "ar" else None) for name in SPEEDS},
-                    dict.fromkeys(SPEEDS, 4 * 10**9))
+                    dict.fromkeys(SPEEDS, 4 * 10**9),
+                    {"bf16": {1: 0.5, 24: 0.9}, "int8": {1: 0.1, 24: 0.7},
+                     "fp8": {1: 0.3, 24: 0.6}})
 
 
 def test_the_page_has_all_figures_and_the_table_of_cards_a_row_of_it(measured, test, tmp_path):
@@ -64,6 +66,7 @@ def test_the_page_has_all_figures_and_the_table_of_cards_a_row_of_it(measured, t
                  "| 1 | 2.00 | 0.50 | 1.00 | 40.0 | 5% |", "| 96 | 4.00 | - | 8.00 | 20.0 | 2% |",
                  "| ar | 10 | 2.000 | 1.00 | 200.00 | 2% | 90 | 7 | identical | 100% |",
                  "| exact | 10 | 0.500 | 4.00 | 50.00 | 10% | 90 | - | identical | 100% |",
+                 "| 24 | 0.900 | 0.700 | 0.600 |", "8-bit dtypes fp8 is the fastest here for rows",
                  "![The same picture by each method](picture.webp)",
                  "| as PyTorch chooses | 0.001 | 0.002 |", "| flash | takes no such pass | - |",
                  "| 1 | 0.291 | on |", "| 8 | 0.036 | on |", "| 96 | 3.00 | 3.00 |",
@@ -94,6 +97,17 @@ def test_launches_are_counted_directly_and_by_graphs():
         x.view(2, 2).add_(1)
         x[1:]
     assert counting.count == 2, "a view costs nothing"
+
+
+def test_products_are_timed_in_every_dtype_that_is_offered(monkeypatch):
+    monkeypatch.setattr(precisions, "best_of", lambda work, device: 1e-3 * work().numel())
+    backbone = tiny_postcard(grid=Grid(4, 4))
+    found = precisions.times_by_dtype(backbone, 2)
+    shape = backbone.decoder.shape
+    each = {cells: 2 * cells * (2 * shape.ffn + shape.hidden) for cells in (1, 4, 16)}
+    assert found == {"fp32": pytest.approx(each), "int8": pytest.approx(each)}, "fp8 needs a card"
+    assert precisions.fastest_eight_bits(found) == "int8"
+    assert precisions.fastest_eight_bits({"fp32": each}) is None
 
 
 def test_a_measured_page_holds_no_paths_and_no_names(test, tmp_path, monkeypatch):

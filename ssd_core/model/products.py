@@ -187,12 +187,12 @@ def kernel_is_faster(device: torch.device) -> bool:
 
 def best_of(work: Callable[[], object], device: torch.device, repeats: int = 5) -> float:
     """Seconds of the fastest run; the first run only warms up."""
-    seconds = []
+    seconds, in_a_row = [], 1 if device.type == "cpu" else IN_A_ROW
     for _ in range(repeats + 1):
         begin = clock_of(device)
-        for _ in range(IN_A_ROW if device.type != "cpu" else 1):
+        for _ in range(in_a_row):
             work()
-        seconds.append(clock_of(device) - begin)
+        seconds.append((clock_of(device) - begin) / in_a_row)
     return min(seconds[1:])
 
 

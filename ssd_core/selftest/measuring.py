@@ -30,6 +30,7 @@ from ..weights.figures import stored_dtype
 from ..weights.fit import fit
 from .equal_bits import Rounding, rounding_by_kernel
 from .machine import Machine
+from .precisions import Times, times_by_dtype
 from .tuning import Tuned, tuned
 
 PROMPT = "a red house on the left, a green tree on the right, a lake, at sunset"
@@ -92,7 +93,7 @@ class Measured:
     copied: bytes a second of a copy. speeds: rows of `bench`. load: how busy other programs were.
     peak: bytes that `exact` took beyond the weights, None if unknown; fitted: what `fit` expects.
     rounding: of `rounding_by_kernel`. tuned: the choices by batch size. launches: of a pass, by
-    method. read: bytes that a pass of each method must read.
+    method. read: bytes that a pass of each method must read. products: of `times_by_dtype`.
     """
 
     conditions: Conditions
@@ -109,6 +110,7 @@ class Measured:
     tuned: Sequence[Tuned]
     launches: Mapping[str, Launched]
     read: Mapping[str, int]
+    products: Mapping[str, Times]
 
 
 def measure(backbone: Backbone, heads: DraftHeads | None, machine: Machine) -> Measured:
@@ -130,7 +132,8 @@ def measure(backbone: Backbone, heads: DraftHeads | None, machine: Machine) -> M
                     rounding_by_kernel(backbone, machine),
                     tuned(backbone, heads, branches_of(backbone)),
                     {entrant.label: launched(entrant.request, machine) for entrant in entrants},
-                    {entrant.label: pass_bytes(entrant.request) for entrant in entrants})
+                    {entrant.label: pass_bytes(entrant.request) for entrant in entrants},
+                    times_by_dtype(backbone, branches_of(backbone)))
 
 
 def launched(request: Request, machine: Machine) -> Launched:

@@ -18,6 +18,7 @@ from ..files import atomic_write, write_text
 from ..output.labels import percent
 from .checks import Finding
 from .measuring import GIB, Launched, Measured, measure
+from .precisions import dtypes_line, dtypes_table
 from .suite import SelfTest
 from .tuning import choices_line, choices_table, paces_table
 
@@ -53,6 +54,7 @@ def page_of(measured: Measured, test: SelfTest, picture: str) -> str:
              "## Passes by width", widths_line(measured), widths_table(measured),
              "## Choices", choices_line(), choices_table(measured.tuned),
              paces_table(measured.tuned),
+             "## Dtypes", dtypes_line(measured.products), dtypes_table(measured.products),
              "## Methods", speeds_line(measured), speeds_table(measured),
              f"![The same picture by each method]({picture})",
              "## Memory", memory_line(measured),
