@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -51,7 +51,7 @@ def numbers(rows: int, columns: int, device: torch.device, dtype: torch.dtype) -
 
 
 @torch.inference_mode()
-def timed(weights: list[Matrix], widths: tuple[int, ...], branches: int,
+def timed(weights: Sequence[Matrix], widths: tuple[int, ...], branches: int,
           dtype: torch.dtype) -> Times:
     device = weights[0].values.device if isinstance(weights[0], Int8Matrix) else weights[0].device
     found = {}
