@@ -68,7 +68,7 @@ class NodeRun(LiveRun):
     @property
     def notes(self) -> list[str]:
         """Notes to show on the node and in the report."""
-        return [*self.node_notes, *self.request.notes]
+        return [*self.node_notes, *self.model.notes, *self.request.notes]
 
     @property
     def typed(self) -> Words:

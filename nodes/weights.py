@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from traceback import clear_frames
@@ -13,85 +13,28 @@ from weakref import WeakValueDictionary, ref
 
 import comfy.model_management as mm
 import torch
-from comfy.model_patcher import ModelPatcher
+from comfy.utils import ProgressBar
 from torch import nn
 
 from ..ssd_core import load_backbone, load_heads
 from ..ssd_core.backbones.base import Backbone
+from ..ssd_core.backbones.reading.checkpoint import watched
 from ..ssd_core.engine.heads import DraftHeads
 from ..ssd_core.engine.methods import AR
 from ..ssd_core.errors import SSDError
-from ..ssd_core.weights.figures import stored_bytes, stored_dtype
-from ..ssd_core.weights.fit import fit
+from ..ssd_core.weights.figures import stored_dtype
+from ..ssd_core.weights.fit import Fit, fit
 from ..ssd_core.weights.load import auto_dtype
 from ..ssd_core.weights.out_of_memory import is_out_of_memory
 from ..ssd_core.weights.quantize import KINDS
 from .folders import estimates
+from .patchers import SSDWeights, StreamingPatcher, WholePatcher, patcher_of
 
 CPU = torch.device("cpu")
 # One copy for all nodes; an entry lives as long as a node's output refers to it.
 _LOADED: WeakValueDictionary[tuple, LoadedWeights] = WeakValueDictionary()
 
 Loaded = TypeVar("Loaded", bound="LoadedWeights")
-
-
-class SSDWeights(nn.Module):
-    """A wrapper that a patcher moves: a module without one part, and its plain tensors.
-
-    torch does not move plain tensors by itself. ComfyUI sets attributes such as `device` on the
-    modules that it moves; they stay on this wrapper.
-    """
-
-    def __init__(self, module: nn.Module, without: nn.Module | None = None) -> None:
-        super().__init__()
-        self.whole = (module,)  # in a tuple, so that torch does not register it
-        for name, part in module.named_children():
-            if part is not without:
-                self.add_module(name, part)
-        for name, weight in module.named_parameters(recurse=False):
-            self.register_parameter(name, weight)
-
-    def plain_tensors(self) -> Iterator[tuple[nn.Module, str, torch.Tensor]]:
-        """(owner, attribute, tensor)."""
-        for owner in (*self.whole, *(part for part in self.modules() if part is not self)):
-            for name, value in list(vars(owner).items()):
-                if isinstance(value, torch.Tensor):
-                    yield owner, name, value
-
-    @property
-    def nbytes(self) -> int:
-        """Stored bytes; a quantised matrix reports a larger size."""
-        plain = (value for *_, value in self.plain_tensors())
-        return sum(map(stored_bytes, (*self.parameters(), *plain)))
-
-    def _apply(self, fn: Callable, *args) -> SSDWeights:
-        super()._apply(fn, *args)
-        for name, weight in self.named_parameters(recurse=False):
-            setattr(self.whole[0], name, weight)
-        for owner, name, value in self.plain_tensors():
-            setattr(owner, name, fn(value))
-        return self
-
-
-class WholePatcher(ModelPatcher):
-    """Loads either all of the weights to the device or none.
-
-    ComfyUI can leave single layers on the CPU only if they are layers of comfy.ops. Ours would
-    compute with tensors of two devices.
-    """
-
-    def partially_load(self, device_to, extra_memory=0, **options):
-        return super().partially_load(device_to, 1e32, **options)
-
-    def partially_unload(self, *_, **__) -> int:
-        return 0
-
-
-def patcher_of(module: nn.Module, without: nn.Module | None = None,
-               idle_device: torch.device | None = None) -> WholePatcher:
-    shell = SSDWeights(module, without)
-    return WholePatcher(shell, mm.get_torch_device(), idle_device or mm.unet_offload_device(),
-                        size=shell.nbytes)
 
 
 @dataclass(eq=False)
@@ -125,11 +68,20 @@ class LoadedBackbone(LoadedWeights):
     """`codec` moves the picture codec, which alone decodes pixels; `patcher` moves the rest."""
 
     module: Backbone
+    patcher: StreamingPatcher
     codec: WholePatcher
 
     @property
     def patchers(self) -> list[WholePatcher]:
         return [self.patcher] if self.module.turns else [self.patcher, self.codec]
+
+    @property
+    def notes(self) -> list[str]:
+        """A line if layers wait elsewhere, which is known once the weights are on the device."""
+        waiting, layers = self.patcher.waiting, self.patcher.layers
+        return [f"the model does not fit on the card: {waiting} of {layers} layers wait beside it "
+                "and are copied for every pass, which is slow; a smaller dtype or backbone is "
+                "faster"] if waiting else []
 
 
 class ManagedTurns:
@@ -169,7 +121,8 @@ def backbone(path: Path, dtype: str, offload: bool = False,
         module = load(path, dtype, offload, idle_device)
         module.graphs = graphs
         codec = module.picture_codec
-        loaded = LoadedBackbone(path, module, patcher_of(module, codec, idle_device),
+        loaded = LoadedBackbone(path, module,
+                                patcher_of(module, codec, idle_device, module.decoder),
                                 patcher_of(codec, None, idle_device))
         if offload:
             module.turns = ManagedTurns(loaded)
@@ -185,37 +138,60 @@ def may_offload() -> bool:
 
 
 def load(path: Path, dtype: str, offload: bool, idle_device: torch.device) -> Backbone:
-    """Load a module to `idle_device`, where it stays between runs.
+    """Load a module to `idle_device`, where it stays between runs; interruptible.
 
-    Quantised weights are made on the compute device, whose kernels determine their layout.
+    Quantised weights are made on the compute device, whose kernels determine their layout; int8,
+    which has the same layout everywhere, only if it fits there.
     """
     device = mm.get_torch_device()
     dtype = auto_dtype(path, device) if dtype == "auto" else dtype
-    size = checked_size(load_backbone(path, "meta", dtype), dtype, offload)
-    place = device if dtype in KINDS else idle_device
+    described = load_backbone(path, "meta", dtype)
+    memory = checked(described, dtype, offload)
+    place = device if dtype in KINDS and (memory.fits or dtype != "int8") else idle_device
     if place.type != "cpu":
-        mm.free_memory(size, place)
-    module = load_backbone(path, str(place), dtype, estimates=estimates())
+        mm.free_memory(memory.weights, place)
+    with watched(Reading(sum(os.path.getsize(file) for file in described.files))):
+        module = load_backbone(path, str(place), dtype, estimates=estimates())
     if place != idle_device:
         SSDWeights(module).to(idle_device)
     return module
 
 
-def checked_size(described: Backbone, dtype: str, offload: bool) -> int:
-    """The bytes of the weights.
+class Reading:
+    """ComfyUI's progress bar while a file is read; it also checks for interrupts."""
 
-    Raises SSDError with advice if even the smallest run does not fit on the empty device.
+    def __init__(self, total: int) -> None:
+        """total: bytes of the file."""
+        self.bar, self.read, self.total = ProgressBar(total), 0, total
+
+    def __call__(self, count: int) -> None:
+        mm.throw_exception_if_processing_interrupted()
+        self.read = min(self.total, self.read + count)
+        self.bar.update_absolute(self.read, self.total)
+
+
+def checked(described: Backbone, dtype: str, offload: bool) -> Fit:
+    """The memory of the smallest run.
+
+    Raises SSDError with advice if it does not fit on the empty device, even if layers wait
+    elsewhere. Those of fp8 and int4 cannot, as they are made on the device.
     """
     device = mm.get_torch_device()
-    free = mm.get_free_memory(device) + sum(
-        model.model_loaded_memory() for model in mm.current_loaded_models
-        if model.device == device and device.type != "cpu" and model.model is not None)
     memory = fit(described, AR(), dtype=dtype, guided=False, device=str(device), offload=offload,
-               free=int(free))
-    if not memory.fits and device.type != "privateuseone":  # DirectML's memory is not known
+                 free=int(room_on(device)))
+    waiting = 0 if dtype in ("fp8", "int4") or device.type == "cpu" else memory.waiting
+    if not memory.fits and memory.needed - waiting > (memory.free or 0) and (
+            device.type != "privateuseone"):  # DirectML's memory is not known
         raise SSDError(f"backbone {described.name} in {dtype} does not fit on {device}, not even "
                        f"for one picture without guidance: {memory.advice}")
-    return memory.weights
+    return memory
+
+
+def room_on(device: torch.device) -> float:
+    """Bytes that are free on a device once ComfyUI has unloaded all models."""
+    return mm.get_free_memory(device) + sum(
+        model.model_loaded_memory() for model in mm.current_loaded_models
+        if model.device == device and device.type != "cpu" and model.model is not None)
 
 
 def heads(path: Path, for_backbone: LoadedBackbone) -> LoadedHeads:
@@ -270,7 +246,10 @@ def moved(patchers: Sequence[WholePatcher], loaded: Sequence[LoadedWeights], ext
             if isinstance(turns := getattr(weights.module, "turns", None), ManagedTurns):
                 turns.begin(extra_bytes)
         move(patchers, extra_bytes)
-        yield
+        with ExitStack() as stack:
+            for patcher in patchers:
+                stack.enter_context(patcher.in_use())
+            yield
     except Exception as error:
         if not is_oom(error):
             raise
@@ -281,8 +260,12 @@ def moved(patchers: Sequence[WholePatcher], loaded: Sequence[LoadedWeights], ext
 
 
 def move(patchers: Sequence[WholePatcher], room: int) -> None:
+    """Load weights with so many bytes of room besides; layers wait if all would not fit."""
+    device = mm.get_torch_device()
+    needed = room + sum(patcher.model_size() for patcher in patchers)
+    whole = device.type in ("cpu", "privateuseone") or needed <= room_on(device)
     with torch.inference_mode(False):  # inference tensors could not be used outside of it
-        mm.load_models_gpu(list(patchers), memory_required=room, force_full_load=True)
+        mm.load_models_gpu(list(patchers), memory_required=room, force_full_load=whole)
 
 
 def is_oom(error: BaseException) -> bool:

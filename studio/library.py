@@ -13,7 +13,7 @@ from pathlib import Path
 from ssd_core import SSDError, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.estimates import Estimates
-from ssd_core.engine.graphs import no_graphs_reason
+from ssd_core.engine.graphs import unreplayed
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.runs import diagnostics as doctor
 from ssd_core.runs.fallback import resolved_method
@@ -208,7 +208,7 @@ class Library:
             return f"loaded: nothing yet, {self._choice[0]} is next"
         backbone, heads = loaded.backbone, loaded.heads
         drafts = f"heads {heads.sha256[:10]}" if heads else f"no heads ({loaded.problem or 'none'})"
-        eager = no_graphs_reason(backbone.device, backbone.graphs, backbone.turns is not None)
+        eager = unreplayed(backbone)
         return (f"loaded: {loaded.name} ({backbone.name} {backbone.sha256[:10]}), "
                 f"{stored_dtype(backbone)} on {backbone.device}, {drafts}, "
                 f"{f'no graphs ({eager})' if eager else 'graphs'}")

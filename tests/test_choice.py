@@ -51,6 +51,39 @@ def test_a_card_takes_192_cells_or_more(monkeypatch):
     assert chosen(machine(CARD, device="cuda"), methods.SJD()).method.window >= 192
 
 
+def test_where_width_costs_nothing_a_card_takes_the_whole_picture_unless_it_is_huge():
+    flat = Pace({1: dict.fromkeys((*CELLS, 576), 20.0)})
+    assert chosen(machine(flat, device="cuda"), methods.Exact()).method.window == 576
+    for pictures, most in ((1, 2048), (8, 256)):
+        huge = Machine(MockBackbone(Grid(90, 90), codes=32768), lambda pictures: Pace(
+            {1: {1: 20.0, 8100: 20.0}}), device="cuda")
+        window = chosen(huge, methods.Exact(), pictures).method.window
+        assert most / 2 < window <= most, "probabilities of 32,768 codes would take gigabytes"
+
+
+@pytest.mark.parametrize("pictures", [1, 2, 4, 8])
+def test_graphs_are_used_where_they_pay_for_their_captures(pictures):
+    """A run of AR is long and its replays quick; the few passes of `exact` do not pay."""
+    here = machine(Pace({1: {1: 2.0, 240: 3.0}}, {1: 0.5, 240: 2.8}, {1: 20.0, 240: 90.0}),
+                   device="cuda")
+    ar = chosen(here, methods.AR(), pictures)
+    assert ar.graphs and ar.cost.graphs
+    assert ar.cost.ms == pytest.approx(0.5 + 20.0 * 3 / 576)  # 624 slots are three multiples
+    exact = chosen(here, methods.Exact(window=240), pictures, named=True)
+    assert not exact.graphs and exact.cost.graphs is False
+    free = machine(Pace({1: {1: 2.0, 240: 3.0}}, {1: 0.5, 240: 0.8}, {1: 1.0, 240: 1.0}),
+                   device="cuda")
+    assert chosen(free, methods.Exact(window=240), pictures, named=True).cost.graphs
+    assert chosen(machine(CARD, device="cuda"), methods.AR()).graphs, "unknown: as ever"
+
+
+def test_a_run_without_graphs_asks_for_no_recorder(paced, table, monkeypatch):
+    table.now = Pace({1: {1: 1.0, 48: 1.0}}, {1: 9.0, 48: 9.0}, {1: 9.0, 48: 9.0})
+    monkeypatch.setattr("ssd_core.engine.decode.runner", lambda backbone: 1 / 0)
+    asked = request(paced, methods.AR())
+    assert not asked.choice.graphs and asked.run().finished
+
+
 @pytest.mark.parametrize("kind", [methods.Exact, methods.Jacobi, methods.SJD, methods.GSD])
 def test_the_window_is_the_least_of_a_sweep(kind):
     for table, threads in ((CPU, 1), (CPU, 2), (CARD, 1)):

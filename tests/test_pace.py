@@ -1,15 +1,19 @@
 """Milliseconds of a pass: measured by a made clock, kept, filled from runs and forgotten."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 from support.mock_backbone import MockBackbone
+from support.rehearsal import Rehearsal
 
 from ssd_core import Grid, Sampling, kept_files, methods, openmp
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.estimates import Estimates, Pace, Paces
 from ssd_core.engine import pace, threads
+from ssd_core.engine.first_replay import WrittenBuffers
+from ssd_core.engine.graphs import GraphRunner
 from ssd_core.engine.pace import timed
 from ssd_core.runs.request import Request, Result
 
@@ -81,12 +85,15 @@ def test_all_threads_are_not_timed_while_others_compute(monkeypatch):
 
 
 def test_a_record_survives_the_process(tmp_path, record):
+    both = replace(KNOWN, replays={1: 0.5}, captures={1: 9.0})
     record.put("a", KNOWN)
-    assert Paces(tmp_path).entries == {"a": KNOWN}
+    record.put("b", both)
+    assert Paces(tmp_path).entries == {"a": KNOWN, "b": both}
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"a": 3}', '{"a": {"x": {"1": 2}}}',
-                                  '{"a": {"1": {"1": -2}}}', '{"a": {"1": {"1": NaN}}}'])
+                                  '{"a": {"ms": {"1": {"1": -2}}, "replays": {}, "captures": {}}}',
+                                  '{"a": {"ms": {}, "replays": {"1": NaN}, "captures": {}}}'])
 def test_an_unreadable_record_counts_as_empty(tmp_path, text):
     (tmp_path / Paces.file).write_text(text)
     assert Paces(tmp_path).entries == {}
@@ -102,6 +109,83 @@ def test_runs_fill_gaps_and_what_contradicts_makes_figures_forgotten(record):
         record.put("a", Pace({1: {24: 100.0}}))
         record.note("a", 1, 24, ms)
         assert record.entries == {}
+
+
+def test_a_replayed_run_is_compared_with_replays_and_their_captures(record):
+    known = Pace({1: {24: 100.0}}, {24: 5.0}, {24: 50.0})
+    record.put("a", known)
+    record.note("a", 1, 24, 10.0, share=0.1)
+    assert record.entries["a"] == known
+    record.note("a", 1, 24, 10.0)
+    assert record.entries == {}, "without graphs a pass takes 100 ms"
+    record.note("a", 1, 24, 10.0, share=0.1)
+    assert record.entries == {}, "a run alone does not tell replays from captures"
+
+
+def test_a_card_is_timed_up_to_the_whole_picture():
+    assert pace.widths_of(576, "cuda")[-2:] == [384, 576]
+    assert pace.widths_of(8190, "cuda")[-2:] == [3072, 8190]
+    assert pace.widths_of(576, "cpu")[-1] == 96
+
+
+def test_replays_are_timed_after_their_capture():
+    times = {8: [30.0, 50.0, 2.0, 2.0, 9.0, *[2.0] * 9], 16: [40.0, 60.0, *[4.0] * 9],
+             24: [torch.OutOfMemoryError()], 48: [1.0]}
+
+    def one(cells):
+        taken = times[cells].pop(0)
+        if isinstance(taken, Exception):
+            raise taken
+        return taken
+
+    replays, captures = pace.replays_of(one, (8, 16, 24, 48), 60, lambda: False)
+    assert replays == {8: 2.0, 16: 4.0} and captures == {8: 76.0, 16: 92.0}
+    assert times[48] == [1.0], "wider passes need even more memory"
+    assert pace.replays_of(lambda cells: 1.0, (1, 8), 60, lambda: True) == ({}, {})
+
+
+def test_passes_without_memory_are_left_out(monkeypatch):
+    monkeypatch.setattr(pace, "free_now", lambda most: most)
+
+    def one(cells):
+        if cells > 8:
+            raise torch.OutOfMemoryError
+        return 1.0
+
+    assert timed(one, (1, 8, 16), (1,), 60) == Pace({1: {1: 1.0, 8: 1.0}})
+
+
+def with_recorder(monkeypatch, recorder):
+    """Graphs on this CPU, by a recorder."""
+    monkeypatch.setattr(pace, "unreplayed", lambda *_: "")
+    monkeypatch.setattr(pace, "runner", lambda backbone: GraphRunner(recorder))
+
+
+def test_where_graphs_are_both_ways_are_timed(record, monkeypatch):
+    with_recorder(monkeypatch, Rehearsal())
+    found = pace.pace_of(backbone(), 2, 1)
+    assert found.replays.keys() == found.captures.keys() == found.ms[1].keys()
+    assert min(found.captures.values()) > 0
+    monkeypatch.undo()
+    assert " with graphs" not in pace.key_of(backbone(), 2, 1, False)
+
+
+def test_a_wrong_replay_leaves_the_pace_without_graphs(record, monkeypatch):
+    class Wrong(Rehearsal):
+        def record(self, work):
+            def replay():
+                with WrittenBuffers() as written:
+                    result = work()
+                for buffer in written.tensors:
+                    buffer.zero_()
+                return result
+
+            return replay
+
+    with_recorder(monkeypatch, Wrong())
+    with pytest.warns(RuntimeWarning, match="first replay"):
+        found = pace.measured(backbone(), 1, 1, None, (1,))
+    assert found.ms and not found.replays
 
 
 def backbone():

@@ -1,5 +1,7 @@
 """Products in 8-bit integers: exact sums, rows that stand alone, near what fp32 gives."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from hypothesis import example, given
@@ -14,6 +16,7 @@ from ssd_core.model.products import (
     added,
     exact_product,
     has_kernel,
+    integer_product,
     measured_kernel,
     product,
     put,
@@ -145,8 +148,47 @@ def test_a_kernel_that_is_wrong_is_not_used(monkeypatch):
 
 def test_a_kernel_that_is_slow_is_not_used(monkeypatch):
     seconds = iter((2.0, 1.0))
-    monkeypatch.setattr(products, "best_of", lambda work: next(seconds))
+    monkeypatch.setattr(products, "best_of", lambda work, device: next(seconds))
     assert not measured_kernel.__wrapped__(CPU)
+
+
+def test_on_a_card_the_kernel_is_timed_against_what_would_be_done_instead(monkeypatch):
+    """Many products between two looks at the clock, which waits for the card."""
+    calls, clock = [], iter(range(100))
+    monkeypatch.setattr(products, "clock_of", lambda device: next(clock))
+    card = SimpleNamespace(type="cuda")
+    assert products.best_of(lambda: calls.append(1), card) == 1 / products.IN_A_ROW
+    assert len(calls) == 6 * products.IN_A_ROW
+    monkeypatch.setattr(products, "TIMED", {"cuda": (3, 16)})
+    real, taken = torch.ones, []
+    monkeypatch.setattr(torch, "ones", lambda *size, device, **how: real(*size, **how))
+    monkeypatch.setattr(products, "best_of", lambda work, device: taken.append(work()) or 1.0)
+    assert not products.kernel_is_faster(card), "the same time is not less"
+    assert torch.equal(taken[0].float(), taken[1]), "both ways give the same sums"
+
+
+@pytest.mark.parametrize(("out", "inner", "suits"), [(64, 32, True), (63, 32, False),
+                                                     (64, 20, False)])
+def test_a_card_s_kernel_takes_multiples_of_eight(out, inner, suits):
+    values = SimpleNamespace(shape=(out, inner), device=SimpleNamespace(type="cuda"))
+    assert products.suits_kernel(values) == suits
+    assert products.suits_kernel(torch.ones(out, inner, dtype=torch.int8))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")
+@pytest.mark.parametrize(("rows", "out", "inner"), [(1, 64, 2048), (17, 40, 64), (33, 63, 1048),
+                                                    (300, 128, 4096)])
+def test_on_a_card_integer_sums_are_those_of_the_cpu(rows, out, inner):
+    weight, x = numbers(out, inner), numbers(rows, inner, seed=1)
+    here = Int8Matrix.of(weight)
+    there = Int8Matrix(here.values.char().cuda(), here.scales.cuda())
+    integers = products.quantised(x)[0]
+    expected = integers.int() @ here.values.int().T
+    if there.by_kernel:
+        assert torch.equal(integer_product(integers.cuda(), there.values).cpu(), expected)
+    sums = exact_product(integers.float().cuda(), there.values).cpu()
+    assert torch.equal(sums.to(torch.int32), expected)
+    assert torch.allclose(there(x.cuda()).cpu(), here(x), rtol=1e-5, atol=1e-5)
 
 
 def test_a_device_of_which_nothing_can_be_computed_has_none():

@@ -180,6 +180,11 @@ def test_the_first_replay_restores_what_the_call_reads_and_writes():
         checked(lambda: torch.zeros(3), work, written.tensors)
 
 
+def test_watching_writes_does_not_import_torch_s_compiler():
+    """That took seconds of the first picture; torch wraps the method to do so."""
+    assert not hasattr(WrittenBuffers.__torch_dispatch__, "__wrapped__")
+
+
 def test_a_difference_is_a_share_of_each_vector():
     a = torch.tensor([[1.0, 1.0], [1000.0, 1000.0]])
     assert difference(a, a) == 0 and difference(a, a.clone()[:1]) == float("inf")
@@ -256,6 +261,10 @@ def test_the_command_prints_each_check_and_one_json_object(monkeypatch, capsys):
     assert "dtype fp32: ar, 1 picture against fp32: passed" in err
     assert [check["path"] for check in result["checks"]] == ["dtype fp32"] * 2 + ["int8 kernel"] * 2
     assert result["switched_off"] == {} and result["summary"] in err
+    monkeypatch.setattr(command, "auto_dtype", lambda name, device: "int8")
+    assert main(["selftest", "--device", "cpu", "--quick", "--json"]) == 0
+    quick = json.loads(capsys.readouterr().out)
+    assert {check["path"] for check in quick["checks"]} == {"int8 kernel"}
     assert main(["selftest", "--device", "cpu", "--dtypes", "fp9"]) == 2
     assert "dtypes 'fp9': this device offers fp32, " in capsys.readouterr().err
 
@@ -286,7 +295,8 @@ def test_a_host_runs_the_quick_test_once_while_it_is_idle(by_itself, monkeypatch
     with under_way():
         assert by_itself("fp32") is None and is_due(CARD)
     test = by_itself("bf16")
-    assert by_itself.asked[-2:] == ["bf16", "int8"] and test.faults == {}
+    assert by_itself.asked[-3:] == ["bf16", "int8", "fp32"], "fp32 is what it compares with"
+    assert test.faults == {}
     assert found_on(CARD).tested == QUICK and by_itself("fp32") is None
     monkeypatch.setattr(machine_faults, "version", lambda: "99.0")
     assert is_due(CARD), "an update is tested again"

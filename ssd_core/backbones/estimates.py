@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from bisect import bisect
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -36,7 +36,8 @@ class StoredFigures(Generic[Entry]):
         self.entries: dict[str, Entry] = {}
         self.path = None if folder is None else Path(folder) / self.file
         if self.path is not None:
-            with suppress(OSError, ValueError, TypeError, AttributeError, OverflowError):
+            with suppress(OSError, ValueError, TypeError, AttributeError, LookupError,
+                          OverflowError):
                 raw = json.loads(self.path.read_text(encoding="utf-8"))
                 self.entries = {key: self.parsed(entry)
                                 for key, entry in list(raw.items())[-MOST_KEYS:]}
@@ -88,9 +89,15 @@ class PassCounts(StoredFigures[tuple[float, int]]):
 
 @dataclass
 class Pace:
-    """ms: milliseconds of a pass, by number of threads and by cells."""
+    """ms: milliseconds of a pass without graphs, by number of threads and by cells.
+
+    replays: milliseconds of a pass that is replayed as CUDA graphs, by cells; captures: those that
+    capturing it takes beyond a replay. Both are empty where passes are not replayed.
+    """
 
     ms: dict[int, dict[int, float]] = field(default_factory=dict)
+    replays: dict[int, float] = field(default_factory=dict)
+    captures: dict[int, float] = field(default_factory=dict)
 
     def of(self, cells: int, threads: int) -> float | None:
         """Milliseconds of a pass over `cells` cells; None if too little is known.
@@ -111,6 +118,14 @@ class Pace:
         """The faster of one and `most` threads, as (milliseconds, number of threads)."""
         options = [(ms, count) for count in {1, most} if (ms := self.of(cells, count)) is not None]
         return min(options, default=None)
+
+    def replayed(self, cells: int, share: float) -> float | None:
+        """Milliseconds of a pass replayed as graphs; None if too little is known.
+
+        share: captures per pass of the run, whose time is included.
+        """
+        replay, capture = on_line(self.replays, cells), on_line(self.captures, cells)
+        return None if replay is None or capture is None else replay + share * capture
 
     @property
     def widest(self) -> int:
@@ -134,21 +149,33 @@ class Paces(StoredFigures[Pace]):
     file = "pace.json"
 
     def parsed(self, raw: Any) -> Pace:
-        return Pace({int(count): {int(cells): positive(value) for cells, value in each.items()}
-                     for count, each in raw.items()})
+        return Pace({int(count): by_cells(each) for count, each in raw["ms"].items()},
+                    by_cells(raw["replays"]), by_cells(raw["captures"]))
 
     def to_json(self, entry: Pace) -> Any:
-        return entry.ms
+        return asdict(entry)
 
-    def note(self, key: str, threads: int, cells: int, ms: float) -> None:
-        """Add the time of a run's passes if it is unknown; delete figures that contradict it."""
+    def note(self, key: str, threads: int, cells: int, ms: float,
+             share: float | None = None) -> None:
+        """Add the time of a run's passes if it is unknown; delete figures that contradict it.
+
+        share: of `Pace.replayed`, for a run whose passes were replayed; what is unknown of these
+        stays so, because a run alone does not tell replays from captures.
+        """
         pace = self.entries.get(key, Pace())
-        expected = pace.of(cells, threads)
+        expected = pace.of(cells, threads) if share is None else pace.replayed(cells, share)
+        if expected is None and share is not None:
+            return
         if expected is None:
             pace.ms.setdefault(threads, {})[cells] = ms
             self.put(key, pace)
         elif not expected / CONTRADICTED <= ms <= expected * CONTRADICTED:
             self.forget(key)
+
+
+def by_cells(raw: Any) -> dict[int, float]:
+    """Milliseconds by cells, from JSON."""
+    return {int(cells): positive(value) for cells, value in raw.items()}
 
 
 def positive(value: Any) -> float:

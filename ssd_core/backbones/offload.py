@@ -1,11 +1,18 @@
-"""Offload for small graphics cards: one module is on the card, the others wait on the CPU."""
+"""Offload for small graphics cards.
+
+`DeviceOffloader` keeps one module on the card while the others wait on the CPU. `StreamedLayers`
+keeps the first layers of a decoder there; the others are copied to it for each pass.
+"""
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Protocol
 
 import torch
 from torch import nn
+
+from ..model.transformer import Decoder
 
 CPU = torch.device("cpu")
 
@@ -35,3 +42,37 @@ class DeviceOffloader:
                 other.to(CPU)
         module.to(self.device)
         self.present = module
+
+
+class StreamedLayers:
+    """Lends the layers of a decoder; those from `first` on wait elsewhere.
+
+    All that wait are copied into the memory of a single layer, `place`, one after the other, so
+    that every layer has the same shapes and a pass needs no memory beyond that. The copies are
+    ordered like all work of the device, so none overtakes the layer before it. A pass takes at
+    least as long as copying them.
+    """
+
+    @torch.inference_mode(False)
+    def __init__(self, decoder: Decoder, first: int, device: torch.device) -> None:
+        """The first layers are on the device already. At least one is, and at least one is not."""
+        self.first, self.layers = first, decoder.layers
+        self.place = deepcopy(self.layers[first]).to(device)
+        self._present = -1
+
+    @property
+    def waiting(self) -> int:
+        """How many layers wait."""
+        return len(self.layers) - self.first
+
+    def lend(self, index: int) -> nn.Module:
+        """The layer on the device; what was lent before is overwritten if both wait."""
+        if index < self.first:
+            return self.layers[index]
+        if index != self._present:
+            self._present = -1  # until it is whole
+            for target, source in zip(self.place.parameters(), self.layers[index].parameters(),
+                                      strict=True):
+                target.detach().copy_(source.detach(), non_blocking=True)
+            self._present = index
+        return self.place

@@ -10,8 +10,8 @@ from ..machine_faults import FULL, QUICK, found_on
 from ..selftest.machine import Machine
 from ..selftest.measuring import METHODS
 from ..selftest.page import write
-from ..selftest.suite import SelfTest, dtypes_of
-from ..weights.load import pick_device
+from ..selftest.suite import BACKBONE, SelfTest, dtypes_of
+from ..weights.load import auto_dtype, pick_device
 from .options import Json, Loading, flag
 from .output import Reporter
 from .session import load
@@ -39,7 +39,10 @@ def command(options: SelfTestOptions, json: Json = False) -> None:
     """
     reporter, device = Reporter(json), pick_device(options.device)
     machine = Machine.of(device)
-    test = SelfTest(machine, chosen(options, dtypes_of(device)), QUICK if options.quick else FULL)
+    offered = dtypes_of(device)
+    usual = auto_dtype(BACKBONE, device) if options.quick else "all"
+    test = SelfTest(machine, chosen(options.dtypes, offered, usual),
+                    QUICK if options.quick else FULL)
     for finding in test.findings():
         reporter.print(f"{finding.path}: {finding.check}: {finding.problem or 'passed'}")
     test.store()
@@ -55,11 +58,14 @@ def command(options: SelfTestOptions, json: Json = False) -> None:
                      "switched_off": dict(off), "not_tested": test.left_out, "files": written})
 
 
-def chosen(options: SelfTestOptions, offered: tuple[str, ...]) -> list[str]:
-    """The dtypes to test, checked, in the order in which the device offers them."""
-    if options.dtypes == "all":
-        return ["int8"] if options.quick else list(offered)
-    names = [name.strip() for name in options.dtypes.split(",")]
+def chosen(dtypes: str, offered: tuple[str, ...], usual: str) -> list[str]:
+    """The dtypes to test, checked, in the order in which the device offers them.
+
+    usual: what "all" stands for, a dtype or all that are offered.
+    """
+    if dtypes == "all":
+        return list(offered) if usual == "all" else [usual]
+    names = [name.strip() for name in dtypes.split(",")]
     if unknown := next((name for name in names if name not in offered), None):
         raise SSDError(f"dtypes {unknown!r}: this device offers {', '.join(offered)}; choose all, "
                        "or some of them")

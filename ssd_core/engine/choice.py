@@ -1,4 +1,5 @@
-"""Choices that save time on this machine: the window, AR in place of `exact`, the batch size.
+"""Choices that save time on this machine: the window, AR in place of `exact`, the batch size, and
+whether passes are replayed as CUDA graphs.
 
 The same rules choose the cells of each row for `wave`. Choices rest on the milliseconds of a pass
 (pace.py) and on the number of passes that windows take (usual.py). Without these figures nothing is
@@ -20,23 +21,29 @@ from ..model.grid import Grid
 from .heads import DraftHeads
 from .methods import AR, Exact, Method, Rolling
 from .methods.paced import Paced
-from .pace import pace_of
+from .pace import captures_of, pace_of
 from .region import Region
 from .threads import free_now
 from .usual import between, expected_passes
 
 SLOWEST = 0.05  # share of passes that each doubling of a batch adds for its slowest picture
 ALIKE = 1.08  # windows below this multiple of the least cost are equally good
+MOST_BYTES = 1 << 28  # of the probabilities of all cells of a chosen window
 WORTH = 0.97  # AR replaces `exact` below this share of its seconds, because figures are rough
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a run: its passes, the milliseconds of each, and the number of threads."""
+    """The cost of a run: its passes, the milliseconds of each, and the number of threads.
+
+    graphs: whether passes are replayed as CUDA graphs; `ms` then includes the captures. None if
+    only one way is known.
+    """
 
     passes: float
     ms: float
     threads: int
+    graphs: bool | None = None
 
     @property
     def seconds(self) -> float:
@@ -74,8 +81,13 @@ class Machine:
         passes, pace = self.passes(method, pictures), self.pace_of(pictures)
         if passes is None or pace is None:
             return None
-        best = pace.best(self.cells(method), self.free)
-        return None if best is None else Cost(passes, *best)
+        cells = self.cells(method)
+        best = pace.best(cells, self.free)
+        replayed = pace.replayed(cells, captures_of(self.backbone) / max(1.0, passes))
+        if best is None or replayed is None:
+            return None if best is None else Cost(passes, *best)
+        return min(Cost(passes, *best, graphs=False), Cost(passes, replayed, 1, graphs=True),
+                   key=lambda cost: cost.seconds)
 
     def prefers_one_thread(self, method: Method, pictures: int) -> bool:
         """Whether the method's passes are quicker in one thread, even if all cores are free."""
@@ -114,16 +126,17 @@ class Machine:
         pace = self.pace_of(pictures)
         if pace is None:
             return method
-        costs = {candidate: cost.seconds for candidate in self._candidates(method, pace)
+        costs = {candidate: cost.seconds for candidate in self._candidates(method, pace, pictures)
                  if (cost := self.cost(candidate, pictures)) is not None}
         return self._cheapest(costs) if costs else method
 
-    def _candidates(self, method: Paced, pace: Pace) -> list[Paced]:
-        """The method with each size whose passes are at most 1.5 times as wide as the widest timed.
+    def _candidates(self, method: Paced, pace: Pace, pictures: int) -> list[Paced]:
+        """The method with each size whose passes are at most 1.5 times as wide as the widest timed,
+        and whose probabilities, float32 [pictures, cells, codes], take at most MOST_BYTES.
         """
+        most = min(1.5 * pace.widest, MOST_BYTES / (4 * self.backbone.codes * pictures))
         candidates = [method.sized(size) for size in method.sizes(self.backbone.grid)]
-        return [candidate for candidate in candidates
-                if self.cells(candidate) <= 1.5 * pace.widest]
+        return [candidate for candidate in candidates if self.cells(candidate) <= most]
 
     def _cheapest(self, costs: dict[Paced, float]) -> Paced:
         """The cheapest candidate, or one of those that cost about the same.
@@ -151,6 +164,11 @@ class Choice:
     ar: Cost | None = None
     threads: int | None = None
     instead: Cost | None = None
+
+    @property
+    def graphs(self) -> bool:
+        """Whether to replay passes as CUDA graphs where they can be."""
+        return self.cost is None or self.cost.graphs is not False
 
     @property
     def text(self) -> str:

@@ -105,7 +105,8 @@ class PreparedRun:
     method: resolved, with its window. branches: prompt ids of all sequences, [cond; uncond] with
     guidance. pictures: B. keep: tokens [B, R, C], None if no cell is pinned. parent: tokens
     [B, R, C] that first guesses may take, and that an edit begins with. revision: of an edit.
-    sketch: the run before this one, for models that draw a sketch first.
+    sketch: the run before this one, for models that draw a sketch first. graphs: whether passes are
+    replayed as CUDA graphs where they can be.
     """
 
     backbone: Backbone
@@ -121,6 +122,7 @@ class PreparedRun:
     parent: torch.Tensor | None = None
     revision: Revision | None = None
     sketch: PreparedRun | None = None
+    graphs: bool = True
 
     @property
     def sequences(self) -> int:
@@ -167,7 +169,9 @@ class PreparedRun:
         events, so those that were yielded already are left out.
         """
         clock, yielded = Stopwatch(self.backbone.device), 0
-        for run in (runner(self.backbone), EagerRunner(padded=True)):
+        direct = EagerRunner(padded=self.backbone.device.type != "cpu")
+        first = runner(self.backbone) if self.graphs else direct
+        for run in (first, EagerRunner(padded=True)):
             rule = None if self.revision is None else self._rule(self.revision)
             state = self.allocate(run, rule)
             state.clock = clock

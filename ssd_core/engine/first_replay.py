@@ -25,6 +25,12 @@ class WrongReplay(RuntimeError):
 class WrittenBuffers(TorchDispatchMode):
     """Collects the tensors that a call writes to but has not made itself."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing compiles this; torch would import its compiler, which takes seconds, to say so.
+        """
+        return False
+
     def __init__(self) -> None:
         super().__init__()
         self._made: set[int] = set()

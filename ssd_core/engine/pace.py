@@ -12,8 +12,10 @@ from __future__ import annotations
 import json
 import os
 import statistics
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -29,7 +31,15 @@ from ..model.processor import processor
 from ..model.sampling import Sampling
 from .clock import Stopwatch
 from .first_replay import WrongReplay
-from .graphs import PassRunner, runner, switch_off_graphs
+from .graphs import (
+    KEYS,
+    EagerRunner,
+    GraphRunner,
+    PassRunner,
+    runner,
+    switch_off_graphs,
+    unreplayed,
+)
 from .heads import DraftHeads
 from .methods import AR, Exact, Method, Rolling
 from .methods.exact import FirstGuess, rechoose
@@ -37,12 +47,14 @@ from .methods.window import Window
 from .state import DecodeState
 from .threads import drawing, free_now, using_threads
 
-CELLS, CARD_CELLS = (1, 8, 16, 24, 48, 96), (1, 8, 16, 24, 48, 96, 192, 384)
+CELLS = (1, 8, 16, 24, 48, 96)
+CARD_CELLS = (*CELLS, 192, 384, 768, 1536, 3072)
 AT_MOST, EACH, REPEATS = 0.9, 0.03, 5  # s per measurement; s and passes per width
 WARM_UP = 0.1  # s
 READS = 8e9  # bytes of weights per second that a CPU reads, to estimate a pass before measuring
 TOO_LONG = 0.1  # s; decoders with longer passes are not measured, no width gets a second pass
 PROMPT = 32  # tokens
+LEAST = 0.001  # ms, of a capture
 
 
 def key_of(backbone: Backbone, pictures: int, branches: int, heads: bool,
@@ -50,11 +62,14 @@ def key_of(backbone: Backbone, pictures: int, branches: int, heads: bool,
     """The conditions of a pace. device: where the backbone will draw, if it is elsewhere now."""
     from .. import __version__
 
+    graphs = " with graphs" * (not unreplayed(backbone, device))
+    lender = backbone.decoder.lender
+    streamed = f" with {lender.waiting} layers streamed" if lender is not None else ""
     waiting = os.environ.get(openmp.VARIABLE) or openmp.WAITING
     return " / ".join((device_name(device or backbone.device), backbone.sha256[:16],
                        str(backbone.grid), arithmetic(backbone),
-                       f"{pictures}x{branches}{' with heads' * heads}", waiting,
-                       __version__, torch.__version__))
+                       f"{pictures}x{branches}{' with heads' * heads}{graphs}{streamed}",
+                       waiting, __version__, torch.__version__))
 
 
 def device_name(device: torch.device) -> str:
@@ -74,30 +89,58 @@ def arithmetic(backbone: Backbone) -> str:
 
 def measured(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads | None,
              threads: Iterable[int], limit: float = AT_MOST) -> Pace | None:
-    """Time passes with these numbers of threads; None if passes would take too long."""
+    """Time passes with these numbers of threads; None if passes would take too long.
+
+    Where graphs can be captured, passes are also timed as replays.
+    """
     device, weights = backbone.device, backbone.decoder.parameters()
     bytes_read = sum(weight.numel() * weight.element_size() for weight in weights)
     if device.type == "meta" or device.type == "cpu" and bytes_read > TOO_LONG * READS:
         return None
+    passes = Passes(backbone, pictures, branches, heads)
+    pace = passes.direct(threads, limit)
     try:
         with closing(runner(backbone)) as run:
-            return paced(backbone, run, pictures, branches, heads, threads, limit)
+            return passes.replayed(run, pace, limit) if isinstance(run, GraphRunner) else pace
     except WrongReplay as error:
         switch_off_graphs(backbone, error)
-        return None
+        return pace
 
 
-@torch.inference_mode()
-def paced(backbone: Backbone, run: PassRunner, pictures: int, branches: int,
-          heads: DraftHeads | None, threads: Iterable[int], limit: float) -> Pace:
-    """Time passes of growing width, called by `run`; other arguments as in `measured`."""
-    sampling = resolve_sampling(Sampling(), backbone.preset)
-    prompts = [[0] * min(PROMPT, backbone.prompt_limit)] * (pictures * branches)
-    state = DecodeState(backbone, prompts, pictures, sampling, heads, run=run)
-    state.noise.hold()  # once a picture: no single pass may pay for it
-    pass_of, widths = partial(pass_ms, state), widths_of(state.slots, backbone.device.type)
-    warm_up(pass_of, widths)
-    return timed(pass_of, widths, threads, limit)
+@dataclass(frozen=True)
+class Passes:
+    """The passes to time: of growing width, in the middle of `pictures` pictures."""
+
+    backbone: Backbone
+    pictures: int
+    branches: int
+    heads: DraftHeads | None
+
+    @torch.inference_mode()
+    def direct(self, threads: Iterable[int], limit: float) -> Pace:
+        """The pace without graphs, with these numbers of threads, in about `limit` seconds."""
+        with closing(EagerRunner(padded=self.backbone.device.type != "cpu")) as run:
+            state = self._state(run)
+            warm_up(partial(pass_ms, state), self._widths(state))
+            return timed(partial(pass_ms, state), self._widths(state), threads, limit)
+
+    @torch.inference_mode()
+    def replayed(self, run: GraphRunner, pace: Pace, limit: float) -> Pace:
+        """The pace with the times of replays too. Raises WrongReplay if one is wrong."""
+        state = self._state(run)
+        replays, captures = replays_of(partial(pass_ms, state), self._widths(state), limit,
+                                       lambda: bool(run.failure))
+        return replace(pace, replays=replays, captures=captures)
+
+    def _widths(self, state: DecodeState) -> list[int]:
+        return widths_of(state.slots, self.backbone.device.type)
+
+    def _state(self, run: PassRunner) -> DecodeState:
+        sampling = resolve_sampling(Sampling(), self.backbone.preset)
+        prompts = [[0] * min(PROMPT, self.backbone.prompt_limit)] * (self.pictures * self.branches)
+        state = DecodeState(self.backbone, prompts, self.pictures, sampling, self.heads, run=run)
+        state.noise.hold()  # once a picture: no single pass may pay for it
+        return state
 
 
 def widths_of(slots: int, device: str) -> list[int]:
@@ -124,7 +167,7 @@ def timed(pass_of: Callable[[int], float], widths: Iterable[int], threads: Itera
     """The median time of a few passes of each width with each number of threads.
 
     pass_of(cells): runs a pass and returns its milliseconds. limit: s after which no wider pass is
-    started.
+    started. Passes for which memory is too small are left out.
     """
     pace, spent, expected = Pace({count: {} for count in threads}), 0.0, 0.0
     for cells in widths:
@@ -134,12 +177,44 @@ def timed(pass_of: Callable[[int], float], widths: Iterable[int], threads: Itera
             if free_now(count) < count:  # other programs need the cores
                 del pace.ms[count]
                 continue
-            with using_threads(count):
-                each = several(pass_of, cells)
+            try:
+                with using_threads(count):
+                    each = several(pass_of, cells)
+            except torch.OutOfMemoryError:
+                return Pace({count: each for count, each in pace.ms.items() if each})
             pace.ms[count][cells] = statistics.median_low(each)
             spent += sum(each) / 1000
         expected = 2 * max((each[cells] for each in pace.ms.values()), default=0) / 1000
     return pace
+
+
+def replays_of(pass_of: Callable[[int], float], widths: Iterable[int], limit: float,
+               failed: Callable[[], bool]) -> tuple[dict[int, float], dict[int, float]]:
+    """The milliseconds of a replay, and what capturing takes beyond it; both by cells.
+
+    The first pass of a width prepares a capture, the second captures and checks, later ones replay.
+    failed: whether graphs were given up, so that what was timed last is no replay.
+    """
+    replays: dict[int, float] = {}
+    captures: dict[int, float] = {}
+    spent = expected = 0.0
+    for cells in widths:
+        if spent + expected > limit:
+            break
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # no run gives up graphs here
+                capturing = [pass_of(cells), pass_of(cells)]
+                each = several(pass_of, cells)
+        except torch.OutOfMemoryError:
+            break
+        if failed():
+            break
+        replays[cells] = statistics.median_low(each)
+        captures[cells] = max(LEAST, sum(capturing) - len(capturing) * replays[cells])
+        spent += (sum(capturing) + sum(each)) / 1000
+        expected = 2 * (sum(capturing) + replays[cells]) / 1000
+    return replays, captures
 
 
 def several(pass_of: Callable[[int], float], cells: int) -> list[float]:
@@ -217,10 +292,11 @@ def pace_of(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads 
 
 
 def note_pace(backbone: Backbone, method: Method, heads: bool, sampling: Sampling,
-              pictures: int, stats: Mapping) -> None:
+              pictures: int, stats: Mapping, graphs: bool = True) -> None:
     """Compare a finished run's passes with the stored pace, or add them to it.
 
     Uses only methods whose passes do what is measured, and runs with a constant number of threads.
+    graphs: whether passes were replayed where they can be.
     """
     if not isinstance(method, AR | Exact | Rolling) or method.needs_row_drafter():
         return
@@ -233,8 +309,15 @@ def note_pace(backbone: Backbone, method: Method, heads: bool, sampling: Samplin
         backbone.grid, backbone.device.type).widest_pass(backbone.grid)
     count = threads[0] if backbone.device.type == "cpu" else 1
     branches = 1 if resolve_sampling(sampling, backbone.preset).cfg == 1 else 2
+    passes = max(1, stats["passes"] - 1)
+    share = captures_of(backbone) / passes if graphs and not unreplayed(backbone) else None
     backbone.estimates.paces.note(key_of(backbone, pictures, branches, heads), count, cells,
-                                  1000 * decoding / max(1, stats["passes"] - 1))
+                                  1000 * decoding / passes, share)
+
+
+def captures_of(backbone: Backbone) -> int:
+    """How many graphs a run captures of its usual pass: one for each number of keys it reads."""
+    return -(-(backbone.prompt_limit + backbone.grid.slots) // KEYS)
 
 
 def keep_waiting(pace: Pace, most: int) -> None:

@@ -10,6 +10,7 @@ scheme, but takes 9 to 48 times as long in eager mode, because it multiplies in 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import cache
 
 import torch
@@ -21,7 +22,9 @@ from ..machine_faults import fault_of
 LARGEST = 127  # of an 8-bit integer, symmetric about 0
 TINY = 1e-30  # the least scale, so that zeros are not divided by zero
 EXACT = 1040  # products of two such integers whose sum stays below 2^24, exact in fp32
-CARD_ROWS = 32  # CUDA's kernel requires more than 16 rows of activations
+CARD_ROWS, CARD_STEP = 32, 8  # CUDA's kernel takes more than 16 rows, and multiples of 8 numbers
+TIMED = {"cpu": (32, 512), "cuda": (96, 4096)}  # cells and width of the product that is timed
+IN_A_ROW = 10  # products between two looks at a card's clock, whose launches take time too
 STORED_AS_FP32 = 1 << 20  # without a kernel, smaller matrices are stored as integers in fp32
 QUANTISED_AT_ONCE = 1 << 22  # numbers, so that a large matrix needs little memory besides its own
 
@@ -35,11 +38,19 @@ class Int8Matrix(nn.Module):
 
     def __init__(self, values: torch.Tensor, scales: torch.Tensor) -> None:
         super().__init__()
-        self.shape, self.by_kernel = values.shape, has_kernel(values.device)
+        self.shape = values.shape
+        self.by_kernel = suits_kernel(values) and has_kernel(values.device)
         if values.numel() <= STORED_AS_FP32 and not self.by_kernel:
             values = values.float()
         self.values = nn.Parameter(values, requires_grad=False)
         self.scales = nn.Parameter(scales, requires_grad=False)
+
+    def _apply(self, fn: Callable, recurse: bool = True) -> Int8Matrix:
+        """Move or convert; another device has other kernels."""
+        super()._apply(fn, recurse)
+        if not self.values.is_floating_point():
+            self.by_kernel = suits_kernel(self.values) and has_kernel(self.values.device)
+        return self
 
     @classmethod
     def of(cls, weight: torch.Tensor) -> Int8Matrix:
@@ -129,6 +140,11 @@ def exact_product(x: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     return torch.stack([piece.to(torch.int32) for piece in sums]).sum(0)
 
 
+def suits_kernel(values: torch.Tensor) -> bool:
+    """Whether the kernel of the matrix's device takes its shape [out, in]."""
+    return values.device.type != "cuda" or not any(size % CARD_STEP for size in values.shape)
+
+
 def has_kernel(device: torch.device) -> bool:
     """Whether `torch._int_mm` multiplies correctly on a device and faster than fp32 would."""
     return measured_kernel(device) and not fault_of("int8 kernel", device)
@@ -155,19 +171,33 @@ def sums_agree(device: torch.device, rows: int, inner: int, out: int) -> bool:
 
 
 def kernel_is_faster(device: torch.device) -> bool:
-    """Whether the kernel beats an fp32 product of one layer's size; each is the best of a few."""
-    if device.type != "cpu":
-        return True
-    x, values = torch.ones(32, 512, dtype=torch.int8), torch.ones(512, 512, dtype=torch.int8)
-    floats, weight = x.float(), values.float()
-    return best_of(lambda: integer_product(x, values)) < best_of(lambda: F.linear(floats, weight))
+    """Whether the kernel beats what would be done instead on a matrix of one layer's size.
+
+    That is a product in fp32: of a matrix in fp32 on a CPU, where small ones are stored so, and
+    elsewhere of one that is converted each time. Each is the best of a few.
+    """
+    rows, width = TIMED.get(device.type, TIMED["cuda"])
+    x, values = (torch.ones(size, width, dtype=torch.int8, device=device)
+                 for size in (rows, width))
+    weight = values.float() if device.type == "cpu" else values
+    floats = x.float()
+    return best_of(lambda: integer_product(x, values), device) < best_of(
+        lambda: exact_product(floats, weight), device)
 
 
-def best_of(work, repeats: int = 5) -> float:
+def best_of(work: Callable[[], object], device: torch.device, repeats: int = 5) -> float:
     """Seconds of the fastest run; the first run only warms up."""
-    seconds = []
+    seconds, in_a_row = [], 1 if device.type == "cpu" else IN_A_ROW
     for _ in range(repeats + 1):
-        begin = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - begin)
+        begin = clock_of(device)
+        for _ in range(in_a_row):
+            work()
+        seconds.append((clock_of(device) - begin) / in_a_row)
     return min(seconds[1:])
+
+
+def clock_of(device: torch.device) -> float:
+    """Wall-clock seconds, after the device has finished its queue."""
+    if device.type in ("cuda", "xpu"):
+        torch.get_device_module(device).synchronize(device)
+    return time.perf_counter()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -219,6 +220,19 @@ class DecoderLayer(nn.Module):
         return torch.cat((paired, heads[rotated:])).flatten(0, 1)
 
 
+class Lender(Protocol):
+    """Interface by which a decoder asks for a layer that it is about to use."""
+
+    @property
+    def waiting(self) -> int:
+        """How many layers wait elsewhere."""
+        raise NotImplementedError
+
+    def lend(self, index: int) -> nn.Module:
+        """The layer, on the device of the others."""
+        raise NotImplementedError
+
+
 class Decoder(nn.Module):
     """A stack of layers applied to input embeddings."""
 
@@ -226,6 +240,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.shape = shape
         self.layers = nn.ModuleList(DecoderLayer(shape) for _ in range(shape.layers))
+        self.lender: Lender | None = None  # brings layers that wait elsewhere to the device
 
     def forward(self, x: torch.Tensor, angles: torch.Tensor | None, cache: KVCache | None = None,
                 layers: int | None = None) -> torch.Tensor:
@@ -238,6 +253,7 @@ class Decoder(nn.Module):
         angles = None if angles is None else angles[..., None, :]  # the same for all heads
         y = x.reshape(-1, x.shape[-1])
         for index, layer in enumerate(self.layers[:layers]):
+            layer = layer if self.lender is None else self.lender.lend(index)
             y = layer(y, len(x), angles, index, cache)
         return y.view_as(x)
 

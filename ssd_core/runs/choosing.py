@@ -39,4 +39,4 @@ def record(request: Choosing, stats: Mapping) -> None:
         return
     kind = (request.sized, request.method, request.heads is not None, request.sampling)
     note(*kind, stats, partly=not bool(request.region.free.all()))
-    note_pace(*kind, request.pictures, stats)
+    note_pace(*kind, request.pictures, stats, request.choice.graphs)

@@ -7,6 +7,7 @@ from typing import Protocol
 import torch
 
 from ..backbones.base import Backbone
+from ..engine.choice import Choice
 from ..engine.edits.words import Edit
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
@@ -47,6 +48,8 @@ class Choosing(Protocol):
     def note(self) -> str | None: ...
     @property
     def edit(self) -> Edit | None: ...
+    @property
+    def choice(self) -> Choice: ...
 
 
 class Keeping(Protocol):

@@ -141,7 +141,8 @@ class Request:
                       self.sampling, drawn[0].negative, keep=self.keep, keep_rows=self.keep_rows,
                       threads=self.threads or self.choice.threads, keep_mask=self.keep_mask,
                       edit=self.edit)
-        return replace(run, plan=replace(run.plan, choice=self.choice_text or run.plan.choice))
+        return replace(run, plan=replace(run.plan, choice=self.choice_text or run.plan.choice),
+                       graphs=self.choice.graphs)
 
     def events(self) -> Generator[Event, None, None]:
         """Run and yield events. Raises SSDError, if at all, before the run starts."""
@@ -379,8 +380,7 @@ class Result:
 
     def pictures(self) -> Iterator[torch.Tensor]:
         """The pictures, [H, W, 3] float 0..1 on the CPU, decoded one after the other."""
-        return finished_pictures(self.request, self.edit,
-                                 pixels(self.request.sized, self.tokens))
+        return finished_pictures(self.request, self.edit, pixels(self.request.sized, self.tokens))
 
     def recipes(self) -> list[dict]:
         """One recipe per picture; those of a stopped run state how many rows were final."""

@@ -2,32 +2,68 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
 
+import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..backbones.base import Backbone
-from ..backbones.invariance import rounding
+from ..backbones.invariance import Widths, Work, rounding
+from ..engine.graphs import KEYS, Recorder
+from .machine import Machine
 
 CHOSEN = "as PyTorch chooses"
 KERNELS = {"flash": SDPBackend.FLASH_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION,
            "memory-efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
+ROWS = (1, 2, 8)  # of the picture, in a wide pass
 
 
-def rounding_by_kernel(backbone: Backbone) -> dict[str, float | None]:
-    """Root-mean-square difference of logits between passes of different width, by kernel.
+@dataclass(frozen=True)
+class Rounding:
+    """Root-mean-square difference of logits between passes of different width.
 
-    0: a cell has the same bits in all of them. None: the kernel does not take these passes. A
-    device other than a card has one kernel.
+    0: a cell has the same bits in all of them. None: the kernel does not take these passes, or
+    there are no graphs. graphs: passes replayed as graphs, compared with a direct one.
     """
-    on_card = backbone.device.type == "cuda"
-    return {name: rounding_with(backbone, kernel)
-            for name, kernel in ({CHOSEN: None, **KERNELS} if on_card else {CHOSEN: None}).items()}
+
+    direct: float | None
+    graphs: float | None
 
 
-def rounding_with(backbone: Backbone, kernel: SDPBackend | None) -> float | None:
+def rounding_by_kernel(backbone: Backbone, machine: Machine) -> dict[str, Rounding]:
+    """The rounding by attention kernel. A device other than a card has one kernel."""
+    kernels = KERNELS if backbone.device.type == "cuda" else {}
+    return {name: Rounding(rounding_with(backbone, kernel, None),
+                           machine.recorder and rounding_with(backbone, kernel, machine.recorder))
+            for name, kernel in {CHOSEN: None, **kernels}.items()}
+
+
+def rounding_with(backbone: Backbone, kernel: SDPBackend | None,
+                  recorder: Callable[[], Recorder] | None) -> float | None:
+    """One figure of a `Rounding`; recorder: of `Machine`, None: without graphs."""
     try:
         with nullcontext() if kernel is None else sdpa_kernel(kernel):
-            return rounding(backbone)
-    except RuntimeError:  # no available kernel
+            if recorder is None:
+                return rounding(backbone, widths_on(backbone))
+            with closing(recorder()) as graphs:
+                return rounding(backbone, widths_on(backbone), lambda work: replayed(graphs, work))
+    except RuntimeError:  # no available kernel, or passes that cannot be captured
         return None
+
+
+def replayed(recorder: Recorder, work: Work) -> torch.Tensor:
+    """What a captured graph of the work gives."""
+    recorder.warm_up(work)
+    result: torch.Tensor = recorder.record(work)()
+    return result.clone()
+
+
+def widths_on(backbone: Backbone) -> Widths:
+    """The passes of a run on this device; on all but a CPU their sizes are rounded."""
+    if backbone.device.type == "cpu":
+        return Widths()
+    row = backbone.grid.width
+    *rows, most = (row * count for count in ROWS)
+    return Widths(most, (1, 8, *rows), KEYS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import date
 
@@ -14,19 +14,24 @@ from .. import __version__
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
 from ..driver import driver_version
-from ..engine.graphs import EagerRunner, PassRunner, runner
+from ..engine.first_replay import WrongReplay
+from ..engine.graphs import GraphRunner, runner
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, SSD, Exact, Method, Rolling, Rows
-from ..engine.pace import device_name, paced
+from ..engine.pace import Passes, device_name
 from ..evaluate.bandwidth import copy_bandwidth, read_bytes
 from ..evaluate.bench import Entrant, bench
+from ..evaluate.launches import by_graphs, counted, mean
 from ..evaluate.machine import OtherWork
 from ..model.sampling import Sampling
 from ..runs.comparison import Comparison, compare
 from ..runs.request import Request
 from ..weights.figures import stored_dtype
 from ..weights.fit import fit
-from .equal_bits import rounding_by_kernel
+from .equal_bits import Rounding, rounding_by_kernel
+from .machine import Machine
+from .precisions import Times, times_by_dtype
+from .tuning import Tuned, tuned
 
 PROMPT = "a red house on the left, a green tree on the right, a lake, at sunset"
 METHODS: tuple[Method, ...] = (AR(), Exact(), Rolling(), SSD())
@@ -74,12 +79,21 @@ class Width:
 
 
 @dataclass(frozen=True)
+class Launched:
+    """Mean kernel launches of a pass, directly and replayed; None without graphs."""
+
+    direct: float
+    graphs: float | None
+
+
+@dataclass(frozen=True)
 class Measured:
     """All figures of a report about one backbone.
 
     copied: bytes a second of a copy. speeds: rows of `bench`. load: how busy other programs were.
     peak: bytes that `exact` took beyond the weights, None if unknown; fitted: what `fit` expects.
-    rounding: of `rounding_by_kernel`.
+    rounding: of `rounding_by_kernel`. tuned: the choices by batch size. launches: of a pass, by
+    method. read: bytes that a pass of each method must read. products: of `times_by_dtype`.
     """
 
     conditions: Conditions
@@ -92,10 +106,14 @@ class Measured:
     load: str
     peak: int | None
     fitted: int
-    rounding: Mapping[str, float | None]
+    rounding: Mapping[str, Rounding]
+    tuned: Sequence[Tuned]
+    launches: Mapping[str, Launched]
+    read: Mapping[str, int]
+    products: Mapping[str, Times]
 
 
-def measure(backbone: Backbone, heads: DraftHeads | None) -> Measured:
+def measure(backbone: Backbone, heads: DraftHeads | None, machine: Machine) -> Measured:
     """Measure a loaded backbone; takes a minute or two."""
     device, work = backbone.device, OtherWork()
     copied = copy_bandwidth(device)
@@ -111,28 +129,46 @@ def measure(backbone: Backbone, heads: DraftHeads | None) -> Measured:
     return Measured(Conditions.of(device), backbone.name, stored_dtype(backbone), copied, widths,
                     speeds, comparison, work.words(), peak,
                     estimate.cache + estimate.activations + estimate.graphs,
-                    rounding_by_kernel(backbone))
+                    rounding_by_kernel(backbone, machine),
+                    tuned(backbone, heads, branches_of(backbone)),
+                    {entrant.label: launched(entrant.request, machine) for entrant in entrants},
+                    {entrant.label: pass_bytes(entrant.request) for entrant in entrants},
+                    times_by_dtype(backbone, branches_of(backbone)))
+
+
+def launched(request: Request, machine: Machine) -> Launched:
+    """Launches of a pass, counted in a run of their own."""
+    run, graphs = request.prepare(), None
+    if machine.recorder is not None:
+        with suppress(WrongReplay):
+            graphs = mean(counted(run, by_graphs(machine.recorder())))
+    return Launched(mean(counted(run)), graphs)
+
+
+def pass_bytes(request: Request) -> int:
+    """The bytes that a pass in the middle of the picture must read."""
+    backbone, grid = request.backbone, request.grid
+    cells = request.method.for_device(grid, backbone.device.type).widest_pass(grid)
+    return read_bytes(backbone, request.branches, middle_of(backbone) + cells)
+
+
+def middle_of(backbone: Backbone) -> int:
+    """Cache slots before the middle of a picture."""
+    return backbone.prompt_limit + backbone.grid.slots // 2
 
 
 def widths_of(backbone: Backbone, heads: DraftHeads | None) -> list[Width]:
     """Passes of growing width in the middle of a picture, with graphs too where there are any."""
-    direct = timed(backbone, heads, EagerRunner(padded=backbone.device.type != "cpu"))
-    run, replayed = runner(backbone), {}
-    if not isinstance(run, EagerRunner):
-        replayed = timed(backbone, heads, run)
-    branches, middle = branches_of(backbone), backbone.prompt_limit + backbone.grid.slots // 2
-    return [Width(cells, ms, replayed.get(cells),
+    passes = Passes(backbone, 1, branches_of(backbone), heads)
+    pace = passes.direct((torch.get_num_threads(),), WIDTHS_LIMIT)
+    with closing(runner(backbone)) as run, suppress(WrongReplay):
+        if isinstance(run, GraphRunner):
+            pace = passes.replayed(run, pace, WIDTHS_LIMIT)
+    branches, middle = branches_of(backbone), middle_of(backbone)
+    return [Width(cells, ms, pace.replays.get(cells),
                   1000 * read_bytes(backbone, branches, middle + cells)
-                  / min(ms, replayed.get(cells, ms)))
-            for cells, ms in direct.items()]
-
-
-def timed(backbone: Backbone, heads: DraftHeads | None, run: PassRunner) -> dict[int, float]:
-    """Milliseconds of a pass by its cells, with all threads."""
-    with closing(run):
-        threads = torch.get_num_threads()
-        pace = paced(backbone, run, 1, branches_of(backbone), heads, (threads,), WIDTHS_LIMIT)
-    return next(iter(pace.ms.values()), {})
+                  / min(ms, pace.replays.get(cells, ms)))
+            for cells, ms in next(iter(pace.ms.values()), {}).items()]
 
 
 def branches_of(backbone: Backbone) -> int:

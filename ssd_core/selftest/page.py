@@ -17,8 +17,10 @@ from ..evaluate.tables import table
 from ..files import atomic_write, write_text
 from ..output.labels import percent
 from .checks import Finding
-from .measuring import GIB, Measured, measure
+from .measuring import GIB, Launched, Measured, measure
+from .precisions import dtypes_line, dtypes_table
 from .suite import SelfTest
+from .tuning import choices_line, choices_table, paces_table
 
 MARK = "<!-- ssd-card "
 QUALITY = 85  # of the WebP
@@ -27,7 +29,7 @@ QUALITY = 85  # of the WebP
 def write(folder: Path, test: SelfTest, backbone: Backbone,
           heads: DraftHeads | None) -> tuple[Path, Path]:
     """Measure a backbone, and write the page and its picture; returns their paths."""
-    measured = measure(backbone, heads)
+    measured = measure(backbone, heads, test.machine)
     name = file_name(measured)
     page, picture = folder / f"{name}.md", folder / f"{name}.webp"
     with atomic_write(picture) as temporary:
@@ -50,6 +52,9 @@ def page_of(measured: Measured, test: SelfTest, picture: str) -> str:
              conditions_table(measured),
              "## Self-test", f"{test.summary}.", paths_table(test.done), off_lines(test),
              "## Passes by width", widths_line(measured), widths_table(measured),
+             "## Choices", choices_line(), choices_table(measured.tuned),
+             paces_table(measured.tuned),
+             "## Dtypes", dtypes_line(measured.products), dtypes_table(measured.products),
              "## Methods", speeds_line(measured), speeds_table(measured),
              f"![The same picture by each method]({picture})",
              "## Memory", memory_line(measured),
@@ -112,17 +117,24 @@ def widths_table(measured: Measured) -> str:
 
 def speeds_line(measured: Measured) -> str:
     return ("Medians of runs that took turns, without pixels. Every method counts with the "
-            "number of threads that is best for it, AR too.")
+            "number of threads that is best for it, AR too. Launches are operations that write "
+            "memory, counted in a run of their own; a replay counts as one.")
 
 
 def speeds_table(measured: Measured) -> str:
-    results = measured.comparison.results
-    rows = [[row["method"], str(row["passes"]), f"{row['median_seconds']:.3f}",
-             f"{row['ratio_to_ar']:.2f}", f"{1000 * row['seconds_per_pass']:.2f}",
-             results[row["method"]].verdict, percent(results[row["method"]].share or 0.0)]
-            for row in measured.speeds]
-    return table(["method", "passes", "seconds", "times faster than AR", "ms a pass", "verdict",
+    rows = [[name, str(row["passes"]), f"{row['median_seconds']:.3f}", f"{row['ratio_to_ar']:.2f}",
+             f"{1000 * row['seconds_per_pass']:.2f}",
+             percent(measured.read[name] / row["seconds_per_pass"] / measured.copied),
+             *launches(measured.launches[name]), result.verdict, percent(result.share or 0.0)]
+            for row in measured.speeds for name in [row["method"]]
+            for result in [measured.comparison.results[name]]]
+    return table(["method", "passes", "seconds", "times faster than AR", "ms a pass",
+                  "of the copy's bandwidth", "launches a pass", "with graphs", "verdict",
                   "tokens that are AR's"], rows)
+
+
+def launches(found: Launched) -> tuple[str, str]:
+    return f"{found.direct:.0f}", "-" if found.graphs is None else f"{found.graphs:.0f}"
 
 
 def memory_line(measured: Measured) -> str:
@@ -134,13 +146,15 @@ def memory_line(measured: Measured) -> str:
 
 def bits_line() -> str:
     return ("How much the logits of a cell change with the width of its pass, in the first layers "
-            "and extrapolated to all. Where it is 0, `exact` draws AR's tokens in any dtype.")
+            "and extrapolated to all. Where it is 0, `exact` draws AR's tokens in any dtype. "
+            "Passes replayed as graphs are compared with direct ones.")
 
 
 def bits_table(measured: Measured) -> str:
-    rows = [[name, "takes no such pass" if value is None else f"{value:.2g}"]
-            for name, value in measured.rounding.items()]
-    return table(["attention kernel", "root-mean-square difference of logits"], rows)
+    rows = [[name, "takes no such pass" if found.direct is None else f"{found.direct:.2g}",
+             "-" if found.graphs is None else f"{found.graphs:.2g}"]
+            for name, found in measured.rounding.items()]
+    return table(["attention kernel", "root-mean-square difference of logits", "with graphs"], rows)
 
 
 def gib(count: int | None) -> str:

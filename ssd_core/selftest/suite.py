@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import torch
@@ -63,7 +64,7 @@ class SelfTest:
                 subject = self._subject(dtype)
             if subject is None:
                 continue
-            if dtype == "fp32":
+            if reference is None:
                 reference = self._reference(subject)
             for finding in self._checked(subject, reference, repeated):
                 self.done.append(finding)
@@ -82,8 +83,13 @@ class SelfTest:
         return None
 
     def _reference(self, subject: Subject) -> Drawn | None:
-        drawn = draw(subject, METHODS[0], 1, self.machine.direct())
-        return None if drawn.failure else drawn
+        """AR's picture in fp32, None if it failed. subject: taken if it is in fp32."""
+        with suppress(SSDError), all_paths():  # an installed package has no fp32
+            if subject.dtype != "fp32":
+                subject = self.load(self.machine.device, "fp32")
+            drawn = draw(subject, METHODS[0], 1, self.machine.direct())
+            return None if drawn.failure else drawn
+        return None
 
     def _checked(self, subject: Subject, reference: Drawn | None,
                  repeated: Sequence[type[Method]]) -> Iterator[Finding]:

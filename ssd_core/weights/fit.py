@@ -30,7 +30,7 @@ class Fit:
     """A run's memory in bytes.
 
     graphs: kept by CUDA graphs, 0 without them. free: includes what the backbone already uses; None
-    if unknown.
+    if unknown. waiting: of the weights, those of layers that may wait on the CPU, as in ComfyUI.
     """
 
     weights: int
@@ -42,6 +42,7 @@ class Fit:
     free: int | None
     fits: bool | None
     advice: str
+    waiting: int = 0
 
     def to_json(self) -> dict:
         return asdict(self)
@@ -85,7 +86,7 @@ def fit(target: ModelSize | Backbone | KnownBackbone, method: Method, batch: int
         free += held_bytes(target, chosen) + held_bytes(replaced, chosen)
     fits = None if free is None else memory.needed <= free
     return Fit(memory.decoder + memory.codec, memory.cache, memory.activations, memory.pixels,
-               memory.graph_pool, memory.needed, free, fits, advice(memory, free))
+               memory.graph_pool, memory.needed, free, fits, advice(memory, free), memory.waiting)
 
 
 def head_parameters(model: ModelSize, method: Method, heads: DraftHeads | None) -> int:

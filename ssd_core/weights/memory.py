@@ -134,6 +134,12 @@ class MemoryEstimate:
         return WEIGHT_BYTES["fp32" if unpacked else self.setting.dtype]
 
     @property
+    def waiting(self) -> int:
+        """The matrices of layers that may wait elsewhere: of all but one, and room for another."""
+        layers = self.model.shape.layers
+        return int(self.model.matrices * self.matrix_bytes * max(0, layers - 2) / layers)
+
+    @property
     def codec(self) -> int:
         return 4 * self.model.codec_parameters
 

@@ -162,3 +162,13 @@ def test_comfyuis_patcher_moves_all_of_every_family(client, models):
              "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.splitlines()[-len(TINY):] == [f"{name}: all moved" for name in TINY]
+
+
+def test_comfyuis_manager_loads_and_frees_single_layers(client):
+    """In a process of its own with ComfyUI's real patcher and manager."""
+    done = subprocess.run(
+        [os.environ.get("COMFYUI_PYTHON", sys.executable), str(HERE / "stream_layers.py"), "--cpu",
+         "--base-directory", str(client.log.parent)], cwd=os.environ["COMFYUI_PATH"],
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines()[-1] == "layers were streamed"

@@ -8,10 +8,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from support import tiny_checkpoints, tiny_image_models
+from support.comfyui_stub import InterruptProcessingException
 
 from ssd_core.weights.catalogue import CATALOGUE
 
@@ -271,6 +273,17 @@ def test_sizes_of_all_families_are_offered(pack):
 
 # Memory
 
+def test_reading_shows_progress_and_can_be_interrupted(pack, models, weights):
+    load(pack, "Janus-Pro-1B", dtype="fp32")
+    values, totals = zip(*pack.stubs.bars, strict=True)
+    assert len(values) > 9 and list(values) == sorted(values) and len(set(totals)) == 1
+    assert 0.5 * totals[0] < values[-1] <= totals[0]
+    weights._LOADED.clear()
+    pack.manager.checks, pack.manager.interrupt_at = 0, 3
+    with pytest.raises(InterruptProcessingException):
+        load(pack, "Janus-Pro-1B", dtype="fp32")
+    assert not weights._LOADED and load(pack, "Janus-Pro-1B", dtype="fp32")
+
 
 @pytest.fixture
 def card(pack, monkeypatch):
@@ -318,7 +331,7 @@ def test_with_offload_decoder_and_codec_are_asked_for_in_turn(pack, models, monk
     """The card is the CPU under the name of another, since there is none here."""
     named = type("Card", (), {"type": "cuda", "__str__": lambda _: "cpu"})()
     monkeypatch.setattr(weights.mm, "get_torch_device", lambda: named)
-    monkeypatch.setattr(weights, "checked_size", lambda *_: 0)
+    monkeypatch.setattr(weights, "checked", lambda *_: SimpleNamespace(fits=True, weights=0))
     backbone = load(pack, "Janus-Pro-1B", dtype="fp32", offload=True)
     pack.manager.loads.clear()
     present, decode = [], pack.module("ssd_core.engine.decode")

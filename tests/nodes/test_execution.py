@@ -61,9 +61,9 @@ def test_weights_and_cache_are_told_to_the_manager(pack, backbone, heads):
 
 
 def test_weights_move_as_a_whole(pack, backbone):
-    backbone.patcher.partially_load("cuda:0", 0.1)
-    assert backbone.patcher.loads[-1] > 1e30
-    assert backbone.patcher.partially_unload("cpu", 1000) == 0
+    backbone.codec.partially_load("cuda:0", 0.1)
+    assert backbone.codec.loads[-1] > 1e30
+    assert backbone.codec.partially_unload("cpu", 1000) == 0
 
 
 @pytest.mark.parametrize("knob", WIDGETS)

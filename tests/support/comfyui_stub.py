@@ -97,10 +97,13 @@ class ExecutionBlocker:
 
 
 class ModelPatcher:
-    """Remembers where the weights are; moves nothing."""
+    """Remembers where the weights are; moves nothing. The rules are ComfyUI's."""
+
+    patches_uuid = "none"
 
     def __init__(self, model, load_device, offload_device, size=0):
         model.device, self.size = offload_device, size
+        model.model_loaded_weight_memory, model.model_lowvram = 0, False
         self.model, self.load_device, self.offload_device = model, load_device, offload_device
         self.loads: list[float] = []
 
@@ -109,9 +112,30 @@ class ModelPatcher:
 
     def partially_load(self, device_to, extra_memory=0, force_patch_weights=False):
         self.loads.append(extra_memory)
+        used = self.loaded_size()
+        if not self.model.model_lowvram and used > 0:
+            return 0
+        self.load(device_to, used + extra_memory, full_load=used + extra_memory > self.size)
+        return self.loaded_size() - used
 
     def partially_unload(self, device_to, memory_to_free=0):
         return memory_to_free
+
+    def loaded_size(self):
+        return self.model.model_loaded_weight_memory
+
+    def load(self, device_to=None, lowvram_model_memory=0, force_patch_weights=False,
+             full_load=False):
+        self.model.model_loaded_weight_memory = self.size
+        self.model.model_lowvram = not full_load
+
+    def detach(self, unpatch_all=True):
+        self.unpatch_model(self.offload_device, unpatch_all)
+
+    def unpatch_model(self, device_to=None, unpatch_weights=True):
+        self.model.to(device_to)
+        self.model.device, self.model.model_loaded_weight_memory = device_to, 0
+        self.model.model_lowvram = False
 
 
 class InterruptProcessingException(BaseException):  # as in 0.33

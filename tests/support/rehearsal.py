@@ -39,6 +39,10 @@ class Calls(TorchFunctionMode):
 class Watch(TorchDispatchMode):
     """The operations of a work, with all that two replays must have in common."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:  # it would import torch's compiler, which takes seconds
+        return False
+
     def __init__(self) -> None:
         super().__init__()
         self.trace: list[tuple] = []

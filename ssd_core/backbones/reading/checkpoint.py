@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 import torch
@@ -23,6 +25,21 @@ ENDINGS = (SAFETENSORS, *TORCH)
 INDEX = ".index.json"
 SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})")
 ShardFiles = tuple[Path, ...]
+Watch = Callable[[int], None]
+_watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
+
+
+@contextmanager
+def watched(watch: Watch) -> Iterator[None]:
+    """Inside the block, `watch` is called with the bytes of each tensor that is read.
+
+    What it raises ends the reading.
+    """
+    token = _watch.set(watch)
+    try:
+        yield
+    finally:
+        _watch.reset(token)
 
 
 class Checkpoint:
@@ -85,7 +102,10 @@ class Checkpoint:
 
     def tensor(self, name: str) -> torch.Tensor:
         """A tensor on the CPU in the file's dtype; a view into the file, so copy to keep it."""
-        return self._opened(self.file_of(name)).tensor(name)
+        tensor = self._opened(self.file_of(name)).tensor(name)
+        if (watch := _watch.get()) is not None:
+            watch(tensor.nbytes)
+        return tensor
 
     def floating(self, name: str) -> torch.Tensor:
         """`tensor`, or SSDError if it does not hold floating-point numbers.

@@ -27,7 +27,8 @@ from .paced import Paced
 # Cells that a pass computes cheaply, by type of device. Guidance doubles the rows of the matrix.
 # On a graphics card 200 rows cost little more than a single row; on a CPU every row costs time.
 CARD_CELLS, CPU_CELLS = 100, 48
-WINDOWS = (8, 12, 16, 24, 32, 48, 72, 96, 144, 192, 240, 288)  # sizes that the pace may choose
+# Sizes that the pace may choose, besides the whole picture.
+WINDOWS = (8, 12, 16, 24, 32, 48, 72, 96, 144, 192, 240, 288, 384, 576, 768, 1152, 1536, 2304)
 
 
 def cheapest_window(grid: Grid, device: str) -> int:
@@ -57,7 +58,7 @@ class Windowed(Paced):
 
     def sizes(self, grid: Grid) -> Sequence[int]:
         low = self.narrowest(grid)
-        sizes = {low, *WINDOWS} if low > 1 else WINDOWS
+        sizes = {low, *WINDOWS, grid.slots} - {1}
         return [size for size in sorted(sizes) if low <= size <= grid.slots]
 
     def default_size(self, grid: Grid, device: str) -> int:

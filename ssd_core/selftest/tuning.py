@@ -1,0 +1,94 @@
+"""The choices by measurement of a report: window, AR or `exact`, graphs or not, by batch size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from ..backbones.base import Backbone
+from ..backbones.estimates import Pace
+from ..engine.choice import Choice, Machine, chosen
+from ..engine.heads import DraftHeads
+from ..engine.methods import AR, Exact
+from ..engine.pace import AT_MOST, measured
+from ..evaluate.tables import table
+
+BATCHES = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What was chosen for a number of pictures at once, and the pace it was chosen by."""
+
+    pictures: int
+    pace: Pace
+    ar: Choice
+    exact: Choice
+
+
+def tuned(backbone: Backbone, heads: DraftHeads | None, branches: int) -> list[Tuned]:
+    """Measure each batch size and choose; leaves out those for which memory is too small."""
+    most = torch.get_num_threads() if backbone.device.type == "cpu" else 1
+    found = []
+    for pictures in BATCHES:
+        try:
+            pace = measured(backbone, pictures, branches, heads, sorted({1, most}), AT_MOST)
+        except torch.OutOfMemoryError:
+            break
+        if pace is not None and pace.ms:
+            found.append(choices_of(backbone, heads, pictures, pace, most))
+    return found
+
+
+def choices_of(backbone: Backbone, heads: DraftHeads | None, pictures: int, pace: Pace,
+               threads: int) -> Tuned:
+    """What this pace leads to."""
+    machine = Machine(backbone, lambda pictures: pace, heads is not None, threads, threads,
+                      device=backbone.device.type)
+    return Tuned(pictures, pace, *(chosen(machine, method, pictures, named=True)
+                                   for method in (AR(), Exact())))
+
+
+def choices_line() -> str:
+    return ("What the program chooses here by the times of passes and the usual number of them; "
+            "times include the capture of graphs. Seconds are estimates.")
+
+
+def choices_table(found: Sequence[Tuned]) -> str:
+    rows = [[str(each.pictures), seconds(each.ar, each.pictures), graphs(each.ar),
+             str(getattr(each.exact.method, "window", None) or "-"),
+             "-" if each.exact.cost is None else f"{each.exact.cost.passes:.0f}",
+             seconds(each.exact, each.pictures), graphs(each.exact)] for each in found]
+    return table(["pictures at once", "AR, s a picture", "AR's graphs", "window of exact", "passes",
+                  "exact, s a picture", "its graphs"], rows)
+
+
+def paces_table(found: Sequence[Tuned]) -> str:
+    """Milliseconds of a pass by its cells, for each batch size; with graphs behind the stroke."""
+    widths = sorted({cells for each in found for cells in least(each.pace)})
+    rows = [[str(cells), *(both(least(each.pace).get(cells), each.pace.replays.get(cells))
+                           for each in found)] for cells in widths]
+    return table(["cells", *(f"{each.pictures} at once, ms" for each in found)], rows)
+
+
+def least(pace: Pace) -> dict[int, float]:
+    """Milliseconds by cells, with the number of threads that is best for each width."""
+    widths = sorted({cells for each in pace.ms.values() for cells in each})
+    return {cells: min(each[cells] for each in pace.ms.values() if cells in each)
+            for cells in widths}
+
+
+def both(direct: float | None, replay: float | None) -> str:
+    words = ["-" if ms is None else f"{ms:.2f}" for ms in (direct, replay)]
+    return words[0] if replay is None else " / ".join(words)
+
+
+def seconds(choice: Choice, pictures: int) -> str:
+    return "-" if choice.cost is None else f"{choice.cost.seconds / pictures:.3f}"
+
+
+def graphs(choice: Choice) -> str:
+    known = None if choice.cost is None else choice.cost.graphs
+    return {None: "-", True: "on", False: "off"}[known]

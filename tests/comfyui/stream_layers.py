@@ -1,0 +1,69 @@
+"""Run by ComfyUI's Python in its folder: does its own memory manager load and free single layers?
+
+The CPU stands for a card of few bytes, which holds a part of `postcard`. What is drawn with waiting
+layers must have the tokens of the whole model. ComfyUI reads the arguments.
+"""
+
+import importlib
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, os.getcwd())
+ROOT = Path(__file__).resolve().parents[2]
+PACK = "ssd_pack"
+
+import comfy.options  # noqa: E402
+
+comfy.options.enable_args_parsing()
+
+import comfy.model_management as mm  # noqa: E402
+import torch  # noqa: E402
+import utils.extra_config  # noqa: E402, F401  as main.py does, before another takes the name
+
+spec = importlib.util.spec_from_file_location(PACK, ROOT / "__init__.py",
+                                              submodule_search_locations=[str(ROOT)])
+sys.modules[PACK] = importlib.util.module_from_spec(spec)
+weights = importlib.import_module(f"{PACK}.nodes.weights")
+find_backbone = importlib.import_module(f"{PACK}.ssd_core.weights.find").find_backbone
+core = importlib.import_module(f"{PACK}.ssd_core")
+
+loaded = weights.backbone(find_backbone("postcard", "fp32")[0].files[0], "fp32")
+patcher, size = loaded.patcher, loaded.patcher.model_size()
+
+
+def tokens() -> torch.Tensor:
+    events = core.generate(loaded.module, "a red", core.methods.Rows(), sampling=core.Sampling(7))
+    return list(events)[-1].tokens
+
+
+def is_loaded(memory: float) -> int:
+    """Layers on the card after ComfyUI loaded with so much free memory."""
+    mm.get_free_memory = lambda dev=None, torch_free_too=False: (
+        (memory - patcher.loaded_size(), 0) if torch_free_too else memory - patcher.loaded_size())
+    mm.load_models_gpu([patcher], memory_required=0, force_full_load=False)
+    (held,) = (model for model in mm.current_loaded_models if model.model is patcher)
+    assert held.model_loaded_memory() == patcher.loaded_size() <= max(memory, patcher._bytes(1))
+    return patcher.first
+
+
+expected = tokens()
+mm.is_device_cpu, mm.vram_state = (lambda device: False), mm.VRAMState.NORMAL_VRAM
+mm.minimum_inference_memory = mm.extra_reserved_memory = lambda: 0
+mm.MIN_WEIGHT_MEMORY_RATIO = 0.0
+few, more, all_ = (is_loaded(memory) for memory in (1, patcher._bytes(2), 2 * size))
+assert (few, more, all_) == (1, 2, patcher.layers), (few, more, all_)
+assert patcher.waiting == 0 and not patcher.model.model_lowvram
+(held,) = mm.current_loaded_models
+assert held.model_unload(1) is False and patcher.waiting == 2, "freed in part"
+assert torch.equal(tokens(), expected)
+assert is_loaded(patcher._bytes(1)) == 1, "what no longer fits leaves"
+with patcher.in_use():
+    assert held.model_unload(1) is True and patcher.waiting == 0 == patcher.loaded_size()
+mm.current_loaded_models.clear()
+is_loaded(1)
+assert torch.equal(tokens(), expected) and patcher.waiting == patcher.layers - 1
+mm.unload_all_models()
+assert patcher.waiting == 0 == patcher.loaded_size() and not mm.current_loaded_models
+assert torch.equal(tokens(), expected)
+sys.stdout.write("layers were streamed\n")

@@ -1,0 +1,164 @@
+"""Layers that wait beside the device: what ComfyUI's manager asks, and what a run then computes."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from support.comfyui_stub import InterruptProcessingException
+
+pytestmark = pytest.mark.usefixtures("small_bundle")
+CPU = torch.device("cpu")
+RUN = {"quality": "Faithful", "preview": "off", "prompt": "a red house"}
+
+
+@pytest.fixture
+def model(pack):
+    """A backbone of its own, in fp32; the card is the CPU, to which layers are copied."""
+    pack.module("nodes.weights")._LOADED.clear()
+    return pack.run("SSD_LoadBackbone", dtype="fp32")[0]
+
+
+@pytest.fixture
+def patcher(model):
+    return model.patcher
+
+
+def budget(patcher, layers: int) -> int:
+    """Bytes that hold so many layers, the rest of the backbone, and one layer more."""
+    each = sum(weight.nbytes for weight in patcher.decoder.layers[0].parameters())
+    return patcher.model_size() - (patcher.layers - layers - 1) * each
+
+
+def drawn(pack, backbone) -> torch.Tensor:
+    return pack.run("SSD_Sampler", backbone=backbone, **RUN)[1].tokens
+
+
+@pytest.mark.parametrize("kept", [1, 2])
+def test_streamed_layers_draw_the_same_picture(pack, model, patcher, kept):
+    expected = drawn(pack, model)
+    patcher.partially_load(CPU, budget(patcher, kept) + 5)
+    waiting = patcher.layers - kept
+    assert patcher.waiting == waiting and patcher.first == kept
+    assert patcher.loaded_size() == budget(patcher, kept) < patcher.model_size()
+    assert patcher.model.model_lowvram
+    lender, lent = patcher.decoder.lender, []
+    lend = lender.lend
+    lender.lend = lambda index: lent.append(index) or lend(index)
+    assert torch.equal(drawn(pack, model), expected)
+    assert lent[: patcher.layers] == list(range(patcher.layers))
+    place = [weight.data_ptr() for weight in lender.place.parameters()]
+    assert [weight.data_ptr() for weight in lend(kept).parameters()] == place
+    assert torch.equal(lend(kept + 1).qkv, patcher.decoder.layers[kept + 1].qkv)
+    (text, _, _), = pack.server.texts[-1:]
+    assert f"{waiting} of {patcher.layers} layers wait" in text
+
+
+def test_passes_of_streamed_layers_are_not_replayed_and_have_a_pace_of_their_own(pack, model):
+    graphs, pace = (pack.module(f"ssd_core.engine.{name}") for name in ("graphs", "pace"))
+    key = pace.key_of(model.module, 1, 1, False)
+    model.patcher.partially_load(CPU, 1)
+    assert pace.key_of(model.module, 1, 1, False) != key
+    assert graphs.no_graphs_reason(torch.device("cuda"), streamed=True)
+    assert graphs.unreplayed(model.module)
+
+
+def test_a_little_memory_holds_one_layer_and_enough_holds_all(patcher):
+    patcher.partially_load(CPU, 1)
+    assert patcher.first == 1
+    patcher.partially_load(CPU, budget(patcher, 3) - patcher.loaded_size())
+    assert patcher.first == 3, "more memory, more layers"
+    patcher.partially_load(CPU, 1e32)
+    assert patcher.waiting == 0 and patcher.decoder.lender is None
+    assert patcher.loaded_size() == patcher.model_size() and not patcher.model.model_lowvram
+    assert patcher.partially_load(CPU, 1) == 0, "all is there"
+
+
+def test_memory_is_freed_from_the_last_layer_on_but_not_during_a_run(patcher):
+    patcher.partially_load(CPU, 1e32)
+    size = patcher.model_size()
+    least = size - budget(patcher, patcher.layers - 2)
+    assert patcher.partially_unload(CPU, 1) == least and patcher.waiting == 2
+    with patcher.in_use():
+        assert patcher.partially_unload(CPU, 1) == 0
+    assert patcher.partially_unload(CPU, 1) == least and patcher.waiting == 3
+    assert patcher.partially_unload(CPU, size) == 0 and patcher.waiting == 3, "that takes all"
+    patcher.detach()
+    assert patcher.waiting == 0 and patcher.loaded_size() == 0
+
+
+def test_int8_is_streamed_too(pack):
+    backbone = pack.run("SSD_LoadBackbone", dtype="int8")[0]
+    expected = drawn(pack, backbone)
+    backbone.patcher.partially_load(CPU, 1)
+    assert backbone.patcher.waiting == backbone.patcher.layers - 1
+    assert torch.equal(drawn(pack, backbone), expected)
+
+
+def test_layers_move_with_progress_and_an_interrupt_leaves_all_in_one_place(
+        pack, patcher, monkeypatch):
+    patchers = pack.module("nodes.patchers")
+    moved = []
+    layers = [SimpleNamespace(parameters=lambda: [torch.empty(1, device="meta")],
+                              to=moved.append) for _ in range(4)]
+    pack.stubs.bars.clear()
+    patchers.move_each(layers, CPU)
+    assert len(moved) == 4 and pack.stubs.bars == [(n, 4) for n in (1, 2, 3, 4)]
+    pack.manager.checks, pack.manager.interrupt_at = 0, 3
+    with pytest.raises(InterruptProcessingException):
+        patchers.move_each(layers, CPU)
+    assert len(moved) == 6
+    patcher.partially_load(CPU, 1)
+
+    def stop(*_):
+        raise InterruptProcessingException
+
+    with monkeypatch.context() as patch:
+        patch.setattr(patchers, "move_each", stop)
+        with pytest.raises(InterruptProcessingException):
+            patcher.partially_load(CPU, 1e32)
+    assert patcher.loaded_size() == 0 and patcher.waiting == 0
+
+
+class Card:
+    """The CPU under the name of a card."""
+
+    type = "cuda"
+
+    def __str__(self) -> str:
+        return "cpu"
+
+
+@pytest.mark.parametrize(("missing", "refused"), [(0.0, False), (0.9, False), (1.1, True)])
+def test_what_fits_only_by_streaming_is_loaded(pack, model, monkeypatch, missing, refused):
+    """missing: bytes that the card lacks, as a share of the layers that may wait."""
+    module, fit = pack.module("nodes.weights"), pack.module("ssd_core.weights.fit")
+    method = pack.module("ssd_core.engine.methods").AR()
+    memory = fit.fit(model.module, method, dtype="fp32", guided=False, device="cpu")
+    assert 0 < memory.waiting < memory.weights
+    monkeypatch.setattr(module, "fit", lambda *_, free, **__: fit.Fit(
+        **{**memory.to_json(), "free": free, "fits": memory.needed <= free}))
+    monkeypatch.setattr(module.mm, "get_torch_device", Card)
+    monkeypatch.setattr(module.mm, "get_free_memory",
+                        lambda _: memory.needed - int(missing * memory.waiting))
+    if refused:
+        with pytest.raises(pack.error, match="does not fit"):
+            module.checked(model.module, "fp32", False)
+        return
+    assert module.checked(model.module, "fp32", False).fits == (missing == 0)
+    if missing:
+        with pytest.raises(pack.error, match="does not fit"):
+            module.checked(model.module, "fp8", False)
+
+
+@pytest.mark.parametrize(("spare", "whole"), [(0, True), (-1, False)])
+def test_the_manager_is_asked_for_all_only_if_all_fits(pack, model, monkeypatch, spare, whole):
+    module = pack.module("nodes.weights")
+    monkeypatch.setattr(module.mm, "get_torch_device", Card)
+    needed = model.patcher.model_size() + model.codec.model_size() + 1000
+    monkeypatch.setattr(module.mm, "get_free_memory", lambda _: needed + spare)
+    with module.resident([model], 1000):
+        assert pack.manager.loads[-1] == ([model.patcher, model.codec], 1000, whole)
+        assert model.patcher.runs == 1
+    assert model.patcher.runs == 0
