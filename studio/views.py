@@ -165,17 +165,18 @@ def sizes_of(sizes: Iterable[tuple[int, int]]) -> list[str]:
 
 
 def plan_view(services: Services, settings: Settings, language: str,
-              keep: torch.Tensor | None = None) -> dict:
+              keep: torch.Tensor | None = None, run: Settings | None = None) -> dict:
     """What a run with these settings takes, and what is wrong with its words.
 
-    keep: the tokens of a picture that is edited by words.
+    keep: the tokens of a picture that is edited by words. run: the settings that are drawn for
+    these, if they are others.
     """
     backbone, stop = services.library.current.backbone, stop_of(settings)
     return {"settings": to_dict(settings), "quality": None if stop is None else STOPS[stop].name,
             "notes": [vars(note) for note in notes_of(settings, backbone, language)],
             "filled": filled(settings, backbone, language == CHINESE),
             "choices": choices_view(settings),
-            **cost_view(services, with_choice(settings), language, keep)}
+            **cost_view(services, run or with_choice(settings), language, keep)}
 
 
 def choices_view(settings: Settings) -> dict | None:
