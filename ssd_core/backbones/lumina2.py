@@ -90,8 +90,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Lu
     with torch.device("meta"):
         backbone = Lumina2(shape, vocabulary, constants.theta, begin)
     codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes), movqgan_of)
-    backbone.load(checkpoint, sources_of(checkpoint, vocabulary, shape), device, dtype)
-    backbone.picture_codec = codec
+    backbone.load(checkpoint, sources_of(checkpoint, vocabulary, shape), codec, device, dtype)
     if any(OMNI in name.lower() for name in checkpoint.names()):
         backbone.controls = CONTROLS
     return backbone
