@@ -151,8 +151,8 @@ def main() -> None:
     write_page(out, "Modelled seconds on graphics cards", f"**Modelled, not measured.** "
                f"{described(__doc__)} Made by `python benchmarks/modelled.py`.", calibration(),
                table(HEAD, rows),
-               "`exact` draws AR's picture; `rolling` an approximate one in at most an "
-               "eighth of the passes. Prefill, pixels and GLM-Image's second stage are left out. Published "
+               "`exact` draws AR's picture; `rolling` an approximate one in at most an eighth of "
+               "the passes. Prefill, pixels and GLM-Image's second stage are left out. Published "
                "seconds are of other programs: modelled AR says what they could reach at best, "
                "not what this program takes.")
 
