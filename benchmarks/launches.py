@@ -1,6 +1,6 @@
 """Kernels that a forward pass launches, verification and drafts included: counted, not timed.
 
-    python benchmarks/launches.py [--out FILE.md]
+    python benchmarks/launches.py [NAME ...] [--out FILE.md]
 
 An operation counts if its result is new memory or is written in place; views cost nothing. Counted
 on a CPU, at true depth but narrow: a card launches the same operations, and libraries may split one
@@ -10,6 +10,7 @@ With graphs, a replay counts as one launch, beside the copies into and out of it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -25,7 +26,8 @@ from ssd_core.engine.methods import AR, SSD, Exact, Method, Rows
 from ssd_core.evaluate.launches import by_graphs, counted, directly, medians
 from ssd_core.weights.catalogue import known
 
-NAMES = ("Janus-Pro-1B", "Janus-Pro-7B", "Lumina-mGPT-7B-768", "Emu3-Gen", "SimpleAR-0.5B-RL")
+NAMES = ("Janus-Pro-1B", "Janus-Pro-7B", "Lumina-mGPT-7B-768", "Emu3-Gen", "SimpleAR-0.5B-RL",
+         "Lumina-mGPT-2.0", "Emu3.5-Image", "GLM-Image")  # finetunes launch what their base does
 METHODS = {"ar": AR(), "ssd r=2": SSD(k_h=5, k_v=1, rounds=2, incremental=0),
            "exact": Exact(), "rows": Rows(k_h=5, k_v=1, rounds=2)}
 
@@ -38,11 +40,14 @@ def launches(backbone: Backbone, heads: DraftHeads, method: Method) -> list[str]
             for runner_of in (directly, by_graphs())]
 
 
-def subjects():
-    """(name, backbone, heads) of postcard and of the catalogue's rows at true depth."""
-    loaded = postcard()
-    yield "postcard (6 layers)", loaded.backbone, loaded.heads
-    for name in NAMES:
+def subjects(names: Sequence[str]):
+    """(name, backbone, heads) of the catalogue's rows at true depth; of postcard too if no names
+    were asked for.
+    """
+    if not names:
+        loaded = postcard()
+        yield "postcard (6 layers)", loaded.backbone, loaded.heads
+    for name in names or NAMES:
         row = known(name)
         narrow = scaled(row)
         narrow = replace(narrow, shape=replace(narrow.shape, layers=row.shape.layers))
@@ -51,14 +56,16 @@ def subjects():
 
 
 def main() -> None:
-    out = options(__doc__, "launches.md").parse_args().out
+    parser = options(__doc__, "launches.md")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of the catalogue; default: all")
+    args = parser.parse_args()
     rows = []
-    for name, backbone, heads in subjects():
+    for name, backbone, heads in subjects(args.names):
         for label, method in METHODS.items():
             rows.append([name, label, *launches(backbone, heads, method)])
             print(*rows[-1], flush=True)
     head = ["backbone", "decoding", "launches by kind of pass", "with graphs"]
-    write_page(out, "Launches a pass", f"{described(__doc__)} {conditions()}. Made by "
+    write_page(args.out, "Launches a pass", f"{described(__doc__)} {conditions()}. Made by "
                "`python benchmarks/launches.py`.", table(head, rows))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.graphs import MODES
+from ..ssd_core.weights.advice import advice_lines
+from ..ssd_core.weights.catalogue import CATALOGUE
 from . import folders, weights
 from .errors import readable_errors
 from .language import localized_for_all, show_text
@@ -63,7 +65,11 @@ class LoadBackbone(io.ComfyNode):
     @readable_errors
     def execute(cls, backbone: str, dtype: str, offload: bool = False,
                 graphs: str = MODES[0]) -> io.NodeOutput:
-        if offload and not weights.may_offload():
-            show_text(cls.hidden.unique_id, NO_CARD)
         path = folders.backbone_path(backbone)
-        return io.NodeOutput(weights.backbone(path, dtype, offload, graphs))
+        loaded = weights.backbone(path, dtype, offload, graphs)
+        lines = advice_lines(CATALOGUE[backbone]) if backbone in CATALOGUE else []
+        if offload and not weights.may_offload():
+            lines.append(NO_CARD)
+        if lines:
+            show_text(cls.hidden.unique_id, "\n".join(lines))
+        return io.NodeOutput(loaded)

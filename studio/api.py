@@ -16,8 +16,9 @@ from ssd_core import SSDError
 
 from . import api_history as saved
 from . import api_models as models
-from . import edits, orders, runs
+from . import edits, orders, panels, runs
 from .calls import Call, answering, nowhere
+from .choices import with_choice
 from .orders import finish_seeds, keep_top, rows_kept_from, start_seeds, submit
 from .payloads import listed, one_of
 from .schema import schema_view
@@ -44,9 +45,10 @@ def schema(call: Call) -> dict:
 
 def plan(call: Call) -> dict:
     services, settings = call.services, call.editing
-    if not settings.parent or settings.keep_mask is None and not settings.old_prompt:
-        return plan_view(services, settings.anew, call.language)
     backbone, history = services.library.current.backbone, services.history
+    if not settings.parent or settings.keep_mask is None and not settings.old_prompt:
+        below = panels.fitted(backbone, with_choice(settings)) if settings.panel else None
+        return plan_view(services, settings.anew, call.language, run=below)
     settings = edits.fitted(backbone, history, settings)
     keep = edits.parent_tokens(backbone, history, settings) if settings.old_prompt else None
     return plan_view(services, settings, call.language, keep)
@@ -93,6 +95,11 @@ def edit(call: Call) -> dict:
     services = call.services
     settings = edits.fitted(services.library.current.backbone, services.history, call.editing)
     return submitted(call, orders.Edit(settings, call.flag("metadata", True)))
+
+
+def control(call: Call) -> dict:
+    """Draw below the picture `settings.panel`, a map or a subject."""
+    return submitted(call, orders.Below(call.editing, call.flag("metadata", True)))
 
 
 def redo(call: Call) -> dict:
@@ -209,6 +216,7 @@ ENDPOINTS: list[tuple[str, str, Callable[[Call], Any]]] = [
     ("GET", "/schema", schema), ("POST", "/plan", plan), ("GET", "/surprise", surprise),
     ("POST", "/draw", draw), ("POST", "/race", race),
     ("POST", "/edit", edit), ("POST", "/change", change), ("POST", "/redo", redo),
+    ("POST", "/control", control),
     ("GET", "/look", look),
     ("POST", "/seeds/start", seeds_start), ("POST", "/seeds/finish", seeds_finish),
     ("GET", "/jobs", jobs), ("GET", "/jobs/{job}", job), ("DELETE", "/jobs/{job}", job_remove),

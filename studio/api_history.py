@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from ssd_core import SSDError
 from ssd_core.output.recipe import CHUNK
 
-from . import edits, runs
+from . import edits, panels, runs
 from .calls import Call
 from .errors import in_language
 from .facts import hint_text, restored_text, wanted, why_empty
@@ -121,10 +121,13 @@ def restore_upload(call: Call) -> dict:
 
 
 def restore_entry(call: Call) -> dict:
-    """The settings of a saved picture; those of an edited one name the picture before the edit."""
+    """The settings of a saved picture; those of an edited one name the picture before the edit,
+    those of one that was drawn below another picture name that one.
+    """
     services, entry = call.services, call.entry(call.query("id"))
     settings, recipe = services.history.restore(entry.path)
     settings = edits.edited_again(services.history, entry, settings)
+    settings = panels.below_again(services.history, entry, settings)
     text = restored_text(services, entry.path.name, {**recipe, "keep_rows": 0}, call.language)
     return restored_view(settings, text)
 

@@ -79,10 +79,11 @@ class Drawn:
 
 
 def follow(job: Job, runs: Sequence[LiveRun], history: History, metadata: bool,
-           source: str = "") -> Drawn:
+           source: str = "", cut: int = 0) -> Drawn:
     """Run one after the other to the end; each one's pictures are saved, and then shown, at once.
 
-    source: id of the picture that is redone; their recipes name it.
+    source: id of the picture that is redone; their recipes name it. cut: pixels at the top that are
+    not saved.
     """
     saved = Saved()
     with guarded(*runs):
@@ -95,7 +96,7 @@ def follow(job: Job, runs: Sequence[LiveRun], history: History, metadata: bool,
                 job.result = drawn_by(runs[:count], saved, source)
                 raise
             job.result = drawn_by(runs[:count], saved, source)
-            save(run, saved, history, metadata, source)
+            save(run, saved, history, metadata, source, cut)
         job.result.order = suggested(runs)
     return job.result
 
@@ -107,12 +108,13 @@ def suggested(runs: Sequence[LiveRun]) -> list[int]:
     return likeliest_first([run.result for run in runs]) if several and region else []
 
 
-def save(run: LiveRun, saved: Saved, history: History, metadata: bool, source: str) -> None:
+def save(run: LiveRun, saved: Saved, history: History, metadata: bool, source: str,
+         cut: int) -> None:
     """Save a finished run's pictures, each with its recipe, and show them."""
     pictures = []
     for picture, recipe in zip(run.result.pictures(), recipes_of(run, source), strict=True):
         pictures.append(picture)
-        saved.take(history, picture, recipe, metadata)
+        saved.take(history, picture[cut:], recipe, metadata)
     run.finish(torch.stack(pictures))
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe
 
-from . import edits, races, runs
+from . import edits, panels, races, runs
 from .choices import with_choice, with_each_choice
 from .history import Entry
 from .jobs import Job
@@ -99,6 +99,16 @@ class Edit(Order):
 
     def work(self, services: Services) -> Work:
         return edits.edit(services.library, services.history, self.drawn, self.metadata)
+
+
+@dataclass(frozen=True)
+class Below(Order):
+    """The settings name the picture to draw below, and say what it is."""
+
+    title = "control"
+
+    def work(self, services: Services) -> Work:
+        return panels.draw_below(services.library, services.history, self.drawn, self.metadata)
 
 
 def submit(services: Services, owner: str, order: Order) -> Job:

@@ -41,13 +41,13 @@ HELD = "its own tokens, which this app still holds"
 
 def draw(library: Library, history: History, settings: Settings,
          keep: torch.Tensor | None = None, keep_rows: int = 0, metadata: bool = True,
-         source: str = "", keep_pixels: torch.Tensor | None = None) -> Work:
+         source: str = "", keep_pixels: torch.Tensor | None = None, cut: int = 0) -> Work:
     """Draw all pictures of `settings`, below the first keep_rows rows of keep [B or 1, R, C].
 
-    source: id of the picture that these rows are from. keep_pixels: see `Request`. They are drawn
-    at once, or one after the other where that is sooner. The work returns Drawn; if it was stopped,
-    the job's result has what was finished. It uses the backbone that is loaded now, and fails if
-    another one is loaded by then.
+    source: id of the picture that these rows are from. keep_pixels: see `Request`. cut: pixels at
+    the top that are not saved. They are drawn at once, or one after the other where that is sooner.
+    The work returns Drawn; if it was stopped, the job's result has what was finished. It uses the
+    backbone that is loaded now, and fails if another one is loaded by then.
     """
     loaded = library.as_now()
 
@@ -60,7 +60,7 @@ def draw(library: Library, history: History, settings: Settings,
         history.require_room(request.pictures, request.sizes[0])
         runs = [LiveRun(part, send=job.tell, panel=panel)
                 for panel, part in enumerate(request.parts())]
-        return follow(job, runs, history, metadata, source)
+        return follow(job, runs, history, metadata, source, cut)
 
     return work
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ssd_core import __version__
+from ssd_core.backbones.base import Backbone
 from ssd_core.engine.methods import METHODS
 from ssd_core.model.knobs import KnobSpec
 from ssd_core.model.variation import STRENGTHS
@@ -52,6 +53,7 @@ def schema_view(services: Services, language: str) -> dict:
             "limits": limits(), "dtypes": ["auto", *WEIGHT_BYTES],
             "model": {"name": loaded.name, "heads": loaded.heads is not None,
                       "sizes": [f"{width}x{height}" for width, height in backbone.sizes],
+                      "controls": controls(backbone, language),
                       "expands": expands(backbone), "words": word_kinds(backbone, language),
                       "draws": draws(loaded.name, backbone, language)},
             "examples": [{"prompt": prompt, "picture": f"/studio/examples/{n}.jpg",
@@ -59,6 +61,12 @@ def schema_view(services: Services, language: str) -> dict:
                          for n, prompt in enumerate(example_prompts(language))],
             "names": run_names(language), "mp4": can_write_mp4(),
             "page": page_texts(language)}
+
+
+def controls(backbone: Backbone, language: str) -> list[dict[str, str]]:
+    """What a picture may be below which this backbone draws another one; [] if it draws none."""
+    return [{"name": name, "label": say(language, f"control_{name}"),
+             "about": say(language, f"control_{name}_about")} for name in backbone.controls]
 
 
 def ordered_knobs() -> tuple[KnobSpec, ...]:

@@ -59,6 +59,8 @@ class Settings:
     the window that was chosen for the machine that drew it; the settings keep the name of their
     speed with it. parent, keep_mask: the id of a picture to edit, and its cells that stay, packed
     as in recipes. old_prompt, reach, hold: those of an edit by words, as in `Edit`; "" for none.
+    panel: the id of a picture to draw below, "" for none; control: what it is, one of the
+    backbone's `controls`; subject: what it shows, if it is one.
     knobs: the values of all KNOBS by name; None is the method's or the backbone's own value.
     """
 
@@ -76,6 +78,9 @@ class Settings:
     old_prompt: str = ""
     reach: float = Edit.reach
     hold: bool = Edit.hold
+    panel: str = ""
+    control: str = ""
+    subject: str = ""
     knobs: Mapping[str, Any] = field(
         default_factory=lambda: {name: first_value(knob) for name, knob in KNOBS.items()})
 
@@ -120,8 +125,9 @@ class Settings:
 
     @property
     def anew(self) -> Settings:
-        """The same without a picture to edit."""
-        return replace(self, parent="", keep_mask=None, old_prompt="")
+        """The same without a picture to edit or to draw below."""
+        return replace(self, parent="", keep_mask=None, old_prompt="", panel="", control="",
+                       subject="")
 
     def wording(self) -> dict[str, Any]:
         """What of a request decides the words that are drawn for the prompt."""
@@ -221,7 +227,7 @@ def with_preset(settings: Settings, preset: Preset) -> Settings:
 
 # To and from JSON values
 
-TEXTS = ("prompt", "negative", "parent", "old_prompt")
+TEXTS = ("prompt", "negative", "parent", "old_prompt", "panel", "control", "subject")
 SEEDS = ("seed", "variation_seed")
 EMPTY = ("size", "keep_mask")  # "" for None
 BOUND = ("open", "fixed")  # stored with the words that they were set for

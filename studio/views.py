@@ -10,7 +10,8 @@ import torch
 
 from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe
-from ssd_core.weights.catalogue import CATALOGUE, Licence
+from ssd_core.weights.advice import advice_on, sizes_text
+from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone, Licence
 from ssd_core.weights.figures import stored_dtype
 from ssd_core.weights.fit import Fit, gib
 from ssd_core.weights.quotes import DownloadPlan
@@ -165,17 +166,18 @@ def sizes_of(sizes: Iterable[tuple[int, int]]) -> list[str]:
 
 
 def plan_view(services: Services, settings: Settings, language: str,
-              keep: torch.Tensor | None = None) -> dict:
+              keep: torch.Tensor | None = None, run: Settings | None = None) -> dict:
     """What a run with these settings takes, and what is wrong with its words.
 
-    keep: the tokens of a picture that is edited by words.
+    keep: the tokens of a picture that is edited by words. run: the settings that are drawn for
+    these, if they are others.
     """
     backbone, stop = services.library.current.backbone, stop_of(settings)
     return {"settings": to_dict(settings), "quality": None if stop is None else STOPS[stop].name,
             "notes": [vars(note) for note in notes_of(settings, backbone, language)],
             "filled": filled(settings, backbone, language == CHINESE),
             "choices": choices_view(settings),
-            **cost_view(services, with_choice(settings), language, keep)}
+            **cost_view(services, run or with_choice(settings), language, keep)}
 
 
 def choices_view(settings: Settings) -> dict | None:
@@ -268,7 +270,7 @@ def models_view(services: Services, language: str) -> dict:
     """The models on this machine, the one in use, and those that can be downloaded."""
     library, loaded = services.library, services.library.current
     known = [{"name": name, "title": row.title, "bytes": row.about_bytes,
-              "note": in_language(language, row.note),
+              "note": in_language(language, row.note), **advice_view(row, language),
               "licence": licence_view(row.licence, language)} for name, row in CATALOGUE.items()]
     return {"models": [model_view(services, model) for model in library.models()],
             "in_use": {"name": loaded.name, "dtype": stored_dtype(loaded.backbone),
@@ -276,6 +278,16 @@ def models_view(services: Services, language: str) -> dict:
                        "sizes": sizes_of(loaded.backbone.sizes)},
             "places": [services.for_visitors(str(place)) for place in library.places()],
             "known": known, "local": services.local}
+
+
+def advice_view(row: KnownBackbone, language: str) -> dict:
+    """What is known of a model before one draws."""
+    known = advice_on(row)
+    return {"sizes": in_language(language, sizes_text(row)),
+            "prompts": in_language(language, known.prompts),
+            "weak": in_language(language, known.weak),
+            "sources": [{"name": in_language(language, name), "link": link}
+                        for name, link in known.sources]}
 
 
 def model_view(services: Services, model: LocalModel) -> dict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.output.word_kinds import offered
+from ssd_core.weights.advice import advice_lines
 from ssd_core.weights.catalogue import CATALOGUE
 
 from .errors import in_language
@@ -24,11 +25,18 @@ def word_kinds(backbone: Backbone, language: str) -> list[dict]:
 
 
 def draws(name: str, backbone: Backbone, language: str) -> str:
-    """What a backbone of this name draws, in a line; empty if `word_kinds` has all of it."""
+    """What a backbone of this name draws, what makes a good prompt and what is weak, in a line;
+    empty if `word_kinds` has all of it.
+    """
     if not backbone.takes_any_words:
         return ""
-    note = CATALOGUE[name].note if name in CATALOGUE else ""
-    return in_language(language, note) if note.startswith("draws") else say(language, "any_text")
+    if name not in CATALOGUE:
+        return say(language, "any_text")
+    row = CATALOGUE[name]
+    begin = (f"{in_language(language, row.note)}{say(language, 'stop')}"
+             if row.note.startswith("draws") else say(language, "any_text"))
+    lines = [begin, *(in_language(language, line) for line in advice_lines(row)[1:])]
+    return ("" if language == CHINESE else " ").join(lines)
 
 
 def styles(language: str) -> dict:

@@ -19,6 +19,7 @@ from ssd_core.backbones import lumina2 as family
 from ssd_core.backbones.codecs.codec import VQGANShape
 from ssd_core.backbones.codecs.files import load_weights
 from ssd_core.backbones.codecs.movqgan import MoVQGAN, movqgan_of
+from ssd_core.backbones.prompts.two_panels import CONTROLS, Control, control_of
 from ssd_core.backbones.reading.checkpoint import open_checkpoint
 from ssd_core.model.grid import Grid
 from ssd_core.weights.convert import convert
@@ -220,12 +221,36 @@ def test_prompts_are_the_official_template(backbone):
 
 def test_two_panels_are_asked_for_in_the_official_words(backbone):
     view = backbone.resized((512, 1024))
-    prompt = family.control_prompt("depth", "a ball", view.size)
+    prompt = Control("depth", "a ball").written(view.size)
     assert prompt == (
         "Generate a dual-panel image of 512x1024 where the <upper half> displays a <depth map>, "
         "while the <lower half> retains the original image for direct visual comparison:\na ball")
     assert view.tokenize(prompt)[1:-4] == letters(prompt)
     assert view.tokenize(prompt)[-2:] == [151671 + 32, 151671 + 16]
+
+
+def test_a_subject_is_asked_for_in_the_words_of_the_paper():
+    assert Control("subject", "it stands on a roof", " a glass ").written() == (
+        "Generate a dual-panel image of 512x1024 where the <upper half> displays: a glass, while "
+        "the <lower half> shows the image according to the object and following prompt: it stands "
+        "on a roof")
+    with pytest.raises(SSDError, match="subject: empty"):
+        Control("subject", "a roof", " ").written()
+    with pytest.raises(SSDError, match="control 'pose': choose one of depth, canny, subject"):
+        Control("pose", "a roof").written()
+
+
+@pytest.mark.parametrize("kind", CONTROLS)
+def test_a_prompt_for_two_panels_tells_what_it_was_written_from(kind):
+    control = Control(kind, "a ball,\nwhile the sun sets: red", "a, b" * (kind == "subject"))
+    assert control_of(control.written((64, 96))) == control
+    assert control_of("a ball") is None and control_of(control.written()[:-40]) is None
+
+
+def test_only_omni_takes_controls(backbone, folder, tmp_path):
+    omni = tmp_path / "Lumina-mGPT-2.0-Omni"
+    omni.symlink_to(folder, target_is_directory=True)
+    assert backbone.controls == () and load_backbone(omni, "meta").controls == CONTROLS
 
 
 def test_sizes_are_steps_of_32_px_in_cells_of_8(backbone):

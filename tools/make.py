@@ -8,8 +8,8 @@
 texts: locales, help pages, the list of inputs that saved workflows rely on, new widgets in the
 workflows, the workflow inside PNGs, tables of the documents; needs neither ComfyUI nor a browser.
 workflows: laid out by ComfyUI's own page and run for their thumbnails; COMFYUI_PATH names a
-ComfyUI and COMFYUI_PYTHON its Python. blueprints: by the same page. pictures: drawn by
-`postcard`, some in a headless Chromium.
+ComfyUI and COMFYUI_PYTHON its Python. Those of large models are copies and need neither.
+blueprints: by the same page. pictures: drawn by `postcard`, some in a headless Chromium.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ import blueprint_graphs as all_blueprints  # noqa: E402
 import card_table  # noqa: E402
 import knob_pages  # noqa: E402
 import method_tables  # noqa: E402
+import model_templates  # noqa: E402
 import padding  # noqa: E402
 import pictures as all_pictures  # noqa: E402
 import scale  # noqa: E402
 import word_list  # noqa: E402
 import workflow_template  # noqa: E402
-from workflow_graphs import GRAPHS, complaints  # noqa: E402
+from workflow_graphs import GRAPHS, LIKE_JANUS, complaints  # noqa: E402
 
 from ssd_core.files import write_text  # noqa: E402
 
@@ -77,7 +78,9 @@ def workflows(names: list[str], check: bool) -> list[str]:
     chosen = names or list(GRAPHS)
     if check:
         return [line for name in chosen for line in complaints(name, ROOT / "workflows")]
-    import_module("workflows").make_all(chosen)
+    model_templates.make_all([name for name in chosen if name in LIKE_JANUS])
+    if others := [name for name in chosen if name not in LIKE_JANUS]:
+        import_module("workflows").make_all(others)
     return texts([], check=False)
 
 

@@ -55,6 +55,8 @@ class Backbone(PromptGuide, nn.Module):
     codes: int
     sizes: tuple[tuple[int, int], ...]  # legal (width, height) in px, the current one first
     prompt_limit: int
+    controls: tuple[str, ...] = ()  # what a picture may be below which it draws another one
+    two_panels: tuple[int, int]  # size of both, (width, height) in px, if it has controls
     takes_negative: bool = True
     takes_guidance: bool = True
     preset: Preset
@@ -94,6 +96,12 @@ class Backbone(PromptGuide, nn.Module):
         view.sizes = ((size[0], size[1]), *others)
         view.apply_size()
         return view
+
+    def require_controls(self) -> None:
+        """Raise SSDError if this backbone draws nothing below another picture."""
+        if not self.controls:
+            raise SSDError(f"{self.name} draws no panels: load Lumina-mGPT-2.0-Omni, and leave "
+                           "Omni in the name of its folder")
 
     def apply_size(self) -> None:
         """Set what depends on `size`: grid, angles, positions."""

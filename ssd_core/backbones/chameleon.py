@@ -148,7 +148,7 @@ def sources_of(checkpoint: Checkpoint, vocabulary: Vocabulary,
                shape: DecoderShape) -> dict[str, Source]:
     """The sources of all parameters. Raises SSDError if the files belong to another model."""
     head = require_names(head_key(checkpoint, HEAD, EMBEDDING), checkpoint, FAMILY)
-    sources = vocabulary_sources(vocabulary, shape.layers, PREFIX, head, qk_norm=True)
+    sources = vocabulary_sources(vocabulary, shape, PREFIX, head)
     norms = {name: key for name, key in sources.items()
              if "_norm_" in name and isinstance(key, str)}
     return sources | norm_sources(checkpoint, norms, shape)
@@ -203,8 +203,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ch
         target = target_of(checkpoint)
         backbone.sizes, backbone.name = sizes_for(target), f"lumina-mgpt-7b-{target}"
     codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes))
-    backbone.load(checkpoint, sources_of(checkpoint, vocabulary, shape), device, dtype)
-    backbone.picture_codec = codec
+    backbone.load(checkpoint, sources_of(checkpoint, vocabulary, shape), codec, device, dtype)
     if not (backbone.head.is_meta or backbone.head.any()):
         head = head_key(checkpoint, HEAD, EMBEDDING) or HEAD
         raise SSDError(f"{checkpoint.file_of(head)}: {head} has only zeros for picture tokens: "

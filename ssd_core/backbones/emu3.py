@@ -167,7 +167,6 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Em
         backbone = Emu3(shape, vocabulary, constants.theta,
                         number(checkpoint, config, "image_area", AREA))
     codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes), movq_of)
-    sources = vocabulary_sources(vocabulary, shape.layers, layout.prefix, layout.head)
-    backbone.load(checkpoint, sources, device, dtype)
-    backbone.picture_codec = codec
+    sources = vocabulary_sources(vocabulary, shape, layout.prefix, layout.head)
+    backbone.load(checkpoint, sources, codec, device, dtype)
     return backbone

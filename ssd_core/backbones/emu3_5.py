@@ -104,7 +104,6 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Em
     with torch.device("meta"):
         backbone = Emu35(shape, vocabulary, constants.theta)
     codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes), ibq_of)
-    sources = vocabulary_sources(vocabulary, shape.layers, PREFIX, head, qk_rms_norm=True)
-    backbone.load(checkpoint, sources, device, dtype)
-    backbone.picture_codec = codec
+    sources = vocabulary_sources(vocabulary, shape, PREFIX, head)
+    backbone.load(checkpoint, sources, codec, device, dtype)
     return backbone

@@ -1,8 +1,8 @@
 """Lumina-mGPT 2.0 and 2.0-Omni: Chameleon's decoder, a Qwen vocabulary and SBER's MoVQGAN.
 
 The prompt is Lumina-mGPT's; cells are 8 x 8 px. A picture may have two panels, one above the other,
-such as a depth map and the picture that belongs to it. A prompt that begins with DUAL_PANEL asks
-for them.
+such as a depth map and the picture that belongs to it (prompts/two_panels.py). A prompt that begins
+with DUAL_PANEL asks for them. Only Omni was trained to draw the lower one for a given upper one.
 
 Guidance is constant. The authors' code would lower it with every token, but never below 4; at
 their own setting, 4, it is constant too.
@@ -29,6 +29,7 @@ from .chameleon import (
 from .codecs.find import draws, read_codec
 from .codecs.movqgan import movqgan_of
 from .prompts.text import read_text
+from .prompts.two_panels import CONTROLS, DUAL_PANEL, TWO_PANELS
 from .reading.checkpoint import Checkpoint, read_json
 from .reading.decoder_config import read_constants
 from .reading.weights import two_sizes
@@ -37,9 +38,7 @@ from .shared_vocabulary import Vocabulary
 FAMILY = "Lumina-mGPT 2.0"
 FIRST_CODE, CODES = 155_000, 16_384  # of the published models; their code writes these numbers too
 TARGET = 768  # px along a side of the square whose area it was trained for
-TWO_PANELS = (512, 1024)  # px of two panels, as Omni was trained
-DUAL_PANEL = "Generate a dual-panel image of "
-CONTROLS = {"depth": "depth map", "canny": "canny edge map"}  # what the upper panel may show
+OMNI = "omni"  # in the names of 2.0-Omni, whose files are otherwise those of 2.0
 CODEC = "put movqgan_270M.ckpt of ai-forever/MoVQGAN into its subfolder vq"
 
 
@@ -50,19 +49,10 @@ class Lumina2(Lumina):
     patch = 8
     preset = presets.LUMINA_2
     sizes = (*sizes_for(TARGET), TWO_PANELS)
+    two_panels = TWO_PANELS
 
     def instruction(self, prompt: str) -> str:
         return prompt if prompt.startswith(DUAL_PANEL) else super().instruction(prompt)
-
-
-def control_prompt(control: str, prompt: str, size: tuple[int, int] = TWO_PANELS) -> str:
-    """The prompt for a picture below its control, a key of CONTROLS; size of both panels in px.
-
-    Keep the control's rows of tokens, the upper half, when drawing.
-    """
-    return (f"{DUAL_PANEL}{size[0]}x{size[1]} where the <upper half> displays a "
-            f"<{CONTROLS[control]}>, while the <lower half> retains the original image for direct "
-            f"visual comparison:\n{prompt}")
 
 
 def matches(checkpoint: Checkpoint) -> bool:
@@ -100,6 +90,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Lu
     with torch.device("meta"):
         backbone = Lumina2(shape, vocabulary, constants.theta, begin)
     codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes), movqgan_of)
-    backbone.load(checkpoint, sources_of(checkpoint, vocabulary, shape), device, dtype)
-    backbone.picture_codec = codec
+    backbone.load(checkpoint, sources_of(checkpoint, vocabulary, shape), codec, device, dtype)
+    if any(OMNI in name.lower() for name in checkpoint.names()):
+        backbone.controls = CONTROLS
     return backbone

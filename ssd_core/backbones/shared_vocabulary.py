@@ -18,6 +18,7 @@ from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.transformer import Decoder, DecoderShape, sequence_angles
 from .base import Backbone
+from .codecs.codec import PictureCodec
 from .prompts.text import Text
 from .reading.checkpoint import Checkpoint
 from .reading.weights import Concat, Slice, Source, decoder_sources, fill, fingerprint_of, pieces
@@ -80,9 +81,9 @@ class SharedVocabulary(Backbone):
         self.angles = sequence_angles(slots, self.decoder.shape.head_dim, self.theta)
         self.angles = self.angles.to(self.device)
 
-    def load(self, checkpoint: Checkpoint, sources: Mapping[str, Source], device: torch.device,
-             dtype: torch.dtype) -> None:
-        """Fill in the weights, then prepare for the current size.
+    def load(self, checkpoint: Checkpoint, sources: Mapping[str, Source], codec: PictureCodec,
+             device: torch.device, dtype: torch.dtype) -> None:
+        """Fill in the weights, take the codec, then prepare for the current size.
 
         Where the same rows embed and predict the codes they are stored once.
         """
@@ -98,6 +99,7 @@ class SharedVocabulary(Backbone):
         if tied:
             self.head = self.code_embedding
         self.requires_grad_(False).eval()
+        self.picture_codec = codec
         self.apply_size()
 
     def with_whole_table(self, checkpoint: Checkpoint,
@@ -118,16 +120,15 @@ class SharedVocabulary(Backbone):
         return F.embedding(ids, self.word_embedding)
 
 
-def vocabulary_sources(vocabulary: Vocabulary, layers: int, prefix: str, head: str,
-                       qk_norm: bool = False, qkv_bias: bool = False,
-                       qk_rms_norm: bool = False) -> dict[str, Source]:
+def vocabulary_sources(vocabulary: Vocabulary, shape: DecoderShape, prefix: str,
+                       head: str) -> dict[str, Source]:
     """Sources of all parameters of a SharedVocabulary, by Hugging Face's names."""
-    embedding, v = f"{prefix}embed_tokens.weight", vocabulary
+    embedding, v, s = f"{prefix}embed_tokens.weight", vocabulary, shape
     codes = Slice(embedding, v.first_code, v.first_code + v.codes)
     row_end = () if v.row_end is None else (Slice(embedding, v.row_end, v.row_end + 1),)
     return {"word_embedding": Slice(embedding, 0, v.size),
             "code_embedding": Concat((codes, *row_end)) if row_end else codes,
             "head": Slice(head, v.first_code, v.first_code + v.codes),
             "norm": f"{prefix}norm.weight",
-            **decoder_sources(prefix, layers, qk_norm=qk_norm, qkv_bias=qkv_bias,
-                              qk_rms_norm=qk_rms_norm)}
+            **decoder_sources(prefix, s.layers, qk_norm=s.qk_norm, qkv_bias=s.qkv_bias,
+                              qk_rms_norm=s.qk_rms_norm)}

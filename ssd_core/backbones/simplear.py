@@ -137,7 +137,6 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Si
         backbone = SimpleAR(shape, vocabulary, constants.theta)
     backbone.name = name
     head = require_names(head_key(checkpoint, HEAD, EMBEDDING), checkpoint, FAMILY)
-    sources = vocabulary_sources(vocabulary, shape.layers, PREFIX, head, qkv_bias=True)
-    backbone.load(checkpoint, sources, device, dtype)
-    backbone.picture_codec = codec
+    sources = vocabulary_sources(vocabulary, shape, PREFIX, head)
+    backbone.load(checkpoint, sources, codec, device, dtype)
     return backbone

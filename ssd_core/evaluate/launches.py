@@ -22,7 +22,7 @@ from ..engine.decode import PreparedRun, alone
 from ..engine.events import Pass
 from ..engine.graphs import EagerRunner, GraphRunner, PassRunner, Recorder, Work
 
-MOST, FIRST = 60, 20  # passes of a run that are counted, and the first that counts
+MOST, FIRST = 90, 20  # passes of a run that are counted, and the first that counts
 
 
 class Launches(TorchDispatchMode):

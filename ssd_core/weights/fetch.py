@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from ..errors import SSDError
 from . import hub
+from .advice import advice_on, sizes_text
 from .catalogue import CATALOGUE
 
 WRONG_INPUT, INTERRUPTED = 2, 130
@@ -72,8 +73,11 @@ def terms(quote: hub.DownloadPlan) -> str:
              f"to {quote.destination.absolute()}",
              f"from {', '.join(dict.fromkeys(file.repo for file in quote.files))}",
              f"licence: {quote.licence.name} ({quote.licence.link}): {quote.licence.restricts}"]
-    if remark := CATALOGUE[quote.name].note:
-        lines.append(f"note: {remark}")
+    row = CATALOGUE[quote.name]
+    known = advice_on(row)
+    lines += [f"note: {row.note}"] if row.note else []
+    lines += [f"sizes: {sizes_text(row)}", f"prompts: {known.prompts}",
+              f"weak points: {known.weak} ({', '.join(link for _, link in known.sources)})"]
     return "\n".join(lines)
 
 

@@ -15,6 +15,14 @@ export function mount(section, app) {
   return new Create(section, app);
 }
 
+/** The place of the form of Control, for a model that draws below another picture. */
+function controlPlace(app) {
+  if (app.schema.model.controls.length === 0) return [];
+  const place = make("div", "");
+  import("./control.js").then(({ controlForm }) => place.replaceWith(controlForm(app)));
+  return [place];
+}
+
 class Create {
   constructor(section, app) {
     this.app = app;
@@ -32,7 +40,7 @@ class Create {
     };
     section.append(make("div", "create", {}, [
       make("aside", "panel stack", { "aria-label": this.words.panel },
-        [this.prompt.element, controls(app)]),
+        [this.prompt.element, controls(app), ...controlPlace(app)]),
       make("h1", "unseen", {}, [app.words.places.create]),
       side,
     ]));
@@ -64,8 +72,8 @@ class Create {
   }
 
   /**
-   * Ask for a picture; while another run goes on, it waits its turn. While a picture is edited the
-   * edit is applied.
+   * Ask for a picture, below another one if that was chosen; while another run goes on, it waits
+   * its turn. While a picture is edited the edit is applied.
    */
   async draw(changes = {}) {
     const { app } = this;
@@ -74,8 +82,8 @@ class Create {
     }
     const settings = { ...app.settings.values, ...changes };
     const busy = app.jobs.active.length > 0;
-    const job = await app.attempt(
-      app.jobs.submit("draw", { settings, metadata: savesRecipe() }));
+    const job = await app.attempt(app.jobs.submit(settings.panel ? "control" : "draw",
+      { settings, metadata: savesRecipe() }));
     if (job === null) return null;
     this.prompt.remember?.(settings.prompt);
     if (!keepsSeed()) app.settings.set({ seed: freshSeed() });

@@ -37,13 +37,17 @@ export function takeIncoming(app) {
   });
 }
 
-/** A button that lets one choose a picture as a file. */
-export function openButton(app, label) {
+/** A button that lets one choose a picture as a file, to use its settings or edit it. */
+export const openButton = (app, label) => fileButton(label, "open-picture",
+  (file) => take(app, file));
+
+/** A button that lets one choose a picture as a file; chosen(file) takes it. */
+export function fileButton(label, id, chosen) {
   const input = make("input", "", { type: "file", accept: KINDS.join(","), hidden: "" });
-  const button = make("button", "button", { type: "button", id: "open-picture" }, [label]);
+  const button = make("button", "button", { type: "button", id }, [label]);
   button.addEventListener("click", () => input.click());
   input.addEventListener("change", () => {
-    if (input.files.length) take(app, input.files[0]);
+    if (input.files.length) chosen(input.files[0]);
     input.value = "";
   });
   return [button, input];

@@ -145,7 +145,7 @@ class Models {
       ask.addEventListener("click", () => this.#ask(model, ask));
       return make("tr", "", { "data-known": model.name }, [
         make("th", "", { scope: "row" },
-          [model.title, make("span", "small parts", {}, [model.note])]),
+          [model.title, make("span", "small parts", {}, [model.note]), this.#known(model)]),
         cell(words.licence, [link(model.licence)]),
         cell(words.restricts, [model.licence.restricts]),
         cell(words.size, [model.bytes ? app.say(words.about, { size: sizeText(model.bytes) })
@@ -154,6 +154,16 @@ class Models {
     });
     return table(words.get, [words.name, words.licence, words.restricts, words.size, words.fetch],
       rows);
+  }
+
+  /** What its authors and users report, folded away. */
+  #known({ name, sizes, prompts, weak, sources }) {
+    const { words } = this;
+    const lines = [[words.sizes, [sizes]], [words.prompts, [prompts]], [words.weak, [weak]],
+      [words.sources, sources.flatMap((source, n) => [n ? ", " : "", link(source)])]];
+    return make("details", "small known", { id: `known-${name}` }, [
+      make("summary", "", {}, [words.known]), make("dl", "hint", {}, lines.flatMap(
+        ([term, told]) => [make("dt", "", {}, [term]), make("dd", "", {}, told)]))]);
   }
 
   async #ask(model, button) {

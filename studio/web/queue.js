@@ -3,7 +3,7 @@
 import { make } from "./core/elements.js";
 import { isOver } from "./jobs.js";
 
-const MOVABLE = new Set(["draw", "edit", "redo", "race"]);
+const MOVABLE = new Set(["draw", "edit", "redo", "control", "race"]);
 
 export function queueList(app, stage) {
   const { words, jobs } = app;

@@ -24,8 +24,8 @@ export class Settings {
     const names = Object.keys(known).filter((name) => !same(known[name], this.values[name]));
     if (names.length === 0) return;
     this.values = { ...this.values, ...known };
-    const { open, fixed, parent, keep_mask, old_prompt } = this.defaults; // of one picture
-    keep(KEY, { ...this.values, open, fixed, parent, keep_mask, old_prompt });
+    const { open, fixed, parent, keep_mask, old_prompt, panel } = this.defaults; // of one picture
+    keep(KEY, { ...this.values, open, fixed, parent, keep_mask, old_prompt, panel });
     for (const look of this.#watchers) look(this.values, names);
   }
 

@@ -7,7 +7,7 @@ import { make, setText } from "./core/elements.js";
 import { gallery } from "./gallery.js";
 import { isOver } from "./jobs.js";
 
-const KINDS = new Set(["draw", "redo", "edit"]);
+const KINDS = new Set(["draw", "redo", "edit", "control"]);
 
 export class Stage {
   #view = null; // what is shown: {element, dispose()}

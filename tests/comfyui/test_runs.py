@@ -17,7 +17,8 @@ from support.comfyui_server import strip_pixels
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 GOLDEN = sorted((ROOT / "tests" / "workflows").glob("*.json"))
-RUNNABLE = [path for path in GOLDEN if "janus" not in path.stem]
+LARGE = ("janus", "simplear", "lumina", "emu3")  # their weights are not here
+RUNNABLE = [path for path in GOLDEN if not any(name in path.stem for name in LARGE)]
 IDS = ["SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler",
        "SSD_StartSeeds", "SSD_Pick", "SSD_Finish", "SSD_UnfinishedRun", "SSD_Race",
        "SSD_CompareMethods", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_Replay",

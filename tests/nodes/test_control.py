@@ -9,13 +9,11 @@ from support.tiny_checkpoints import lumina2
 
 
 @pytest.fixture
-def omni(loaded, pack, monkeypatch):
+def omni(loaded, pack):
     """The backbone, with panels of 32 x 32 pixels: 4 x 4 cells."""
     folder = Path(loaded.stubs.folders.paths("ssd_backbones")[-1]) / "Lumina-mGPT-2.0-Omni"
     backbone, = pack.run("SSD_LoadBackbone", backbone=lumina2(folder).name, dtype="fp32")
-    control = pack.module("nodes.control")
-    monkeypatch.setattr(control, "PANEL", (32, 32))
-    monkeypatch.setattr(control, "SIZE", "32x64")
+    backbone.module.two_panels = (32, 64)
     backbone.module.sizes = (*backbone.module.sizes, (32, 64))
     yield backbone
     pack.module("nodes.weights")._LOADED.clear()
@@ -38,6 +36,16 @@ def test_the_picture_is_drawn_below_the_map_and_cut_out(pack, omni):
     assert (recipe["keep_rows"], recipe["size"], recipe["method"]) == (rows, [32, 64], "exact")
     assert "displays a <canny edge map>" in recipe["prompt"] and recipe["top_k"] == 4096
     assert recipe["prompt"].endswith("comparison:\na red ball")
+
+
+def test_a_subject_is_drawn_by_its_own_words(pack, omni):
+    glass = torch.rand(1, 32, 32, 3, generator=torch.Generator().manual_seed(2))
+    inputs = {"backbone": omni, "image": glass, "control": "subject", "prompt": "on a roof",
+              "preview": "off"}
+    stats = pack.run("SSD_Control", subject="a glass", **inputs)[3]
+    assert "displays: a glass, while the <lower half> shows" in stats.recipes[0]["prompt"]
+    with pytest.raises(pack.error, match="subject: empty: say in a few words"):
+        pack.run("SSD_Control", **inputs)
 
 
 def test_other_backbones_draw_no_panels(pack, backbone):
