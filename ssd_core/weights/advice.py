@@ -47,7 +47,8 @@ ADVICE = {
     "Lumina-mGPT": Advice(
         "Describe a photograph in detail; wide and tall sizes work as well as the square.",
         "It scores 0.56 in GenEval, which asks for numbers, colours and places of things.",
-        (("arXiv 2408.02657", "https://arxiv.org/abs/2408.02657"),)),
+        (("arXiv 2408.02657", "https://arxiv.org/abs/2408.02657"),
+         ("arXiv 2507.17801", "https://arxiv.org/abs/2507.17801"))),
     "Lumina-mGPT 2.0": Advice(
         "Long, precise descriptions: its authors let a language model write them out first.",
         "Slow: 694 seconds and 80 GB on an A100 with its authors' code.",
