@@ -11,6 +11,8 @@ from pathlib import Path
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ["OMP_NUM_THREADS"] = "1"  # before torch reads it: the workers share the cores
 os.environ["SSD_CACHE"] = "off"  # nothing is timed or kept, in processes that tests start, too
+if sys.dont_write_bytecode:  # compile once, not in each worker and each process of a test
+    sys.dont_write_bytecode = os.environ.pop("PYTHONDONTWRITEBYTECODE", "") == ""
 
 import pytest
 import torch

@@ -4,7 +4,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from ssd_core import Sampling
 from ssd_core.engine import accept
@@ -41,6 +40,8 @@ def follows(tokens: torch.Tensor, probs: torch.Tensor) -> float:
     possible = probs > 0
     assert counts[~possible].sum() == 0
     expected = probs[possible].double() / probs.double().sum() * counts.sum()
+    from scipy import stats
+
     return stats.chisquare(counts[possible].numpy(), expected.numpy()).pvalue
 
 

@@ -1,5 +1,7 @@
 """Choices that rounding may decide: found, made again as AR makes them, and AR's picture kept."""
 
+from functools import cache
+
 import pytest
 import torch
 from support.mock_backbone import MockBackbone, events, random_heads, tokens
@@ -24,9 +26,14 @@ class Unsteady(MockBackbone):
         return h + OFF * torch.sin(37 * h * x.shape[1])
 
 
+@cache
+def unsteady_one(row_end):
+    return Unsteady(Grid(5, 6, row_end), codes=64)
+
+
 @pytest.fixture(params=[False, True], ids=["plain", "row-end"])
 def unsteady(request):
-    return Unsteady(Grid(5, 6, request.param), codes=64)
+    return unsteady_one(request.param)
 
 
 def drawn(backbone, method, seed, count=2):
@@ -34,11 +41,16 @@ def drawn(backbone, method, seed, count=2):
                   heads=random_heads(backbone))
 
 
-def share_alike(backbone, method, seeds=range(6), count=2):
-    """How many of the pictures are AR's."""
-    alike = [drawn(backbone, methods.AR(), seed, count).equal(drawn(backbone, method, seed, count))
-             for seed in seeds]
-    return sum(alike) / len(alike)
+@cache
+def ars(backbone, seed, count):
+    """AR's pictures; it decides one cell a pass, so no margin changes them."""
+    return drawn(backbone, methods.AR(), seed, count)
+
+
+def all_alike(backbone, method, seeds=range(6), count=2):
+    """Whether all of the pictures are AR's."""
+    return all(drawn(backbone, method, seed, count).equal(ars(backbone, seed, count))
+               for seed in seeds)
 
 
 ALIKE = {"exact": methods.Exact(window=9), "exact-narrow": methods.Exact(window=4),
@@ -47,10 +59,11 @@ ALIKE = {"exact": methods.Exact(window=9), "exact-narrow": methods.Exact(window=
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALIKE)
-@pytest.mark.parametrize("count", [1, 2])
-def test_close_calls_are_made_as_ar_makes_them(unsteady, monkeypatch, name, count):
+def test_close_calls_are_made_as_ar_makes_them(unsteady, monkeypatch, name):
+    """Of a picture alone and of a pair, by turns."""
+    count = 1 + (list(ALIKE).index(name) + unsteady.grid.row_end) % 2
     monkeypatch.setattr(decode, "margin", lambda *_: ENOUGH)
-    assert share_alike(unsteady, ALIKE[name], range(2), count) == 1
+    assert all_alike(unsteady, ALIKE[name], range(2), count)
 
 
 def test_a_window_is_as_greedy_as_ar(unsteady, monkeypatch):
@@ -84,12 +97,12 @@ def test_at_temperature_0_only_near_ties_are_repeated(monkeypatch, method):
 @pytest.mark.parametrize("name", ALIKE)
 def test_without_a_second_judgement_pictures_differ(unsteady, name):
     """Proof that the test above can fail; the mock was not probed, so its margin is 0."""
-    assert share_alike(unsteady, ALIKE[name]) < 1
+    assert not all_alike(unsteady, ALIKE[name])
 
 
 def test_a_margin_that_is_too_small_misses_some(unsteady, monkeypatch):
     monkeypatch.setattr(decode, "margin", lambda *_: 1e-6)
-    assert share_alike(unsteady, ALIKE["exact"]) < 1
+    assert not all_alike(unsteady, ALIKE["exact"])
 
 
 def test_the_margin_follows_rounding_and_guidance():

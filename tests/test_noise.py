@@ -4,7 +4,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 from support.mock_backbone import MockBackbone, events, random_heads
 
 from ssd_core import Grid, methods
@@ -14,6 +13,13 @@ from ssd_core.model.noise import NoiseField, Purpose
 CPU = torch.device("cpu")
 MANY = 200_000
 TINY = 1e-4  # all seeds are fixed, so a p-value below this is a fault and never bad luck
+
+
+@pytest.fixture(scope="module", autouse=True)
+def scipy_stats():
+    """Imported here: it takes a second in every worker that collects this file."""
+    global stats
+    from scipy import stats
 
 
 def field(*seeds: int, slots: int = 64, codes: int = 16) -> NoiseField:

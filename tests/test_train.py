@@ -29,14 +29,15 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder in which all five stages have run."""
+    """A folder in which all five stages have run, on a backbone of two layers and two heads."""
     out = tmp_path_factory.mktemp("recipe")
     recipe = tokenizer.TokenizerRecipe(out, steps=16, pictures=8, patches=20_000, rounds=1, batch=2,
                                        held_out=2)
     stages = {
         "tokenizer": tokenizer.train(recipe),
         "backbone": backbone.train(backbone.BackboneRecipe(
-            out, steps=2, pictures=8, batch=2, reading_steps=2, reading_batch=8, held_out=2)),
+            out, layers=2, hidden=128, steps=2, pictures=8, batch=2, reading_steps=2,
+            reading_batch=8, held_out=2)),
         "blend": blend.train(blend.BlendRecipe(out, pictures=8, steps=1, batch=2, held_out=2,
                                                device="cpu")),
         "distill": self_distill.train(self_distill.SelfDistillRecipe(
@@ -132,7 +133,8 @@ def test_a_probe_ignores_pictures_without_text():
 
 
 def test_reading_is_learnt(tmp_path):
-    model = postcard.Postcard(WORDS)
+    shape = backbone.shape_of(backbone.BackboneRecipe(tmp_path, layers=4, hidden=64))
+    model = postcard.Postcard(WORDS, 8, shape)
     generator = torch.Generator().manual_seed(0)
     model.initialise(generator)
     probe = reading.SceneProbe(model.hidden_size)
@@ -244,6 +246,10 @@ def test_a_postcard_of_fewer_cells_drafts_for_the_whole_one(folder, tmp_path):
                                width=8, blocks=1, device="cpu"))
     *_, told = generate(load_backbone(tmp_path, "cpu"), "a red house", MuLo(tau=0))
     assert told.tokens.shape == (1, 24, 24) and told.stats["drafter_passes"] == 12 * 12 - 1
+
+
+def test_fresh_weights_have_the_bundled_shape():
+    assert backbone.shape_of(backbone.BackboneRecipe("x")) == postcard.SHAPE
 
 
 @pytest.mark.parametrize(("wrong", "told"), [

@@ -41,9 +41,9 @@ WORDS = ("output/knob_words.py", """\
 \x20
  OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node
 """)
-NOT_OURS = shutil.ignore_patterns(
-    ".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "node_modules", "*.egg-info",
-    "build", "*.safetensors")
+NOT_OURS = shutil.ignore_patterns(  # compiled files are taken along, but for half-written ones
+    ".git", ".venv", ".*_cache", ".hypothesis", "*.pyc.*", "node_modules", "*.egg-info", "build",
+    "*.safetensors")
 USERS = {"outputs", "runs", "models"}  # what users make in the root
 
 

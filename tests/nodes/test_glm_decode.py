@@ -1,13 +1,15 @@
 """GLM Decode: the sampler's tokens become pixels by the diffusion model beside the backbone."""
 
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from support.tiny_glm_image import glm_image
 from support.tiny_glm_pipeline import glm_pipeline
 
-pytest.importorskip("diffusers", reason="diffusers paints GLM-Image's pixels")
+pytestmark = pytest.mark.skipif(not find_spec("diffusers"),
+                                reason="diffusers paints GLM-Image's pixels")
 SMALL = {"size": "256x256", "quality": "custom", "k_h": 5, "k_v": 8, "r": 0, "i": 0,
          "preview": "off"}
 

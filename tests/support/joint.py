@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 import torch
-from scipy import stats
 
 from ssd_core import Sampling
 from ssd_core.model.grid import Grid
@@ -62,6 +61,8 @@ def drawn(backbone: MockBackbone, method, sampling: dict, total: int) -> torch.T
 
 def p_value(counts: torch.Tensor, probs: torch.Tensor) -> float:
     """Chi-square; outcomes expected fewer than five times are pooled."""
+    from scipy import stats  # takes a second, and few workers need it
+
     assert counts[probs == 0].sum() == 0
     expected = probs * counts.sum()
     rare = expected < 5
