@@ -11,8 +11,8 @@ from stills import save
 from ssd_core.cli import main as ssd
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "ar_vs_ssd.webp"
-PROMPT = "two things, a blue tower and a yellow tent, in the snow, at night"
-SEED, METHODS = 9, "ar,ssd,exact"
+PROMPT = "a red house on the left, a blue boat on the right, a lake, at sunset"
+SEED, METHODS = 2, "ar,ssd,exact"
 
 
 def main(arguments: list[str]) -> None:
