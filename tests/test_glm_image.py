@@ -1,5 +1,7 @@
 """GLM-Image from tiny checkpoints, against the class of transformers (5.24)."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from support.mock_backbone import tokens
@@ -20,9 +22,13 @@ SIZES = [(256, 256), (512, 256), (256, 480)]  # square, wide, high
 
 
 @pytest.fixture(scope="module")
-def backbone(tmp_path_factory):
-    return load_backbone(glm_image(tmp_path_factory.mktemp("glm") / "GLM-Image"), device="cpu",
-                         dtype="fp32")
+def folder(tmp_path_factory):
+    return glm_image(tmp_path_factory.mktemp("glm") / "GLM-Image")
+
+
+@pytest.fixture(scope="module")
+def backbone(folder):
+    return load_backbone(folder, device="cpu", dtype="fp32")
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +87,15 @@ def test_one_run_draws_the_sketch_and_then_the_picture(backbone, theirs):
     assert last.stats["passes"] == last.stats["ar_passes"] == small + large
     assert last.stats["sketch_passes"] == small
     assert plan(backbone.resized((512, 256)), methods.AR()).passes == small + large
+
+
+def test_a_model_of_transformers_draws_its_own_tokens(folder, theirs):
+    model = deepcopy(theirs)
+    model.name_or_path = str(folder / "vision_language_encoder")  # as diffusers loads it
+    backbone = load_backbone(model)
+    codes = expected(theirs, backbone, PROMPTS, (512, 256))
+    _, last = run(backbone, PROMPTS, methods.Exact(), (512, 256))
+    assert torch.cat((last.sketch.flatten(1), last.tokens.flatten(1)), 1).equal(codes)
 
 
 @pytest.mark.parametrize("method", [

@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from support.tiny_glm_image import CODES
+from support.documents import DOCS, blocks
+from support.tiny_glm_image import CODES, glm_image, oracle
 from support.tiny_glm_pipeline import glm_pipeline
 
 from ssd_core import SSDError
@@ -43,3 +44,22 @@ def test_what_is_missing_is_named(folder, tmp_path):
     (tmp_path / "model_index.json").write_text("{}")
     with pytest.raises(SSDError, match="transformer, text_encoder, .* is missing"):
         load_painter(tmp_path)
+
+
+def test_the_example_of_the_documents_feeds_the_pipeline(folder, monkeypatch):
+    diffusers = pytest.importorskip("diffusers")
+    pipeline = load_painter(folder, dtype=torch.float32).pipeline
+    model = oracle()
+    model.name_or_path = str(glm_image(folder) / "vision_language_encoder")
+    pipeline.vision_language_encoder = model
+    monkeypatch.setattr(diffusers.GlmImagePipeline, "from_pretrained",
+                        lambda name, torch_dtype: pipeline)
+    code = next(block.code for block in blocks(DOCS / "cli.md") if "GlmImagePipeline" in block.code)
+    for dear, cheap in (("1024", "256"), (", width=256", ", width=256, num_inference_steps=2"),
+                        ('.to("cuda")', "")):
+        assert dear in code
+        code = code.replace(dear, cheap)
+    names = {}
+    exec(compile(code, "example", "exec"), names)  # noqa: S102
+    assert names["codes"].shape == (1, 8, 8)
+    assert names["picture"].size == (256, 256)

@@ -47,7 +47,7 @@ def read_colours(checkpoint: Checkpoint, codes: int, patch: int,
     if checkpoint.shapes.get(CODEBOOK, ())[:1] != (codes,):
         raise SSDError(f"{checkpoint.folder}: {CODEBOOK} of {codes} codes is missing: get the "
                        "complete model")
-    return FalseColours(checkpoint.tensor(CODEBOOK).to(device, copy=True), patch)
+    return FalseColours(checkpoint.tensor(CODEBOOK).to(device, copy=not checkpoint.lent), patch)
 
 
 def false_colours(vectors: torch.Tensor) -> torch.Tensor:
