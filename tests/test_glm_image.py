@@ -154,8 +154,6 @@ def test_what_it_cannot_do_is_one_line(backbone):
         run(backbone, ["a"], sampling=Sampling(cfg=2.0))
     with pytest.raises(SSDError, match="cannot edit pictures by words"):
         run(backbone, ["a"], methods.Exact(), keep=torch.zeros(1, 8, 8).long(), edit=Edit("b"))
-    with pytest.raises(SSDError, match="cannot read pictures here"):
-        backbone.resized((256, 256)).encode(torch.zeros(1, 256, 256, 3))
 
 
 def test_notes_tell_of_pixels_and_of_the_published_sampling(backbone):

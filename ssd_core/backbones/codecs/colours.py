@@ -5,6 +5,8 @@ Similar codes get similar colours, so that a preview shows shapes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -12,6 +14,7 @@ from torch import nn
 from ...errors import SSDError
 from ..reading.checkpoint import Checkpoint
 from .codec import PictureCodec
+from .glm_encoder import codes_of, halved, read_encoder, visual_bytes
 
 CODEBOOK = "model.vqmodel.quantize.embedding.weight"
 STEPS = 8  # of the iteration that finds the directions of false colours
@@ -19,11 +22,17 @@ SPREAD = 2.0  # standard deviations that fill the range of a channel
 
 
 class FalseColours(PictureCodec):
-    """Draws every cell in the colour of its code; encodes nothing."""
+    """Draws every cell in the colour of its code.
 
-    def __init__(self, codebook: torch.Tensor, patch: int) -> None:
+    checkpoint: holds the encoder, which is in memory only while it reads pictures, in `dtype`.
+    """
+
+    def __init__(self, codebook: torch.Tensor, patch: int, checkpoint: Checkpoint | None = None,
+                 dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
-        self.patch = patch
+        self.patch, self.checkpoint = patch, checkpoint
+        self.encoder_dtype = torch.float32 if dtype == torch.float16 else dtype
+        self.encoder_bytes = visual_bytes(checkpoint, self.encoder_dtype) if checkpoint else 0
         self.codebook = nn.Parameter(codebook, requires_grad=False)
         self.colours = nn.Parameter(false_colours(codebook.float()), requires_grad=False)
 
@@ -33,7 +42,15 @@ class FalseColours(PictureCodec):
         return F.normalize(self.codebook, dim=-1)
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
-        raise SSDError("this model cannot read pictures here: keep or change pictures that it drew")
+        grid = (pictures.shape[2] // self.patch, pictures.shape[3] // self.patch)
+        return torch.stack(self.codes([halved(each, grid) for each in pictures.add(1).div(2)]))
+
+    def codes(self, pixels: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The codes [R, C] int64 of pictures that `halved` has prepared for their grids."""
+        if self.checkpoint is None:
+            raise SSDError("this model has no files to read its picture encoder from")
+        encoder = read_encoder(self.checkpoint, self.codebook.device, self.encoder_dtype)
+        return codes_of(pixels, encoder, self.code_vectors)
 
     def decode(self, tokens: torch.Tensor) -> torch.Tensor:
         """Codes [B, R, C] -> pixels [B, 3, H, W] in -1..1, plain squares."""
@@ -41,13 +58,14 @@ class FalseColours(PictureCodec):
         return F.interpolate(cells, scale_factor=self.patch, mode="nearest")
 
 
-def read_colours(checkpoint: Checkpoint, codes: int, patch: int,
-                 device: torch.device) -> FalseColours:
+def read_colours(checkpoint: Checkpoint, codes: int, patch: int, device: torch.device,
+                 dtype: torch.dtype) -> FalseColours:
     """The colours of a checkpoint's codebook; SSDError if it has none of `codes` codes."""
     if checkpoint.shapes.get(CODEBOOK, ())[:1] != (codes,):
         raise SSDError(f"{checkpoint.folder}: {CODEBOOK} of {codes} codes is missing: get the "
                        "complete model")
-    return FalseColours(checkpoint.tensor(CODEBOOK).to(device, copy=not checkpoint.lent), patch)
+    codebook = checkpoint.tensor(CODEBOOK).to(device, copy=not checkpoint.lent)
+    return FalseColours(codebook, patch, checkpoint, dtype)
 
 
 def false_colours(vectors: torch.Tensor) -> torch.Tensor:

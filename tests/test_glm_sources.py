@@ -1,0 +1,136 @@
+"""GLM-Image's source pictures, against the class of transformers and its image processor."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+from support.mock_backbone import MockBackbone, tokens
+from support.tiny_glm_image import CODES, SOURCES, glm_image, oracle, tokenizer
+
+from ssd_core import Sampling, SSDError, generate, load_backbone, methods, plan
+from ssd_core.backbones.codecs.glm_encoder import halved, source_grid
+from ssd_core.engine.edits.words import Edit
+
+GREEDY = Sampling(temperature=0.0)
+SIZES = [(128, 128), (160, 96), (70, 130), (300, 260), (40, 60)]  # of sources, in px
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return glm_image(tmp_path_factory.mktemp("glm") / "GLM-Image")
+
+
+@pytest.fixture(scope="module")
+def backbone(folder):
+    return load_backbone(folder, device="cpu", dtype="fp32")
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    pytest.importorskip("transformers", reason="transformers is the oracle")
+    return oracle()
+
+
+def picture(width: int, height: int, seed: int = 0) -> torch.Tensor:
+    """Coloured patches [H, W, 3] in bytes of 0..1."""
+    generator = torch.Generator().manual_seed(seed)
+    small = torch.rand(1, 3, 5, 7, generator=generator)
+    large = torch.nn.functional.interpolate(small, (height, width), mode="nearest")
+    return (large[0].permute(1, 2, 0) * 255).round() / 255
+
+
+def processed(*pictures: torch.Tensor):
+    """pixel_values and grids [n, 3] by the processor of transformers."""
+    from transformers.models.glm_image.image_processing_pil_glm_image import (
+        GlmImageImageProcessorPil,
+    )
+
+    processor = GlmImageImageProcessorPil(patch_size=16, merge_size=1, temporal_patch_size=1,
+                                          **SOURCES)
+    images = [Image.fromarray((each * 255).byte().numpy()) for each in pictures]
+    made = processor(images=images, return_tensors="pt")
+    return made["pixel_values"], made["image_grid_thw"]
+
+
+@pytest.mark.parametrize("width, height", SIZES)
+def test_sources_are_scaled_as_by_the_processor(theirs, width, height):
+    pixels, grids = processed(picture(width, height))
+    grid = source_grid(height, width, 96, 256)
+    assert [1, *grid] == grids[0].tolist()
+    own = halved(picture(width, height).permute(2, 0, 1), grid)
+    own = own.unfold(1, 16, 16).unfold(2, 16, 16).permute(1, 2, 0, 3, 4).reshape(pixels.shape)
+    assert (own - pixels).abs().max() < 1.6 / 255 / 0.26  # bytes are rounded twice there
+
+
+def test_codes_of_pictures_are_the_oracles(backbone, theirs):
+    pictures = [picture(128, 128), picture(160, 96, seed=1)]
+    pixels, grids = processed(*pictures)
+    vectors = theirs.model.get_image_features(pixels, grids).pooler_output
+    expected = theirs.model.get_image_tokens(vectors)
+    own = backbone.read_sources(pictures)
+    assert [each.shape for each in own] == [(4, 4), (3, 5)]
+    assert torch.cat([each.flatten() for each in own]).equal(expected)
+    assert len(expected.unique()) > 3
+    view = backbone.resized((320, 256))
+    same = view.encode(picture(320, 256)[None])  # a picture to keep cells of is read the same way
+    assert same.shape == (1, 8, 10)
+
+
+def expected_codes(model, backbone, prompt, sources, size) -> torch.Tensor:
+    """The oracle's own greedy tokens of a picture drawn from sources."""
+    pixels, grids = processed(*sources)
+    width, height = size
+    rows, columns = height // 32, width // 32
+    image, ids = tokenizer().token_to_id("<|image|>"), []
+    for grid in grids:
+        ids += [CODES, *[image] * int(grid.prod()), CODES + 1]
+    ids += backbone.text.encode(f"{prompt}<sop>{rows} {columns}<eop><|dit_token_{CODES}|>")
+    out = model.generate(
+        input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids), dtype=torch.long),
+        pixel_values=pixels, do_sample=False,
+        image_grid_thw=torch.cat((grids, torch.tensor([[1, rows, columns]]))),
+        images_per_sample=torch.tensor([len(sources) + 1]), max_new_tokens=rows * columns,
+        suppress_tokens=list(range(CODES, CODES + 8)))
+    return out[0, len(ids) :].view(rows, columns)
+
+
+@pytest.mark.parametrize("sources, size", [
+    ([(128, 128)], (256, 256)), ([(160, 96)], (320, 256)), ([(96, 128), (160, 96)], (256, 288))],
+    ids=["square", "wide", "two"])
+def test_pictures_from_sources_are_the_oracles(backbone, theirs, sources, size):
+    pictures = [picture(*each, seed=number) for number, each in enumerate(sources)]
+    view = backbone.resized(size).drawn_from(backbone.read_sources(pictures))
+    codes = expected_codes(theirs, backbone, "a red house", pictures, size)
+    for method in (methods.AR(), methods.Exact(window=20)):
+        assert tokens(view, method, ["a red house"], sampling=GREEDY)[0].equal(codes)
+    assert len(codes.unique()) > 3
+
+
+def test_sources_need_no_sketch_and_change_the_picture(backbone):
+    view = backbone.drawn_from(backbone.read_sources([picture(128, 128)]))
+    small = view.resized((256, 256))
+    assert small.sketch() is None and small.grid.rows == 8
+    assert plan(small, methods.AR()).passes == 64
+    *_, last = generate(small, ["a", "red tree"], methods.Exact(), sampling=GREEDY)
+    assert last.sketch is None and last.tokens.shape == (2, 8, 8)
+    other = backbone.drawn_from(backbone.read_sources([picture(128, 128, seed=3)]))
+    *_, changed = generate(other, ["a", "red tree"], methods.Exact(), sampling=GREEDY,
+                           size=(256, 256))
+    assert not last.tokens.equal(changed.tokens)
+    assert backbone.sources == () and backbone.drawn_from([]) is backbone
+
+
+def test_what_cannot_be_a_source_is_one_line(backbone, tmp_path):
+    with pytest.raises(SSDError, match="mock takes no source picture: leave it out"):
+        MockBackbone().read_sources([picture(128, 128)])
+    with pytest.raises(SSDError, match="mock takes no source picture: leave it out"):
+        MockBackbone().drawn_from([torch.zeros(2, 2).long()])
+    with pytest.raises(SSDError, match="source picture of 500x100 px: .* crop it"):
+        backbone.read_sources([picture(500, 100)])
+    with pytest.raises(SSDError, match="codes beyond those of glm-image"):
+        backbone.drawn_from([torch.full((2, 2), CODES)])
+    with pytest.raises(SSDError, match="cannot edit pictures by words"):
+        view = backbone.resized((256, 256)).drawn_from([torch.zeros(2, 2).long()])
+        list(generate(view, ["a"], methods.Exact(), keep=torch.zeros(1, 8, 8).long(),
+                      edit=Edit("b")))
