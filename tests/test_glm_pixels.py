@@ -34,6 +34,15 @@ def test_every_code_and_seed_counts_and_progress_is_told(folder):
         painter.paint(codes, ["a", "b"], on_step=stop)
 
 
+def test_sources_change_the_pixels(folder):
+    painter = load_painter(folder, dtype=torch.float32)
+    codes = torch.zeros(1, 2, 2).long()
+    source = torch.rand(50, 70, 3, generator=torch.Generator().manual_seed(1))  # scaled to fit
+    plain, first, second = (painter.paint(codes, ["a"], steps=1, sources=sources) for sources in (
+        (), [(source, torch.zeros(2, 3).long())], [(1 - source, torch.ones(2, 3).long())] * 2))
+    assert first.shape == plain.shape and not first.equal(plain) and not first.equal(second)
+
+
 def stop(done: int, total: int) -> None:
     raise RuntimeError("stop")
 

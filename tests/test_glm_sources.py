@@ -1,5 +1,6 @@
 """GLM-Image's source pictures, against the class of transformers and its image processor."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,12 @@ from support.tiny_glm_image import CODES, SOURCES, glm_image, oracle, tokenizer
 
 from ssd_core import Sampling, SSDError, generate, load_backbone, methods, plan
 from ssd_core.backbones.codecs.glm_encoder import halved, source_grid
+from ssd_core.cli import main
 from ssd_core.engine.edits.words import Edit
+from ssd_core.output.packed import unpack
+from ssd_core.output.recipe import read_recipe
+from ssd_core.output.source_pictures import pixels_of, sources_of
+from ssd_core.runs.request import Request
 
 GREEDY = Sampling(temperature=0.0)
 SIZES = [(128, 128), (160, 96), (70, 130), (300, 260), (40, 60)]  # of sources, in px
@@ -134,3 +140,49 @@ def test_what_cannot_be_a_source_is_one_line(backbone, tmp_path):
         view = backbone.resized((256, 256)).drawn_from([torch.zeros(2, 2).long()])
         list(generate(view, ["a"], methods.Exact(), keep=torch.zeros(1, 8, 8).long(),
                       edit=Edit("b")))
+
+
+@pytest.fixture(scope="module")
+def drawn(folder, tmp_path_factory) -> tuple[Path, dict]:
+    """A picture that the command line drew from a JPEG, and its recipe."""
+    place = tmp_path_factory.mktemp("drawn")
+    Image.fromarray((picture(128, 128) * 255).byte().numpy()).save(place / "cat.jpg")
+    ssd("generate", "a red cat", "--backbone", folder, "--dtype", "fp32", "--source",
+        place / "cat.jpg", "--size", "256x256", "--seed", "7", "--out", place / "first.png")
+    return place / "first.png", read_recipe(place / "first.png")
+
+
+def ssd(*words: object) -> None:
+    assert main([str(word) for word in words]) == 0
+
+
+def test_a_recipe_has_the_codes_of_sources_and_draws_again(backbone, drawn, tmp_path):
+    path, recipe = drawn
+    codes, = sources_of(recipe)
+    assert codes.equal(backbone.read_sources([pixels_of(path.with_name("cat.jpg"))])[0])
+    again = Request.of_recipe(recipe, backbone, None)
+    assert again.run().tokens[0].equal(unpack(recipe["tokens"]))
+    plain = replace(again, sources=())
+    assert plain != again and again == Request.of_recipe(recipe, backbone, None)
+    assert not plain.run().tokens[0].equal(unpack(recipe["tokens"]))
+    ssd("generate", "--like", path, "--backbone", folder_of(backbone), "--out",
+        tmp_path / "again.png")
+    assert read_recipe(tmp_path / "again.png")["tokens"] == recipe["tokens"]
+
+
+def folder_of(backbone) -> Path:
+    return backbone.files[0].parents[1]
+
+
+def test_other_backbones_and_files_are_refused_in_one_line(drawn, tmp_path, capsys):
+    path, recipe = drawn
+    (tmp_path / "broken.jpg").write_bytes(b"no picture")
+    for source, named in ((path, "postcard takes no source picture: leave it out"),
+                          (tmp_path / "broken.jpg", "not a whole PNG, JPEG or WebP picture"),
+                          (tmp_path / "none.png", "no such file")):
+        out = tmp_path / "out.png"
+        assert main(["generate", "a house", "--source", str(source), "--out", str(out)]) == 2
+        assert named in capsys.readouterr().err and not out.exists()
+    for sources in (3, [{"shape": [2, 2], "data": "AAAA"}]):
+        with pytest.raises(ValueError, match="sources"):
+            sources_of({**recipe, "sources": sources})
