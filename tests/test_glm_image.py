@@ -156,10 +156,14 @@ def test_what_it_cannot_do_is_one_line(backbone):
         run(backbone, ["a"], methods.Exact(), keep=torch.zeros(1, 8, 8).long(), edit=Edit("b"))
 
 
-def test_notes_tell_of_pixels_and_of_the_published_sampling(backbone):
-    pixels, advice = backbone.notes(Sampling())
-    assert "GLM Decode" in pixels and "temperature 0.9 and top-p 0.75" in advice
-    assert backbone.notes(Sampling(temperature=0.9, top_p=0.75)) == [pixels]
+def test_a_note_tells_of_pixels_and_the_published_sampling_is_the_preset(backbone):
+    pixels, = backbone.notes(Sampling())
+    assert "GLM Decode" in pixels
+    own, published = Sampling(seed=2), Sampling(seed=2, temperature=0.9, top_p=0.75)
+    assert run(backbone, ["a"], sampling=own)[1].tokens.equal(
+        run(backbone, ["a"], sampling=published)[1].tokens)
+    assert not run(backbone, ["a"], sampling=own)[1].tokens.equal(
+        run(backbone, ["a"], sampling=Sampling(seed=2, temperature=1, top_p=1))[1].tokens)
 
 
 def test_false_colours_tell_codes_apart(backbone):

@@ -1,5 +1,6 @@
 """GLM-Image's source pictures, against the class of transformers and its image processor."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from support.mock_backbone import MockBackbone, tokens
 from support.tiny_glm_image import CODES, SOURCES, glm_image, oracle, tokenizer
 
 from ssd_core import Sampling, SSDError, generate, load_backbone, methods, plan
+from ssd_core.backbones.codecs.colour_table import ColourFit, read_table, write_table
 from ssd_core.backbones.codecs.glm_encoder import halved, source_grid
 from ssd_core.cli import main
 from ssd_core.engine.edits.words import Edit
@@ -174,6 +176,53 @@ def folder_of(backbone) -> Path:
     return backbone.files[0].parents[1]
 
 
+def test_fitted_colours_are_those_of_the_pictures(tmp_path, capsys):
+    folder = glm_image(tmp_path / "GLM-Image")
+    plain = load_backbone(folder, device="cpu", dtype="fp32")
+    assert "false colour" in plain.notes(Sampling())[0]
+    pictures = [picture(320, 256, seed) for seed in range(12)]
+    for number, each in enumerate(pictures):
+        Image.fromarray((each * 255).byte().numpy()).save(tmp_path / f"{number}.png")
+    (tmp_path / "broken.png").write_bytes(b"no picture")
+    ssd("colours", tmp_path, "--backbone", folder, "--dtype", "fp32", "--json")
+    said = capsys.readouterr()
+    assert json.loads(said.out.splitlines()[-1])["pictures"] == 12 and "left out" in said.err
+    model = load_backbone(folder, device="cpu", dtype="fp32").resized((320, 256))
+    assert "one colour for each code" in model.notes(Sampling())[0]
+    codes = torch.stack([model.encode(each[None])[0] for each in pictures])
+    errors = [(view.resized((320, 256)).decode(codes) - torch.stack(pictures)).square().mean()
+              for view in (model, plain)]
+    flat = torch.stack(pictures) - torch.stack(pictures).mean((0, 1, 2))
+    assert errors[0] < 0.95 * flat.square().mean() < errors[1]
+    (folder / "vision_language_encoder" / "colours.json").write_text(
+        json.dumps({"sha256": model.sha256, "format": "ssd-colours/1", "colours": "AAAA"}))
+    with pytest.raises(SSDError, match="colours.json: no table of colours .* fit it again"):
+        load_backbone(folder, device="cpu", dtype="fp32")
+
+
+def test_codes_that_no_picture_has_get_the_colour_of_similar_ones():
+    generator = torch.Generator().manual_seed(0)
+    vectors = torch.randn(60, 4, generator=generator)
+    true = (0.5 + 0.1 * vectors @ torch.randn(4, 3, generator=generator)).clamp(0, 1)
+    fit = ColourFit(vectors)
+    for codes in torch.arange(40).view(4, 2, 5).repeat(5, 1, 1):
+        fit.add(codes, true[codes].repeat_interleave(8, 0).repeat_interleave(8, 1))
+    assert fit.seen == 40
+    assert (fit.table() - true).abs()[:40].max() < 0.06
+    assert (fit.table() - true).abs()[40:].mean() < 0.5 * (true.mean(0) - true).abs()[40:].mean()
+    with pytest.raises(SSDError, match="no picture to fit"):
+        ColourFit(vectors).table()
+
+
+def test_a_table_goes_to_the_cache_where_the_model_cannot_be_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("SSD_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "file").write_text("")
+    path = write_table(torch.rand(6, 3), tmp_path / "file", "ab" * 32, 1)
+    assert path.parent == tmp_path / "cache"
+    assert read_table(tmp_path / "file", "ab" * 32, 6).shape == (6, 3)
+    assert read_table(tmp_path / "file", "cd" * 32, 6) is None
+
+
 def test_other_backbones_and_files_are_refused_in_one_line(drawn, tmp_path, capsys):
     path, recipe = drawn
     (tmp_path / "broken.jpg").write_bytes(b"no picture")
@@ -183,6 +232,8 @@ def test_other_backbones_and_files_are_refused_in_one_line(drawn, tmp_path, caps
         out = tmp_path / "out.png"
         assert main(["generate", "a house", "--source", str(source), "--out", str(out)]) == 2
         assert named in capsys.readouterr().err and not out.exists()
+    assert main(["colours", str(path)]) == 2
+    assert "postcard decodes its own pixels" in capsys.readouterr().err
     for sources in (3, [{"shape": [2, 2], "data": "AAAA"}]):
         with pytest.raises(ValueError, match="sources"):
             sources_of({**recipe, "sources": sources})

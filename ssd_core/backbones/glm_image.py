@@ -25,7 +25,7 @@ from ..model.transformer import Decoder, DecoderShape, axes_angles
 from . import presets
 from .base import Backbone, empty
 from .codecs.codec import in_float32
-from .codecs.colours import FalseColours, read_colours
+from .codecs.colours import CodeColours, read_colours
 from .codecs.glm_encoder import halved, source_grid
 from .glm_grids import (
     STEP,
@@ -51,7 +51,7 @@ NAMES = LayerNames(
     "mlp.down_proj.weight",
     post_norms=("post_self_attn_layernorm.weight", "post_mlp_layernorm.weight"))
 PIXELS = "the pictures show a false colour for each code; the node GLM Decode paints their pixels"
-ADVICE = "GLM-Image was published with temperature 0.9 and top-p 0.75: set both"
+FITTED = "the pictures show one colour for each code; the node GLM Decode paints their pixels"
 SIZES = ((1024, 1024), (1152, 896), (896, 1152), (1216, 832), (832, 1216), (1344, 768),
          (768, 1344), (1152, 768), (768, 1152), (512, 512), (768, 768), (1536, 1024),
          (1024, 1536), (1536, 1536), (2048, 1152), (1152, 2048), (2048, 2048))
@@ -97,8 +97,7 @@ class GlmImage(Backbone):
         return [*itertools.chain(*before), *ids]
 
     def notes(self, sampling: Sampling) -> list[str]:
-        plain = sampling.temperature == sampling.top_p == 1
-        return [PIXELS, *([ADVICE] if plain else [])]
+        return [FITTED if getattr(self.picture_codec, "fitted", False) else PIXELS]
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         raise SSDError(f"{self.name} draws its codes without guidance: set cfg to 1; the guidance "
@@ -148,7 +147,7 @@ class GlmImage(Backbone):
     def read_sources(self, pictures: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """The codes of pictures that are scaled as the published processor scales them."""
         codec = self.ensure_on_device(self.picture_codec)
-        assert isinstance(codec, FalseColours)
+        assert isinstance(codec, CodeColours)
         sides = source_sides(self.text.source.with_name("preprocessor_config.json"))
         pixels = [halved(picture[..., :3].permute(2, 0, 1),
                          source_grid(picture.shape[0], picture.shape[1], *sides))
@@ -203,7 +202,8 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Gl
                "norm": f"{PREFIX}norm.weight",
                **decoder_sources(PREFIX, shape.layers, NAMES, qkv_bias=True)}
     backbone.sha256 = fill(backbone, sources, checkpoint, device, dtype).hexdigest()
-    backbone.picture_codec = read_colours(checkpoint, codes, STEP, device, dtype)
+    backbone.picture_codec = read_colours(checkpoint, codes, STEP, device, dtype,
+                                          backbone.sha256)
     backbone.sizes = SIZES
     backbone.apply_size()
     return backbone.eval()

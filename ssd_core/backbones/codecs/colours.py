@@ -1,6 +1,7 @@
-"""One false colour per code, for models whose codes only another model turns into pixels.
+"""One colour per code, for models whose codes only another model turns into pixels.
 
-Similar codes get similar colours, so that a preview shows shapes.
+They are fitted from pictures (colour_table.py), or else false ones: similar codes then get similar
+colours, so that a preview shows shapes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from torch import nn
 from ...errors import SSDError
 from ..reading.checkpoint import Checkpoint
 from .codec import PictureCodec
+from .colour_table import read_table
 from .glm_encoder import codes_of, halved, read_encoder, visual_bytes
 
 CODEBOOK = "model.vqmodel.quantize.embedding.weight"
@@ -21,7 +23,7 @@ STEPS = 8  # of the iteration that finds the directions of false colours
 SPREAD = 2.0  # standard deviations that fill the range of a channel
 
 
-class FalseColours(PictureCodec):
+class CodeColours(PictureCodec):
     """Draws every cell in the colour of its code.
 
     checkpoint: holds the encoder, which is in memory only while it reads pictures, in `dtype`.
@@ -35,6 +37,7 @@ class FalseColours(PictureCodec):
         self.encoder_bytes = visual_bytes(checkpoint, self.encoder_dtype) if checkpoint else 0
         self.codebook = nn.Parameter(codebook, requires_grad=False)
         self.colours = nn.Parameter(false_colours(codebook.float()), requires_grad=False)
+        self.fitted = False  # whether the colours are those of pictures
 
     @property
     def code_vectors(self) -> torch.Tensor:
@@ -44,6 +47,11 @@ class FalseColours(PictureCodec):
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
         grid = (pictures.shape[2] // self.patch, pictures.shape[3] // self.patch)
         return torch.stack(self.codes([halved(each, grid) for each in pictures.add(1).div(2)]))
+
+    def take(self, table: torch.Tensor) -> None:
+        """Use a fitted table [codes, 3] in 0..1."""
+        self.colours = nn.Parameter((table * 2 - 1).to(self.colours), requires_grad=False)
+        self.fitted = True
 
     def codes(self, pixels: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """The codes [R, C] int64 of pictures that `halved` has prepared for their grids."""
@@ -59,13 +67,16 @@ class FalseColours(PictureCodec):
 
 
 def read_colours(checkpoint: Checkpoint, codes: int, patch: int, device: torch.device,
-                 dtype: torch.dtype) -> FalseColours:
+                 dtype: torch.dtype, sha256: str) -> CodeColours:
     """The colours of a checkpoint's codebook; SSDError if it has none of `codes` codes."""
     if checkpoint.shapes.get(CODEBOOK, ())[:1] != (codes,):
         raise SSDError(f"{checkpoint.folder}: {CODEBOOK} of {codes} codes is missing: get the "
                        "complete model")
     codebook = checkpoint.tensor(CODEBOOK).to(device, copy=not checkpoint.lent)
-    return FalseColours(codebook, patch, checkpoint, dtype)
+    made = CodeColours(codebook, patch, checkpoint, dtype)
+    if (table := read_table(checkpoint.folder, sha256, codes)) is not None:
+        made.take(table)
+    return made
 
 
 def false_colours(vectors: torch.Tensor) -> torch.Tensor:
