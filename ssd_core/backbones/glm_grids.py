@@ -47,12 +47,12 @@ def source_sides(file: Path) -> tuple[int, ...]:
     if not file.is_file():
         return ()
     known = read_json(file)
-    size = known.get("size") if isinstance(known.get("size"), dict) else {}
-    areas = [known.get(f"{word}_pixels", size.get(f"{name}_edge"))
+    size = known.get("size")
+    edges = size if isinstance(size, dict) else {}
+    areas = [known.get(f"{word}_pixels", edges.get(f"{name}_edge"))
              for word, name in (("min", "shortest"), ("max", "longest"))]
-    if not all(isinstance(area, int) and area > 0 for area in areas):
-        return ()
-    return tuple(round(math.sqrt(area)) for area in areas)
+    sides = [round(math.sqrt(area)) for area in areas if isinstance(area, int) and area > 0]
+    return tuple(sides) if len(sides) == len(areas) else ()
 
 
 def require_size(name: str, size: tuple[int, int]) -> None:

@@ -118,7 +118,7 @@ class GlmImage(Backbone):
         width, height = self.size
         self.grid = Grid(height // STEP, width // STEP)
         small = sketch_grid(self.grid)
-        self.grids = (self.grid,) if self.sources else (self.grid, small)
+        self.grids: tuple[Grid, ...] = (self.grid,) if self.sources else (self.grid, small)
         self.sketched = 0 if self.sources else small.cells
         parts, first = [], 0
         for grid in reversed(self.grids):
@@ -136,7 +136,7 @@ class GlmImage(Backbone):
         if not self.sketched:
             return None
         view = copy(self)
-        view.grid, view.sketched, view.first_slot = self.grids[1], 0, SKETCH_SLOTS
+        view.grid, view.sketched, view.first_slot = self.grids[-1], 0, SKETCH_SLOTS
         return view
 
     def after_sketch(self, prompt_ids: list[int], tokens: list[int]) -> list[int]:

@@ -70,13 +70,13 @@ class GlmEncoder(nn.Module):
     def positions(self, rows: int, columns: int) -> torch.Tensor:
         """The position embedding at the middle of each cell, [R * C, d], by linear interpolation.
         """
-        table = self.embeddings["position_embedding"].weight
+        table = self.embeddings.get_parameter("position_embedding.weight")
         side = math.isqrt(len(table))
-        square = table.float().T.reshape(1, -1, side, side)
-        y, x = ((torch.arange(n, device=table.device) + 0.5) / n * 2 - 1 for n in (rows, columns))
+        square = table.float().cpu().T.reshape(1, -1, side, side)  # not every device has "border"
+        y, x = ((torch.arange(n) + 0.5) / n * 2 - 1 for n in (rows, columns))
         at = torch.stack((x.expand(rows, -1), y[:, None].expand(-1, columns)), -1)
         found = F.grid_sample(square, at[None], "bilinear", "border", align_corners=False)
-        return found[0].flatten(1).T.to(table.dtype)
+        return found[0].flatten(1).T.to(table)
 
 
 def source_grid(height: int, width: int, shortest: int = SHORTEST,
