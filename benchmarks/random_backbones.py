@@ -13,7 +13,7 @@ from torch import nn
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.chameleon import Anole, Lumina
-from ssd_core.backbones.codecs.colours import FalseColours
+from ssd_core.backbones.codecs.colours import CodeColours
 from ssd_core.backbones.codecs.cosmos import Cosmos, CosmosShape
 from ssd_core.backbones.codecs.ibq import IBQ
 from ssd_core.backbones.codecs.movq import MoVQ, MoVQShape
@@ -21,7 +21,8 @@ from ssd_core.backbones.codecs.movqgan import MoVQGAN
 from ssd_core.backbones.codecs.vqgan import VQGAN, VQGANShape
 from ssd_core.backbones.emu3 import Emu3
 from ssd_core.backbones.emu3_5 import Emu35
-from ssd_core.backbones.glm_image import SECTIONS, STEP, GlmImage, Rotation
+from ssd_core.backbones.glm_grids import STEP
+from ssd_core.backbones.glm_image import SECTIONS, GlmImage, Rotation
 from ssd_core.backbones.janus import Janus
 from ssd_core.backbones.llamagen import ClassLlamaGen, TextLlamaGen
 from ssd_core.backbones.lumina2 import Lumina2
@@ -84,7 +85,7 @@ def codec_of(row: KnownBackbone, device: torch.device) -> nn.Module:
     """The picture codec of a row's family with its initial weights."""
     if row.family == "GLM-Image":
         width = NARROW if "scaled" in row.name else 2048
-        return FalseColours(torch.randn(row.codes, width, device=device), STEP).eval()
+        return CodeColours(torch.randn(row.codes, width, device=device), STEP).eval()
     narrow = NARROW if row.codec_channels == NARROW else None
     if row.family == "SimpleAR":
         shape, make = CosmosShape(NARROW // 4 if "scaled" in row.name else 128), Cosmos

@@ -23,7 +23,7 @@ def encoded(backbone: weights.LoadedBackbone, image: torch.Tensor, fit: str,
     drawn = picture_size if picture_size in backbone.module.sizes else None
     module = backbone.module.resized(asked_size(size) or drawn)
     fitted, rows, report = fitted_to(image[..., :3], module.size, module.grid.rows, fit)
-    room = MemoryEstimate(ModelSize.of(module)).pixels
+    room = MemoryEstimate(ModelSize.of(module)).pixels + module.picture_codec.encoder_bytes
     with weights.codec_resident(backbone, room):
         tokens = torch.cat([module.encode(picture[None]).cpu() for picture in fitted])
     return TokenPictures.of(module, tokens, pixels=fitted.cpu()), rows, report

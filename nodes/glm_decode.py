@@ -12,6 +12,7 @@ from ..ssd_core.weights.diffusion import GUIDANCE, STEPS
 from . import inputs, painters, weights
 from .errors import readable_errors
 from .newer import search_aliases
+from .sources import painted_from
 from .types import CATEGORY, TokenPictures, TokensType
 
 ROOM = 3 << 30  # bytes besides the weights for a picture of 1024 x 1024 px; not measured
@@ -36,7 +37,10 @@ class GlmDecode(io.ComfyNode):
                                  tooltip="Steps of the diffusion model; more take longer."),
                     io.Float.Input("guidance", default=GUIDANCE, min=1.0, max=20.0, step=0.1,
                                    tooltip="Guidance of the diffusion model; 1 switches it off "
-                                           "and halves the work.")],
+                                           "and halves the work."),
+                    io.Image.Input("source", optional=True,
+                                   tooltip="The source pictures that the tokens were drawn from, "
+                                           "as SSD Sampler had them.")],
             outputs=[io.Image.Output(display_name="images",
                                      tooltip="One picture for each entry of the batch.")],
             **search_aliases("glm-image", "vae decode", "diffusion"))
@@ -44,8 +48,9 @@ class GlmDecode(io.ComfyNode):
     @classmethod
     @readable_errors
     def execute(cls, backbone: weights.LoadedBackbone, tokens: TokenPictures, prompt: str,
-                seed: int, steps: int, guidance: float) -> io.NodeOutput:
-        codes = tokens.for_backbone(backbone.module)
+                seed: int, steps: int, guidance: float,
+                source: torch.Tensor | None = None) -> io.NodeOutput:
+        codes, drawn_from = tokens.for_backbone(backbone.module), painted_from(tokens, source)
         words = prompts_of(tokens, prompt)
         painter = painters.painter(backbone.path)
         bar = ProgressBar(steps * len(codes))
@@ -56,7 +61,8 @@ class GlmDecode(io.ComfyNode):
 
         room = ROOM * codes[0].numel() // 32**2
         with weights.resident([painter], room, "draw a smaller size"):
-            images = painter.painter.paint(codes, words, seed, steps, guidance, on_step)
+            images = painter.painter.paint(codes, words, seed, steps, guidance, on_step,
+                                           drawn_from)
         return io.NodeOutput(images.to(torch.float32).cpu())
 
 

@@ -191,6 +191,14 @@ def mask() -> io.Input:
                                  "Load Picture, Load Image or another node with masks.")
 
 
+def source() -> io.Input:
+    return io.Image.Input("source", optional=True,
+                          tooltip="Pictures to draw from besides the words, for GLM-Image: say in "
+                                  "the prompt what becomes of them. They are scaled by "
+                                  "themselves; all pictures of a batch are drawn from all of "
+                                  "them.")
+
+
 def complaint_about_prompt(prompt: object) -> str | None:
     """What is wrong with a prompt; None if it is fine or linked.
 

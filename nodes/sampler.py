@@ -6,7 +6,7 @@ import torch
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.methods import Method
-from . import inputs, keeping, outcome, requests, running, weights
+from . import inputs, keeping, outcome, requests, running, sources, weights
 from .drawing import DrawingNode
 from .errors import readable_errors
 from .newer import search_aliases
@@ -25,7 +25,7 @@ class Sampler(DrawingNode):
                 inputs.backbone(), inputs.heads(), inputs.method(), keep,
                 *inputs.subject(), inputs.quality(), inputs.batch_size(), keep_rows,
                 inputs.preview(), *inputs.schedule(),
-                *inputs.sampling(inputs.keep_picture()), inputs.mask()],
+                *inputs.sampling(inputs.keep_picture()), inputs.mask(), inputs.source()],
             outputs=[*outcome.outputs(), *outcome.typed()],
             **search_aliases("ksampler", "speculative decoding", "autoregressive", "text to image",
                        "janus", "generate"))
@@ -36,7 +36,7 @@ class Sampler(DrawingNode):
                 quality: str, batch_size: int, keep_rows: int, preview: str,
                 heads: weights.LoadedHeads | None = None, method: Method | None = None,
                 keep: TokenPictures | None = None, expand: bool = False, keep_picture: int = 0,
-                mask: torch.Tensor | None = None,
+                mask: torch.Tensor | None = None, source: torch.Tensor | None = None,
                 **widgets: int | float | str | bool) -> io.NodeOutput:
         chosen, notes = requests.chosen_method(method, quality, widgets)
         keep = keep.picked(keep_picture) if keep is not None else None
@@ -45,7 +45,8 @@ class Sampler(DrawingNode):
         fixed, word_notes = keeping.words_of_kept(keep, fields, typed, batch_size)
         request = requests.request_of(
             backbone, heads, chosen, requests.sampling_of(widgets), prompt, negative, size,
-            pictures=batch_size, named=method is not None, expand=expand, fixed=fixed, **fields)
+            pictures=batch_size, named=method is not None, expand=expand, fixed=fixed,
+            **fields, **sources.fields_of(backbone, source))
         runs = [running.NodeRun(part, backbone, heads, [*notes, *unused, *word_notes])
                 for part in request.parts()]
         ui = cls.draw(runs, preview, together=False)

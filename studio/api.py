@@ -16,7 +16,7 @@ from ssd_core import SSDError
 
 from . import api_history as saved
 from . import api_models as models
-from . import edits, orders, panels, runs
+from . import edits, orders, paints, panels, runs
 from .calls import Call, answering, nowhere
 from .choices import with_choice
 from .orders import finish_seeds, keep_top, rows_kept_from, start_seeds, submit
@@ -107,6 +107,15 @@ def redo(call: Call) -> dict:
     return submitted(call, orders.Redo(call.settings, call.flag("metadata", True), source,
                                        whole("rows", call.values.get("rows")),
                                        call.text("size", "") or None))
+
+
+def paint(call: Call) -> dict:
+    """Paint the pixels of a picture that shows GLM-Image's codes."""
+    services = call.services
+    work = paints.paint(services.library, services.history, call.entry(call.text("id")),
+                        call.flag("metadata", True))
+    return job_view(services, services.worker.submit(paints.PAINT, work, call.owner),
+                    call.language)
 
 
 def submitted(call: Call, order: orders.Order) -> dict:
@@ -217,6 +226,7 @@ ENDPOINTS: list[tuple[str, str, Callable[[Call], Any]]] = [
     ("POST", "/draw", draw), ("POST", "/race", race),
     ("POST", "/edit", edit), ("POST", "/change", change), ("POST", "/redo", redo),
     ("POST", "/control", control),
+    ("POST", "/paint", paint),
     ("GET", "/look", look),
     ("POST", "/seeds/start", seeds_start), ("POST", "/seeds/finish", seeds_finish),
     ("GET", "/jobs", jobs), ("GET", "/jobs/{job}", job), ("DELETE", "/jobs/{job}", job_remove),

@@ -139,6 +139,9 @@ def restore(path: Path) -> tuple[Settings, dict]:
     path = Path(path)
     require_picture(path)
     recipe = read_recipe(path)
+    if "sources" in recipe:
+        raise SSDError(f"{path}: it was drawn from source pictures, which the app does not take: "
+                       "draw it by SSD Sampler in ComfyUI, or by 'ssd generate --like'")
     try:
         return from_recipe(recipe), recipe
     except SSDError as error:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -118,6 +118,16 @@ class Library:
                 if was_loaded:
                     self._loaded = self._load(*former)
                 raise
+
+    @contextmanager
+    def put_away(self) -> Iterator[None]:
+        """Free the loaded backbone for the block; whoever needs it afterwards loads it again."""
+        with self._lock:
+            for free in self.before_switch:
+                free()
+            self._loaded = None
+            free_memory()
+            yield
 
     def _load(self, name: str, dtype: str) -> Loaded:
         path = self.shelf.backbone_path(name)

@@ -28,6 +28,7 @@ from .history import Entry
 from .jobs import Job
 from .models import InUse
 from .orders import Order, Race
+from .paints import is_paintable
 from .plans import about_speed, notes_of, pace_text, request_text
 from .races import Raced
 from .runs import Drawn, Source
@@ -232,7 +233,7 @@ def details_view(services: Services, entry: Entry, language: str) -> dict:
         recipe = None
     return {**entry_view(services, entry, language, services.history.favourites.ids),
             "facts": [list(pair) for pair in facts(entry, recipe, language)],
-            "source": known_source(services, entry),
+            "source": known_source(services, entry), "paintable": is_paintable(recipe),
             "copy": copied(entry, recipe) if recipe else {}}
 
 

@@ -1,5 +1,7 @@
 """GLM-Image from tiny checkpoints, against the class of transformers (5.24)."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from support.mock_backbone import tokens
@@ -20,9 +22,13 @@ SIZES = [(256, 256), (512, 256), (256, 480)]  # square, wide, high
 
 
 @pytest.fixture(scope="module")
-def backbone(tmp_path_factory):
-    return load_backbone(glm_image(tmp_path_factory.mktemp("glm") / "GLM-Image"), device="cpu",
-                         dtype="fp32")
+def folder(tmp_path_factory):
+    return glm_image(tmp_path_factory.mktemp("glm") / "GLM-Image")
+
+
+@pytest.fixture(scope="module")
+def backbone(folder):
+    return load_backbone(folder, device="cpu", dtype="fp32")
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +89,15 @@ def test_one_run_draws_the_sketch_and_then_the_picture(backbone, theirs):
     assert plan(backbone.resized((512, 256)), methods.AR()).passes == small + large
 
 
+def test_a_model_of_transformers_draws_its_own_tokens(folder, theirs):
+    model = deepcopy(theirs)
+    model.name_or_path = str(folder / "vision_language_encoder")  # as diffusers loads it
+    backbone = load_backbone(model)
+    codes = expected(theirs, backbone, PROMPTS, (512, 256))
+    _, last = run(backbone, PROMPTS, methods.Exact(), (512, 256))
+    assert torch.cat((last.sketch.flatten(1), last.tokens.flatten(1)), 1).equal(codes)
+
+
 @pytest.mark.parametrize("method", [
     methods.Exact(), methods.Exact(window=50, guess="parent"), methods.Jacobi(),
     methods.Rolling(budget=1000)], ids=lambda method: f"{method.name}-{method.guess}")
@@ -139,14 +154,16 @@ def test_what_it_cannot_do_is_one_line(backbone):
         run(backbone, ["a"], sampling=Sampling(cfg=2.0))
     with pytest.raises(SSDError, match="cannot edit pictures by words"):
         run(backbone, ["a"], methods.Exact(), keep=torch.zeros(1, 8, 8).long(), edit=Edit("b"))
-    with pytest.raises(SSDError, match="cannot read pictures here"):
-        backbone.resized((256, 256)).encode(torch.zeros(1, 256, 256, 3))
 
 
-def test_notes_tell_of_pixels_and_of_the_published_sampling(backbone):
-    pixels, advice = backbone.notes(Sampling())
-    assert "GLM Decode" in pixels and "temperature 0.9 and top-p 0.75" in advice
-    assert backbone.notes(Sampling(temperature=0.9, top_p=0.75)) == [pixels]
+def test_a_note_tells_of_pixels_and_the_published_sampling_is_the_preset(backbone):
+    pixels, = backbone.notes(Sampling())
+    assert "GLM Decode" in pixels
+    own, published = Sampling(seed=2), Sampling(seed=2, temperature=0.9, top_p=0.75)
+    assert run(backbone, ["a"], sampling=own)[1].tokens.equal(
+        run(backbone, ["a"], sampling=published)[1].tokens)
+    assert not run(backbone, ["a"], sampling=own)[1].tokens.equal(
+        run(backbone, ["a"], sampling=Sampling(seed=2, temperature=1, top_p=1))[1].tokens)
 
 
 def test_false_colours_tell_codes_apart(backbone):

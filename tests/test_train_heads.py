@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from support import tiny_checkpoints, tiny_image_models
 from support.block_passes import hidden_by_blocks
 from support.mock_backbone import MockBackbone, events, tiny_postcard
+from support.tiny_glm_image import glm_image
 
 from ssd_core import SSDError, load_backbone, load_heads, methods
 from ssd_core.backbones import postcard
@@ -60,6 +61,7 @@ class Family:
     write: object
     prompts: tuple[str, ...] = ("a red house", "sun")
     knobs: dict = field(default_factory=dict)
+    left: float = 0.98  # the most that may be left of the error of heads that learned nothing
     needs: str = "torch"  # a package that reads its prompts
 
     def prompts_in(self, folder: Path) -> list[str]:
@@ -75,6 +77,7 @@ FAMILIES = {
     "lumina": Family(tiny_checkpoints.lumina, knobs={"size": "480x544"}),
     "anole": Family(tiny_checkpoints.anole),
     "emu3": Family(small_emu3),
+    "glm-image": Family(glm_image, knobs={"size": "768x768"}, left=0.995),
 }
 
 
@@ -88,6 +91,7 @@ class Trained:
     told: list[str]
     drawn: dict
     result: dict
+    left: float
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -103,7 +107,7 @@ def trained(request, tmp_path_factory) -> Trained:
     result = heads.train(HeadsRecipe(
         out / "tiny.safetensors", str(path), str(out), k_h=3, k_v=2, epochs=4, batch=1,
         rate=4e-3, held_out=1, device="cpu"), told.append)
-    return Trained(path, out, prompts, told, drawn, result)
+    return Trained(path, out, prompts, told, drawn, result, family.left)
 
 
 def loaded(trained: Trained):
@@ -136,7 +140,7 @@ def test_ssd_runs_with_the_heads(trained):
     tokens, stats = (finished := events(backbone, method, (prompt,), heads=draft_heads)[-1]
                      ).tokens, finished.stats
     assert tokens.shape[1:] == pictures.tokens.shape[1:] and tokens.max() < backbone.codes
-    assert stats["passes"] < backbone.grid.cells / 4
+    assert stats["passes"] < stats["ar_passes"] / 4
     assert {"horizontal+1", "vertical+1", "vertical+2"} <= set(stats["acceptance_by_offset"])
 
 
@@ -146,7 +150,8 @@ def test_heads_learn_the_states_of_pictures_that_they_never_saw(trained):
     taught = teach(backbone, [last.prompts[0].tolist()], last.tokens)
     fresh = heads.start(HeadsRecipe(trained.out, k_h=3, k_v=2), backbone,
                         torch.Generator().manual_seed(0))
-    assert error(draft_heads, backbone, *taught) < 0.98 * error(fresh, backbone, *taught)
+    learned, nothing = (error(each, backbone, *taught) for each in (draft_heads, fresh))
+    assert learned < trained.left * nothing
 
 
 @torch.no_grad()
@@ -169,8 +174,9 @@ def test_the_teacher_sees_what_decoding_sees(trained):
     """Both branches, prompts of two lengths, hidden slots, row ends, against passes in blocks."""
     backbone, _, pictures = loaded(trained)
     prompts = [ids.tolist() for ids in pictures.prompts[:2]]
-    prompts += [backbone.unconditional(ids) for ids in prompts]
-    tokens = pictures.tokens[:2].repeat(2, 1, 1)
+    if backbone.takes_guidance:
+        prompts += [backbone.unconditional(ids) for ids in prompts]
+    tokens = pictures.tokens[:2].repeat(len(prompts) // 2, 1, 1)
     hidden, embedding = teach(backbone, prompts, tokens)
     slots = with_row_ends(tokens.long(), backbone.grid, backbone.codes)
     cells = backbone.grid.coordinates[:, 1] < backbone.grid.columns

@@ -131,4 +131,5 @@ def test_a_recipe_draws_its_variation_again():
         assert not result.tokens[n].equal(plain.tokens[0])
     (recipe,) = plain.recipes()
     assert not {"variation", "variation_seed"} & set(recipe)
-    assert sampling_of(recipe) == Sampling(seed=5, cfg=recipe["cfg"], min_p=recipe["min_p"])
+    assert sampling_of(recipe) == Sampling(seed=5, cfg=recipe["cfg"], min_p=recipe["min_p"],
+                                             temperature=1.0, top_p=1.0)

@@ -6,7 +6,7 @@ of thirty lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from pathlib import Path
 from typing import TypeVar
@@ -59,6 +59,7 @@ class Backbone(PromptGuide, nn.Module):
     two_panels: tuple[int, int]  # size of both, (width, height) in px, if it has controls
     takes_negative: bool = True
     takes_guidance: bool = True
+    sources: tuple[torch.Tensor, ...] = ()  # codes [r, c] of the pictures that this view draws from
     preset: Preset
     decoder: Decoder
     word_embedding: nn.Parameter
@@ -151,6 +152,19 @@ class Backbone(PromptGuide, nn.Module):
     def after_sketch(self, prompt_ids: list[int], tokens: list[int]) -> list[int]:
         """Prompt ids, and the tokens that `sketch` has drawn after them."""
         raise NotImplementedError
+
+    def read_sources(self, pictures: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """Codes [r, c] int64 of source pictures [H, W, 3], float in 0..1, each of any size."""
+        raise self.from_words_alone()
+
+    def drawn_from(self, sources: Sequence[torch.Tensor]) -> Backbone:
+        """A view that draws from source pictures besides words, given their codes [r, c]."""
+        if sources:
+            raise self.from_words_alone()
+        return self
+
+    def from_words_alone(self) -> SSDError:
+        return SSDError(f"{self.name} takes no source picture: leave it out, or load GLM-Image")
 
     def notes(self, sampling: Sampling) -> list[str]:
         """What a user should know of a run with this sampling, a sentence each."""

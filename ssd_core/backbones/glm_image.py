@@ -1,15 +1,16 @@
 """GLM-Image: a GLM-4 that draws a small sketch of a picture, then the picture itself.
 
 Both grids are codes of one vocabulary with the words. A cell is 32 x 32 px. Positions have three
-axes: words move along all of them, the cells of a grid along rows and columns. The codes have no
-decoder to pixels of their own: a diffusion model paints from them (weights/diffusion.py). Reads
-the folder of the published pipeline, or its `vision_language_encoder` alone.
+axes: words move along all of them, the cells of a grid along rows and columns. With source pictures
+their codes begin the prompt, and there is no sketch. The codes have no decoder to pixels of their
+own: a diffusion model paints from them (weights/diffusion.py). Reads the folder of the published
+pipeline, or its `vision_language_encoder` alone.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,16 +24,23 @@ from ..model.sampling import Sampling
 from ..model.transformer import Decoder, DecoderShape, axes_angles
 from . import presets
 from .base import Backbone, empty
-from .codecs.colours import read_colours
+from .codecs.codec import in_float32
+from .codecs.colours import CodeColours, read_colours
+from .codecs.glm_encoder import halved, source_grid
+from .glm_grids import (
+    STEP,
+    cell_positions,
+    prompt_positions,
+    require_size,
+    sketch_grid,
+    source_sides,
+)
 from .prompts.text import Text, read_text, require_length
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import number, read_constants, refusal, section
 from .reading.weights import LayerNames, Slice, decoder_shape, decoder_sources, fill, two_sizes
 
 FAMILY = "GLM-Image"
-STEP = 32  # px along a cell
-SHORTEST, LONGEST = 256, 2048  # px along a side
-SKETCH = 16  # cells along the side of a square sketch
 SKETCH_SLOTS = 1 << 20  # a sketch's slots are numbered from here in the noise field
 CODES, SECTIONS, HEAD_DIM = 16384, (8, 12, 12), 128  # of the published model
 PREFIX, HEAD = "model.language_model.", "lm_head.weight"
@@ -43,7 +51,7 @@ NAMES = LayerNames(
     "mlp.down_proj.weight",
     post_norms=("post_self_attn_layernorm.weight", "post_mlp_layernorm.weight"))
 PIXELS = "the pictures show a false colour for each code; the node GLM Decode paints their pixels"
-ADVICE = "GLM-Image was published with temperature 0.9 and top-p 0.75: set both"
+FITTED = "the pictures show one colour for each code; the node GLM Decode paints their pixels"
 SIZES = ((1024, 1024), (1152, 896), (896, 1152), (1216, 832), (832, 1216), (1344, 768),
          (768, 1344), (1152, 768), (768, 1152), (512, 512), (768, 768), (1536, 1024),
          (1024, 1536), (1536, 1536), (2048, 1152), (1152, 2048), (2048, 2048))
@@ -85,11 +93,11 @@ class GlmImage(Backbone):
         sides = (f"<sop>{grid.rows} {grid.columns}<eop>" for grid in self.grids)
         ids = self.text.encode(f"{prompt}{''.join(sides)}{self.begin}")
         require_length(self.name, ids, self.prompt_limit)
-        return ids
+        before = ([self.codes, *codes.flatten().tolist(), self.codes + 1] for codes in self.sources)
+        return [*itertools.chain(*before), *ids]
 
     def notes(self, sampling: Sampling) -> list[str]:
-        plain = sampling.temperature == sampling.top_p == 1
-        return [PIXELS, *([ADVICE] if plain else [])]
+        return [FITTED if getattr(self.picture_codec, "fitted", False) else PIXELS]
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         raise SSDError(f"{self.name} draws its codes without guidance: set cfg to 1; the guidance "
@@ -110,11 +118,14 @@ class GlmImage(Backbone):
         width, height = self.size
         self.grid = Grid(height // STEP, width // STEP)
         small = sketch_grid(self.grid)
-        self.grids, self.sketched = (self.grid, small), small.cells
-        first = max(small.rows, small.columns)  # the positions that the sketch takes
-        cells = torch.cat((cell_positions(small, 0), cell_positions(self.grid, first)))
-        words = torch.arange(self.prompt_limit + 1)[:, None].expand(-1, 3)
-        self.angles, self.cell_angles = self.turned(words), self.turned(cells)
+        self.grids: tuple[Grid, ...] = (self.grid,) if self.sources else (self.grid, small)
+        self.sketched = 0 if self.sources else small.cells
+        parts, first = [], 0
+        for grid in reversed(self.grids):
+            parts.append(cell_positions(grid, first))
+            first += max(grid.rows, grid.columns)  # the positions that a grid takes
+        self.angles = self.turned(prompt_positions(self.sources, self.prompt_limit))
+        self.cell_angles = self.turned(torch.cat(parts))
 
     def turned(self, positions: torch.Tensor) -> torch.Tensor:
         """Rotary angles of positions [n, 3]."""
@@ -125,11 +136,35 @@ class GlmImage(Backbone):
         if not self.sketched:
             return None
         view = copy(self)
-        view.grid, view.sketched, view.first_slot = self.grids[1], 0, SKETCH_SLOTS
+        view.grid, view.sketched, view.first_slot = self.grids[-1], 0, SKETCH_SLOTS
         return view
 
     def after_sketch(self, prompt_ids: list[int], tokens: list[int]) -> list[int]:
         return [*prompt_ids, *tokens]
+
+    # Source pictures
+
+    def read_sources(self, pictures: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """The codes of pictures that are scaled as the published processor scales them."""
+        codec = self.ensure_on_device(self.picture_codec)
+        assert isinstance(codec, CodeColours)
+        sides = source_sides(self.text.source.with_name("preprocessor_config.json"))
+        pixels = [halved(picture[..., :3].permute(2, 0, 1),
+                         source_grid(picture.shape[0], picture.shape[1], *sides))
+                  for picture in pictures]
+        with in_float32(codec):
+            return tuple(codes.cpu() for codes in codec.codes(pixels))
+
+    def drawn_from(self, sources: Sequence[torch.Tensor]) -> Backbone:
+        if not sources:
+            return self
+        if max(int(codes.max()) for codes in sources) >= self.codes:
+            raise SSDError(f"source pictures have codes beyond those of {self.name}: read them "
+                           "again by read_sources")
+        view = copy(self)
+        view.sources = tuple(sources)
+        view.apply_size()
+        return view
 
     def angles_at(self, at: slice | torch.Tensor, cache: KVCache | None) -> torch.Tensor | None:
         """Those of a word, or of the first cell times those of a cell relative to it.
@@ -144,29 +179,6 @@ class GlmImage(Backbone):
         words = (cache.prompts - self.sketched).clamp(min=0)  # pace.py times shorter prompts
         cells = (at - words).clamp(0, len(self.cell_angles) - 1)
         return self.angles[torch.minimum(at, words)] * self.cell_angles[cells]
-
-
-def sketch_grid(grid: Grid) -> Grid:
-    """The sketch of a grid: about 256 cells of the same shape, as the published processor rounds.
-    """
-    ratio = grid.rows / grid.columns
-    return Grid(max(int(math.sqrt(ratio) * SKETCH), 1), max(int(math.sqrt(1 / ratio) * SKETCH), 1))
-
-
-def cell_positions(grid: Grid, first: int) -> torch.Tensor:
-    """[cells, 3]: the time, row and column of a grid's cells, counted from `first`."""
-    return torch.nn.functional.pad(grid.coordinates, (1, 0)) + first
-
-
-def require_size(name: str, size: tuple[int, int]) -> None:
-    """Raise SSDError for a size that is not in steps of 32 px; it names the nearest two."""
-    if all(SHORTEST <= side <= LONGEST and side % STEP == 0 for side in size):
-        return
-    nearest = [[min(max(side // STEP * STEP + more, SHORTEST), LONGEST) for side in size]
-               for more in (0, STEP)]
-    legal = " or ".join(dict.fromkeys(f"{width}x{height}" for width, height in nearest))
-    raise SSDError(f"size {size[0]}x{size[1]}: {name} draws sides of {SHORTEST} to {LONGEST} px in "
-                   f"steps of {STEP}: choose {legal}")
 
 
 def matches(checkpoint: Checkpoint) -> bool:
@@ -190,7 +202,8 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Gl
                "norm": f"{PREFIX}norm.weight",
                **decoder_sources(PREFIX, shape.layers, NAMES, qkv_bias=True)}
     backbone.sha256 = fill(backbone, sources, checkpoint, device, dtype).hexdigest()
-    backbone.picture_codec = read_colours(checkpoint, codes, STEP, device)
+    backbone.picture_codec = read_colours(checkpoint, codes, STEP, device, dtype,
+                                          backbone.sha256)
     backbone.sizes = SIZES
     backbone.apply_size()
     return backbone.eval()
@@ -198,10 +211,12 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Gl
 
 def require_codes(backbone: GlmImage, checkpoint: Checkpoint) -> None:
     """Raise SSDError if tokenizer and config count the codes differently."""
-    if (begin := backbone.text.id(backbone.begin)) != backbone.codes:
-        raise SSDError(f"{backbone.text.source}: {backbone.begin} has id {begin}, config.json of "
-                       f"{checkpoint.folder} says {backbone.codes}: take the tokenizer that "
-                       "belongs to this model")
+    for code in (backbone.codes, backbone.codes + 1):  # before and behind a picture
+        name = f"<|dit_token_{code}|>"
+        if (found := backbone.text.id(name)) != code:
+            raise SSDError(f"{backbone.text.source}: {name} has id {found}, config.json of "
+                           f"{checkpoint.folder} says {code}: take the tokenizer that belongs to "
+                           "this model")
 
 
 def shape_in(checkpoint: Checkpoint, config: Mapping, hidden: int) -> tuple[DecoderShape, Rotation]:

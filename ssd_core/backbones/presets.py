@@ -13,7 +13,7 @@ from ..model.sampling import Sampling
 
 @dataclass(frozen=True)
 class Preset:
-    """A backbone's defaults: the SSD schedule (paper, Table 9), guidance and min-p."""
+    """A backbone's defaults: the SSD schedule (paper, Table 9) and sampling."""
 
     k_h: int = 5
     k_v: int = 1
@@ -21,11 +21,14 @@ class Preset:
     incremental: int = 0
     cfg: float = 1.0
     min_p: float = 0.0
+    temperature: float = 1.0
+    top_p: float = 1.0
 
 
 def resolve_sampling(sampling: Sampling, preset: Preset) -> Sampling:
-    """Return the sampling with unset guidance and min-p replaced by the preset's."""
-    return replace(sampling, **{name: getattr(preset, name) for name in ("cfg", "min_p")
+    """Return the sampling with unset values replaced by the preset's."""
+    return replace(sampling, **{name: getattr(preset, name)
+                                for name in ("cfg", "min_p", "temperature", "top_p")
                                 if getattr(sampling, name) is None})
 
 
@@ -59,5 +62,7 @@ LUMINA_2 = replace(EMU3, cfg=4.0)
 # Emu3.5's rows of 64 cells lie between Lumina-mGPT's 48 (5 rounds) and Emu3's 90 (6 rounds).
 EMU3_5 = replace(EMU3, rounds=5, cfg=5.0)
 LLAMAGEN_CLASSES, LLAMAGEN_TEXT, TAR = Preset(cfg=4.0), Preset(cfg=7.5), Preset(cfg=4.0)
-# The paper's rounds lie between Janus-Pro's 2 for 24 columns and Emu3's 6 for 90.
-GLM_IMAGE = Preset(k_h=5, k_v=1, rounds=3)
+# The paper's rounds lie between Janus-Pro's 2 for 24 columns and Emu3's 6 for 90. Temperature and
+# top-p are those of the generation_config.json that the authors publish with the weights. At
+# temperature 0 the codes fall into flat areas, as users report.
+GLM_IMAGE = Preset(k_h=5, k_v=1, rounds=3, temperature=0.9, top_p=0.75)

@@ -16,6 +16,7 @@ from ..train.processes import is_first
 from . import (
     backbones,
     bench,
+    colours,
     compare,
     convert,
     download,
@@ -46,7 +47,7 @@ for module, name in ((generate, "generate"), (edit, "edit"), (render, "render"),
                      (compare, "compare"), (plan, "plan"), (bench, "bench"),
                      (frontier, "frontier"), (methods, "methods"), (backbones, "backbones"),
                      (download, "download"), (fit, "fit"), (convert, "convert"),
-                     (vary, "vary"), (selftest, "selftest")):
+                     (vary, "vary"), (selftest, "selftest"), (colours, "colours")):
     app.command(name)(takes_groups(module.command))
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(train.app, name="train")

@@ -14,6 +14,7 @@ from ..backbones.base import Backbone
 from ..errors import SSDError
 from ..output.packed import tokens_sha256
 from ..output.recipe import opened, recipe_of, save_png, tokens_from_png
+from ..output.source_pictures import pixels_of
 from ..output.together import together
 from ..output.words import Words, inherited
 from ..runs.request import Request, Result
@@ -52,6 +53,20 @@ class KeepOptions:
 
 
 @dataclass(frozen=True)
+class SourceOptions:
+    """Draw from other pictures."""
+
+    source: list[Path] | None = flag(None, "Picture (PNG, JPEG or WebP) to draw from besides the "
+                                           "words; repeat it for several. For GLM-Image.")
+
+    def options(self, backbone: Backbone) -> dict:
+        """The Request's field sources."""
+        if not self.source:
+            return {}
+        return {"sources": backbone.read_sources([pixels_of(path) for path in self.source])}
+
+
+@dataclass(frozen=True)
 class OutputOptions:
     """Output."""
 
@@ -60,8 +75,8 @@ class OutputOptions:
 
 
 def command(context: typer.Context, knobs: Knobs, drawing: SamplingOptions, picture: PictureOptions,
-            keeping: KeepOptions, saving: OutputOptions, like: Like, loading: Loading,
-            prompt: OwnPrompt = None, json: Json = False) -> None:
+            keeping: KeepOptions, drawn_from: SourceOptions, saving: OutputOptions, like: Like,
+            loading: Loading, prompt: OwnPrompt = None, json: Json = False) -> None:
     """Draw a prompt and save the picture(s) with the recipe inside."""
     report, source = Reporter(json), Source.of(like, context)
     method, sampling = source.method(knobs), source.sampling(drawing)
@@ -77,7 +92,8 @@ def command(context: typer.Context, knobs: Knobs, drawing: SamplingOptions, pict
                       sampling, text, picture.negative, pictures=picture.batch,
                       fall_back=not source.names_method, expand=picture.expand,
                       **{**source.options(backbone, heads),
-                         **keeping.options(backbone, typed, report)})
+                         **keeping.options(backbone, typed, report),
+                         **drawn_from.options(backbone)})
     print_notes(request, picture.strict_words)
     print_words(request, report)
     if request.choice_text:

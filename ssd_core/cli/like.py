@@ -17,6 +17,7 @@ from ..errors import SSDError
 from ..model.sampling import Sampling
 from ..output.kept_cells import kept_of
 from ..output.recipe import method_of, other_dtype, read_recipe, sampling_of
+from ..output.source_pictures import sources_of
 from ..output.words import drawn_words
 from .options import Canvas, Knobs, Loading, SamplingOptions, flag
 from .specs import build_method
@@ -102,6 +103,7 @@ class Source:
         self._require_same("heads", heads.sha256 if heads else None, self.recipe["heads"])
         typed = {"prompt", "negative", "expand"} & self.flags_set
         return {**({} if typed else {"fixed": (drawn_words(self.recipe),)}), **self._kept(backbone),
+                "sources": sources_of(self.recipe),
                 "drawn_before": other_dtype(self.recipe, backbone)}
 
     def _kept(self, backbone: Backbone) -> dict:

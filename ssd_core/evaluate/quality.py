@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ..backbones.base import Backbone
+from ..backbones.presets import resolve_sampling
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, Method
 from ..model.sampling import Sampling
@@ -25,7 +26,8 @@ def evaluate(backbone: Backbone, heads: DraftHeads | None, methods: Sequence[tup
     the workers that draw and measure; None: this process.
     """
     require_postcards(backbone)
-    trial, warmth = Trial(backbone, prompts, batch, sampling), sampling.temperature
+    trial = Trial(backbone, prompts, batch, sampling)
+    warmth = resolve_sampling(sampling, backbone.preset).heat
     baseline = Entry(AR(), False, warmth)
     entries = {label: baseline if isinstance(method, AR) else Entry(method, True, warmth)
                for label, method in methods}

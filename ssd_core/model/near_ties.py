@@ -25,10 +25,10 @@ def choose_closely(logits: torch.Tensor, probs: torch.Tensor, noise: torch.Tenso
 
     logits: guided [..., V]; probs: their `probabilities`; noise: exponential variates [..., V].
     """
-    if sampling.temperature < COLD or sampling.min_p == 1:
+    if sampling.heat < COLD or sampling.min_p == 1:
         chosen = likeliest(probs / noise)
         return chosen, (logits >= logits.amax(-1, keepdim=True) - slack).sum(-1) > 1
-    slack = slack / sampling.temperature + ROUNDED
+    slack = slack / sampling.heat + ROUNDED
     scores = probs / noise
     chosen = likeliest(scores)
     factor = math.exp(-slack) if slack < WIDEST else 0.0
@@ -44,8 +44,8 @@ def filtered_closely(logits: torch.Tensor, noise: torch.Tensor, sampling: Sampli
 
     chosen: [..., 1]; slack: of logits divided by the temperature.
     """
-    if sampling.temperature != 1:
-        logits = logits / sampling.temperature
+    if sampling.heat != 1:
+        logits = logits / sampling.heat
     lower, upper = limits(logits, sampling, slack)
     lead = (upper - logits.gather(-1, chosen) + slack).exp()  # of any token in doubt, at most
     wins = noise <= noise.gather(-1, chosen) * lead
@@ -54,7 +54,7 @@ def filtered_closely(logits: torch.Tensor, noise: torch.Tensor, sampling: Sampli
 
 def by_rank(sampling: Sampling, codes: int) -> bool:
     """Whether top-k or top-p leaves out tokens."""
-    return sampling.top_p != 1 or 0 < sampling.top_k < codes
+    return sampling.mass != 1 or 0 < sampling.top_k < codes
 
 
 def limits(logits: torch.Tensor, sampling: Sampling,
@@ -83,7 +83,7 @@ def lowest_and_next(logits: torch.Tensor, sampling: Sampling,
         late[..., sampling.top_k:] = True
     probs = ordered.masked_fill(late, -math.inf).softmax(-1)
     before = probs.cumsum(-1) - probs
-    mass = sampling.top_p if sampling.top_p != 1 else math.inf
+    mass = sampling.mass if sampling.mass != 1 else math.inf
     lowest = ordered.masked_fill(late | (before >= mass + slack), math.inf)
     left_out = ordered.masked_fill(~late & (before < mass - slack), -math.inf)
     return lowest.amin(-1, keepdim=True), left_out.amax(-1, keepdim=True)

@@ -35,12 +35,13 @@ class Sampling:
                             "switches guidance off and halves the work.",
                       low=1, high=100, step=0.5, visibility="basic",
                       none_means="the backbone's own")
-    temperature: float = knob(1.0, "Randomness of sampling: 0 always takes the likeliest token, 1 "
-                                   "samples as the backbone was trained.",
-                              low=0, high=100, step=0.05)
+    temperature: float = knob(None, "Randomness of sampling: 0 always takes the likeliest token, 1 "
+                                    "samples as the backbone was trained.",
+                              low=0, high=100, step=0.05, none_means="the backbone's own")
     top_k: int = knob(0, "Sample from the k likeliest tokens only; 0 keeps all.", low=0)
-    top_p: float = knob(1.0, "Sample from the likeliest tokens that make up this share of the "
-                             "probability; 1 keeps all.", above=0, high=1, step=0.01)
+    top_p: float = knob(None, "Sample from the likeliest tokens that make up this share of the "
+                              "probability; 1 keeps all.",
+                        above=0, high=1, step=0.01, none_means="the backbone's own")
     min_p: float = knob(None, "Leave out tokens less likely than this share of the likeliest one; "
                               "0 keeps all.",
                         low=0, high=1, step=0.01, none_means="the backbone's own")
@@ -56,6 +57,16 @@ class Sampling:
     def __post_init__(self) -> None:
         check_knobs(self)
         object.__setattr__(self, "numerics", NUMERICS[0])  # equal pictures: equal samplings
+
+    @property
+    def heat(self) -> float:
+        """The temperature; 1 if no backbone has given its own yet."""
+        return 1.0 if self.temperature is None else self.temperature
+
+    @property
+    def mass(self) -> float:
+        """top_p; 1 if no backbone has given its own yet."""
+        return 1.0 if self.top_p is None else self.top_p
 
     def seeds(self, count: int) -> list[int]:
         """The seed of each picture."""
@@ -82,7 +93,7 @@ def guide(logits: torch.Tensor, cfg: float) -> torch.Tensor:
 def probabilities(logits: torch.Tensor, sampling: Sampling,
                   temperature_scale: float = 1.0) -> torch.Tensor:
     """Guided logits [..., V] -> probabilities; `temperature_scale` multiplies the temperature."""
-    temperature = sampling.temperature * temperature_scale
+    temperature = sampling.heat * temperature_scale
     if temperature < COLD:
         return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
     if temperature != 1:
@@ -90,8 +101,8 @@ def probabilities(logits: torch.Tensor, sampling: Sampling,
     if 0 < sampling.top_k < logits.shape[-1]:
         least = logits.topk(sampling.top_k, dim=-1).values[..., -1:]
         logits = logits.masked_fill(logits < least, -math.inf)
-    if sampling.top_p != 1:
-        probs = top_p_filter(logits.softmax(-1), sampling.top_p)
+    if sampling.mass != 1:
+        probs = top_p_filter(logits.softmax(-1), sampling.mass)
         return min_p_filter(probs, sampling.min_p) if sampling.min_p else probs
     if sampling.min_p:  # before the softmax, which then normalises the rest
         limit = math.log(sampling.min_p) - 1e-6  # the likeliest token passes where min_p is 1

@@ -42,6 +42,7 @@ from ..weights.memory import WEIGHT_BYTES
 from .comfyui_workflow import workflow_of
 from .kept_cells import check_kept, kept_keys
 from .packed import pack, unpack
+from .source_pictures import source_keys, sources_of
 from .words import Words, drawn_words, recorded
 
 VERSION = 2
@@ -71,7 +72,7 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
                      negative=negative, keep_rows=keep_rows, drawn=drawn)
     del known["numerics"]  # has no meaning any more
     return {
-        **known, **kept_keys(parent, keep_mask, edit),
+        **known, **source_keys(backbone.sources), **kept_keys(parent, keep_mask, edit),
         "tokens": pack(tokens), "versions": {"ssd": __version__, "torch": torch.__version__},
         "passes": stats["passes"], "seconds": dict(stats["seconds"])}
 
@@ -319,6 +320,7 @@ def check(recipe: Mapping) -> None:
         raise ValueError(str(error)) from error
     rows = len(recipe_tokens(recipe))
     check_kept(recipe)
+    sources_of(recipe)
     for key, most in (("keep_rows", rows - 1), ("stopped_rows", rows)):
         if recipe.get(key, 0) > most:
             raise ValueError(f"{key} {recipe[key]}: must lie in 0 .. {most}")

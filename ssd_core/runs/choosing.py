@@ -34,8 +34,10 @@ def choices(request: Choosing, backbone: Backbone, method: Method) -> dict:
 
 
 def record(request: Choosing, stats: Mapping) -> None:
-    """Record passes and pace of a finished run; those of an edit say nothing about other runs."""
-    if request.edit is not None:
+    """Record passes and pace of a finished run; those of an edit, or of one that read source
+    pictures in place of a sketch, say nothing about other runs.
+    """
+    if request.edit is not None or request.sized.sources:
         return
     kind = (request.sized, request.method, request.heads is not None, request.sampling)
     note(*kind, stats, partly=not bool(request.region.free.all()))

@@ -62,7 +62,7 @@ class Request:
     additions to omit. fixed: the words to draw, for all pictures or for each, whatever `expand` is:
     those of the parent for a picture that is kept, varied or drawn again; () if there are none.
     old_prompt: the words of the pictures `keep`, which the prompt edits; keep_mask then limits
-    where. reach, hold: see `Edit`.
+    where. reach, hold: see `Edit`. sources: what `read_sources` of the backbone has read.
 
     Raises SSDError if size, method and heads do not fit together; `check` checks the other fields.
     """
@@ -90,6 +90,7 @@ class Request:
     old_prompt: str | None = None
     reach: float = 0.25
     hold: bool = True
+    sources: tuple[torch.Tensor, ...] = ()
     note: str | None = field(default=None, init=False)
     choice: Choice = field(init=False)
     alone: bool = field(default=False, init=False)
@@ -97,7 +98,7 @@ class Request:
     grid: Grid = field(init=False)
 
     def __post_init__(self) -> None:
-        backbone = self.backbone.resized(check_size(self.size))
+        backbone = self.backbone.resized(check_size(self.size)).drawn_from(self.sources)
         method, note = resolved_method(self.method, backbone.preset, self.heads is not None,
                                        self.fall_back)
         heads = self.heads if method.uses_heads else None
@@ -122,11 +123,8 @@ class Request:
 
     @property
     def sized(self) -> Backbone:
-        """The backbone at this run's size.
-
-        Made anew on each access, because its tables must be on the current device of the weights.
-        """
-        return self.backbone.resized(self.size)
+        """The backbone at this run's size; made anew, as its tables follow the weights' device."""
+        return self.backbone.resized(self.size).drawn_from(self.sources)
 
     def check(self) -> None:
         """Raise SSDError if the run cannot start; computes nothing."""

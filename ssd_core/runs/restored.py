@@ -12,6 +12,7 @@ from ..engine.heads import DraftHeads
 from ..errors import SSDError
 from ..output.kept_cells import kept_of
 from ..output.recipe import method_of, other_dtype, sampling_of
+from ..output.source_pictures import sources_of
 from ..output.words import drawn_words
 
 
@@ -29,7 +30,7 @@ def restored(recipe: Mapping, backbone: Backbone, heads: DraftHeads | None,
             "method": method, "sampling": sampling_of(recipe), "prompt": recipe["prompt"],
             "negative": recipe["negative"], "size": size, "fall_back": False, "device": device,
             "drawn_before": other_dtype(recipe, backbone), "fixed": (drawn_words(recipe),),
-            **kept_of(recipe)}
+            "sources": sources_of(recipe), **kept_of(recipe)}
 
 
 def require_models(recipe: Mapping, backbone: Backbone, heads: DraftHeads | None) -> None:

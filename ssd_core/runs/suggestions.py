@@ -29,11 +29,14 @@ def best_first(fits: Sequence[float]) -> list[int]:
 
 def fit_of(result: Result) -> list[float]:
     """Of each picture the mean log probability, in nats, of the kept cells that follow the first
-    drawn one; 0 where there are none, or where a sketch was drawn first. Takes one pass.
+    drawn one; 0 where there are none, or where a sketch or source pictures were read first. Takes
+    one pass.
     """
     request = result.request
     cells = following(request)
-    if not cells.flatten(1).any(1).all() or (run := request.prepare()).sketch is not None:
+    run = request.prepare()
+    more = run.sketch is not None or run.backbone.sources
+    if more or not cells.flatten(1).any(1).all():
         return [0.0] * request.pictures
     return log_likelihood(run.backbone, run.branches, run.sampling, result.tokens, cells).tolist()
 

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from PIL import Image
 
 from ..errors import SSDError, first_line
 from .model_folders import PIPELINE
 
+Source = tuple[torch.Tensor, torch.Tensor]  # pixels [H, W, 3] in 0..1, codes [r, c]
+CELL = 32  # px
 STEPS, GUIDANCE = 30, 1.5  # of the published examples
 PARTS = ("transformer", "text_encoder", "tokenizer", "vae", "scheduler")
 INSTALL = "pip install diffusers"
@@ -29,12 +32,13 @@ class DiffusionPainter:
 
     def paint(self, tokens: torch.Tensor, prompts: Sequence[str], seed: int = 0,
               steps: int = STEPS, guidance: float = GUIDANCE,
-              on_step: Callable[[int, int], None] = lambda done, total: None) -> torch.Tensor:
+              on_step: Callable[[int, int], None] = lambda done, total: None,
+              sources: Sequence[Source] = ()) -> torch.Tensor:
         """Codes [B, R, C] and their prompts -> pictures [B, H, W, 3] float32 in 0..1.
 
         Picture i starts from the noise of seed + i, so it is the same in any batch. on_step is
         called after each step with the steps that are done and all there are; an exception from it
-        stops the painting.
+        stops the painting. sources: those that all codes were drawn from.
         """
         if len(prompts) != len(tokens):
             raise SSDError(f"{len(prompts)} prompts for {len(tokens)} pictures: give one for each")
@@ -46,19 +50,37 @@ class DiffusionPainter:
                 return {}
 
             generator = torch.Generator().manual_seed((seed + number) % (1 << 64))
-            pictures.append(self._one(codes, prompt, steps, guidance, generator, step))
+            pictures.append(self._one(codes, prompt, steps, guidance, generator, step, sources))
         return torch.cat(pictures)
 
     def _one(self, codes: torch.Tensor, prompt: str, steps: int, guidance: float,
-             generator: torch.Generator, step: Callable[..., dict]) -> torch.Tensor:
+             generator: torch.Generator, step: Callable[..., dict],
+             sources: Sequence[Source]) -> torch.Tensor:
         """The picture [1, H, W, 3] of codes [R, C]."""
         rows, columns = codes.shape
         painted = self.pipeline(
             prompt=[prompt], prior_token_ids=doubled(codes).to(self.pipeline.device),
-            height=32 * rows, width=32 * columns, num_inference_steps=steps,
+            height=CELL * rows, width=CELL * columns, num_inference_steps=steps,
             guidance_scale=guidance, generator=generator, callback_on_step_end=step,
-            output_type="np")
+            output_type="np", **self._conditions(sources))
         return torch.from_numpy(painted.images).float()
+
+    def _conditions(self, sources: Sequence[Source]) -> dict:
+        """The pipeline's arguments for source pictures."""
+        if not sources:
+            return {}
+        place = self.pipeline.device
+        codes = torch.cat([doubled(codes)[0] for _, codes in sources]).to(place)
+        grids = torch.tensor([[1, 2 * len(codes), 2 * codes.shape[1]] for _, codes in sources])
+        return {"image": [[fitted(pixels, codes) for pixels, codes in sources]],
+                "prior_token_image_ids": [codes], "source_image_grid_thw": [grids.to(place)]}
+
+
+def fitted(pixels: torch.Tensor, codes: torch.Tensor) -> Image.Image:
+    """A source picture [H, W, 3] at the size that its codes [r, c] stand for."""
+    picture = Image.fromarray((pixels[..., :3] * 255).round().clamp(0, 255).byte().cpu().numpy())
+    size = (CELL * codes.shape[1], CELL * codes.shape[0])
+    return picture if picture.size == size else picture.resize(size, Image.Resampling.BICUBIC)
 
 
 def doubled(codes: torch.Tensor) -> torch.Tensor:

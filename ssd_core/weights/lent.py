@@ -13,6 +13,7 @@ from ..backbones.reading.loaded_model import LoadedModel
 from ..errors import SSDError
 
 TOKENIZER = "tokenizer.json"
+IN_PIPELINE = f"processor/{TOKENIZER}"  # where a pipeline of diffusers has it
 
 
 @torch.inference_mode(False)
@@ -48,7 +49,7 @@ def cached_tokenizer(name: str) -> Path | None:
     """The tokenizer of a repository on the Hub that was downloaded before."""
     try:
         from huggingface_hub import try_to_load_from_cache
-        path = try_to_load_from_cache(name, TOKENIZER)
+        paths = [try_to_load_from_cache(name, file) for file in (TOKENIZER, IN_PIPELINE)]
     except (ImportError, ValueError):
         return None
-    return Path(path) if isinstance(path, str) else None
+    return next((Path(path) for path in paths if isinstance(path, str)), None)

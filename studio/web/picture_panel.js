@@ -57,9 +57,10 @@ export class PicturePanel {
     this.on.closed(id);
   }
 
-  #fill({ facts, source, copy }) {
+  #fill({ facts, source, copy, paintable }) {
     this.settings = copy.copy_settings;
     this.copySettings.hidden = !this.settings;
+    this.paint.hidden = !paintable;
     this.facts.replaceChildren(...facts.filter(([, value]) => value !== this.entry.prompt)
       .flatMap(([name, value]) => [make("dt", "", {}, [name]), make("dd", "", {}, [value])]));
     this.#showKin(source);
@@ -74,9 +75,11 @@ export class PicturePanel {
     this.star = this.#button("favourite", () => this.on.star(entry), [`★ ${stage.favourite}`]);
     this.copySettings = this.#button("copy-settings", () => copyLine(app, this.settings),
       [words.copySettings]);
-    this.copySettings.hidden = true; // until they are known
+    this.paint = this.#button("paint", () => this.#paint(), [words.paint], "button main");
+    this.copySettings.hidden = this.paint.hidden = true; // until more is known
     this.update();
     return [
+      this.paint,
       known && this.#button("restore", () => restore(app, entry.id), [words.restore],
         "button main"),
       one && this.#button("edit", () => app.go("create", { edit: entry.id }), [stage.edit]),
@@ -89,6 +92,20 @@ export class PicturePanel {
       app.schema.local && this.#button("delete", () => this.on.remove(entry), [words.remove],
         "button danger"),
     ].filter(Boolean);
+  }
+
+  /** Have the pixels painted of a picture that shows codes, then open that one. */
+  async #paint() {
+    const { app, words, paint, entry: { id } } = this;
+    paint.disabled = true;
+    const job = await app.attempt(app.jobs.submit("paint", { id }));
+    if (job) {
+      app.toast(words.painting);
+      const ended = await app.jobs.ended(job.id);
+      if (ended?.error) app.toast(ended.error, { bad: true });
+      else if (ended?.saved.length) this.on.open(ended.saved[0].id);
+    }
+    paint.disabled = false;
   }
 
   #button(name, run, children, className = "button") {

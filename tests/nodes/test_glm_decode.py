@@ -35,6 +35,16 @@ def test_tokens_of_the_sampler_become_pixels(pack, folder):
     moved = pack.manager.loads[before:]
     assert len(moved) == 1 and backbone.patcher not in moved[0][0]
     assert pack.stubs.bars[-1] == (2, 2)
+    source = sketched[:, :128, :160]
+    _, from_source, *_ = pack.run("SSD_Sampler", backbone=backbone, prompt="a red", source=source,
+                                  **SMALL)
+    assert not from_source.tokens.equal(tokens.tokens)
+    assert from_source.recipes[0]["sources"][0]["shape"] == [4, 5]
+    with pytest.raises(pack.error, match="from 1 source pictures, 0 are connected"):
+        pack.run("SSD_GlmDecode", backbone=backbone, tokens=from_source, steps=1)
+    edited, = pack.run("SSD_GlmDecode", backbone=backbone, tokens=from_source, steps=1,
+                       source=source)
+    assert edited.shape == images.shape
     typed, = pack.run("SSD_GlmDecode", backbone=backbone, tokens=tokens, prompt="a red", steps=2)
     assert typed.equal(images)
     bare = pack.module("nodes.types").TokenPictures.of(backbone.module, tokens.tokens)

@@ -98,7 +98,7 @@ def test_a_plan_counts_passes_and_names_the_quality(client):
 
 @pytest.mark.parametrize("name, wrong", [
     ("pictures", 100), ("pictures", 0), ("k_h", 0), ("rounds", -2), ("incremental", -2),
-    ("draft_temperature", 0), ("window", -2), ("cfg", 1000), ("temperature", -1), ("top_k", -1),
+    ("draft_temperature", 0), ("window", -2), ("cfg", 1000), ("temperature", -2), ("top_k", -1),
     ("top_p", 3), ("seed", "abc"), ("rounds", None)])
 def test_a_number_out_of_range_is_refused_by_its_name(client, name, wrong):
     method = {"window": "exact", "draft_temperature": "ssd"}.get(name, "ssd")

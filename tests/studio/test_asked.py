@@ -347,7 +347,7 @@ def test_a_race_of_rows_that_is_stopped_keeps_what_is_there(
 @pytest.mark.parametrize("body", [
     {"setting": "k_h", "values": [1, 2]}, {"setting": "seed"}, {"values": ["1"]},
     {"setting": "seed", "values": ["x", "1"]}, {"setting": "cfg", "values": [None, 1]},
-    {"setting": "temperature", "values": [-1, 1]}, {"setting": "prompt", "values": ["", "a"]},
+    {"setting": "temperature", "values": [-2, 1]}, {"setting": "prompt", "values": ["", "a"]},
     {"setting": "prompt", "values": ["a" * 5000, "a"]}, {"setting": "seed", "values": "12"},
     {"setting": "seed", "values": ["1"] * 40}, {"setting": ["seed"], "values": ["1", "2"]}])
 def test_rows_that_cannot_be_are_refused_before_the_queue(client, worker, body):

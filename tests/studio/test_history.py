@@ -32,7 +32,7 @@ class Named:
 
     name, sha256, size, grid = "mock", "5eed" * 16, (32, 24), Grid(3, 4)
     preset = methods.PAPER_PRESETS["Janus-Pro"]
-    in_int8 = True
+    in_int8, sources = True, ()
 
 
 @pytest.fixture
@@ -192,7 +192,8 @@ def test_settings_come_back_from_any_png_with_a_recipe(tmp_path, recipe, saver):
     saver(path, PICTURE, recipe) if saver is save_png else saver(path, recipe)
     settings, told = restore(path)
     assert settings == Settings.of(prompt="a red house", seed=7, method="ssd", k_h=5, cfg=5.0,
-                                min_p=0.0, size="32x24", fixed=Words("a red house"))
+                                min_p=0.0, temperature=1.0, top_p=1.0, size="32x24",
+                                fixed=Words("a red house"))
     assert told["backbone"]["name"] == "mock"
 
 

@@ -57,6 +57,7 @@ def test_a_drawn_picture_is_saved_told_and_what_the_engine_draws(library, histor
     assert history.entries() == drawn.entries and drawn.stopped_rows is None
     own = library.current.backbone.preset
     assert restore(drawn.entries[0].path)[0] == settings.changed(cfg=own.cfg, min_p=own.min_p,
+                                                              temperature=1.0, top_p=1.0,
                                                               size=f"{PIXELS}x{PIXELS}",
                                                               fixed=Words(settings.prompt))
     assert drawn.label.startswith(method) and drawn.stats["ar_passes"] == SIDE**2

@@ -203,7 +203,8 @@ def test_a_recipe_gives_its_settings_back():
     settings = from_recipe(RECIPE)
     assert settings == Settings.of(
         prompt="a sun", seed=3, method="ssd", k_h=4, k_v=2, rounds=1, acceptance="coupled",
-        fused_commit=True, cfg=2.0, size="384x384", fixed=Words("a sun"))
+        fused_commit=True, cfg=2.0, temperature=1.0, top_p=1.0, size="384x384",
+        fixed=Words("a sun"))
 
 
 @pytest.mark.parametrize("change", [

@@ -16,6 +16,7 @@ def hidden_by_blocks(backbone: Backbone, prompts: list[list[int]], tokens: torch
     """
     lengths = torch.tensor([len(ids) for ids in prompts])
     cache = backbone.new_cache(len(prompts), int(lengths.max()) + tokens.shape[1])
+    cache.prompts = lengths[:, None]
     hidden = [backbone.masked_prompt_slots(ids) for ids in prompts]
     if any(hidden):
         cache.hide(torch.tensor(hidden))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ TEXT = {"hidden_size": 64, "intermediate_size": 48, "num_attention_heads": 4,
         "pad_token_id": CODES + 7, "eos_token_id": CODES + 1,
         "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0,
                             "partial_rotary_factor": 0.5, "mrope_section": [1, 2, 1]}}
-VISION = {"depth": 1, "hidden_size": 16, "num_heads": 2, "intermediate_size": 16,
+VISION = {"depth": 2, "hidden_size": 16, "num_heads": 2, "intermediate_size": 24,
           "image_size": 64, "patch_size": 16}
+SOURCES = {"min_pixels": 96**2, "max_pixels": 256**2}  # of source pictures
 VQ = {"embed_dim": 12, "num_embeddings": CODES, "latent_channels": 16}
 
 
@@ -40,7 +42,7 @@ def config(**text: Any) -> dict:
 
 
 def tensors(seed: int = 0) -> Tensors:
-    """The decoder, the head and the codebook; transformers' class has a picture encoder besides."""
+    """All but the way back from codes, which is never used."""
     width, hidden, ffn = TEXT["head_dim"], TEXT["hidden_size"], TEXT["intermediate_size"]
     heads, kv_heads = TEXT["num_attention_heads"], TEXT["num_key_value_heads"]
     prefix = "model.language_model."
@@ -59,8 +61,28 @@ def tensors(seed: int = 0) -> Tensors:
         shapes |= {f"{layer}self_attn.o_proj.weight": (hidden, heads * width),
                    f"{layer}mlp.gate_up_proj.weight": (2 * ffn, hidden),
                    f"{layer}mlp.down_proj.weight": (hidden, ffn)}
-    return {name: value * (3 if "k_proj" in name or name == "lm_head.weight" else 1)
-            for name, value in random_tensors(shapes, seed).items()}
+    return {**{name: value * (3 if "k_proj" in name or name == "lm_head.weight" else 1)
+               for name, value in random_tensors(shapes, seed).items()}, **encoder_tensors()}
+
+
+def encoder_tensors() -> Tensors:
+    """The encoder of pictures."""
+    width, ffn, patch = VISION["hidden_size"], VISION["intermediate_size"], VISION["patch_size"]
+    visual = "model.visual."
+    cells = (VISION["image_size"] // patch) ** 2
+    sizes: dict[str, tuple[int, ...]] = {
+        f"{visual}embeddings.position_embedding.weight": (cells, width),
+        f"{visual}patch_embed.proj.weight": (width, 3, patch, patch),
+        f"{visual}patch_embed.proj.bias": (width,),
+        "model.vqmodel.quant_conv.weight": (VQ["embed_dim"], width, 1, 1),
+        "model.vqmodel.quant_conv.bias": (VQ["embed_dim"],)}
+    for i in range(VISION["depth"]):
+        block = f"{visual}blocks.{i}."
+        for name, (rows, columns) in {"attn.qkv": (3 * width, width), "attn.proj": (width, width),
+                                      "mlp.fc1": (ffn, width), "mlp.fc2": (width, ffn)}.items():
+            sizes |= {f"{block}{name}.weight": (rows, columns), f"{block}{name}.bias": (rows,)}
+        sizes |= {f"{block}norm{n}.{kind}": (width,) for n in (1, 2) for kind in ("weight", "bias")}
+    return random_tensors(sizes, seed=1)
 
 
 def glm_image(folder: Path, shards: int = 2, **text: Any) -> Path:
@@ -68,6 +90,7 @@ def glm_image(folder: Path, shards: int = 2, **text: Any) -> Path:
     write_folder(folder / "vision_language_encoder", tensors(), config(**text), shards=shards)
     write_folder(folder / "processor", {}, None, tokenizer())
     (folder / "processor" / "model.safetensors").unlink()
+    (folder / "processor" / "preprocessor_config.json").write_text(json.dumps(SOURCES))
     return folder
 
 
@@ -81,5 +104,5 @@ def oracle() -> torch.nn.Module:
         **{name: value for name, value in told.items() if name != "architectures"}))
     missing, unexpected = model.load_state_dict(tensors(), strict=False)
     assert not unexpected
-    assert all(name.startswith(("model.visual.", "model.vqmodel.")) for name in missing)
+    assert all(name.startswith("model.vqmodel.post_quant_conv.") for name in missing)
     return model.eval()

@@ -24,6 +24,7 @@ class PictureCodec(nn.Module):
 
     patch: int  # pixels per side of a cell
     codebook: torch.Tensor  # [codes, d]
+    encoder_bytes: int = 0  # that `encode` loads besides
     _similar: torch.Tensor | None = None
 
     @property

@@ -1,9 +1,12 @@
-"""One false colour per code, for models whose codes only another model turns into pixels.
+"""One colour per code, for models whose codes only another model turns into pixels.
 
-Similar codes get similar colours, so that a preview shows shapes.
+They are fitted from pictures (colour_table.py), or else false ones: similar codes then get similar
+colours, so that a preview shows shapes.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -12,20 +15,29 @@ from torch import nn
 from ...errors import SSDError
 from ..reading.checkpoint import Checkpoint
 from .codec import PictureCodec
+from .colour_table import read_table
+from .glm_encoder import codes_of, halved, read_encoder, visual_bytes
 
 CODEBOOK = "model.vqmodel.quantize.embedding.weight"
 STEPS = 8  # of the iteration that finds the directions of false colours
 SPREAD = 2.0  # standard deviations that fill the range of a channel
 
 
-class FalseColours(PictureCodec):
-    """Draws every cell in the colour of its code; encodes nothing."""
+class CodeColours(PictureCodec):
+    """Draws every cell in the colour of its code.
 
-    def __init__(self, codebook: torch.Tensor, patch: int) -> None:
+    checkpoint: holds the encoder, which is in memory only while it reads pictures, in `dtype`.
+    """
+
+    def __init__(self, codebook: torch.Tensor, patch: int, checkpoint: Checkpoint | None = None,
+                 dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
-        self.patch = patch
+        self.patch, self.checkpoint = patch, checkpoint
+        self.encoder_dtype = torch.float32 if dtype == torch.float16 else dtype
+        self.encoder_bytes = visual_bytes(checkpoint, self.encoder_dtype) if checkpoint else 0
         self.codebook = nn.Parameter(codebook, requires_grad=False)
         self.colours = nn.Parameter(false_colours(codebook.float()), requires_grad=False)
+        self.fitted = False  # whether the colours are those of pictures
 
     @property
     def code_vectors(self) -> torch.Tensor:
@@ -33,7 +45,20 @@ class FalseColours(PictureCodec):
         return F.normalize(self.codebook, dim=-1)
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
-        raise SSDError("this model cannot read pictures here: keep or change pictures that it drew")
+        grid = (pictures.shape[2] // self.patch, pictures.shape[3] // self.patch)
+        return torch.stack(self.codes([halved(each, grid) for each in pictures.add(1).div(2)]))
+
+    def take(self, table: torch.Tensor) -> None:
+        """Use a fitted table [codes, 3] in 0..1."""
+        self.colours = nn.Parameter((table * 2 - 1).to(self.colours), requires_grad=False)
+        self.fitted = True
+
+    def codes(self, pixels: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The codes [R, C] int64 of pictures that `halved` has prepared for their grids."""
+        if self.checkpoint is None:
+            raise SSDError("this model has no files to read its picture encoder from")
+        encoder = read_encoder(self.checkpoint, self.codebook.device, self.encoder_dtype)
+        return codes_of(pixels, encoder, self.code_vectors)
 
     def decode(self, tokens: torch.Tensor) -> torch.Tensor:
         """Codes [B, R, C] -> pixels [B, 3, H, W] in -1..1, plain squares."""
@@ -41,13 +66,17 @@ class FalseColours(PictureCodec):
         return F.interpolate(cells, scale_factor=self.patch, mode="nearest")
 
 
-def read_colours(checkpoint: Checkpoint, codes: int, patch: int,
-                 device: torch.device) -> FalseColours:
+def read_colours(checkpoint: Checkpoint, codes: int, patch: int, device: torch.device,
+                 dtype: torch.dtype, sha256: str) -> CodeColours:
     """The colours of a checkpoint's codebook; SSDError if it has none of `codes` codes."""
     if checkpoint.shapes.get(CODEBOOK, ())[:1] != (codes,):
         raise SSDError(f"{checkpoint.folder}: {CODEBOOK} of {codes} codes is missing: get the "
                        "complete model")
-    return FalseColours(checkpoint.tensor(CODEBOOK).to(device, copy=True), patch)
+    codebook = checkpoint.tensor(CODEBOOK).to(device, copy=not checkpoint.lent)
+    made = CodeColours(codebook, patch, checkpoint, dtype)
+    if (table := read_table(checkpoint.folder, sha256, codes)) is not None:
+        made.take(table)
+    return made
 
 
 def false_colours(vectors: torch.Tensor) -> torch.Tensor:

@@ -126,7 +126,7 @@ class Rule:
         stays, weights, pushed, distance = self._judged(state, slots)
         drawn, near = choose_closely(pushed, weights, state.noise.fixed_at(slots), state.sampling,
                                      state.margin)
-        if state.sampling.temperature < COLD:  # a thing's tokens have other logits than `pushed`
+        if state.sampling.heat < COLD:  # a thing's tokens have other logits than `pushed`
             near = near | at(self.inside, slots)
         tokens = torch.where(stays, at(self.parent, slots), drawn)
         return tokens, (distance.abs() < state.margin) | (~stays & near)

@@ -33,7 +33,7 @@ class Edit:
 
 def require_editable(backbone: Backbone) -> None:
     """Raise SSDError if the tokens of a picture are not all that its cells were drawn from."""
-    if backbone.sketch() is not None:
+    if backbone.sketch() is not None or backbone.sources:
         raise SSDError(f"{backbone.name} draws a sketch before each picture, and cannot edit "
                        "pictures by words: keep cells with a mask instead")
 
