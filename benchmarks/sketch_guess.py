@@ -41,7 +41,7 @@ SECTIONS = (2, 3, 3)
 WINDOWS = (6, 12, 24, 48)
 SAMPLINGS = {"temperature 0.9, top-p 0.75 (GLM-Image's)": {},
              "temperature 1": {"temperature": 1.0, "top_p": 1.0}}
-PROMPT = "a postcard"
+WORDS = "a postcard"
 
 
 @torch.no_grad()
@@ -78,7 +78,7 @@ def stand_in(codes: int) -> GlmImage:
 
 def loss_of(model: GlmImage, tokens: torch.Tensor) -> torch.Tensor:
     """Nats of each token [n, 36 + 144] of sketch and picture, each after all before it."""
-    words = torch.tensor(model.tokenize(PROMPT)).expand(len(tokens), -1)
+    words = torch.tensor(model.tokenize(WORDS)).expand(len(tokens), -1)
     ids = torch.cat((words, tokens), 1)[:, :-1]
     before = [[0] * (words.shape[1] + SKETCH**2)] * len(tokens)
     cache = WholeSequence(model, before, ids.shape[1])
@@ -111,7 +111,7 @@ def learn(model: GlmImage, tokens: torch.Tensor, seconds: float, batch: int = 24
 
 
 def drawn(model: GlmImage, method: AR | Exact, pictures: int, sampling: dict) -> list[Finished]:
-    return [finished(generate(model, PROMPT, method, sampling=Sampling(seed=seed, **sampling)))
+    return [finished(generate(model, WORDS, method, sampling=Sampling(seed=seed, **sampling)))
             for seed in range(pictures)]
 
 

@@ -138,7 +138,7 @@ def test_first_guesses_may_be_those_of_the_sketch():
 def test_a_budget_is_shared_and_windows_fit_the_sketch():
     first, second = fitted(methods.Rolling(budget=100, window=500), Grid(16, 16), Grid(32, 32))
     assert (first.budget, second.budget) == (20, 80)
-    assert first.window == 240 and second.window == 500
+    assert first.window == 256 and second.window == 500
 
 
 @pytest.mark.parametrize("size, named", [

@@ -11,8 +11,9 @@ FILES = sorted((ROOT / "nodes").glob("*.py"))
 HOSTS = ("comfy", "comfy_api", "comfy_execution", "folder_paths", "server")
 # A module imports only from lines above its own; nodes themselves stand on the last one.
 LAYERS = (("newer", "language"), ("errors", "previews", "filenames"),
-          ("widgets", "folders", "types", "frames", "selftesting"), ("schedules", "unfinished"),
-          ("inputs", "weights"), ("requests", "finished", "keeping", "painters"),
+          ("widgets", "folders", "types", "frames", "selftesting"),
+          ("schedules", "unfinished", "patchers"), ("inputs", "weights"),
+          ("requests", "sources", "finished", "keeping", "painters"),
           ("running", "fitting"), ("report", "schedule"), ("outcome", "drawing", "routes"))
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 
