@@ -12,7 +12,7 @@ from ssd_core.cli import main as ssd
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "ar_vs_ssd.webp"
 PROMPT = "a red house on the left, a blue boat on the right, a lake, at sunset"
-SEED, METHODS = 2, "ar,ssd,exact"
+SEED, METHODS = 4, "ar,ssd,exact"
 
 
 def main(arguments: list[str]) -> None:
