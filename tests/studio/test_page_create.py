@@ -76,12 +76,14 @@ def test_draw_while_a_run_goes_on_waits_its_turn_and_the_queue_can_be_changed(vi
     page = visitor.page
     with app.holding():
         for word in ("first", "second", "third"):
-            page.fill("#prompt", f"{PROMPT}, {word}")
+            page.fill("#prompt", f"{word}, {PROMPT}, in a sentence longer than the panel is wide")
             with page.expect_response("**/api/draw"):
                 page.click("#draw")
         rows = page.locator("#queue .queued")
         expect(rows).to_have_count(2)
         expect(rows.nth(0)).to_contain_text("second")
+        box, panel = rows.nth(0).bounding_box(), page.locator("#queue").bounding_box()
+        assert box["x"] + box["width"] <= panel["x"] + panel["width"], "its buttons are in sight"
         rows.nth(0).get_by_role("button", name="Later").click()
         expect(rows.nth(0)).to_contain_text("third")
         rows.nth(1).get_by_role("button", name="Remove").click()
