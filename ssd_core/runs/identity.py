@@ -13,8 +13,7 @@ def identity(request: Determining) -> tuple:
     """
     top = None if request.keep is None else request.keep[:, : request.keep_rows]
     tables = [each if each is None else each.tolist()
-              for each in (top, request.parent, request.keep_mask,
-                                                              *request.sized.sources)]
+              for each in (top, request.parent, request.keep_mask, *request.sized.sources)]
     return (request.backbone.sha256, stored_dtype(request.backbone),
             request.heads and request.heads.sha256, request.recorded, request.sampling,
             request.words, request.size, request.pictures, request.keep_rows, request.edit,

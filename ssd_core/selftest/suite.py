@@ -84,7 +84,7 @@ class SelfTest:
 
     def _reference(self, subject: Subject) -> Drawn | None:
         """AR's picture in fp32, None if it failed. subject: taken if it is in fp32."""
-        with suppress(SSDError), all_paths():  # an installed package has no fp32
+        with suppress(SSDError), all_paths():  # fp32 may be switched off here
             if subject.dtype != "fp32":
                 subject = self.load(self.machine.device, "fp32")
             drawn = draw(subject, METHODS[0], 1, self.machine.direct())

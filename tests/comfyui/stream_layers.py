@@ -28,7 +28,7 @@ weights = importlib.import_module(f"{PACK}.nodes.weights")
 find_backbone = importlib.import_module(f"{PACK}.ssd_core.weights.find").find_backbone
 core = importlib.import_module(f"{PACK}.ssd_core")
 
-loaded = weights.backbone(find_backbone("postcard", "fp32")[0].files[0], "fp32")
+loaded = weights.backbone(find_backbone("postcard")[0].files[0], "fp32")
 patcher, size = loaded.patcher, loaded.patcher.model_size()
 
 
