@@ -6,13 +6,12 @@ from dataclasses import replace
 import pytest
 import torch
 from support.mock_backbone import MockBackbone
-from support.rehearsal import Rehearsal
+from support.rehearsal import Rehearsal, clearing
 
 from ssd_core import Grid, Sampling, kept_files, methods, openmp
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.estimates import Estimates, Pace, Paces
 from ssd_core.engine import pace, threads
-from ssd_core.engine.first_replay import WrittenBuffers
 from ssd_core.engine.graphs import GraphRunner
 from ssd_core.engine.pace import timed
 from ssd_core.runs.request import Request, Result
@@ -173,14 +172,7 @@ def test_where_graphs_are_both_ways_are_timed(record, monkeypatch):
 def test_a_wrong_replay_leaves_the_pace_without_graphs(record, monkeypatch):
     class Wrong(Rehearsal):
         def record(self, work):
-            def replay():
-                with WrittenBuffers() as written:
-                    result = work()
-                for buffer in written.tensors:
-                    buffer.zero_()
-                return result
-
-            return replay
+            return clearing(work)
 
     with_recorder(monkeypatch, Wrong())
     with pytest.warns(RuntimeWarning, match="first replay"):

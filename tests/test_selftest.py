@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 import torch
 from support.mock_backbone import MockBackbone, random_heads, tiny_postcard, tokens
+from support.rehearsal import clearing
 
 from ssd_core import Grid, SSDError, kept_files, load_backbone, machine_faults, methods
 from ssd_core.cli import main
@@ -67,14 +68,7 @@ class DropsWrites(Replays):
     """Replays return the right numbers, but write none to the buffers of the run."""
 
     def record(self, work):
-        def replay():
-            with WrittenBuffers() as written:
-                result = work()
-            for buffer in written.tensors:
-                buffer.zero_()
-            return result
-
-        return replay
+        return clearing(work)
 
 
 class Raises(Replays):

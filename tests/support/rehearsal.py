@@ -14,6 +14,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ssd_core.engine.first_replay import WrittenBuffers
+
 READS = {"item", "tolist", "numpy", "cpu", "__bool__", "__int__", "__float__", "__index__",
          "is_nonzero", "equal", "allclose", "nonzero", "masked_select", "unique"}
 MAKES = {"tensor", "as_tensor", "from_numpy", "lift_fresh", "_local_scalar_dense"}
@@ -126,3 +128,15 @@ def compare(found: list[tuple], expected: list[tuple]) -> None:
             raise NotStatic(f"{one} instead of {other}")
     if len(found) != len(expected):
         raise NotStatic(f"{len(found)} operations instead of {len(expected)}")
+
+
+def clearing(work):
+    """A faulty replay: it returns the right numbers, and clears the buffers that it should fill."""
+    def replay():
+        with WrittenBuffers() as written:
+            result = work()
+        for buffer in written.tensors:
+            buffer.zero_()
+        return result
+
+    return replay
