@@ -291,7 +291,8 @@ def test_a_race_measures_and_stamps(pack, backbone, heads):
     a, b, both, report, *_ = pack.run("SSD_Race", backbone=backbone, heads=heads, method_b=exact,
                                   cfg=1.0)
     assert torch.equal(a, b) and "100% of tokens equal (measured in this run)" in report
-    assert "verdict: identical, 100% of tokens are AR's (measured, fp32)" in report
+    dtype = pack.module("ssd_core.weights.figures").stored_dtype(backbone.module)
+    assert f"verdict: identical, 100% of tokens are AR's (measured, {dtype})" in report
     assert "not measured" not in report
     assert both.shape[0] == 1 and both.shape[2] > 2 * PIXELS
     ends = [m for m in pack.preview() if m["kind"] == "finished"]
