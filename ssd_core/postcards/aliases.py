@@ -36,7 +36,9 @@ _SYNONYMS: dict[str, str] = {
     "sunny": "sun", "sunshine": "sun", "moonlight": "moon", "moonlit": "moon", "star": "stars",
     "cloud": "clouds", "overcast": "cloudy", "raining": "rain", "storm": "heavy rain",
     "stormy": "rainy", "drizzle": "rain", "shower": "rain", "mist": "fog", "misty": "foggy",
-    "haze": "fog", "hazy": "foggy", "blue sky": "clear sky",
+    "haze": "fog", "hazy": "foggy", "blue sky": "clear sky", "golden hour": "at sunset",
+    "blue hour": "at dusk", "first light": "at dawn", "last light": "at dusk",
+    "full moon": "moon", "crescent moon": "moon", "milky way": "starry sky",
     # land
     "hill": "hills", "hilly": "hills", "mountain": "mountains", "alps": "snowy mountains",
     "peak": "peaks", "cliffs": "mountains", "cliff": "mountains", "wood": "woods",
