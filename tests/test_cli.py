@@ -67,6 +67,7 @@ def ssd(saved, tmp_path, monkeypatch, capsys):
     return run
 
 
+@pytest.mark.slow
 def test_generate_tells_and_saves(ssd, saved):
     run = ssd("generate", "a red house", "--seed", 7, "--batch", 2, "--out", "new/x.png", "--json")
     assert run.code == 0 and len(run.out.splitlines()) == 1
@@ -81,6 +82,7 @@ def test_generate_tells_and_saves(ssd, saved):
         assert len(recipe["heads"]) == 64
 
 
+@pytest.mark.slow
 def test_default_name_never_overwrites(ssd):
     for _ in range(2):
         assert ssd("generate", "a boat", "--method", "rows", "--rounds", 0).code == 0
@@ -88,11 +90,13 @@ def test_default_name_never_overwrites(ssd):
     assert len(names) == 2
 
 
+@pytest.mark.slow
 def test_without_json_people_read_stdout(ssd):
     run = ssd("generate", "a boat", "--out", "x.png")
     assert "passes" in run.out and "x.png" in run.out and run.err == ""
 
 
+@pytest.mark.slow
 def test_keep_continues_a_picture(ssd):
     first = ssd("generate", "a boat", "--seed", 1, "--out", "first.png", "--json")
     again = ssd("generate", "a red boat", "--seed", 2, "--keep", "first.png", "--keep-rows", 9,
@@ -103,6 +107,7 @@ def test_keep_continues_a_picture(ssd):
     assert first.json["passes"] > again.json["passes"]
 
 
+@pytest.mark.slow
 def test_unknown_words_are_named_or_refused(ssd):
     run = ssd("generate", "a zeppelin", "--out", "x.png")
     assert run.code == 0 and "zeppelin" in run.err and len(run.err.splitlines()) == 1
@@ -123,6 +128,7 @@ def test_compare_measures_what_is_identical(ssd):
     assert len(list(Path("c").glob("*.png"))) == 4
 
 
+@pytest.mark.slow
 def test_a_second_comparison_overwrites_nothing(ssd):
     runs = [ssd("compare", "a boat", "--methods", "ar", "--out", "c", "--json") for _ in range(3)]
     names = sorted(path.name for path in Path("c").glob("*.png"))
@@ -132,12 +138,14 @@ def test_a_second_comparison_overwrites_nothing(ssd):
     assert Path(runs[2].json["results"][0]["images"][0]).name == "ar-0_3.png"
 
 
+@pytest.mark.slow
 def test_compare_says_what_fp32_makes_sure_and_no_share_that_was_not_measured(ssd):
     run = ssd("compare", "a boat", "--methods", "exact,rows", "--out", "c", "--json")
     assert [r["verdict"] for r in run.json["results"]] == ["identical", "approximate"]
     assert run.json["identical_tokens"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["fast", "matched"])
 def test_the_flag_of_earlier_versions_is_hidden_and_tells_that_it_has_no_effect(ssd, value):
     plain = ssd("generate", "a boat", "--seed", "3", "--json")
@@ -148,6 +156,7 @@ def test_the_flag_of_earlier_versions_is_hidden_and_tells_that_it_has_no_effect(
     assert "numerics" not in ssd("generate", "--help", backbone=None).out
 
 
+@pytest.mark.slow
 def test_compare_all_draws_what_can_run_and_says_what_cannot(ssd):
     run = ssd("compare", "a boat", "--methods", "all", "--heads", "none", "--out", "c", "--json")
     drawn = [result["method"] for result in run.json["results"]]
@@ -181,6 +190,7 @@ def test_what_cannot_run_is_refused_before_anything_does(ssd, monkeypatch, comma
     assert refused.code == 2 and "drafts with heads" in refused.err
 
 
+@pytest.mark.slow
 def test_bench_tells_ratios_against_the_fastest_ar_and_against_ar_in_the_same_dtype(ssd):
     run = ssd("bench", "--methods", "rows", "--ar-dtypes", "fp32,bf16", "--repeats", 1, "--warmup",
               0, "--dtype", "fp32", "--json")
@@ -195,6 +205,7 @@ def test_bench_tells_ratios_against_the_fastest_ar_and_against_ar_in_the_same_dt
     assert run.json["load"] == "idle" or run.json["load"].startswith(("busy", "unknown"))
 
 
+@pytest.mark.slow
 def test_bench_leaves_out_a_dtype_that_does_not_fit_and_says_why(ssd, monkeypatch):
     quick = ("bench", "--methods", "rows", "--repeats", 1, "--warmup", 0, "--dtype", "fp32")
     with monkeypatch.context() as patch:
@@ -228,6 +239,7 @@ def test_what_a_run_took_is_stored_for_the_plans_of_later_commands(ssd, tmp_path
     assert ssd("plan", "--json").json["usual"] is None
 
 
+@pytest.mark.slow
 def test_heads_none_and_heads_of_their_own(ssd, saved):
     without = ssd("generate", "a boat", "--method", "ssd", "--heads", "none", "--out", "x.png")
     assert without.code == 2 and "heads" in without.err
@@ -312,6 +324,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", BAD.values(), ids=BAD)
 def test_bad_input_is_one_line_and_nothing_is_written(ssd, arguments):
     run = ssd(*arguments)
@@ -426,6 +439,7 @@ class Interrupted(session.Bars):
             raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_rows_of_a_picture_that_was_begun(ssd, monkeypatch):
     ssd("generate", "a boat", "--method", "ar", "--batch", 2, "--no-expand", "--out", "whole.png")
     monkeypatch.setattr(session, "Bars", Interrupted)

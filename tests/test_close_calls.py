@@ -77,6 +77,7 @@ def passes(backbone, method, sampling=GREEDY):
     return events(backbone, method, PROMPTS[:1], sampling=sampling)[-1].stats["passes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [methods.Exact(window=9), methods.Jacobi(window=5)], ids=str)
 def test_at_temperature_0_only_near_ties_are_repeated(monkeypatch, method):
     backbone = MockBackbone(Grid(5, 6), codes=64)

@@ -23,6 +23,7 @@ def compared(heads=HEADS, chosen=None, **options):
     return compare(BACKBONE, PROMPT, chosen, heads, Sampling(5), **options)
 
 
+@pytest.mark.slow
 def test_every_method_runs_at_its_own_settings():
     result = compared()
     names = [*result.results, *(name for line in result.left_out for name in METHODS

@@ -67,6 +67,7 @@ def test_views_of_one_memory_become_independent(tmp_path):
     assert torch.equal(found["c"], whole.T) and torch.equal(found["d"], whole[1:])
 
 
+@pytest.mark.slow
 def test_a_backbone_is_the_same_from_either(tmp_path):
     folder = janus_original(tmp_path / "original")
     convert(folder, tmp_path / "new", 300_000)

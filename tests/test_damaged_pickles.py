@@ -82,6 +82,7 @@ def test_a_changed_tensor_is_refused_or_changes_nothing(whole, tmp_path_factory,
     shutil.rmtree(copy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_missing_or_cut_file_is_refused(whole, tmp_path, layout):
     model = whole[layout]

@@ -12,6 +12,8 @@ from ssd_core.backbones import postcard
 from ssd_core.cli import main
 from ssd_core.output.recipe import read_recipe, recipe_tokens
 
+pytestmark = pytest.mark.slow
+
 BOX = ("--box", "0,0,32,32")
 
 

@@ -34,6 +34,7 @@ def test_captions_differ_in_the_change_alone(cases):
         assert claims(case.new)
 
 
+@pytest.mark.slow
 def test_painted_pictures_show_the_change_and_lie_in_the_box(cases):
     for case in cases:
         before, after = paint(case.before), paint(case.after)
@@ -74,6 +75,7 @@ def command(tmp_path, monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_a_table_and_a_sheet_of_every_way_and_nothing_is_drawn_twice(command, tmp_path,
                                                                    monkeypatch):
     table = script("edit_table")

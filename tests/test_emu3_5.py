@@ -70,6 +70,7 @@ def states_of(oracle, prompt: list[int], picture: torch.Tensor) -> torch.Tensor:
     return oracle.model(torch.cat((torch.tensor(prompt), slots))[None]).last_hidden_state[0]
 
 
+@pytest.mark.slow
 def test_blocks_of_unequal_prompts_equal_transformers(backbone, oracle):
     prompts = [backbone.tokenize("a red boat"), backbone.unconditional([])]
     picture = torch.randint(EMU3_CODES + 1, (2, 19), generator=torch.Generator().manual_seed(1))

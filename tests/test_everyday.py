@@ -21,6 +21,8 @@ from ssd_core.postcards.aliases import said
 from ssd_core.postcards.world import COLOURS, KINDS, sample_scene
 from studio.prompts import EXAMPLES
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

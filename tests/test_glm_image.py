@@ -61,6 +61,7 @@ def expected(model, backbone, prompts, size) -> torch.Tensor:
     return out[:, longest:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_both_grids_equal_the_oracles_own_generate(backbone, theirs, size):
     """Greedy; prompts of different length in one batch."""
@@ -74,6 +75,7 @@ def test_both_grids_equal_the_oracles_own_generate(backbone, theirs, size):
     assert len(codes.unique()) > 8
 
 
+@pytest.mark.slow
 def test_one_run_draws_the_sketch_and_then_the_picture(backbone, theirs):
     codes = expected(theirs, backbone, PROMPTS, (512, 256))
     events, last = run(backbone, PROMPTS, size=(512, 256))
@@ -89,6 +91,7 @@ def test_one_run_draws_the_sketch_and_then_the_picture(backbone, theirs):
     assert plan(backbone.resized((512, 256)), methods.AR()).passes == small + large
 
 
+@pytest.mark.slow
 def test_a_model_of_transformers_draws_its_own_tokens(folder, theirs):
     model = deepcopy(theirs)
     model.name_or_path = str(folder / "vision_language_encoder")  # as diffusers loads it
@@ -98,6 +101,7 @@ def test_a_model_of_transformers_draws_its_own_tokens(folder, theirs):
     assert torch.cat((last.sketch.flatten(1), last.tokens.flatten(1)), 1).equal(codes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [
     methods.Exact(), methods.Exact(window=50, guess="parent"), methods.Jacobi(),
     methods.Rolling(budget=1000)], ids=lambda method: f"{method.name}-{method.guess}")
@@ -156,6 +160,7 @@ def test_what_it_cannot_do_is_one_line(backbone):
         run(backbone, ["a"], methods.Exact(), keep=torch.zeros(1, 8, 8).long(), edit=Edit("b"))
 
 
+@pytest.mark.slow
 def test_a_note_tells_of_pixels_and_the_published_sampling_is_the_preset(backbone):
     pixels, = backbone.notes(Sampling())
     assert "GLM Decode" in pixels

@@ -20,6 +20,7 @@ def folder(tmp_path_factory):
     return glm_pipeline(tmp_path_factory.mktemp("glm") / "GLM-Image")
 
 
+@pytest.mark.slow
 def test_every_code_and_seed_counts_and_progress_is_told(folder):
     painter = load_painter(folder / "transformer", dtype=torch.float32)
     assert painter.pipeline.vision_language_encoder is None
@@ -58,6 +59,7 @@ def test_what_is_missing_is_named(folder, tmp_path):
         load_painter(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_example_of_the_documents_feeds_the_pipeline(folder, monkeypatch):
     diffusers = pytest.importorskip("diffusers")
     pipeline = load_painter(folder, dtype=torch.float32).pipeline

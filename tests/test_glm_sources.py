@@ -20,6 +20,8 @@ from ssd_core.output.recipe import read_recipe
 from ssd_core.output.source_pictures import pixels_of, sources_of
 from ssd_core.runs.request import Request
 
+pytestmark = pytest.mark.slow
+
 GREEDY = Sampling(temperature=0.0)
 SIZES = [(128, 128), (160, 96), (70, 130), (300, 260), (40, 60)]  # of sources, in px
 

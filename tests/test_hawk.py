@@ -59,6 +59,7 @@ def test_hawk_at_temperature_0_is_ar(row_end, method):
     assert told[-1].stats["passes"] <= told[0].plan.passes_max
 
 
+@pytest.mark.slow
 def test_a_chain_of_hawk_is_strict_in_passes_and_a_tree_needs_fewer():
     backbone, heads = scene(False)
     passes = [sum(events(backbone, method, PEOPLE, heads=heads,

@@ -71,6 +71,7 @@ def test_a_picture_goes_on_below_its_own_rows_as_before(small_assets, dtype):
                           **options).equal(whole), (seed, keep_rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bf16", "int8"])
 @pytest.mark.parametrize("row_end", [False, True])
 def test_methods_keep_their_promise(row_end, kind):
@@ -141,6 +142,7 @@ def test_close_calls_are_not_repeated_where_rounding_makes_them_frequent():
         assert drawn.stats["passes"] <= 30 or repeated
 
 
+@pytest.mark.slow
 def test_a_dtype_whose_bits_depend_on_the_width_is_not_promised():
     """fp16 on a CPU adds otherwise in wide passes; proof that the probe can say no."""
     backbone = load_backbone("postcard", "cpu", "fp16")

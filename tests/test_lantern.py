@@ -28,6 +28,7 @@ def test_at_its_limits_it_is_hawk(row_end, tree, limit):
     assert ours.tokens.equal(theirs.tokens) and ours.stats["passes"] == theirs.stats["passes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tree", TREES, ids=["chain", "tree"])
 def test_more_neighbours_and_a_larger_delta_accept_more(tree):
     backbone, heads = scene(False)

@@ -10,6 +10,8 @@ from ssd_core.backbones import postcard
 from ssd_core.cli import main
 from ssd_core.output.recipe import read_recipe, recipe_tokens
 
+pytestmark = pytest.mark.slow
+
 DRAWN = ("a red house", "--method", "rows", "--k-h", 3, "--k-v", 2, "--seed", 2**64 - 1, "--cfg",
          1.5, "--temperature", 0.9, "--top-k", 8, "--negative", "a boat", "--dtype", "fp32")
 

@@ -112,6 +112,7 @@ def test_greedy_guided_picture_equals_a_plain_loop_over_transformers(backbone, o
     assert found[0].equal(picture.view(4, 9)[:, :8]) and len(found.unique()) > 2
 
 
+@pytest.mark.slow
 def test_exact_equals_ar_at_the_official_guidance(backbone):
     view, sampling = drawing(backbone, 64, 32), Sampling(seed=5, top_k=4096)
     runs = [tokens(view, method, ["red boat", "sun"], sampling=sampling)

@@ -56,6 +56,7 @@ def write_pictures(folder, loaded, frame, seeds, captions):
     return tokens
 
 
+@pytest.mark.slow
 def test_pictures_that_show_something_else_are_left_out(tmp_path, loaded):
     captions = [fresh_caption(0, 0), fresh_caption(99, 0), fresh_caption(2, 0)]
     tokens = write_pictures(tmp_path, loaded, SQUARE, (0, 1, 2), captions)
@@ -85,6 +86,7 @@ def test_a_postcard_learns_from_its_own_pictures_of_two_sizes(tmp_path, loaded):
     assert after.sha256 != loaded.sha256 and after.sizes == loaded.sizes
 
 
+@pytest.mark.slow
 def test_the_loss_of_own_pictures_falls_when_they_are_learned(loaded, tmp_path):
     write_pictures(tmp_path, loaded, SQUARE, (0, 2), [fresh_caption(0, 0), fresh_caption(2, 0)])
     pictures = own.own_pictures(loaded, [tmp_path])[SQUARE]

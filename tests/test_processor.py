@@ -47,6 +47,7 @@ def test_a_device_without_bf16_products_says_so(monkeypatch):
     assert not has_bf16(torch.device("mps"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bf16", [True, False])
 def test_only_fp32_on_a_cpu_is_stored_by_column(monkeypatch, bf16):
     monkeypatch.setattr("ssd_core.model.processor.capabilities", lambda: {"bf16": bf16})

@@ -127,6 +127,7 @@ def postcard():
     return load_backbone("postcard", device="cpu")
 
 
+@pytest.mark.slow
 def test_prompts_are_found_where_there_are_some():
     places = {where for where, _ in prompts()}
     assert {"README.md", "environment.py", "studio/prompts.py", "nodes/inputs.py",
@@ -148,6 +149,7 @@ def faults(postcard, prompt: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_prompt_can_be_drawn(postcard):
     told = {(where, prompt): faults(postcard, prompt) for where, prompt in prompts()}
     assert {place: found for place, found in told.items() if found} == {}

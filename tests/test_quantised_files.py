@@ -78,6 +78,7 @@ def test_damaged_marks_and_scales_are_named(tmp_path):
         Checkpoint((path,)).floating("a.weight")
 
 
+@pytest.mark.slow
 def test_a_quantised_janus_loads_in_every_dtype(tmp_path):
     folder = janus_port(tmp_path, shards=1)
     file = folder / "model.safetensors"

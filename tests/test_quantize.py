@@ -200,6 +200,7 @@ def test_on_a_card(kind, bound):
 # A postcard in int8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype, kernel, loaded", [
     ("auto", True, "int8"), ("auto", False, "fp32"), ("int8", False, "int8"),
     ("fp32", True, "fp32"), ("bf16", True, "bf16"), ("fp16", True, "fp16")])

@@ -95,6 +95,7 @@ def calls_and_imports(path: Path) -> set[str]:
 REFUSED = REFUSED_IMPORTS | {f"{name}()" for name in REFUSED_CALLS}
 
 
+@pytest.mark.slow
 def test_nothing_in_the_archive_does_what_the_registry_refuses(archive):
     assert [(path, found) for path in sorted(archive) if path.endswith(".py")
             for found in sorted(calls_and_imports(ROOT / path) & REFUSED)] == []

@@ -39,6 +39,7 @@ def test_a_run_is_planned_for_the_device_that_will_draw(method):
         assert "cheapest on a CPU" in here.plan.choice
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("drawn_on", "restored_on"), [(CPU, CARD), (CARD, CPU)])
 @pytest.mark.parametrize("method", OPEN, ids=str)
 def test_a_recipe_draws_the_same_picture_on_another_type_of_device(method, drawn_on, restored_on):

@@ -25,6 +25,7 @@ def test_a_pass_for_every_cell_gives_ars_picture(heads, budget):
     assert (ran(methods.Rolling(budget=budget), heads).tokens == ar).all()
 
 
+@pytest.mark.slow
 @given(st.integers(2, 40), st.integers(0, 99), st.booleans())
 def test_a_budget_is_kept(budget, seed, with_heads):
     method = methods.Rolling(budget=budget)

@@ -115,6 +115,7 @@ def selftest(recorder, level=QUICK, **options) -> SelfTest:
     return test
 
 
+@pytest.mark.slow
 def test_graphs_that_work_stay_on(machine_file):
     test = selftest(Replays, FULL)
     assert test.faults == {} and found_on(CPU).tested == FULL
@@ -126,6 +127,7 @@ def test_graphs_that_work_stay_on(machine_file):
     assert "exact, 2 pictures against ar" in done and machine_file.is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recorder", "reason"), [
     (Stale, "the first replay of a graph differs by"), (WrongLater, "differ"),
     (DropsInput, "the first replay of a graph differs by"),

@@ -93,6 +93,7 @@ def test_hidden_states_and_logits_equal_the_oracle(backbone, oracle):
         assert torch.allclose(backbone.logits(ours), logits, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_last_row_is_the_oracles_greedy_one_by_ar_and_exact(backbone, oracle):
     keep = random_tokens(backbone, 1).view(1, 64, 64)
     options = {"keep": keep, "keep_rows": 63, "sampling": Sampling(temperature=0.0)}
@@ -236,6 +237,7 @@ def test_pixels_and_codes_equal_the_equations_over_time(folder):
         assert codec.quantised(codes).equal(codec.code_vectors[codes].permute(0, 3, 1, 2))
 
 
+@pytest.mark.slow
 def test_the_codecs_halves_may_lie_in_two_archives(backbone, folder, tmp_path):
     other = shutil.copytree(folder, tmp_path / "simplear")
     (other / "cosmos" / "autoencoder.jit").unlink()
@@ -247,6 +249,7 @@ def test_the_codecs_halves_may_lie_in_two_archives(backbone, folder, tmp_path):
     assert all(states[0][name].equal(states[1][name]) for name in states[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil, named", [
     (lambda folder: shutil.rmtree(folder / "cosmos"), "picture codec is missing: put autoencoder"),
     (lambda folder: (folder / "cosmos").rename(folder / "Cosmos-0.1-Tokenizer-DV8x16x16"),

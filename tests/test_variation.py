@@ -32,6 +32,7 @@ def varied(share: float, other: int = 9) -> torch.Tensor:
     return fresh.all(-1)[:-1].view(24, 25)[:, :24]
 
 
+@pytest.mark.slow
 def test_a_share_of_the_cells_draws_from_the_other_seeds_field():
     for share in (*STRENGTHS.values(), 1.0):
         got = torch.stack([varied(share, other).float() for other in range(20, 40)])
@@ -89,6 +90,7 @@ def spread(monkeypatch):
         self.seed * 65536 + 31 * n for n in range(count)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [methods.AR(), methods.Exact(), methods.SJD(3),
                                     methods.Strict(k_h=3)], ids=str)
 @pytest.mark.parametrize("share", [0.5, 1.0])
@@ -98,6 +100,7 @@ def test_every_variation_is_a_fair_sample(method, share, spread):
     assert p_value(counted(model, method, share), joint(model, Sampling())) > 1e-4
 
 
+@pytest.mark.slow
 def test_the_count_tells_places_that_depend_on_the_noise(spread, monkeypatch):
     """Cells that chose a frequent token are varied: what remains is no fair sample."""
     def by_noise(field: NoiseField, other: Variation) -> None:

@@ -13,6 +13,8 @@ from ssd_core.backbones import postcard
 from ssd_core.cli import main
 from ssd_core.output.recipe import read_recipe, recipe_tokens, save_png
 
+pytestmark = pytest.mark.slow
+
 GRID = Grid(12, 12)
 
 

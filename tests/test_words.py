@@ -237,6 +237,7 @@ def test_a_grid_has_no_words(capsys):
     assert "a prompt needs --backbone" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_render_draws_what_generate_draws_from_a_short_prompt(ssd, folder, capsys):
     Path("p.txt").write_text("a red house\na house, no trees\na boat\n", encoding="utf-8")
     command = ("render", "p.txt", "--out", "r", "--seed", 5, "--batch", 3, "--method", "ar")

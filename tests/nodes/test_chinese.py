@@ -24,6 +24,7 @@ def all_chinese(text: str) -> bool:
     return all(HAN.search(line) for line in text.splitlines())
 
 
+@pytest.mark.slow
 def test_a_report_and_the_notes_beside_the_picture(chinese, backbone):
     first = chinese.run("SSD_Sampler", backbone=backbone, cfg=1.0, keep_rows=3)
     again = chinese.run("SSD_Sampler", backbone=backbone, cfg=1.0, keep=first[1], keep_rows=3,
@@ -41,6 +42,7 @@ def test_a_plan(chinese, backbone, node):
     assert all_chinese(plan), plan
 
 
+@pytest.mark.slow
 def test_a_race_and_what_unfinished_run_gives_back(chinese, backbone):
     report = chinese.run("SSD_Race", backbone=backbone, cfg=1.0)[3]
     assert all_chinese(report.replace("\n\n", "\n")), report

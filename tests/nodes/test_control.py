@@ -7,6 +7,8 @@ import pytest
 import torch
 from support.tiny_checkpoints import lumina2
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def omni(loaded, pack):

@@ -25,6 +25,7 @@ def corner() -> torch.Tensor:
     return mask
 
 
+@pytest.mark.slow
 def test_what_the_words_do_not_change_keeps_tokens_and_pixels(pack, backbone, drawn):
     words = "a red house in the snow, at night"
     everything = {"tokens": drawn[1], "mask": corner(), "reach": 1.0, "hold": False,
@@ -42,6 +43,7 @@ def test_what_the_words_do_not_change_keeps_tokens_and_pixels(pack, backbone, dr
     assert again.tokens.equal(tokens.tokens)
 
 
+@pytest.mark.slow
 def test_words_that_change_nothing_draw_nothing(pack, backbone, drawn):
     images, tokens, mask, _, report, _ = edit(pack, backbone, tokens=drawn[1],
                                               prompt="a red house by a lake")
@@ -65,6 +67,7 @@ def test_any_image_needs_its_words(pack, backbone):
         edit(pack, backbone)
 
 
+@pytest.mark.slow
 def test_pictures_of_a_batch_are_edited_one_by_one(pack, backbone):
     pair = pack.run("SSD_Sampler", backbone=backbone, expand=False, batch_size=2)
     images, tokens, mask, change, *_ = edit(pack, backbone, tokens=pair[1])

@@ -23,6 +23,7 @@ def folder(loaded):
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_tokens_of_the_sampler_become_pixels(pack, folder):
     assert list(pack.module("nodes.folders").shelf().backbones()) == ["postcard", "GLM-Image"]
     backbone, = pack.run("SSD_LoadBackbone", backbone="GLM-Image")

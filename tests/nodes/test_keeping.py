@@ -41,6 +41,7 @@ def away(pictures: torch.Tensor) -> torch.Tensor:
     return far
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", [PIXELS, 64, 12, 4, 500])
 def test_white_is_redrawn_and_the_rest_stays_to_the_pixel(pack, backbone, drawn, side):
     images, tokens, _, report, *_ = redraw(pack, backbone, keep=drawn[1], mask=painted(side))
@@ -78,6 +79,7 @@ def test_rows_beside_a_mask_stay_too(pack, backbone, drawn):
     assert not tokens[0][FREE].equal(drawn[1].tokens[0][FREE])
 
 
+@pytest.mark.slow
 def test_a_batch_takes_a_mask_for_all_or_one_each(pack, backbone, drawn):
     two = torch.cat((painted(), painted().roll(2 * CELL, 1)))
     tokens = redraw(pack, backbone, keep=drawn[1], mask=two, batch_size=2)[1].tokens

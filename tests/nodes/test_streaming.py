@@ -35,6 +35,7 @@ def drawn(pack, backbone) -> torch.Tensor:
     return pack.run("SSD_Sampler", backbone=backbone, **RUN)[1].tokens
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [1, 2])
 def test_streamed_layers_draw_the_same_picture(pack, model, patcher, kept):
     expected = drawn(pack, model)
@@ -55,6 +56,7 @@ def test_streamed_layers_draw_the_same_picture(pack, model, patcher, kept):
     assert f"{waiting} of {patcher.layers} layers wait" in text
 
 
+@pytest.mark.slow
 def test_passes_of_streamed_layers_are_not_replayed_and_have_a_pace_of_their_own(pack, model):
     graphs, pace = (pack.module(f"ssd_core.engine.{name}") for name in ("graphs", "pace"))
     key = pace.key_of(model.module, 1, 1, False)
@@ -64,6 +66,7 @@ def test_passes_of_streamed_layers_are_not_replayed_and_have_a_pace_of_their_own
     assert graphs.unreplayed(model.module)
 
 
+@pytest.mark.slow
 def test_a_little_memory_holds_one_layer_and_enough_holds_all(patcher):
     patcher.partially_load(CPU, 1)
     assert patcher.first == 1
@@ -75,6 +78,7 @@ def test_a_little_memory_holds_one_layer_and_enough_holds_all(patcher):
     assert patcher.partially_load(CPU, 1) == 0, "all is there"
 
 
+@pytest.mark.slow
 def test_memory_is_freed_from_the_last_layer_on_but_not_during_a_run(patcher):
     patcher.partially_load(CPU, 1e32)
     size = patcher.model_size()
@@ -88,6 +92,7 @@ def test_memory_is_freed_from_the_last_layer_on_but_not_during_a_run(patcher):
     assert patcher.waiting == 0 and patcher.loaded_size() == 0
 
 
+@pytest.mark.slow
 def test_int8_is_streamed_too(pack):
     backbone = pack.run("SSD_LoadBackbone", dtype="int8")[0]
     expected = drawn(pack, backbone)
@@ -96,6 +101,7 @@ def test_int8_is_streamed_too(pack):
     assert torch.equal(drawn(pack, backbone), expected)
 
 
+@pytest.mark.slow
 def test_layers_move_with_progress_and_an_interrupt_leaves_all_in_one_place(
         pack, patcher, monkeypatch):
     patchers = pack.module("nodes.patchers")
@@ -130,6 +136,7 @@ class Card:
         return "cpu"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("missing", "refused"), [(0.0, False), (0.9, False), (1.1, True)])
 def test_what_fits_only_by_streaming_is_loaded(pack, model, monkeypatch, missing, refused):
     """missing: bytes that the card lacks, as a share of the layers that may wait."""
@@ -152,6 +159,7 @@ def test_what_fits_only_by_streaming_is_loaded(pack, model, monkeypatch, missing
             module.checked(model.module, "fp8", False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spare", "whole"), [(0, True), (-1, False)])
 def test_the_manager_is_asked_for_all_only_if_all_fits(pack, model, monkeypatch, spare, whole):
     module = pack.module("nodes.weights")

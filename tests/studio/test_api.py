@@ -155,6 +155,7 @@ def test_an_unknown_word_of_the_negative_prompt_has_no_place(client):
     assert (note["kind"], note["start"], note["end"]) == ("unknown", None, None)
 
 
+@pytest.mark.slow
 def test_alternatives_are_told_in_the_plan_and_all_drawn_at_once(client, worker):
     told = plan(client, prompt="a {red|blue} house")["choices"]
     assert (told["count"], told["most"]) == (2, 64) and told["words"][0] in ("red", "blue")
@@ -171,6 +172,7 @@ def test_alternatives_are_told_in_the_plan_and_all_drawn_at_once(client, worker)
 # Runs and the queue
 
 
+@pytest.mark.slow
 def test_a_drawn_picture_is_saved_listed_and_fed(client, finished, services):
     job = finished("/api/draw", settings=HOUSE)
     assert (job["state"], job["kind"], job["error"]) == ("done", "draw", None)
@@ -273,6 +275,7 @@ def test_the_queue_has_an_end(client, three, monkeypatch):
     assert len(queued(client)) == 4
 
 
+@pytest.mark.slow
 def test_a_race_says_its_verdict(finished):
     job = finished("/api/race", settings=HOUSE, racers=["ar", "faithful"])
     assert job["racers"] == ["ar", "faithful"] and len(job["saved"]) == 2
@@ -287,6 +290,7 @@ def test_a_race_that_cannot_be_is_refused(client, worker, racers):
     assert answer.status_code == 400 and line_of(answer) and not worker._jobs
 
 
+@pytest.mark.slow
 def test_seeds_pause_and_those_that_are_chosen_are_finished(client, worker, services):
     started = client.post("/api/seeds/start", json={"settings": HOUSE, "count": 2,
                                                     "part": "third"}).json()["jobs"]
@@ -315,6 +319,7 @@ def test_a_new_start_of_seeds_takes_the_place_of_those_that_wait(client, busy):
     assert [job["id"] for job in known] == anew
 
 
+@pytest.mark.slow
 def test_rows_of_a_stopped_run_are_saved_and_redone(client, worker, every_message, finished,
                                                     monkeypatch):
     def tell(job, message):
@@ -344,6 +349,7 @@ def test_nothing_is_kept_of_a_run_that_has_no_rows(client, three):
 # History
 
 
+@pytest.mark.slow
 def test_the_history_is_searched_marked_and_shown_in_pages(client, services, finished):
     drawn = finished("/api/draw", settings=HOUSE)["saved"][0]["id"]
     other, = saved(services)
@@ -434,6 +440,7 @@ def test_no_name_leads_out_of_the_history(client, services, id_):
 # Restoring
 
 
+@pytest.mark.slow
 def test_settings_come_back_from_a_saved_and_from_an_uploaded_picture(client, services, finished):
     id_ = finished("/api/draw", settings={**HOUSE, "method": "rows"})["saved"][0]["id"]
     restored = client.get("/api/restore", params={"id": id_}).json()
@@ -523,6 +530,7 @@ def test_nothing_answers_without_the_password(services):
         assert answer.status_code == 401 and b"name and a password" in answer.content, path
 
 
+@pytest.mark.slow
 def test_nothing_is_taken_from_other_sites_and_other_hosts_are_not_served(client):
     for method, path, _ in EVERYWHERE:
         if method != "GET":
@@ -563,6 +571,7 @@ def test_visitors_of_a_shared_app_read_no_folders(shared, services):
         assert folder not in shared.get(f"/api/{path}").text, path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", HOSTILE, ids=ascii)
 def test_whatever_is_sent_is_answered_or_refused_in_one_line(client, services, value, monkeypatch):
     names = ("settings", "racers", "count", "part", "like", "jobs", "ids", "name", "dtype",

@@ -30,6 +30,7 @@ def raised() -> set[str]:
     return {line for path in files for line in templates(path)}
 
 
+@pytest.mark.slow
 def test_every_error_line_has_its_chinese_and_the_catalogue_has_no_other():
     assert sorted(raised() - set(LINES)) == [], "add these to ssd_core/assets/chinese.json"
     assert sorted(set(LINES) - raised()) == [], "nothing raises these: remove them"

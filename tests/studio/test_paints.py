@@ -24,6 +24,7 @@ def library(models):
     return Library(models, "GLM-Image", device="cpu")
 
 
+@pytest.mark.slow
 def test_a_button_paints_the_pixels_of_a_picture(client, services, finished, monkeypatch):
     monkeypatch.setattr(paints, "STEPS", 2)
     job = finished("/api/draw", settings={"prompt": "a red", "seed": "7", "size": "256x256",

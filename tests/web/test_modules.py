@@ -19,6 +19,7 @@ needs_node = pytest.mark.skipif(node_major() < OLDEST_NODE,
                                 reason=f"needs Node {OLDEST_NODE} or newer on the path")
 
 
+@pytest.mark.slow
 @needs_node
 def test_in_node():
     ran = node("--test", *map(str, sorted(HERE.glob("*.test.mjs"))))

@@ -13,6 +13,7 @@ FILES = sorted([*WEB.glob("*.js"), *WEB.glob("*.css")])
 OLDEST_NODE = 20
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(node_major() < OLDEST_NODE,
                     reason=f"needs Node {OLDEST_NODE} or newer on the path")
 def test_in_node():
