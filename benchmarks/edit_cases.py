@@ -12,8 +12,9 @@ from typing import TypeVar
 import numpy as np
 
 from ssd_core.postcards import SQUARE, Reading, Scene, Thing, is_valid, plain_caption, sample_scene
-from ssd_core.postcards.captions import PLURAL, plain_parts
+from ssd_core.postcards.captions import MAX_TOKENS, PLURAL, plain_parts
 from ssd_core.postcards.frame import PLACES
+from ssd_core.postcards.spelling import length_of
 from ssd_core.postcards.things import cells_of
 from ssd_core.postcards.world import (
     COLOURS,
@@ -184,17 +185,23 @@ SCENES = {"weather": "sky", "time": "time", "ground": "ground"}  # attributes by
 
 
 def case_of(kind: str, number: int) -> Case:
-    """Case `number` of a kind of edits."""
+    """Case `number` of a kind of edits; its captions are no longer than those of training."""
     rng = np.random.default_rng((CASES, list(CHANGES).index(kind), number))
     while True:
         before = sample_scene(rng)
         after = CHANGES[kind](before, rng)
-        if after is not None and after != before and is_valid(after):
-            break
+        if after is None or after == before or not is_valid(after):
+            continue
+        names = named_parts(kind, before, after, rng)
+        old, new = plain_caption(before, names), plain_caption(after, names)
+        if max(map(length_of, (old, new))) <= MAX_TOKENS:
+            return Case(kind, number, old, new, before, after)
+
+
+def named_parts(kind: str, before: Scene, after: Scene, rng: np.random.Generator) -> list[str]:
+    """The parts of the scene that both captions name."""
     old, new = plain_parts(before), plain_parts(after)
     same = [name for name, text in old.items() if new.get(name) == text]
     named = {same[int(n)] for n in rng.permutation(len(same))[: int(rng.integers(*MENTIONED))]}
     named |= {SCENES[kind]} if kind in SCENES else set()
-    names = [name for name in old if name in named]
-    return Case(kind, number, plain_caption(before, names), plain_caption(after, names), before,
-                after)
+    return [name for name in old if name in named]

@@ -9,7 +9,8 @@ from support import script_modules
 from support.mock_backbone import MockBackbone, random_heads, tiny_postcard, tokens
 
 from ssd_core import Grid, Sampling, methods
-from ssd_core.postcards import WORDS, claims, is_valid, paint, read
+from ssd_core.postcards import MAX_TOKENS, WORDS, claims, is_valid, paint, read
+from ssd_core.postcards.spelling import length_of
 
 
 def script(name: str):
@@ -32,6 +33,13 @@ def test_captions_differ_in_the_change_alone(cases):
         moved = {"add": (0, 1), "remove": (1, 0), "move": (1, 1)}.get(case.kind, (1, 1))
         assert (len(old - new), len(new - old)) == moved
         assert claims(case.new)
+
+
+def test_no_caption_is_longer_than_those_of_training():
+    edits = script("edit_cases")
+    long = [case for kind in edits.CHANGES for case in (edits.case_of(kind, n) for n in range(64))
+            if max(map(length_of, (case.old, case.new))) > MAX_TOKENS]
+    assert not long
 
 
 @pytest.mark.slow
