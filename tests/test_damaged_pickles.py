@@ -64,7 +64,7 @@ def said_or_refused(folder: Path, prompt: str):
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("change", CHANGES)
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_a_changed_tensor_is_refused_or_changes_nothing(whole, tmp_path_factory, layout, change,
                                                         data):

@@ -26,8 +26,9 @@ def drawn():
     return draw
 
 
-@pytest.mark.parametrize("name", ["1_quick_start", "2_race_ar_vs_ssd", "4_start_seeds_and_finish",
-                                  "3_keep_the_top_redo_the_rest"])
+@pytest.mark.parametrize("name", ["1_quick_start", *(
+    pytest.param(name, marks=pytest.mark.nightly) for name in (
+        "2_race_ar_vs_ssd", "3_keep_the_top_redo_the_rest", "4_start_seeds_and_finish"))])
 def test_pictures_of_a_template_obey_its_prompt(drawn, name):
     graph = script("tools", "workflow_graphs").GRAPHS[name]()
     tokens = {}
