@@ -56,7 +56,8 @@ def pip_calls(commands):
 
 def test_the_documents_tell_the_downloads_and_the_methods_of_the_first_postcards(environment):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = {name.strip("`"): row["download"] for name, row in records(readme, "command").items()}
+    shown = {name.strip("`").removeprefix("python install.py "): row["download"]
+             for name, row in records(readme, "command").items()}
     app, tests = (f"{(size + environment.TORCH_MB) / 1000:.1f} GB"
                   for size in environment.SIZES.values())
     assert shown == {"app": app, "test": tests, "test --fast": tests}
