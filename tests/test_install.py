@@ -205,6 +205,17 @@ def test_what_will_be_downloaded_is_told_before_it_starts(
     assert "downloads" not in capsys.readouterr().out, "nothing is left to be downloaded"
 
 
+def test_a_larger_download_says_why(environment, monkeypatch, capsys):
+    def unreachable(*_, **__):
+        raise OSError
+
+    monkeypatch.setattr(environment.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(environment.shutil, "which", lambda _: None)
+    monkeypatch.setattr(environment.urllib.request, "urlopen", unreachable)
+    assert environment.torch_index() == []
+    assert "cannot be reached" in capsys.readouterr().out
+
+
 WORKERS = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
 
 
