@@ -1,6 +1,7 @@
 """Milliseconds of a pass: measured by a made clock, kept, filled from runs and forgotten."""
 
 import json
+from functools import partial
 from dataclasses import replace
 
 import pytest
