@@ -1,8 +1,8 @@
 """Milliseconds of a pass: measured by a made clock, kept, filled from runs and forgotten."""
 
 import json
-from functools import partial
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
