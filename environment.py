@@ -144,6 +144,8 @@ def torch_index() -> list[str]:
     try:
         urllib.request.urlopen(f"{CPU_INDEX}/torch/", timeout=5).close()  # a fixed https address
     except (OSError, ValueError):
+        print("pytorch.org, which has torch without CUDA, cannot be reached: PyPI's is larger",
+              flush=True)
         return []
     return ["--extra-index-url", CPU_INDEX]
 

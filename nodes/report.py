@@ -22,14 +22,13 @@ def sampled(run: running.NodeRun) -> str:
     """Lines about one finished run."""
     request, stats = run.request, run.result.measured
     module = request.backbone
-    accepted = ", ".join(f"{key} {mean:.2f}" for key, mean in stats["acceptance"].items())
     lines = [
         f"{request.label} on {module.name}, {mm.get_torch_device()}, {stored_dtype(module)}",
         f"{stats['passes']} passes (AR takes {stats['ar_passes']}, "
         f"{stats['step_acceleration']:.2f} times as many), {stats['seconds']['total']:.2f} s "
         f"without pixels, {stats['tokens_per_second']:.0f} tokens/s",
         f"knobs: {labels.knobs_of(request.method, run.heads is not None) or 'none'}",
-        f"accepted by stage/round: {accepted}" if accepted else None,
+        labels.accepted(stats["acceptance"]) if stats["acceptance"] else None,
         f"heads: {named(run.heads.path)}" if run.heads else None,
         f"seeds: {', '.join(map(str, request.seeds))}",
         "drawn in an earlier run, not again" if run.earlier else None,

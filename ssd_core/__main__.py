@@ -36,7 +36,8 @@ def run() -> None:
     except ModuleNotFoundError as error:  # the nodes run without these packages
         if error.name not in ("typer", "rich"):
             raise
-        sys.exit(f"error: the commands need the package {error.name}: pip install typer rich")
+        sys.exit(f"error: the commands need the package {error.name}: activate .venv, which python "
+                 "install.py app makes, or pip install typer rich")
     sys.exit(main())
 
 

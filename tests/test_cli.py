@@ -97,6 +97,14 @@ def test_without_json_people_read_stdout(ssd):
 
 
 @pytest.mark.slow
+def test_ar_is_not_compared_with_itself(ssd):
+    ar, exact = (ssd("generate", "a boat", "--method", name, "--out", "x.png").out
+                 for name in ("ar", "exact"))
+    assert "times as many" in exact and "drafts accepted" in exact
+    assert "times as many" not in ar and "drafts accepted" not in ar
+
+
+@pytest.mark.slow
 def test_keep_continues_a_picture(ssd):
     first = ssd("generate", "a boat", "--seed", 1, "--out", "first.png", "--json")
     again = ssd("generate", "a red boat", "--seed", 2, "--keep", "first.png", "--keep-rows", 9,

@@ -56,7 +56,8 @@ def pip_calls(commands):
 
 def test_the_documents_tell_the_downloads_and_the_methods_of_the_first_postcards(environment):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = {name.strip("`"): row["download"] for name, row in records(readme, "command").items()}
+    shown = {name.strip("`").removeprefix("python install.py "): row["download"]
+             for name, row in records(readme, "command").items()}
     app, tests = (f"{(size + environment.TORCH_MB) / 1000:.1f} GB"
                   for size in environment.SIZES.values())
     assert shown == {"app": app, "test": tests, "test --fast": tests}
@@ -202,6 +203,17 @@ def test_what_will_be_downloaded_is_told_before_it_starts(
     assert ("torch" in before[0]) != torch
     environment.prepare("app")
     assert "downloads" not in capsys.readouterr().out, "nothing is left to be downloaded"
+
+
+def test_a_larger_download_says_why(environment, monkeypatch, capsys):
+    def unreachable(*_, **__):
+        raise OSError
+
+    monkeypatch.setattr(environment.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(environment.shutil, "which", lambda _: None)
+    monkeypatch.setattr(environment.urllib.request, "urlopen", unreachable)
+    assert environment.torch_index() == []
+    assert "cannot be reached" in capsys.readouterr().out
 
 
 WORKERS = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")

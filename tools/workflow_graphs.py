@@ -33,7 +33,8 @@ def quick_start() -> Graph:
                "castles, lighthouses, windmills, trees, boats and more, their colours and places, "
                "the time of day, the weather and the land around. The report lists words that it "
                "does not know.\n\n"
-               f"A picture takes 87 to 120 forward passes, by prompt and seed. {NEW_SEED}",
+               "A picture takes about 80 to 130 forward passes, by prompt, seed and machine. "
+               f"{NEW_SEED}",
                long=True)
     graph.loaders()
     graph.sampler("sampler", 1, prompt=PROMPT, seed=7, **SEED_CHANGES)

@@ -12,6 +12,7 @@ import typer
 
 from ..backbones.base import Backbone
 from ..errors import SSDError
+from ..output.labels import accepted
 from ..output.packed import tokens_sha256
 from ..output.recipe import opened, recipe_of, save_png, tokens_from_png
 from ..output.source_pictures import pixels_of
@@ -159,10 +160,12 @@ def result_of(done: Sequence[Result], paths: list[Path], label: str) -> dict:
 
 def summary(result: dict) -> str:
     """The same as text."""
-    accepted = ", ".join(f"{key} {value:.2f}" for key, value in result["acceptance"].items())
-    lines = [f"{result['method']}: {result['passes']} passes (AR takes {result['ar_passes']}, "
-             f"{result['step_acceleration']:.2f} times as many), {result['seconds']:.2f} s, "
+    passes = f"{result['passes']} passes"
+    if result["passes"] != result["ar_passes"]:
+        passes += (f" (AR takes {result['ar_passes']}, {result['step_acceleration']:.2f} times as "
+                   "many)")
+    lines = [f"{result['method']}: {passes}, {result['seconds']:.2f} s, "
              f"{result['tokens_per_second']:.0f} tokens/s"]
-    if accepted:
-        lines.append(f"  accepted by stage/round: {accepted}")
+    if result["acceptance"]:
+        lines.append(f"  {accepted(result['acceptance'])}")
     return "\n".join([*lines, *(f"  {path}" for path in result["images"])])

@@ -82,6 +82,7 @@ def command(knobs: Knobs, target: PlanOptions, expansion: ExpansionOptions, prom
     if prompt is not None:
         words = expansion.words(prompt, target)
         report.words(filter(None, [words["prompt_expanded"]]), words["negative_expanded"])
-    rows = [{"figure": name.replace("_", " "), "value": value} for name, value in counted.items()]
+    rows = [{"figure": name.replace("_", " "), "value": value}
+            for name, value in counted.items() if value not in (None, "")]
     report.table({"figure": "figure", method.name: "value"}, rows)
     report.result({**counted, **words})

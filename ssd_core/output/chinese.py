@@ -40,7 +40,7 @@ def _chinese(text: str, kind: str) -> str | None:
 
 def says_something(english: str) -> bool:
     """Whether a template has words. "{0}: {1}" has none and matches nearly every line."""
-    return re.search("[a-z]{2}", SLOT.sub("", english)) is not None
+    return not SLOT.search(english) or re.search("[a-z]{2}", SLOT.sub("", english)) is not None
 
 
 @cache

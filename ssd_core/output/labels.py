@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import fields
 
 from ..engine.methods import Method
@@ -49,6 +50,12 @@ def plan_text(method: Method, plan: Plan, where: str) -> str:
     if plan.paper_passes and plan.paper_ar_passes:
         lines.append(f"the paper counts {plan.paper_passes} against {plan.paper_ar_passes}")
     return "\n".join(lines)
+
+
+def accepted(acceptance: Mapping[str, float]) -> str:
+    """How many drafts the model kept, by stage and round of a run's statistics."""
+    shares = ", ".join(f"{key} {percent(share)}" for key, share in acceptance.items())
+    return f"drafts accepted by stage/round: {shares}"
 
 
 def percent(share: float) -> str:

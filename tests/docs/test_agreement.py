@@ -40,6 +40,16 @@ def options(*names: str) -> set[str]:
             for flag in (*parameter.opts, *parameter.secondary_opts)}
 
 
+# help.md
+
+
+def test_the_sizes_of_downloads_are_those_of_the_table_of_models():
+    found = [row[2] for row in table(DOCS / "backbones.md", "folder in `ssd_backbones`")]
+    sizes = [float(size) for size in found if size[0].isdigit()]
+    page = (DOCS / "help.md").read_text(encoding="utf-8")
+    assert f"{min(sizes):g} to {max(sizes):g} GB" in page
+
+
 # architecture.md
 
 
