@@ -20,8 +20,8 @@ from ssd_core.engine.first_replay import WrittenBuffers, WrongReplay, checked, d
 from ssd_core.engine.graphs import GraphRunner, no_graphs_reason
 from ssd_core.engine.threads import under_way
 from ssd_core.machine_faults import FULL, QUICK, Found, fault_of, found_on, note, note_fault
-from ssd_core.output.guarantees import guarantee_holds
 from ssd_core.model.transformer import Decoder
+from ssd_core.output.guarantees import guarantee_holds
 from ssd_core.runs.diagnostics import selftest_lines
 from ssd_core.selftest import checks, drawing, once
 from ssd_core.selftest.drawing import Subject
@@ -352,9 +352,10 @@ def test_a_host_runs_the_quick_test_once_while_it_is_idle(by_itself, monkeypatch
 
 def test_a_quick_test_that_cannot_run_is_not_repeated(by_itself):
     def fail(device, dtype):
-        raise error
+        raise errors.pop()
 
-    for error in (RuntimeError("out of memory\nmore"), SSDError("out of memory")):
+    errors = [RuntimeError("out of memory\nmore"), SSDError("out of memory")]
+    while errors:
         note(Found(), CARD)
         assert by_itself("int4", load=fail) is None
         assert not is_due(CARD) and found_on(CARD).summary == "ended early: out of memory"

@@ -1,9 +1,9 @@
 """The quick self-test that a host runs by itself, once for each combination of versions.
 
 It runs on every device, while nothing is drawn, and ends before the next pass if somebody wants to
-draw. Cards and Apple's GPUs have kernels and graphs that no test of ours has run; a CPU has products
-in integers and bf16, and passes of different width, which differ between processors and versions of
-PyTorch. Without graphs the picture has few rows, so that a CPU is busy for a few seconds only.
+draw. Cards and Apple's GPUs have kernels and graphs that no test of ours has run. Processors differ
+in products of integers and bf16 and in passes of different width; there the picture has few rows,
+so that the test takes a few seconds only.
 """
 
 from __future__ import annotations
