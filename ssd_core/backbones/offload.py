@@ -12,8 +12,8 @@ from typing import Protocol
 import torch
 from torch import nn
 
+from ..model.products import parts_of
 from ..model.transformer import Decoder
-from .stored import parts_of
 
 CPU = torch.device("cpu")
 
