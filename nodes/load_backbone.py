@@ -7,6 +7,8 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.engine.graphs import MODES
 from ..ssd_core.weights.advice import advice_lines
 from ..ssd_core.weights.catalogue import CATALOGUE
+from ..ssd_core.weights.eight_bits import EITHER
+from ..ssd_core.weights.figures import stored_dtype
 from . import folders, weights
 from .errors import readable_errors
 from .language import localized_for_all, show_text
@@ -15,7 +17,7 @@ from .types import CATEGORY, BackboneType
 
 NO_CARD = ("Offload is not used: it frees the memory of a graphics card, and ComfyUI runs on the "
            "CPU.")
-DTYPES = ["auto", "bf16", "fp16", "fp32", "int8", "int4", "fp8"]
+DTYPES = ["auto", "bf16", "fp16", "fp32", "int8", "int4", "fp8", EITHER]
 
 
 class LoadBackbone(io.ComfyNode):
@@ -38,7 +40,8 @@ class LoadBackbone(io.ComfyNode):
                                        "small backbones, otherwise bf16 (or fp16 on a card and "
                                        "fp32 on a CPU that lacks bf16). int8 is the fastest on "
                                        "CPUs with VNNI. fp8 needs an RTX 40 card or newer. "
-                                       "int4 saves memory, not time. fp8 and int4 need torchao."),
+                                       "int4 saves memory, not time. fp8 and int4 need torchao. "
+                                       "8bit = the faster of int8 and fp8 on your machine."),
                 io.Boolean.Input("offload", default=False, optional=True,  # added later
                                  tooltip="For cards with little memory: keeps only the model or "
                                          "its picture decoder on the card at a time."),
@@ -68,6 +71,8 @@ class LoadBackbone(io.ComfyNode):
         path = folders.backbone_path(backbone)
         loaded = weights.backbone(path, dtype, offload, graphs)
         lines = advice_lines(CATALOGUE[backbone]) if backbone in CATALOGUE else []
+        if dtype == EITHER:
+            lines.append(f"dtype 8bit is {stored_dtype(loaded.module)} on this machine")
         if offload and not weights.may_offload():
             lines.append(NO_CARD)
         if lines:

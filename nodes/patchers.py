@@ -11,7 +11,7 @@ from comfy.model_patcher import ModelPatcher
 from comfy.utils import ProgressBar
 from torch import nn
 
-from ..ssd_core.backbones.offload import StreamedLayers
+from ..ssd_core.backbones.offload import StreamedLayers, plain_parts
 from ..ssd_core.model.transformer import Decoder
 from ..ssd_core.weights.figures import stored_bytes
 
@@ -98,13 +98,14 @@ class StreamingPatcher(WholePatcher):
     """Loads all weights of a backbone, or all but the decoder's last layers, which are streamed.
 
     ComfyUI says how many bytes may be on the device. The layers that do not fit wait on the other
-    device, and each pass copies them (StreamedLayers). The first layer never waits. During a run
-    nothing is unloaded in part.
+    device, and each pass copies them (StreamedLayers), from pinned memory where ComfyUI can pin it.
+    The first layer never waits. During a run nothing is unloaded in part.
     """
 
     runs = 0  # under way
 
     def __init__(self, shell: SSDWeights, *devices: torch.device, decoder: Decoder) -> None:
+        self.pins: list[torch.Tensor] = []
         super().__init__(shell, *devices, size=shell.nbytes)
         self.decoder = decoder
 
@@ -143,8 +144,13 @@ class StreamingPatcher(WholePatcher):
 
     def unpatch_model(self, device_to=None, unpatch_weights=True):
         if unpatch_weights:
-            self.decoder.lender = None
+            self._reclaim()
         return super().unpatch_model(device_to, unpatch_weights)
+
+    def unpin_all_weights(self) -> None:
+        """ComfyUI asks for it when the patcher ends, too."""
+        while self.pins:
+            mm.unpin_memory(self.pins.pop())
 
     # Layers
 
@@ -175,15 +181,32 @@ class StreamingPatcher(WholePatcher):
     @torch.inference_mode(False)
     def _place(self, device: torch.device, first: int) -> None:
         """Put the first layers and all but the decoder on the device, and let the others wait."""
-        self.decoder.lender = None
+        self._reclaim()
         waiting = list(self.decoder.layers)[first:]
         move_each(waiting, self.offload_device)
         self.model.move_without(waiting, device)
         if waiting:
+            self._pin(waiting)
             self.decoder.lender = StreamedLayers(self.decoder, first, device)
         self.model.device, self.model.model_lowvram = device, bool(waiting)
         self.model.model_loaded_weight_memory = self._bytes(first)
         self.model.current_weight_patches_uuid = self.patches_uuid
+
+    def _reclaim(self) -> None:
+        """Before weights move: no layer is lent, and no memory pinned."""
+        self.decoder.lender = None
+        self.unpin_all_weights()
+
+    def _pin(self, layers: Sequence[nn.Module]) -> None:
+        """Pin the layers' memory; ComfyUI does so on cards that have it, up to its own limit."""
+        if (pin := getattr(mm, "pin_memory", None)) is not None:  # 0.3.64 has none
+            self.pins += [part for layer in layers for part in map(by_row, plain_parts(layer))
+                          if pin(part)]
+
+
+def by_row(tensor: torch.Tensor) -> torch.Tensor:
+    """The memory of a matrix that is stored by columns, as one that is stored by rows."""
+    return tensor if tensor.is_contiguous() or tensor.dim() != 2 else tensor.t()
 
 
 def move_each(modules: Sequence[nn.Module], device: torch.device) -> None:

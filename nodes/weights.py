@@ -24,11 +24,11 @@ from ..ssd_core.engine.methods import AR
 from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.figures import stored_dtype
 from ..ssd_core.weights.fit import Fit, fit
-from ..ssd_core.weights.load import auto_dtype
+from ..ssd_core.weights.load import auto_dtype, best_dtype
 from ..ssd_core.weights.out_of_memory import is_out_of_memory
 from ..ssd_core.weights.quantize import KINDS
 from .folders import estimates
-from .patchers import SSDWeights, StreamingPatcher, WholePatcher, patcher_of
+from .patchers import StreamingPatcher, WholePatcher, patcher_of
 
 CPU = torch.device("cpu")
 # One copy for all nodes; an entry lives as long as a node's output refers to it.
@@ -140,21 +140,17 @@ def may_offload() -> bool:
 def load(path: Path, dtype: str, offload: bool, idle_device: torch.device) -> Backbone:
     """Load a module to `idle_device`, where it stays between runs; interruptible.
 
-    Quantised weights are made on the compute device, whose kernels determine their layout; int8,
-    which has the same layout everywhere, only if it fits there.
+    The compute device quantises the matrices, one at a time.
     """
     device = mm.get_torch_device()
-    dtype = auto_dtype(path, device) if dtype == "auto" else dtype
+    dtype = auto_dtype(path, device) if dtype == "auto" else best_dtype(path, dtype, device)
     described = load_backbone(path, "meta", dtype)
     memory = checked(described, dtype, offload)
-    place = device if dtype in KINDS and (memory.fits or dtype != "int8") else idle_device
-    if place.type != "cpu":
-        mm.free_memory(memory.weights, place)
+    if dtype in KINDS and device != idle_device:
+        mm.free_memory(memory.weights, device)
     with watched(Reading(sum(os.path.getsize(file) for file in described.files))):
-        module = load_backbone(path, str(place), dtype, estimates=estimates())
-    if place != idle_device:
-        SSDWeights(module).to(idle_device)
-    return module
+        return load_backbone(path, str(idle_device), dtype, estimates=estimates(),
+                             draws_on=str(device))
 
 
 class Reading:
@@ -174,12 +170,12 @@ def checked(described: Backbone, dtype: str, offload: bool) -> Fit:
     """The memory of the smallest run.
 
     Raises SSDError with advice if it does not fit on the empty device, even if layers wait
-    elsewhere. Those of fp8 and int4 cannot, as they are made on the device.
+    elsewhere.
     """
     device = mm.get_torch_device()
     memory = fit(described, AR(), dtype=dtype, guided=False, device=str(device), offload=offload,
                  free=int(room_on(device)))
-    waiting = 0 if dtype in ("fp8", "int4") or device.type == "cpu" else memory.waiting
+    waiting = 0 if device.type == "cpu" else memory.waiting
     if not memory.fits and memory.needed - waiting > (memory.free or 0) and (
             device.type != "privateuseone"):  # DirectML's memory is not known
         raise SSDError(f"backbone {described.name} in {dtype} does not fit on {device}, not even "

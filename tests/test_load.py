@@ -69,8 +69,8 @@ def test_a_name_that_leads_nowhere_is_one_line(name, file, words):
 
 
 def test_the_options_of_loading_are_the_loaders_own():
-    """But for `estimates`, which hosts hand in, and `files`, which loaded models need."""
-    name, *more, estimates, files = inspect.signature(load_backbone).parameters.values()
+    """But for `estimates` and `draws_on`, which hosts hand in, and `files` of loaded models."""
+    name, *more, estimates, files, draws_on = inspect.signature(load_backbone).parameters.values()
     assert LoadOptions().options == {option.name: option.default for option in more}
 
 

@@ -13,6 +13,7 @@ from ssd_core import SSDError, load_backbone, load_heads, methods
 from ssd_core.backbones import postcard
 from ssd_core.engine.heads import save_heads
 from ssd_core.model import products
+from ssd_core.model.products import Int8Matrix
 from ssd_core.model.transformer import Decoder, DecoderShape, sequence_angles
 from ssd_core.weights import load
 from ssd_core.weights.figures import stored_dtype
@@ -132,6 +133,27 @@ def test_postcard_loads_in_int8(tmp_path):
     assert all(is_quantised(layer.down) for layer in small.decoder.layers)
     assert is_quantised(small.head) and not is_quantised(small.code_embedding)
     assert not any(is_quantised(layer.down) for layer in plain.decoder.layers)
+
+
+@pytest.mark.parametrize("kind", ["int8", "fp8", "int4"])
+def test_the_device_that_draws_quantises_and_the_weights_wait_elsewhere(tmp_path, monkeypatch,
+                                                                        kind):
+    """The device meta stands for a card; what it makes of a matrix here has values."""
+    path = tmp_path / "backbone.safetensors"
+    postcard.save(tiny_postcard(), path)
+    made = []
+
+    def quantiser(kind, device):
+        return lambda weight: made.append((kind, device.type, weight.device.type)) or (
+            Int8Matrix(torch.ones(weight.shape, dtype=torch.int8), torch.ones(len(weight))))
+
+    monkeypatch.setattr(load, "quantiser", quantiser)
+    monkeypatch.setattr(load, "rounding", lambda backbone: pytest.fail("the CPU does not draw"))
+    backbone = load_backbone(path, "cpu", kind, draws_on="meta")
+    layers = backbone.decoder.layers
+    assert set(made) == {(kind, "meta", "meta")} and len(made) == 4 * len(layers) + (kind == "int8")
+    assert {weight.device.type for weight in backbone.parameters()} == {"cpu"}
+    assert all(layer.down.values.any() for layer in layers)
 
 
 def test_rows_that_do_not_divide_are_refused(torchao):

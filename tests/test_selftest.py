@@ -20,13 +20,14 @@ from ssd_core.engine.first_replay import WrittenBuffers, WrongReplay, checked, d
 from ssd_core.engine.graphs import GraphRunner, no_graphs_reason
 from ssd_core.engine.threads import under_way
 from ssd_core.machine_faults import FULL, QUICK, Found, fault_of, found_on, note, note_fault
+from ssd_core.model.transformer import Decoder
 from ssd_core.output.guarantees import guarantee_holds
 from ssd_core.runs.diagnostics import selftest_lines
-from ssd_core.selftest import checks
+from ssd_core.selftest import checks, drawing, once
 from ssd_core.selftest.drawing import Subject
-from ssd_core.selftest.machine import Machine
+from ssd_core.selftest.machine import Machine, held_bytes
 from ssd_core.selftest.once import is_due, run_if_due
-from ssd_core.selftest.suite import SelfTest
+from ssd_core.selftest.suite import LIMITS, RESERVE, SelfTest
 
 CPU, CARD = torch.device("cpu"), torch.device("cuda")
 MIB = 1 << 20
@@ -81,6 +82,16 @@ class Leaks(Replays):
         pass
 
 
+class LeaksLate(Replays):
+    """Only the last of many runs leaves something behind."""
+
+    closed = 0
+
+    def close(self):
+        type(self).closed += 1
+        type(self).pool = 10 * MIB * (self.closed == 7)
+
+
 class WrongLater(Replays):
     """Only the first replay computes, so that a whole picture alone shows the fault."""
 
@@ -107,7 +118,7 @@ def subject(device=CPU, dtype="fp32") -> Subject:
 
 
 def selftest(recorder, level=QUICK, **options) -> SelfTest:
-    recorder.pool = 0
+    recorder.pool = recorder.closed = 0
     machine = Machine(CPU, recorder, lambda: recorder.pool)
     test = SelfTest(machine, ["fp32"], level, lambda device, dtype: subject(), **options)
     list(test.findings())
@@ -122,8 +133,8 @@ def test_graphs_that_work_stay_on(machine_file):
     done = {finding.check for finding in test.done}
     for name in ("ar", "exact", "ssd", "rolling", "hawk"):
         assert {f"{name}, 1 picture, graphs", f"{name}, 2 pictures, graphs",
-                f"{name}, 1 picture, graphs after an interrupt",
-                f"{name}, 1 picture, graphs after weights were moved"} <= done
+                *(f"{memory}{name}, 1 picture, graphs after {event}" for memory in ("", "memory: ")
+                  for event in ("an interrupt", "weights were moved"))} <= done
     assert "exact, 2 pictures against ar" in done and machine_file.is_file()
 
 
@@ -133,7 +144,8 @@ def test_graphs_that_work_stay_on(machine_file):
     (DropsInput, "the first replay of a graph differs by"),
     (DropsWrites, "the first replay of a graph differs by"),
     (Raises, "a pass could not be captured: operation not permitted when stream is capturing"),
-    (Leaks, "MiB more are held after a run than before it")])
+    (Leaks, "MiB more are held than after the first picture"),
+    (LeaksLate, "memory: all pictures: 10 MiB more are held")])
 def test_a_faulty_graph_is_found_and_switched_off(recorder, reason, monkeypatch):
     monkeypatch.setattr(checks, "METHODS", (methods.AR(), methods.Exact()))
     test = selftest(recorder)
@@ -240,11 +252,56 @@ def test_wrong_numbers_switch_a_dtype_off_and_time_ends_a_test(monkeypatch):
     list(test.findings())
     assert list(test.faults) == ["dtype bf16"] and "overflowed" in test.faults["dtype bf16"]
     assert test.left_out == {"fp8": "dtype fp8 needs torchao"}
-    times = iter(range(0, 10_000, 11))
-    short = SelfTest(Machine(CPU, None, lambda: 0), ["fp32", "bf16"], QUICK, load=load,
-                     clock=lambda: next(times))
-    assert len(list(short.findings())) == 2 and short.unreached == ["fp32", "bf16"]
-    assert "no time for fp32, bf16" in short.summary
+
+
+@pytest.mark.parametrize("pass_seconds", [0.3, 0.9, 1.9])
+def test_a_quick_test_gives_up_the_picture_that_would_end_too_late(pass_seconds, monkeypatch):
+    """A machine on which all 15 pictures of 16 cells would take a minute to ten minutes."""
+    seconds, passes = [0.0], []
+
+    def load(device, dtype):
+        found, feed = subject(dtype=dtype), Decoder.forward
+
+        def slow(self, *args, **options):
+            seconds[0] += pass_seconds
+            passes.append(seconds[0])
+            return feed(self, *args, **options)
+
+        monkeypatch.setattr(Decoder, "forward", slow)
+        return found
+
+    test = SelfTest(Machine(CPU, None, lambda: 0), ["fp32", "bf16"], QUICK, load,
+                    lambda: seconds[0])
+    found = len(list(test.findings()))
+    assert LIMITS[QUICK] - RESERVE < passes[-1] <= LIMITS[QUICK] and test.seconds == passes[-1]
+    assert test.unreached == ["fp32", "bf16"] and f"{found} checks in " in test.summary
+    assert "no time for fp32, bf16" in test.summary and not test.unwanted
+
+
+def test_without_graphs_pictures_are_drawn_again_too(monkeypatch):
+    monkeypatch.setattr(checks, "METHODS", (methods.AR(), methods.Exact()))
+    moved = []
+    monkeypatch.setattr(checks, "relocate", moved.append)
+    test = SelfTest(Machine(CPU, None, lambda: 0), ["fp32"], QUICK, lambda *_: subject())
+    done = {finding.check: finding.path for finding in test.findings()}
+    assert done["exact, 1 picture after an interrupt"] == "dtype fp32" and len(moved) == 1
+    assert "exact, 1 picture after weights were moved" in done and not test.faults
+    assert not any("memory" in check for check in done), "nothing could be switched off"
+
+
+@pytest.mark.parametrize(("backend", "held"), [("native", 1000 + 300), ("cudaMallocAsync", 7)])
+def test_held_bytes_are_tensors_and_the_pools_of_graphs(monkeypatch, backend, held):
+    segments = [{"device": device, "segment_pool_id": pool, "total_size": 1000,
+                 "allocated_size": 300} for device, pool in ((0, (0, 0)), (0, (0, 4)), (1, (0, 0)))]
+    calls = []
+    for name in ("synchronize", "empty_cache"):
+        monkeypatch.setattr(torch.cuda, name, lambda *_: calls.append(1))
+    monkeypatch.setattr(torch.cuda, "get_allocator_backend", lambda: backend)
+    monkeypatch.setattr(torch.cuda, "memory_snapshot", lambda: segments)
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 7)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    assert held_bytes(CARD) == held_bytes(torch.device("cuda:0")) == held and len(calls) == 4
+    assert held_bytes(CPU) == 0
 
 
 def test_the_command_prints_each_check_and_one_json_object(monkeypatch, capsys):
@@ -255,7 +312,7 @@ def test_the_command_prints_each_check_and_one_json_object(monkeypatch, capsys):
     out, err = capsys.readouterr()
     result = json.loads(out)
     assert "dtype fp32: ar, 1 picture against fp32: passed" in err
-    assert [check["path"] for check in result["checks"]] == ["dtype fp32"] * 2 + ["int8 kernel"] * 2
+    assert [check["path"] for check in result["checks"]] == ["dtype fp32"] * 4 + ["int8 kernel"] * 4
     assert result["switched_off"] == {} and result["summary"] in err
     monkeypatch.setattr(command, "auto_dtype", lambda name, device: "int8")
     assert main(["selftest", "--device", "cpu", "--quick", "--json"]) == 0
@@ -269,31 +326,24 @@ def test_the_command_prints_each_check_and_one_json_object(monkeypatch, capsys):
 def by_itself(monkeypatch):
     """Runs the quick self-test as a host does, for a card that is this CPU; only AR is checked."""
     monkeypatch.setattr(checks, "METHODS", (methods.AR(),))
-    asked = []
 
-    def load(device, dtype):
-        asked.append(dtype)
-        if dtype == "bf16":
-            raise SSDError("an installed package leaves it out")
-        return subject(dtype=dtype)
-
-    def run(dtype, wanted=lambda: True, load=load):
+    def run(dtype, wanted=lambda: True, load=lambda device, dtype: subject(dtype=dtype)):
         machine = Machine(CPU, Replays, lambda: 0)
         return run_if_due(CARD, dtype, wanted, lambda device: replace(machine, device=device), load)
 
-    run.asked = asked
     return run
 
 
 def test_a_host_runs_the_quick_test_once_while_it_is_idle(by_itself, monkeypatch):
-    assert not is_due(CPU) and is_due(CARD), "on a CPU nothing runs by itself"
-    assert by_itself("fp32", wanted=lambda: False) is None and is_due(CARD)
+    assert all(is_due(torch.device(kind)) for kind in ("cpu", "mps", "cuda"))
+    asked = iter([True] * 20 + [False])
+    assert by_itself("fp32", wanted=lambda: next(asked, True)) is None and is_due(CARD), (
+        "somebody wanted to draw during a picture")
+    assert next(asked, None) is None, "it was asked before every pass, and not after that"
     with under_way():
         assert by_itself("fp32") is None and is_due(CARD)
-    test = by_itself("bf16")
-    assert by_itself.asked[-3:] == ["bf16", "int8", "fp32"], "fp32 is what it compares with"
-    assert test.faults == {}
-    assert found_on(CARD).tested == QUICK and by_itself("fp32") is None
+    assert by_itself("fp32").faults == {}
+    assert is_due(CPU) and found_on(CARD).tested == QUICK and by_itself("fp32") is None
     monkeypatch.setattr(machine_faults, "version", lambda: "99.0")
     assert is_due(CARD), "an update is tested again"
     monkeypatch.setenv(kept_files.VARIABLE, "off")
@@ -302,7 +352,18 @@ def test_a_host_runs_the_quick_test_once_while_it_is_idle(by_itself, monkeypatch
 
 def test_a_quick_test_that_cannot_run_is_not_repeated(by_itself):
     def fail(device, dtype):
-        raise RuntimeError("out of memory\nmore")
+        raise errors.pop()
 
-    assert by_itself("fp32", load=fail) is None
-    assert not is_due(CARD) and found_on(CARD).summary == "ended early: out of memory"
+    errors = [RuntimeError("out of memory\nmore"), SSDError("out of memory")]
+    while errors:
+        note(Found(), CARD)
+        assert by_itself("int4", load=fail) is None
+        assert not is_due(CARD) and found_on(CARD).summary == "ended early: out of memory"
+
+
+def test_by_itself_a_cpu_draws_fewer_rows_than_a_card(monkeypatch):
+    rows = []
+    monkeypatch.setattr(once, "load_bundled", lambda device, dtype, count: rows.append(count))
+    for device in (CPU, CARD, torch.device("mps")):
+        once.load_short(device, "fp32")
+    assert rows == [once.FEW_ROWS, drawing.ROWS, drawing.ROWS]

@@ -25,6 +25,7 @@ from ssd_core.selftest.machine import Machine
 from ssd_core.selftest.measuring import Conditions, Launched, Measured, Width, launched
 from ssd_core.selftest.suite import SelfTest
 from ssd_core.selftest.tuning import choices_of
+from ssd_core.weights import eight_bits
 
 CPU = torch.device("cpu")
 PACE = Pace({1: {1: 2.0, 96: 3.0}}, {1: 0.5}, {1: 1.0})
@@ -100,7 +101,7 @@ def test_launches_are_counted_directly_and_by_graphs():
 
 
 def test_products_are_timed_in_every_dtype_that_is_offered(monkeypatch):
-    monkeypatch.setattr(precisions, "best_of", lambda work, device: 1e-3 * work().numel())
+    monkeypatch.setattr(eight_bits, "best_of", lambda work, device: 1e-3 * work().numel())
     backbone = tiny_postcard(grid=Grid(4, 4))
     found = precisions.times_by_dtype(backbone, 2)
     shape = backbone.decoder.shape

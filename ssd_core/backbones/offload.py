@@ -12,6 +12,7 @@ from typing import Protocol
 import torch
 from torch import nn
 
+from ..model.products import parts_of
 from ..model.transformer import Decoder
 
 CPU = torch.device("cpu")
@@ -71,8 +72,13 @@ class StreamedLayers:
             return self.layers[index]
         if index != self._present:
             self._present = -1  # until it is whole
-            for target, source in zip(self.place.parameters(), self.layers[index].parameters(),
+            for target, source in zip(plain_parts(self.place), plain_parts(self.layers[index]),
                                       strict=True):
-                target.detach().copy_(source.detach(), non_blocking=True)
+                target.copy_(source, non_blocking=True)
             self._present = index
         return self.place
+
+
+def plain_parts(module: nn.Module) -> list[torch.Tensor]:
+    """The memory of a module's weights; a quantised matrix of torchao has several tensors."""
+    return [part.detach() for weight in module.parameters() for part in parts_of(weight)]

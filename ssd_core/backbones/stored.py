@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from ..model.products import parts_of
 from .base import Backbone
 
 SHORT_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
@@ -23,11 +24,3 @@ def stored_dtype(backbone: Backbone) -> str:
 def stored_bytes(weight: torch.Tensor) -> int:
     """Bytes of a tensor; of a quantised tensor, those of all its parts."""
     return sum(part.numel() * part.element_size() for part in parts_of(weight))
-
-
-def parts_of(weight: torch.Tensor) -> list[torch.Tensor]:
-    """Return the tensors that a quantised tensor consists of, or the tensor itself."""
-    if not hasattr(weight, "__tensor_flatten__"):
-        return [weight]
-    names = weight.__tensor_flatten__()[0]
-    return [part for name in names for part in parts_of(getattr(weight, name))]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import torch
 import typer
 
 from ..backbones.base import Backbone
@@ -14,8 +15,10 @@ from ..engine.decode import plan
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..output.words import FIELDS, Words, expansions, recorded
+from ..weights.eight_bits import about
 from ..weights.find import is_bundled
-from ..weights.load import load_backbone, pick_device
+from ..weights.load import auto_dtype, load_backbone, pick_device
+from ..weights.registry import LocalModel
 from .options import EXPAND, Json, Knobs, flag
 from .output import Reporter, note
 from .session import estimates, shelf
@@ -38,11 +41,21 @@ class PlanOptions:
         if self.grid is None:
             if self.row_end:
                 raise SSDError("--row-end belongs to --grid: a backbone knows its own rows")
-            local = shelf(self.models_dir).named(self.backbone or Postcard.name)
+            local = self.local
             return unloaded(local.path), local.heads is not None
         if self.backbone is not None:
             raise SSDError("plan takes --grid or --backbone, not both")
         return Grid.parse(self.grid, self.row_end), False
+
+    @property
+    def local(self) -> LocalModel:
+        """The backbone in the user's folders."""
+        return shelf(self.models_dir).named(self.backbone or Postcard.name)
+
+
+def dtypes_line(path: Path, device: torch.device) -> str:
+    """What the automatic dtypes of a backbone are on this machine."""
+    return f"dtype auto: {auto_dtype(path, device)}; {about(device)}"
 
 
 def unloaded(path: Path) -> type[Backbone] | Backbone:
@@ -62,8 +75,7 @@ class ExpansionOptions:
         """The words to draw, as fields of a recipe; None where they equal the typed ones."""
         if target.grid is not None:
             raise SSDError("a prompt needs --backbone: a grid does not know what it says")
-        local = shelf(target.models_dir).named(target.backbone or Postcard.name)
-        backbone = load_backbone(local.path, "meta")
+        backbone = load_backbone(target.local.path, "meta")
         typed = Words(prompt, self.negative or None)
         made = expansions(backbone, prompt, self.negative, [self.seed], ()) if self.expand else []
         for line in (line for expanded in made for line in expanded.notes):
@@ -82,6 +94,8 @@ def command(knobs: Knobs, target: PlanOptions, expansion: ExpansionOptions, prom
     if prompt is not None:
         words = expansion.words(prompt, target)
         report.words(filter(None, [words["prompt_expanded"]]), words["negative_expanded"])
+    if target.grid is None:
+        note(dtypes_line(target.local.path, pick_device("auto")))
     rows = [{"figure": name.replace("_", " "), "value": value}
             for name, value in counted.items() if value not in (None, "")]
     report.table({"figure": "figure", method.name: "value"}, rows)

@@ -85,6 +85,14 @@ class Int8Matrix(nn.Module):
 Matrix = torch.Tensor | Int8Matrix
 
 
+def parts_of(weight: torch.Tensor) -> list[torch.Tensor]:
+    """Return the tensors that a quantised tensor consists of, or the tensor itself."""
+    if not hasattr(weight, "__tensor_flatten__"):
+        return [weight]
+    names = weight.__tensor_flatten__()[0]
+    return [part for name in names for part in parts_of(getattr(weight, name))]
+
+
 def put(module: nn.Module, name: str, value: Matrix) -> None:
     """Replace the matrix or parameter `name` of a module with a frozen one of either kind."""
     if name in module._parameters or name in module._modules:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import closing
 from copy import copy
 from dataclasses import dataclass
@@ -28,13 +29,21 @@ SAMPLING = Sampling(seed=7)
 INTERRUPTED = 12  # passes after which a run is interrupted, with graphs in use
 
 
+class Ended(Exception):
+    """A self-test ends before all checks are done: time is up, or the host has other work."""
+
+
 @dataclass(frozen=True)
 class Subject:
-    """What is drawn with: a backbone of few rows, and its draft heads. dtype: as it was loaded."""
+    """What is drawn with: a backbone of few rows, and its draft heads.
+
+    dtype: as it was loaded. go_on: called before every pass; raises Ended to draw no further.
+    """
 
     backbone: Backbone
     heads: DraftHeads | None
     dtype: str
+    go_on: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -49,11 +58,11 @@ class Drawn:
     failure: str = ""
 
 
-def load_subject(name: str, device: torch.device, dtype: str) -> Subject:
-    """The bundled backbone with a picture of ROWS rows. Raises SSDError if it cannot be loaded."""
+def load_subject(name: str, device: torch.device, dtype: str, rows: int = ROWS) -> Subject:
+    """A postcard with a picture of so many rows. Raises SSDError if it cannot be loaded."""
     backbone = load_backbone(name, str(device), dtype)
     assert isinstance(backbone, Postcard)
-    return Subject(with_rows(backbone, ROWS), load_heads(name, backbone), dtype)
+    return Subject(with_rows(backbone, rows), load_heads(name, backbone), dtype)
 
 
 def with_rows(backbone: Postcard, rows: int) -> Postcard:
@@ -66,7 +75,11 @@ def with_rows(backbone: Postcard, rows: int) -> Postcard:
 
 def draw(subject: Subject, method: Method, pictures: int, run: PassRunner,
          passes: int | None = None) -> Drawn:
-    """Draw pictures, or only the first passes of them; the runner is closed."""
+    """Draw pictures, or only the first passes of them; the runner is closed.
+
+    Raises Ended if `subject.go_on` does.
+    """
+    subject.go_on()
     prepared = prepare(subject.backbone, PROMPTS[:pictures], method, subject.heads, SAMPLING)
     state, failure = prepared.allocate(run), ""
     with alone(subject.backbone.device), closing(run), warnings.catch_warnings():
@@ -74,7 +87,7 @@ def draw(subject: Subject, method: Method, pictures: int, run: PassRunner,
         try:
             events = (event for event in prepared.passes(state) if isinstance(event, Pass))
             for _ in islice(events, passes):
-                pass
+                subject.go_on()
         except (SSDError, RuntimeError) as error:  # WrongReplay is one, too
             failure = first_line(error)
         if isinstance(run, GraphRunner):

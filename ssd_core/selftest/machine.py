@@ -18,6 +18,8 @@ from ..engine.graphs import (
     no_graphs_reason,
 )
 
+SHARED_POOL = (0, 0)  # of all tensors outside of graphs
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -44,10 +46,19 @@ class Machine:
 
 
 def held_bytes(device: torch.device) -> int:
-    """Memory of a card that this process cannot give back, in bytes; 0 on a CPU."""
+    """Memory of a card that this process cannot give back, in bytes; 0 on other devices.
+
+    That is all tensors, and the whole pools of graphs. Gaps between tensors are not counted, which
+    are others after weights were moved.
+    """
     if device.type != "cuda":
         return 0
     gc.collect()
     torch.cuda.synchronize(device)
     torch.cuda.empty_cache()
-    return torch.cuda.memory_reserved(device)
+    if torch.cuda.get_allocator_backend() != "native":  # cudaMallocAsync has no segments
+        return torch.cuda.memory_reserved(device)
+    index = torch.cuda.current_device() if device.index is None else device.index
+    return sum(segment["allocated_size"] if segment["segment_pool_id"] == SHARED_POOL
+               else segment["total_size"] for segment in torch.cuda.memory_snapshot()
+               if segment["device"] == index)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 
 import torch
 
 from ..backbones.base import Backbone
 from ..errors import SSDError
 from ..evaluate.tables import table
-from ..model.products import Int8Matrix, Matrix, best_of, product
+from ..weights.eight_bits import EIGHT_BITS, Times, numbers, timed
 from ..weights.figures import SHORT_NAMES
 from ..weights.quantize import quantiser
 
-EIGHT_BITS = ("int8", "fp8")
 ROWS = (1, 4)  # of the picture, in a pass; beside a single cell
-Times = dict[int, float]  # milliseconds by cells
 
 
 def times_by_dtype(backbone: Backbone, branches: int) -> dict[str, Times]:
@@ -43,23 +40,6 @@ def matrices(backbone: Backbone, dtype: torch.dtype) -> list[torch.Tensor]:
     s = backbone.decoder.shape
     return [numbers(*shape, backbone.device, dtype)
             for shape in ((2 * s.ffn, s.hidden), (s.hidden, s.ffn))]
-
-
-def numbers(rows: int, columns: int, device: torch.device, dtype: torch.dtype) -> torch.Tensor:
-    """Different numbers between -1 and 1, without the caller's random state."""
-    return torch.linspace(-1, 1, rows * columns, device=device).view(rows, columns).to(dtype)
-
-
-@torch.inference_mode()
-def timed(weights: Sequence[Matrix], widths: tuple[int, ...], branches: int,
-          dtype: torch.dtype) -> Times:
-    device = weights[0].values.device if isinstance(weights[0], Int8Matrix) else weights[0].device
-    found = {}
-    for cells in widths:
-        inputs = [numbers(branches * cells, weight.shape[1], device, dtype) for weight in weights]
-        found[cells] = 1000 * sum(best_of(partial(product, x, weight), device)
-                                  for x, weight in zip(inputs, weights, strict=True))
-    return found
 
 
 def fastest_eight_bits(found: Mapping[str, Times]) -> str | None:

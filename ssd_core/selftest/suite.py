@@ -1,7 +1,8 @@
 """Runs the checks of a machine, and switches off what fails.
 
 The quick self-test takes the dtype in use and at most 20 seconds, the full one all dtypes and at
-most five minutes. What is not reached in that time is neither switched off nor vouched for.
+most five minutes; a picture that is not finished by then is given up. What is not reached is
+neither switched off nor vouched for.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -20,24 +21,26 @@ from ..model.processor import has_bf16
 from ..weights.load import DTYPES
 from ..weights.quantize import KINDS
 from .checks import METHODS, Finding, check_all, dtype_path
-from .drawing import Drawn, Subject, draw, load_subject
+from .drawing import ROWS, Drawn, Ended, Subject, draw, load_subject
 from .machine import Machine
 
 LIMITS = {QUICK: 20.0, FULL: 300.0}  # s
+RESERVE = 2.0  # s of them for what cannot be ended: a pass, the capture of one, reading a file
 BACKBONE = "postcard"
 Load = Callable[[torch.device, str], Subject]
 
 
-def load_bundled(device: torch.device, dtype: str) -> Subject:
-    return load_subject(BACKBONE, device, dtype)
+def load_bundled(device: torch.device, dtype: str, rows: int = ROWS) -> Subject:
+    return load_subject(BACKBONE, device, dtype, rows)
 
 
 @dataclass
 class SelfTest:
     """A self-test of some dtypes. Iterate over `findings`, then call `store`.
 
-    level: QUICK or FULL. left_out: why a dtype is not offered here, by dtype. unreached: dtypes for
-    which no time was left.
+    level: QUICK or FULL. wanted: asked before every pass; if False, the test ends as `unwanted`.
+    left_out: why a dtype is not offered here, by dtype. unreached: dtypes for which no time was
+    left.
     """
 
     machine: Machine
@@ -45,55 +48,62 @@ class SelfTest:
     level: str = FULL
     load: Load = load_bundled
     clock: Callable[[], float] = time.perf_counter
+    wanted: Callable[[], bool] = lambda: True
     done: list[Finding] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     unreached: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    began: float = 0.0
+    unwanted: bool = False
 
     def findings(self) -> Iterator[Finding]:
         """Run the checks and yield each finding; stopping to iterate ends the test."""
-        began = self.clock()
-        repeated: Sequence[type[Method]] = (
-            [type(method) for method in METHODS] if self.level == FULL else [Exact])
+        self.began = self.clock()
         reference: Drawn | None = None
         for dtype in self.dtypes:
-            if self.seconds > LIMITS[self.level]:
+            try:
+                if (subject := self._subject(dtype)) is None:
+                    continue
+                reference = reference or self._reference(subject)
+                for finding in self._checked(subject, reference):
+                    self.done.append(finding)
+                    yield finding
+            except Ended:
                 self.unreached.append(dtype)
-                continue
-            with all_paths():
-                subject = self._subject(dtype)
-            if subject is None:
-                continue
-            if reference is None:
-                reference = self._reference(subject)
-            for finding in self._checked(subject, reference, repeated):
-                self.done.append(finding)
-                self.seconds = self.clock() - began
-                yield finding
-                if self.seconds > LIMITS[self.level]:
-                    self.unreached.append(dtype)
-                    break
+
+    def _go_on(self) -> None:
+        """Note the time; raises Ended if it is up, or if the test is no longer wanted."""
+        self.seconds = self.clock() - self.began
+        self.unwanted = self.unwanted or not self.wanted()
+        if self.unwanted or self.seconds > LIMITS[self.level] - RESERVE:
+            raise Ended
 
     def _subject(self, dtype: str) -> Subject | None:
         """The backbone in this dtype, or None if the machine or the installation has it not."""
         try:
-            return self.load(self.machine.device, dtype)
+            return self._loaded(dtype)
         except SSDError as error:
             self.left_out[dtype] = str(error)
         return None
+
+    def _loaded(self, dtype: str) -> Subject:
+        self._go_on()
+        with all_paths():
+            return replace(self.load(self.machine.device, dtype), go_on=self._go_on)
 
     def _reference(self, subject: Subject) -> Drawn | None:
         """AR's picture in fp32, None if it failed. subject: taken if it is in fp32."""
         with suppress(SSDError), all_paths():  # fp32 may be switched off here
             if subject.dtype != "fp32":
-                subject = self.load(self.machine.device, "fp32")
+                subject = self._loaded("fp32")
             drawn = draw(subject, METHODS[0], 1, self.machine.direct())
             return None if drawn.failure else drawn
         return None
 
-    def _checked(self, subject: Subject, reference: Drawn | None,
-                 repeated: Sequence[type[Method]]) -> Iterator[Finding]:
+    def _checked(self, subject: Subject, reference: Drawn | None) -> Iterator[Finding]:
         """All checks of a dtype; an error of PyTorch is a failure of the dtype."""
+        repeated: Sequence[type[Method]] = (
+            [type(method) for method in METHODS] if self.level == FULL else [Exact])
         checks = check_all(subject, self.machine, reference, repeated)
         while True:
             with all_paths():

@@ -19,6 +19,7 @@ from ..engine.methods import Method
 from ..errors import SSDError
 from ..model.products import has_kernel
 from .catalogue import KnownBackbone
+from .eight_bits import EITHER, fastest
 from .figures import ModelSize, stored_bytes
 from .free import free_bytes
 from .load import SMALL, pick_device, pick_dtype
@@ -56,7 +57,8 @@ def fit(target: ModelSize | Backbone | KnownBackbone, method: Method, batch: int
         graphs: bool | None = None) -> Fit:
     """Estimate a run of `batch` pictures against the free memory of the device.
 
-    dtype: "auto" is a loaded backbone's own, else bf16; fp8 and int4 apply to the layers' matrices,
+    dtype: "auto" is a loaded backbone's own, else bf16; "8bit" the faster of int8 and fp8 on the
+    device; fp8 and int4 apply to the layers' matrices,
     int8 also to the image head and the draft heads. guided: None follows the backbone's preset.
     offload: None is a loaded backbone's setting. heads: None counts the heads that the method
     needs. replaced: a loaded backbone that is freed first. free: bytes available; None asks the
@@ -65,14 +67,15 @@ def fit(target: ModelSize | Backbone | KnownBackbone, method: Method, batch: int
     """
     model = ModelSize.of(target, prompt_slots).resized(size)
     method = method.resolve(model.preset)
-    dtype = model.dtype if dtype == "auto" else dtype
+    chosen = pick_device(device)
+    if dtype in ("auto", EITHER):
+        dtype = model.dtype if dtype == "auto" else fastest(chosen)
     if dtype not in WEIGHT_BYTES:
-        raise SSDError(f"dtype {dtype!r}: choose auto, {', '.join(WEIGHT_BYTES)}")
+        raise SSDError(f"dtype {dtype!r}: choose auto, {', '.join((*WEIGHT_BYTES, EITHER))}")
     if batch < 1:
         raise SSDError(f"batch {batch}: must be at least 1")
     guided = model.preset.cfg != 1 if guided is None else guided
     offload = model.offload if offload is None else offload
-    chosen = pick_device(device)
     if offload and chosen.type == "cpu":
         raise SSDError("offload saves memory on a graphics card, the device is a CPU: leave it out")
     if graphs is None:

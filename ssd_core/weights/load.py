@@ -27,10 +27,19 @@ from ..machine_faults import fault_of
 from ..model.flags import flag
 from ..model.processor import has_bf16
 from ..model.products import has_kernel
+from .eight_bits import EITHER, fastest
 from .figures import SHORT_NAMES
 from .find import HEADS_FILE, find_backbone, find_path, is_bundled
 from .lent import backbone_of
-from .quantize import ABOUT, KINDS, MATRICES, quantise, quantise_image_head, quantiser
+from .quantize import (
+    ABOUT,
+    KINDS,
+    MATRICES,
+    quantise,
+    quantise_image_head,
+    quantised_on,
+    quantiser,
+)
 
 SAMPLERS_FILE = "samplers.safetensors"
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -46,7 +55,7 @@ class LoadOptions:
     dtype: str = flag("auto", "auto (int8 for postcard, or fp32 on a processor that is slow with "
                               "integers; fp32 for other small backbones, else bf16; without bf16 "
                               "support fp16, on a CPU fp32), fp32, bf16, fp16, fp8, "
-                              f"int8, int4. {ABOUT}.")
+                              f"int8, int4, 8bit (the faster of int8 and fp8 here). {ABOUT}.")
     offload: bool = flag(False, "Decoder and picture codec take turns on the card.")
     graphs: str = flag("auto", "auto or off. On a CUDA card forward passes are replayed as graphs, "
                                "which is faster; off runs every operation separately.")
@@ -60,7 +69,7 @@ class LoadOptions:
 def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dtype: str = "auto",
                   offload: bool = False, graphs: str = "auto",
                   estimates: Estimates | None = None,
-                  files: str | Path | None = None) -> Backbone:
+                  files: str | Path | None = None, draws_on: str | None = None) -> Backbone:
     """Load a backbone by its bundled name, or from a file, its folder or that folder's parent.
 
     Instead of a name it takes a model that transformers has loaded. It then computes on that
@@ -68,28 +77,34 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     folder with such a model's tokenizer; None: where it came from (weights/lent.py).
 
     device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta to load everything except the values.
-    dtype: auto, fp32, bf16, fp16, fp8, int8 or int4. auto is int8 for the bundled postcard where a
+    dtype: auto, fp32, bf16, fp16, fp8, int8, int4 or 8bit, which is the faster of int8 and fp8 on
+    the device that draws. auto is int8 for the bundled postcard where a
     fast kernel for integers is found (`best_dtype`); for others it is fp32 up to 100 million
     parameters, else bf16; without bf16 support it is fp16 on a card and fp32 on a CPU. int8, fp8
     and int4 quantise the decoder's matrices (weights/quantize.py); for the rest, int8 and int4
     choose like auto and fp8 takes bf16. offload: decoder and picture codec take turns on the
     device; the other waits on the CPU. graphs: auto or off; off never replays passes as CUDA graphs
     (engine/graphs.py). estimates: what earlier runs took, for choices and plans;
-    None: those of this process. Raises an SSDError that names the file and what to do.
+    None: those of this process. draws_on: the device to which a host will move the weights; it
+    decides on dtypes and quantises. None: `device`. Raises an SSDError that names the file and what
+    to do.
     """
+    graphs = checked_mode(graphs)
     if isinstance(name_or_path, nn.Module):
         require_as_it_is(device, dtype, offload)
-        return prepared(backbone_of(name_or_path, files), checked_mode(graphs), estimates)
-    place, graphs = pick_device(device), checked_mode(graphs)
-    require_sound(dtype, place)
+        backbone = backbone_of(name_or_path, files)
+        return prepared(backbone, backbone.device, graphs, estimates)
+    place = pick_device(device)
+    draws = place if draws_on is None else pick_device(draws_on)
+    require_sound(dtype, draws)
     if offload and place.type in NO_CARD:
         raise SSDError(f"offload saves memory on a graphics card, the device is {place}: "
                        "leave it out, or choose another device")
-    dtype = best_dtype(name_or_path, dtype, place)
+    dtype = best_dtype(name_or_path, dtype, draws)
     checkpoint, family = find_backbone(name_or_path)
-    backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint))
+    backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint), draws)
     backbone.files = checkpoint.files
-    prepared(backbone, graphs, estimates)
+    prepared(backbone, draws, graphs, estimates)
     if offload:
         backbone.turns = DeviceOffloader(place, backbone.decoder, backbone.picture_codec)
     samplers = checkpoint.root / SAMPLERS_FILE
@@ -99,12 +114,13 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     return backbone
 
 
-def prepared(backbone: Backbone, graphs: str, estimates: Estimates | None) -> Backbone:
-    """Set what a host chose, and measure the rounding on a CPU."""
+def prepared(backbone: Backbone, draws: torch.device, graphs: str,
+             estimates: Estimates | None) -> Backbone:
+    """Set what a host chose, and measure the rounding if a CPU draws."""
     backbone.graphs = graphs
     if estimates is not None:
         backbone.estimates = estimates
-    if backbone.device.type == "cpu":
+    if draws.type == "cpu":
         with using_threads(1):  # a second thread may wait for a core that another program uses
             backbone.rounding = rounding(backbone)
         backbone.batch_invariant = backbone.rounding == 0
@@ -157,17 +173,19 @@ def is_small(checkpoint: Checkpoint) -> bool:
 
 
 def load_as(checkpoint: Checkpoint, family: ModuleType, device: torch.device, dtype: str,
-            small: bool) -> Backbone:
-    """Load a backbone in a named dtype; quantises tensor by tensor while reading."""
-    compute = pick_dtype(dtype, device, small)
+            small: bool, draws: torch.device) -> Backbone:
+    """Load a backbone in a named dtype; quantises tensor by tensor while reading, on the device
+    that draws.
+    """
+    compute = pick_dtype(dtype, draws, small)
     if dtype not in KINDS or device.type == "meta":
         return family.load(checkpoint, device, compute)
-    transform = quantiser(dtype, device)
+    transform = quantised_on(draws, quantiser(dtype, draws))
     checkpoint.transform = lambda name, value: transform(value) if is_layer_matrix(name) else value
     backbone = family.load(checkpoint, device, compute)
     quantise(backbone.decoder, transform)  # matrices that `fill` did not load
     if dtype == "int8":
-        quantise_image_head(backbone)
+        quantise_image_head(backbone, transform)
     return backbone
 
 
@@ -176,11 +194,14 @@ def is_layer_matrix(name: str) -> bool:
 
 
 def best_dtype(name_or_path: str | Path, dtype: str, device: torch.device) -> str:
-    """Return int8 in place of auto for a bundled backbone, where that is faster.
+    """Return what 8bit stands for here, and int8 in place of auto for a bundled backbone, where
+    that is faster.
 
     Its pictures in int8 obey as well as in fp32 (benchmarks/results/int8.md). Without a fast kernel
     for integers, int8 costs an fp32 product and more.
     """
+    if dtype == EITHER:
+        return fastest(device)
     if dtype != "auto" or device.type == "meta" or not is_bundled(find_path(name_or_path)):
         return dtype
     return "int8" if has_kernel(device) else "fp32"
@@ -222,7 +243,7 @@ def pick_dtype(name: str, device: torch.device, small: bool) -> torch.dtype:
     if name in DTYPES:
         return DTYPES[name]
     if name != "auto" and name not in KINDS:
-        raise SSDError(f"dtype {name!r}: choose auto, {', '.join((*DTYPES, *KINDS))}")
+        raise SSDError(f"dtype {name!r}: choose auto, {', '.join((*DTYPES, *KINDS, EITHER))}")
     if name == "fp8" or (name == "int4" and device.type == "cpu"):
         return torch.bfloat16  # required by their kernels
     if small and name != "int4":

@@ -62,6 +62,13 @@ def quantiser(kind: str, device: torch.device) -> Become:
     return transform
 
 
+def quantised_on(device: torch.device, transform: Become) -> Become:
+    """Quantise each matrix on this device, whose kernels determine the layout, and put the result
+    where the matrix was.
+    """
+    return lambda weight: transform(weight.to(device)).to(weight.device)
+
+
 def require_device(kind: str, device: torch.device) -> None:
     """Raise SSDError if the device has no kernel for this kind."""
     if kind == "fp8":
@@ -114,11 +121,11 @@ def quantise(decoder: Decoder, transform: Become) -> None:
             quantise_matrix(layer, name, transform)
 
 
-def quantise_image_head(backbone: Backbone) -> None:
+def quantise_image_head(backbone: Backbone, transform: Become = Int8Matrix.of) -> None:
     """Convert the matrices between hidden state and logits to int8."""
     for name in IMAGE_HEAD:
         if hasattr(backbone, name):
-            quantise_matrix(backbone, name, Int8Matrix.of)
+            quantise_matrix(backbone, name, transform)
 
 
 def unquantise_image_head(backbone: Backbone) -> None:

@@ -1,29 +1,19 @@
 """Run by ComfyUI's Python in its folder: does its own patcher move all that a backbone holds?
 
-BACKBONES names folders. Writes "all moved", or what stayed, of each. ComfyUI reads the arguments.
+BACKBONES names folders. Writes "all moved", or what stayed, of each.
 """
 
-import importlib
 import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, os.getcwd())
-ROOT = Path(__file__).resolve().parents[2]
-PACK = "ssd_pack"
+from in_comfyui import pack
 
-import comfy.options  # noqa: E402
+# isort: split
+import torch
 
-comfy.options.enable_args_parsing()
-
-import torch  # noqa: E402
-import utils.extra_config  # noqa: E402, F401  as main.py does, before another takes the name
-
-spec = importlib.util.spec_from_file_location(PACK, ROOT / "__init__.py",
-                                              submodule_search_locations=[str(ROOT)])
-sys.modules[PACK] = importlib.util.module_from_spec(spec)
-weights = importlib.import_module(f"{PACK}.nodes.weights")
-find_backbone = importlib.import_module(f"{PACK}.ssd_core.weights.find").find_backbone
+weights = pack("nodes.weights")
+find_backbone = pack("ssd_core.weights.find").find_backbone
 
 
 def stayed(folder: Path) -> list[str]:

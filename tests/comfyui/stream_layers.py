@@ -1,34 +1,25 @@
 """Run by ComfyUI's Python in its folder: does its own memory manager load and free single layers?
 
 The CPU stands for a card of few bytes, which holds a part of `postcard`. What is drawn with waiting
-layers must have the tokens of the whole model. ComfyUI reads the arguments.
+layers must have the tokens of the whole model. DTYPE names the dtype.
 """
 
-import importlib
 import os
 import sys
-from pathlib import Path
 
-sys.path.insert(0, os.getcwd())
-ROOT = Path(__file__).resolve().parents[2]
-PACK = "ssd_pack"
+from in_comfyui import pack
 
-import comfy.options  # noqa: E402
+# isort: split
+import comfy.model_management as mm
+import torch
 
-comfy.options.enable_args_parsing()
-
-import comfy.model_management as mm  # noqa: E402
-import torch  # noqa: E402
-import utils.extra_config  # noqa: E402, F401  as main.py does, before another takes the name
-
-spec = importlib.util.spec_from_file_location(PACK, ROOT / "__init__.py",
-                                              submodule_search_locations=[str(ROOT)])
-sys.modules[PACK] = importlib.util.module_from_spec(spec)
-weights = importlib.import_module(f"{PACK}.nodes.weights")
-find_backbone = importlib.import_module(f"{PACK}.ssd_core.weights.find").find_backbone
-core = importlib.import_module(f"{PACK}.ssd_core")
-
-loaded = weights.backbone(find_backbone("postcard")[0].files[0], "fp32")
+find_backbone = pack("ssd_core.weights.find").find_backbone
+core = pack("ssd_core")
+try:
+    loaded = pack("nodes.weights").backbone(find_backbone("postcard")[0].files[0],
+                                            os.environ["DTYPE"])
+except pack("ssd_core.errors").SSDError as error:  # without torchao
+    sys.exit(sys.stdout.write(f"{error}\n") and 0)
 patcher, size = loaded.patcher, loaded.patcher.model_size()
 
 

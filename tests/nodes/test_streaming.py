@@ -27,8 +27,14 @@ def patcher(model):
 
 def budget(patcher, layers: int) -> int:
     """Bytes that hold so many layers, the rest of the backbone, and one layer more."""
-    each = sum(weight.nbytes for weight in patcher.decoder.layers[0].parameters())
+    each = sum(part.nbytes for part in parts(patcher.decoder.layers[0]))
     return patcher.model_size() - (patcher.layers - layers - 1) * each
+
+
+def parts(layer) -> list[torch.Tensor]:
+    """The plain tensors of a layer."""
+    return [getattr(weight, name) if name else weight.detach() for weight in layer.parameters()
+            for name in getattr(weight, "tensor_data_names", [""])]
 
 
 def drawn(pack, backbone) -> torch.Tensor:
@@ -92,13 +98,69 @@ def test_memory_is_freed_from_the_last_layer_on_but_not_during_a_run(patcher):
     assert patcher.waiting == 0 and patcher.loaded_size() == 0
 
 
+@pytest.fixture
+def fp8_on_a_cpu(pack, monkeypatch):
+    """The tensors of fp8, which a CPU multiplies in bf16."""
+    torchao = pytest.importorskip("torchao.quantization", reason="torchao is not installed")
+    quantize = pack.module("ssd_core.weights.quantize")
+    monkeypatch.setattr(quantize, "require_fp8", lambda device: None)
+    real = quantize.config
+    monkeypatch.setattr(quantize, "config", lambda kind, weight: real(kind, weight)
+                        if kind != "fp8" else torchao.Float8WeightOnlyConfig())
+
+
 @pytest.mark.slow
-def test_int8_is_streamed_too(pack):
-    backbone = pack.run("SSD_LoadBackbone", dtype="int8")[0]
-    expected = drawn(pack, backbone)
-    backbone.patcher.partially_load(CPU, 1)
-    assert backbone.patcher.waiting == backbone.patcher.layers - 1
+@pytest.mark.parametrize("dtype", ["int8", "fp8", "int4"])
+def test_quantised_layers_are_streamed_too(pack, dtype, fp8_on_a_cpu):
+    backbone = pack.run("SSD_LoadBackbone", dtype=dtype)[0]
+    patcher, expected = backbone.patcher, drawn(pack, backbone)
+    patcher.partially_load(CPU, 1)
+    assert patcher.waiting == patcher.layers - 1
     assert torch.equal(drawn(pack, backbone), expected)
+    lender, layers = patcher.decoder.lender, patcher.decoder.layers
+    for index in (2, 1):
+        lent, own = (parts(layer) for layer in (lender.lend(index), layers[index]))
+        assert all(map(torch.equal, lent, own))
+        assert {part.data_ptr() for part in lent}.isdisjoint(part.data_ptr() for part in own)
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "int8", "int4"])
+def test_waiting_layers_are_pinned_until_they_move(pack, monkeypatch, dtype, fp8_on_a_cpu):
+    """A recorder stands in for ComfyUI's pins, one of which fails."""
+    patcher = pack.run("SSD_LoadBackbone", dtype=dtype)[0].patcher
+    pinned, refused = [], []
+
+    def pin(tensor):
+        assert type(tensor) is torch.Tensor and tensor.is_contiguous()
+        assert tensor.data_ptr() not in pinned
+        if not refused:
+            refused.append(tensor.data_ptr())
+            return False
+        pinned.append(tensor.data_ptr())
+        return True
+
+    monkeypatch.setattr(pack.module("nodes.patchers").mm, "pin_memory", pin, raising=False)
+    monkeypatch.setattr(pack.module("nodes.patchers").mm, "unpin_memory",
+                        lambda tensor: pinned.remove(tensor.data_ptr()), raising=False)
+
+    def memory(first):
+        return {part.data_ptr() for layer in patcher.decoder.layers[first:]
+                for part in parts(layer)}
+
+    patcher.partially_load(CPU, 1)
+    assert set(pinned) == memory(1) - set(refused) and refused[0] in memory(1)
+    patcher.partially_load(CPU, budget(patcher, 3) - patcher.loaded_size())
+    assert patcher.first == 3 and set(pinned) == memory(3)
+    patcher.partially_load(CPU, 1e32)
+    assert pinned == [], "nothing waits"
+    patcher.partially_unload(CPU, 1)
+    assert set(pinned) == memory(patcher.first)
+    patcher.detach()
+    assert pinned == [] and patcher.waiting == 0
+    patcher.partially_load(CPU, 1)
+    assert pinned
+    patcher.unpin_all_weights()
+    assert pinned == [], "as ComfyUI asks before the patcher ends"
 
 
 @pytest.mark.slow
@@ -153,10 +215,8 @@ def test_what_fits_only_by_streaming_is_loaded(pack, model, monkeypatch, missing
         with pytest.raises(pack.error, match="does not fit"):
             module.checked(model.module, "fp32", False)
         return
-    assert module.checked(model.module, "fp32", False).fits == (missing == 0)
-    if missing:
-        with pytest.raises(pack.error, match="does not fit"):
-            module.checked(model.module, "fp8", False)
+    for dtype in ("fp32", "int8", "fp8", "int4"):
+        assert module.checked(model.module, dtype, False).fits == (missing == 0)
 
 
 @pytest.mark.slow

@@ -155,7 +155,6 @@ def test_an_unknown_word_of_the_negative_prompt_has_no_place(client):
     assert (note["kind"], note["start"], note["end"]) == ("unknown", None, None)
 
 
-@pytest.mark.slow
 def test_alternatives_are_told_in_the_plan_and_all_drawn_at_once(client, worker):
     told = plan(client, prompt="a {red|blue} house")["choices"]
     assert (told["count"], told["most"]) == (2, 64) and told["words"][0] in ("red", "blue")
@@ -172,7 +171,6 @@ def test_alternatives_are_told_in_the_plan_and_all_drawn_at_once(client, worker)
 # Runs and the queue
 
 
-@pytest.mark.slow
 def test_a_drawn_picture_is_saved_listed_and_fed(client, finished, services):
     job = finished("/api/draw", settings=HOUSE)
     assert (job["state"], job["kind"], job["error"]) == ("done", "draw", None)

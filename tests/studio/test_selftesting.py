@@ -36,7 +36,7 @@ def test_an_idle_worker_runs_the_quick_test_until_a_job_comes(services, monkeypa
     monkeypatch.setattr(selftesting, "run_if_due",
                         lambda device, dtype, wanted: seen.append((dtype, wanted())))
     selftesting.when_idle(services)
-    assert seen == [], "nothing runs by itself on a CPU"
+    assert seen == [], "the tests switch it off"
     monkeypatch.setattr(selftesting, "is_due", lambda device: True)
     selftesting.when_idle(services)
     busy = SimpleNamespace(library=services.library, worker=SimpleNamespace(is_asked=True))
