@@ -50,7 +50,7 @@ def each_guided(state: DecodeState, hidden: torch.Tensor) -> torch.Tensor:
     """Guided logits [1 + things, B, n, V] from h [N, n, d]: under the words, and without those of
     each thing.
     """
-    logits = state.backbone.logits(hidden).unflatten(0, (state.branches, state.pictures))
+    logits = state.backbone.logits(hidden).unflatten(0, (-1, state.pictures))
     if state.guidance == 1:
         return logits
     return torch.lerp(logits[1], torch.cat((logits[:1], logits[2:])), state.sampling.cfg)
@@ -75,10 +75,15 @@ def variation(before: DecodeState, after: DecodeState) -> torch.Tensor:
     """[B, slots]: the total variation between each slot's distributions under two prompts."""
     each = []
     for slots in parts(before):
-        p, q = (probabilities(each_guided(state, state.hidden[:, slots])[0], state.sampling)
+        p, q = (probabilities(each_guided(state, words_of(state)[:, slots])[0], state.sampling)
                 for state in (before, after))
         each.append((p - q).clamp_(min=0).sum(-1))
     return torch.cat(each, -1)
+
+
+def words_of(state: DecodeState) -> torch.Tensor:
+    """h [N, slots, d] under the words, without the branches of things."""
+    return state.hidden[: state.guidance * state.pictures]
 
 
 def log_share(logits: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from ...model.near_ties import choose_closely
 from ...model.noise import Slots
 from ...model.sampling import COLD, choose, probabilities
+from ..events import Pass
 from ..region import by_slot
 from ..state import DecodeState, at
 from .maps import (
@@ -31,6 +32,7 @@ from .maps import (
     slots_of,
     variation,
 )
+from .old_picture import feed_things, feed_words
 from .words import Revision
 
 USUAL_REACH, MOVED = 0.25, 0.25  # at this reach, a cell whose map is above MOVED is freed
@@ -96,6 +98,7 @@ class Rule:
         self.least[self._same] = -math.inf
         self.moved = torch.zeros_like(self.inside)
         self._before: DecodeState | None = before
+        self.fed = 0  # slots before this were fed to the words without things, see `begin`
 
     def wanted(self) -> list[int]:
         """By slot: 1 where the words without a thing matter in any picture."""
@@ -105,11 +108,18 @@ class Rule:
         """The things of each picture that are held, and those that could not be found in it."""
         return {"things": self.things, "missing": self.missing}
 
-    def compare(self, after: DecodeState) -> None:
-        """Find what the new words move, in the pictures as they are under them."""
+    def begin(self, state: DecodeState) -> Pass:
+        """Feed the old pictures under the new words, and find what these move."""
         assert self._before is not None
-        grid, change = after.grid, variation(self._before, after)
-        self._before = None  # its memory is not needed any more
+        before, self._before = self._before, None  # its memory is not needed any more
+        prefill = feed_words(state, before)
+        self._compare(before, state)
+        self.fed = feed_things(state, self.moved)
+        return prefill
+
+    def _compare(self, before: DecodeState, after: DecodeState) -> None:
+        """Find what the new words move, in the pictures as they are under them."""
+        grid, change = after.grid, variation(before, after)
         mask = cleaned(cells_of(grid, change) > moved_above(self.edit.reach))
         if self.edit.reach == 1:
             mask = torch.ones_like(mask)
