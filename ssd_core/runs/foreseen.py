@@ -69,7 +69,7 @@ def foreseen(request: Request) -> Foreseen:
     near = NEAR_THINGS if machine.device == "cpu" else 1.0
     drawn = share * anew
     waiting = (1 - share) * grid.cells / UNTOUCHED
-    cost = (2 * width(grid.cells * all_, cheap) + waiting * width(UNTOUCHED * all_, cheap)
+    cost = (width(grid.cells * (all_ + 1), cheap) + waiting * width(UNTOUCHED * all_, cheap)
             + drawn * width(window * (request.branches + near * things), cheap))
     known = machine.cost(exact)
     return Foreseen(round(2 + drawn + waiting), round(anew),

@@ -167,19 +167,21 @@ class Rule:
         if certain is not None:
             stays = stays | certain
         weights = probabilities(pushed, state.sampling)
-        if others:
+        if others and state.run.padded:
             near = self._like(state, parent, plain, pushed)
             weights = torch.where(inside[..., None], near, weights)
+        elif others:
+            weights[inside] = self._like(state, *(x[inside] for x in (parent, plain, pushed)))
         return stays, weights, pushed, torch.where(moved, math.inf, above)
 
     def _like(self, state: DecodeState, parent: torch.Tensor, plain: torch.Tensor,
               pushed: torch.Tensor) -> torch.Tensor:
-        """Weights [B, n, V] of what may replace tokens [B, n] of a thing: possible, and alike."""
+        """Weights [..., V] of what may replace tokens [...] of a thing: possible, and alike."""
         likely = plain >= plain.amax(-1, keepdim=True) + math.log(POSSIBLE)
         pushed = (pushed - self._unlikeness(state, parent)).masked_fill(~likely, -math.inf)
         return probabilities(pushed, replace(state.sampling, top_k=0, top_p=1.0, min_p=0.0))
 
     def _unlikeness(self, state: DecodeState, codes: torch.Tensor) -> torch.Tensor:
-        """[B, n, V]: how little each code resembles codes [B, n] in the codebook."""
+        """[..., V]: how little each code resembles codes [...] in the codebook."""
         distances = state.codebook.distances(codes)
         return NEARNESS * (distances / distances.mean(-1, keepdim=True)) ** 2
