@@ -17,6 +17,7 @@ from ...model.grid import Grid
 from ...model.sampling import Sampling, probabilities
 from ..region import by_slot
 from ..state import DecodeState
+from .old_picture import feed_words
 
 ALONE, SMALLEST = 3, 6  # cells: of 9, fewer are dropped; of a thing, fewer are ignored
 ABOVE = 4  # rows above a thing in which it might begin a second time
@@ -28,15 +29,18 @@ NUMBERS_AT_ONCE = 1 << 24  # of logits, which limits their memory
 
 
 def read(backbone: Backbone, branches: list[list[int]], sampling: Sampling,
-         tokens: torch.Tensor) -> DecodeState:
+         tokens: torch.Tensor, before: DecodeState | None = None) -> DecodeState:
     """Pictures [B, R, C] under some words: the state after one pass over all their cells.
 
     branches: prompt ids of the words, unconditional ones (with guidance), and the words without
-    each thing's.
+    each thing's. before: the same pictures under other words, see `feed_words`.
     """
     state = DecodeState(backbone, branches, len(tokens), sampling, None)
     state.write(0, by_slot(backbone.grid, tokens.to(backbone.device))[:, :-1])
-    state.prefill(backbone.grid.slots)
+    if before is None:
+        state.prefill(backbone.grid.slots)
+    else:
+        feed_words(state, before)
     return state
 
 
