@@ -50,8 +50,8 @@ class VaryOptions:
     variation: float | None = flag(None, "Share of the cells that draw anew, 0 to 1, instead of "
                                          "--strength.")
     count: int = flag(4, "Number of variations.")
-    variation_seed: int = flag(1, "Number of the first variation; the next one is 1 more. They begin "
-                                  "behind the picture's seed if that is among them.")
+    variation_seed: int = flag(1, "Number of the first variation; the next one is 1 more. "
+                                  "They begin behind the picture's seed if that is among them.")
     words: str | None = flag(None, "What a picture without settings shows; only the cells that "
                                    "draw anew change.", "--from")
     out: Path | None = flag(None, "FILE.png; several make FILE-0.png, FILE-1.png, ... Default: "
