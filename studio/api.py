@@ -57,8 +57,7 @@ def plan(call: Call) -> dict:
 def change(call: Call) -> dict:
     """Which cells of a picture other words would change."""
     services = call.services
-    return {"map": edits.change(services.library.current.backbone, services.history,
-                                call.editing)}
+    return {"map": services.change_maps.of(services.library, services.history, call.editing)}
 
 
 def surprise(call: Call) -> dict:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import torch
 
-from ssd_core import SSDError, change_map
+from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.methods import METHODS, Exact
 from ssd_core.engine.region import region_of
@@ -21,8 +20,6 @@ from .jobs import Job
 from .library import Library
 from .runs import Work, draw, look, rows_of, size_of, with_more_rows, with_words_of
 from .settings import Settings
-
-_reading = Lock()  # maps are read one at a time
 
 
 def edit(library: Library, history: History, settings: Settings, metadata: bool = True) -> Work:
@@ -86,17 +83,6 @@ def fitted(backbone: Backbone, history: History, settings: Settings) -> Settings
 def varies(settings: Settings) -> bool:
     """Whether nothing of the parent is kept: its own settings draw it again, with a variation."""
     return settings.keep_mask is None and not settings.old_prompt
-
-
-def change(backbone: Backbone, history: History, settings: Settings) -> list[list[float]]:
-    """How much the new words change each cell of the parent, 0..1, row by row."""
-    path = parent_of(history, settings)
-    sized = backbone.resized(size_of(path, backbone))
-    with _reading:
-        shares = change_map(sized, rows_of(history, path, sized)[0], settings.old_prompt,
-                            settings.prompt, guidance=settings.knobs["cfg"],
-                            min_p=settings.knobs["min_p"])
-    return [[round(share, 2) for share in row] for row in shares.tolist()]
 
 
 def parent_of(history: History, settings: Settings) -> Path:

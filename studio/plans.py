@@ -13,6 +13,7 @@ from ssd_core.engine.methods.paced import Paced
 from ssd_core.engine.plan import Plan
 from ssd_core.output.guarantees import guarantee_holds
 from ssd_core.runs.fallback import FALLBACK_NOTE
+from ssd_core.runs.foreseen import Foreseen
 from ssd_core.runs.request import Request
 from ssd_core.weights.figures import stored_dtype
 
@@ -31,6 +32,18 @@ def request_text(request: Request, language: str) -> str:
     if request.note == FALLBACK_NOTE:
         lines.append(say(language, "fell_back"))
     return ("" if language == CHINESE else " ").join(lines)
+
+
+def edit_text(cost: Foreseen, language: str) -> str:
+    """What an edit by words takes beside drawing its words anew."""
+    if (anew := cost.anew_seconds) is None:
+        line = say(language, "plan_edit_passes", passes=cost.passes, anew=cost.anew_passes)
+    else:
+        line = say(language, "plan_edit", seconds=f"{cost.cost * anew:.2f}", anew=f"{anew:.2f}")
+    if cost.cost <= 1:
+        return line
+    between = "" if language == CHINESE else " "
+    return between.join((line, say(language, "plan_edit_slower")))
 
 
 def about_passes(plan: Plan, language: str) -> str:
@@ -55,8 +68,7 @@ def about_cost(request: Request, language: str) -> list[str]:
     lines = [say(language, "plan_alone", count=count)] if request.pictures < count else []
     plain = isinstance(request.method, AR)
     lines.append(say(language, "plan_cost_plain" if plain else "plan_cost",
-                     seconds=f"{cost.seconds:.2f}", passes=f"{cost.passes:.0f}",
-                     most=f"{ar.passes:.0f}", ar=f"{ar.seconds:.2f}"))
+                     seconds=f"{cost.seconds:.2f}", ar=f"{ar.seconds:.2f}"))
     if choice.instead is not None:
         lines.append(say(language, "plan_by_ar", exact=f"{choice.instead.seconds:.2f}"))
     elif cost.seconds >= ar.seconds and not plain:
@@ -65,11 +77,13 @@ def about_cost(request: Request, language: str) -> list[str]:
 
 
 def pace_text(request: Request, language: str) -> str:
-    """The milliseconds of a pass and the window, for those who ask; empty if unknown."""
+    """The passes, their milliseconds and the window, in small print; empty if unknown."""
     request = request.parts()[0]
-    cost, method = request.choice.cost, request.method
-    lines = [] if cost is None else [
-        say(language, "plan_pace", passes=f"{cost.passes:.0f}", ms=f"{cost.ms:.1f}")]
+    cost, ar, method = request.choice.cost, request.choice.ar, request.method
+    kind = "plan_pace_plain" if isinstance(method, AR) else "plan_pace"
+    lines = [] if cost is None or ar is None else [
+        say(language, kind, passes=f"{cost.passes:.0f}", ms=f"{cost.ms:.1f}",
+            most=f"{ar.passes:.0f}")]
     if isinstance(method, Paced) and method.size:
         lines.append(say(language, f"plan_{method.paced}", size=method.size))
     return " ".join(lines)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from .change_maps import ChangeMaps
 from .downloads import Downloads
 from .history import History
 from .jobs import Worker
@@ -28,6 +29,10 @@ class Services:
     downloads: Downloads
     language: str = "auto"
     local: bool = True
+    change_maps: ChangeMaps = field(default_factory=ChangeMaps)
+
+    def __post_init__(self) -> None:
+        self.library.before_switch.append(self.change_maps.drop)
 
     def place(self, folder: Path) -> str:
         """Where pictures are, as a visitor may know it: on a shared app, without the way there."""

@@ -10,6 +10,8 @@ import torch
 
 from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe
+from ssd_core.runs.foreseen import foreseen
+from ssd_core.runs.request import Request
 from ssd_core.weights.advice import advice_on, sizes_text
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone, Licence
 from ssd_core.weights.figures import stored_dtype
@@ -29,7 +31,7 @@ from .jobs import Job
 from .models import InUse
 from .orders import Order, Race
 from .paints import is_paintable
-from .plans import about_speed, notes_of, pace_text, request_text
+from .plans import about_speed, edit_text, notes_of, pace_text, request_text
 from .races import Raced
 from .runs import Drawn, Source
 from .selftesting import SELFTEST
@@ -197,6 +199,8 @@ def cost_view(services: Services, settings: Settings, language: str,
     try:
         request = settings.request(loaded.backbone, loaded.heads, keep)
         text, plan = request_text(request, language), request.plan
+        if keep is not None:
+            return edit_cost_view(services, settings, request, language)
     except SSDError as error:
         return {"text": "", "problem": readable(services, language, str(error)), "plan": None,
                 "about": "", "pace": "", "seconds": None, "ar_seconds": None}
@@ -206,6 +210,17 @@ def cost_view(services: Services, settings: Settings, language: str,
             "pace": pace_text(request, language),
             "seconds": choice.cost.seconds if choice.cost else None,
             "ar_seconds": choice.ar.seconds if choice.ar else None}
+
+
+def edit_cost_view(services: Services, settings: Settings, request: Request,
+                   language: str) -> dict:
+    """What an edit by words takes beside drawing its words anew; raises SSDError."""
+    cost = foreseen(request, services.change_maps.shares(services.library, services.history,
+                                                         settings))
+    anew = cost.anew_seconds
+    return {"text": edit_text(cost, language), "problem": None, "plan": request.plan.to_json(),
+            "about": about_speed(settings, request.backbone, language), "pace": "",
+            "seconds": None if anew is None else cost.cost * anew, "ar_seconds": None}
 
 
 # Pictures

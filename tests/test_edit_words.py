@@ -89,6 +89,33 @@ def test_the_result_is_the_same_at_every_window_and_that_of_ar(name, row_end, lo
         assert run.tokens.equal(ar.tokens) and run.held.equal(ar.held), window
 
 
+@pytest.mark.parametrize(("name", "row_end"), [
+    *((name, False) for name in CASES), ("free", True), ("box", True), ("two", True)])
+def test_sequences_fed_in_parts_draw_the_same(name, row_end, loose, monkeypatch):
+    """As where the bits of a cell do not depend on its pass: fewer cells are fed."""
+    model, rows, forward = backbone(row_end), [], MockBackbone.forward
+
+    def counted(self, x, cache=None):
+        rows.append(len(x) * x.shape[1])
+        return forward(self, x, cache)
+
+    monkeypatch.setattr(MockBackbone, "forward", counted)
+    whole = edited(model, methods.Exact(5), **CASES[name])
+    before = sum(rows)
+    monkeypatch.setattr(model, "batch_invariant", True)
+    for method in (methods.AR(), *map(methods.Exact, WINDOWS)):
+        rows.clear()
+        run = edited(model, method, **CASES[name])
+        assert run.tokens.equal(whole.tokens) and run.held.equal(whole.held), method
+        assert sum(rows) < before or method != methods.Exact(5) or name == "no-guidance"
+
+
+@pytest.mark.parametrize("guess", ["parent", "usual"])
+def test_first_guesses_change_no_token(guess, loose):
+    assert edited(backbone(), methods.Exact(5, guess=guess)).tokens.equal(
+        edited(backbone(), methods.AR()).tokens)
+
+
 def test_the_row_drafter_only_guesses(loose):
     assert edited(backbone(), methods.Exact(5, "row")).tokens.equal(
         edited(backbone(), methods.Exact(12)).tokens)

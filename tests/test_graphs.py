@@ -13,7 +13,7 @@ from support.mock_backbone import MockBackbone, random_heads, tiny_postcard, tok
 from support.rehearsal import NotStatic, Rehearsal
 from test_methods import UNDER_TEST, WORDS
 
-from ssd_core import Finished, Grid, Sampling, SSDError, generate, load_backbone, methods
+from ssd_core import Edit, Finished, Grid, Sampling, SSDError, generate, load_backbone, methods
 from ssd_core.engine import decode, graphs
 from ssd_core.engine.first_replay import WrongReplay
 from ssd_core.engine.graphs import EagerRunner, GraphRunner
@@ -54,6 +54,27 @@ def test_every_method_replays_passes_of_a_postcard(rehearse):
         prompts = ("a red house", "a sun")[: 1 + number % 2]
         recorder = same_tokens(rehearse, tiny_postcard(grid=Grid(4, 4)), method, prompts)
         assert recorder.replayed >= recorder.recorded > 0, method
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in UNDER_TEST if "mulo" not in name])
+def test_passes_around_pinned_cells_are_replayed(name, rehearse):
+    """A mask of its own for each picture is a buffer of the run."""
+    backbone = MockBackbone(Grid(4, 4, True), codes=12)
+    mask = torch.rand(len(WORDS), 4, 4, generator=torch.Generator().manual_seed(2)) < 0.4
+    recorder = same_tokens(rehearse, backbone, UNDER_TEST[name], WORDS, keep_mask=mask,
+                           keep=torch.arange(16).view(1, 4, 4) % 12)
+    assert recorder.replayed >= recorder.recorded > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", [methods.AR(), methods.Exact(3)], ids=str)
+def test_edits_by_words_are_replayed(method, rehearse, monkeypatch):
+    monkeypatch.setattr("ssd_core.engine.edits.rule.MOVED", 0.05)
+    backbone = MockBackbone(Grid(4, 4, True), codes=12)
+    recorder = same_tokens(rehearse, backbone, method, WORDS, edit=Edit(WORDS[0], reach=0.6),
+                           keep=torch.arange(16).view(1, 4, 4) % 12)
+    assert recorder.replayed >= recorder.recorded > 0
 
 
 @pytest.mark.slow

@@ -50,6 +50,13 @@ def test_variations_share_the_seed_and_the_words_and_differ_in_their_number(ssd)
     assert not drawn[0].equal(drawn[1])
 
 
+def test_the_seed_of_the_picture_is_no_variation(ssd):
+    ssd("generate", "a red house", "--seed", 2, "--out", "x.png")
+    run = ssd("vary", "x.png", "--strength", "strong", "--count", 3)
+    assert run.json["variation_seeds"] == [3, 4, 5] and max(run.json["kept"]) < 1
+    assert ssd("vary", "x.png", "--count", 1).json["variation_seeds"] == [1]
+
+
 def test_a_variation_is_drawn_again_from_its_own_settings(ssd):
     ssd("generate", "a red house", "--seed", 3, "--out", "x.png")
     first, _ = recipes(ssd("vary", "x.png", "--variation", 0.4, "--count", 2))

@@ -23,20 +23,22 @@ REST = "on a lake, hills behind, {}"
 OLD, NEW, NIGHT, REGION = (f"{thing}, {REST.format(time)}" for thing, time in (
     ("a red house on the left", "at sunset"), ("a yellow house on the left", "at sunset"),
     ("a red house on the left", "at night"), ("a green tree on the right", "at sunset")))
+VARIED = "a tower and a house"
 BOX = (slice(10, 19), slice(15, 23))  # rows and columns of the region
-SEED, SIDE, GAP = 1, 288, 6  # px
+SEED, OTHER_SEED = 1, 2  # of all pictures, and of the variations
+SIDE, GAP = 288, 6  # px
 SUGGESTED = 4  # pictures of the region, of which the two that fit best are shown
 
 
 @dataclass(frozen=True)
 class Parent:
-    """The picture that all edits begin with."""
+    """A picture that edits begin with."""
 
     drawn: Result
 
     @classmethod
-    def of(cls, backbone: Backbone) -> Parent:
-        return cls(Request(backbone, None, methods.Exact(), Sampling(seed=SEED), OLD).run())
+    def of(cls, backbone: Backbone, prompt: str) -> Parent:
+        return cls(Request(backbone, None, methods.Exact(), Sampling(seed=SEED), prompt).run())
 
     def edited(self, prompt: str, **options) -> Result:
         return replace(self.drawn.request, prompt=prompt, keep=self.drawn.tokens, **options).run()
@@ -48,13 +50,13 @@ class Parent:
         return self.edited(REGION, keep_mask=keep, pictures=SUGGESTED)
 
     def varied(self, share: float) -> Result:
-        sampling = Sampling(seed=SEED, variation=share, variation_seed=1)
+        sampling = Sampling(seed=SEED, variation=share, variation_seed=OTHER_SEED)
         return replace(self.drawn.request, sampling=sampling).run()
 
 
 def main(arguments: list[str]) -> None:
     backbone = load_backbone("postcard", "cpu")
-    parent = Parent.of(backbone)
+    parent, varied = Parent.of(backbone, OLD), Parent.of(backbone, VARIED)
     before, by_words = shown(parent.drawn), shown(parent.by_words(NEW))
     change = lit(change_map(backbone, parent.drawn.tokens[0], OLD, NEW))
     keep = torch.ones(backbone.grid.rows, backbone.grid.columns, dtype=torch.bool)
@@ -65,8 +67,8 @@ def main(arguments: list[str]) -> None:
     strips = {"editing": [before, change, by_words, best[0]],
               "editing_words": [before, change, by_words, shown(parent.by_words(NIGHT))],
               "editing_region": [before, whitened(before, keep), *best],
-              "editing_variations": [before, *(shown(parent.varied(share))
-                                               for share in STRENGTHS.values())]}
+              "editing_variations": [shown(varied.drawn), *(shown(varied.varied(share))
+                                                            for share in STRENGTHS.values())]}
     for name, panels in strips.items():
         save(strip(panels), DOCS / f"{name}.webp")
 

@@ -50,7 +50,8 @@ class VaryOptions:
     variation: float | None = flag(None, "Share of the cells that draw anew, 0 to 1, instead of "
                                          "--strength.")
     count: int = flag(4, "Number of variations.")
-    variation_seed: int = flag(1, "Number of the first variation; the next one is 1 more.")
+    variation_seed: int = flag(1, "Number of the first variation; the next one is 1 more. "
+                                  "They begin behind the picture's seed if that is among them.")
     words: str | None = flag(None, "What a picture without settings shows; only the cells that "
                                    "draw anew change.", "--from")
     out: Path | None = flag(None, "FILE.png; several make FILE-0.png, FILE-1.png, ... Default: "
@@ -69,7 +70,13 @@ class VaryOptions:
         return STRENGTHS[self.strength] if self.variation is None else self.variation
 
     def sampling(self, own: Sampling) -> Sampling:
-        return replace(own, variation=self.share, variation_seed=self.variation_seed)
+        """The picture's own sampling, varied. Its own seed among the numbers would vary nothing:
+        then they begin behind it.
+        """
+        first = self.variation_seed
+        if first <= own.seed < first + self.count:
+            first = (own.seed + 1) % (1 << 64)
+        return replace(own, variation=self.share, variation_seed=first)
 
 
 def command(context: typer.Context, picture: Picture, varying: VaryOptions, loading: Loading,

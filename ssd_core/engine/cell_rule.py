@@ -10,12 +10,15 @@ from ..model.noise import Slots
 
 
 class CellRule(Protocol):
-    """parent [B, slots + 1]: the old tokens. branches: prompt ids of the new words without each
-    thing. state: the run's `DecodeState`.
+    """parent [B, slots + 1]: the old tokens; moved, alike: the cells that the words free.
+    branches: prompt ids of the new words without each thing. fed: slots before this were fed to
+    these with the old tokens. state: the run's `DecodeState`.
     """
 
     parent: torch.Tensor
+    moved: torch.Tensor
     branches: list[list[int]]
+    fed: int
 
     def chosen(self, state: Any, slots: Slots) -> torch.Tensor:
         """Capturable: the tokens [B, n] of slots."""

@@ -23,7 +23,7 @@ class Codebook:
         return vectors.to(self.device, torch.float32)
 
     def distances(self, codes: torch.Tensor) -> torch.Tensor:
-        """Euclidean distances [B, n, V] from codes [B, n] to all codes."""
+        """Euclidean distances [..., V] from codes [...] to all codes."""
         return torch.cdist(self.vectors[codes], self.vectors)
 
     def similar(self, codes: torch.Tensor, count: int) -> torch.Tensor:

@@ -227,8 +227,7 @@ class PreparedRun:
             prefill = state.prefill()
         else:
             yield state.passed("prefill", 0, 0, 0)  # over the old picture under its old words
-            prefill = state.prefill(state.region.end)
-            rule.compare(state)
+            prefill = rule.begin(state)
         state.clock.lap("prefill")
         yield prefill
         state.clock.restart()

@@ -120,6 +120,12 @@ class KVCache:
             view._visible_from = self._visible_from[start:stop]
         return view
 
+    def take(self, other: KVCache, sequences: slice) -> None:
+        """Copy the keys and values of these sequences from a cache of the same slots."""
+        slots = min(self.keys.shape[3], other.keys.shape[3])
+        for own, others in ((self.keys, other.keys), (self.values, other.values)):
+            own[:, sequences, :, :slots] = others[:, sequences, :, :slots]
+
     def move(self, source: torch.Tensor, target: torch.Tensor) -> None:
         """Copy keys and values from slots source [N, m] to slots target [N, m]."""
         for stored in (self.keys, self.values):

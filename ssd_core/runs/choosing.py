@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from ..backbones.base import Backbone
-from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone
+from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone, threads
 from ..engine.methods import Method
 from ..engine.pace import note_pace
 from ..engine.usual import note
@@ -21,12 +21,16 @@ def choices(request: Choosing, backbone: Backbone, method: Method) -> dict:
     choice, region, alone = Choice(method), None, False
     with suppress(SSDError):  # `check` says what does not fit
         region = request.region if request.pictures > 0 else None
-    if region is not None and request.edit is None:
+    if region is not None:
         machine = Machine.of(backbone, request.heads, request.branches, region, request.device)
         named = request.named or not request.fall_back
-        choice = chosen(machine, method, request.pictures, named)
-        alone = request.pictures > 1 and sooner_alone(machine, method, choice, request.pictures,
-                                                      named)
+        if request.edit is not None:  # its cost is not known
+            method_ = machine.sized(method, request.pictures)
+            choice = Choice(method_, threads=threads(machine, method_, request.pictures))
+        else:
+            choice = chosen(machine, method, request.pictures, named)
+            alone = request.pictures > 1 and sooner_alone(machine, method, choice,
+                                                          request.pictures, named)
     return {"choice": choice, "asked": method, "alone": alone,
             "method": filled(choice.method, request.grid, request.device_type),
             "heads": request.heads if choice.method.uses_heads else None,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import torch
+
 from ..engine.choice import Machine, seconds
 from ..engine.edits.look import change_map
 from ..engine.edits.maps import cleaned, grown
@@ -47,8 +49,11 @@ class Foreseen:
                 f"{seconds(self.anew_seconds)}")
 
 
-def foreseen(request: Request) -> Foreseen:
-    """The cost of a request's edit. Raises SSDError if the edit cannot run."""
+def foreseen(request: Request, change: torch.Tensor | None = None) -> Foreseen:
+    """The cost of a request's edit. Raises SSDError if the edit cannot run.
+
+    change [R, C]: the result of `change_map`, if it is known.
+    """
     request.check()
     edit, grid, machine = request.edit, request.grid, machine_of(request)
     assert edit is not None and request.keep is not None
@@ -56,8 +61,9 @@ def foreseen(request: Request) -> Foreseen:
     assert isinstance(exact, Exact)
     anew = machine.passes(exact) or grid.cells / CELLS_A_PASS
     new = request.words[0].prompt
-    change = change_map(request.sized, request.keep[0], edit.old_prompt, new,
-                        guidance=request.sampling.cfg, min_p=request.sampling.min_p)
+    if change is None:
+        change = change_map(request.sized, request.keep[0], edit.old_prompt, new,
+                            guidance=request.sampling.cfg, min_p=request.sampling.min_p)
     moved = grown(cleaned(change > moved_above(edit.reach))) & request.region.free[0]
     below = moved.float().mean(1).gt(WHOLE).nonzero()
     if len(below):  # what stands below a changed sky or ground follows it
@@ -69,7 +75,7 @@ def foreseen(request: Request) -> Foreseen:
     near = NEAR_THINGS if machine.device == "cpu" else 1.0
     drawn = share * anew
     waiting = (1 - share) * grid.cells / UNTOUCHED
-    cost = (2 * width(grid.cells * all_, cheap) + waiting * width(UNTOUCHED * all_, cheap)
+    cost = (width(grid.cells * (all_ + 1), cheap) + waiting * width(UNTOUCHED * all_, cheap)
             + drawn * width(window * (request.branches + near * things), cheap))
     known = machine.cost(exact)
     return Foreseen(round(2 + drawn + waiting), round(anew),

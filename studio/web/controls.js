@@ -31,12 +31,13 @@ function quality(app) {
 /** What the run will take, or why it cannot be started. */
 function plan(app) {
   const line = make("p", "small plan", { id: "plan", role: "status" });
+  const pace = make("p", "small hint pace", { id: "pace" });
   app.planner.watch((answer) => {
     setText(line, answer ? answer.problem ?? answer.text : "");
-    line.title = answer?.pace ?? "";
+    setText(pace, answer?.pace ?? "");
     line.classList.toggle("bad", Boolean(answer?.problem));
   });
-  return line;
+  return make("div", "planned", {}, [line, pace]);
 }
 
 function shape(app) {

@@ -31,6 +31,7 @@ class Create {
     this.stage = new Stage(app);
     this.strip = new Filmstrip(app, (entry) => this.stage.showPicture(entry));
     this.stage.onSaved = () => this.strip.refresh();
+    this.stage.onShown = (ids) => this.strip.mark(ids);
     this.prompt = promptArea(app, make("div", "stack", {},
       [this.#buttons(), queueList(app, this.stage)]));
     const side = make("div", "stage-side", {}, [this.stage.element, this.strip.element]);
@@ -67,8 +68,8 @@ class Create {
 
   #label() {
     const { words, app, stage } = this;
-    this.button.textContent = stage.editing ? app.words.edit.apply
-      : app.jobs.active.length ? words.drawNext : words.draw;
+    this.button.hidden = stage.editing !== null; // the Edit tool has a button of its own
+    setText(this.button, app.jobs.active.length ? words.drawNext : words.draw);
   }
 
   /**

@@ -101,7 +101,7 @@ class EditView {
     this.hint = make("p", "hint small", { title: this.look.how });
     this.aloud = make("p", "unseen", { role: "status" });
     const { rows } = canvas.grid;
-    const frame = make("div", "edit-frame", {}, [canvas.element]);
+    const frame = make("div", "edit-frame", {}, [canvas.element, this.prompt.legend]);
     frame.style.setProperty("--width", String(this.entry.width));
     frame.style.setProperty("--height",
       String((this.entry.height * rows) / this.look.rows));
@@ -160,7 +160,7 @@ class EditView {
     this.compare.hidden = this.steps.entries.length < 2;
     const share = Math.max(1, Math.round((100 * count) / cells.length));
     setText(this.hint, this.look.encoded ? words.encoded
-      : count ? app.say(words.open, { share }) : old_prompt ? words.lit : words.hint);
+      : count ? app.say(words.open, { share }) : old_prompt ? words.worded : words.hint);
     app.settings.set(some || old_prompt ? { parent: this.entry.id, old_prompt,
       keep_mask: some ? canvas.mask.packed() : "" }
       : { parent: "", keep_mask: "", old_prompt: "" });

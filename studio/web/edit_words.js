@@ -12,6 +12,7 @@ export class EditWords {
   #old = null; // the words that the picture was drawn from; null if they are not known
   #timer = null;
   #abort = null;
+  #lit = false; // whether the canvas shows the map of these words
   #key = "";
 
   /** changed(): the words differ now, or no longer. */
@@ -30,6 +31,8 @@ export class EditWords {
       [this.words.reach]), this.reach, this.share, this.hold.element]);
     this.element = make("div", "row edit-reach", { hidden: "" }, [this.within.element,
       this.range]);
+    this.legend = make("p", "edit-legend stamp", { hidden: "" }, [make("span", "edit-glow"),
+      this.words.lit]); // explains the map, on the picture
     this.end = app.settings.watch((values, names) => {
       setText(this.share, `${Math.round(100 * values.reach)} %`);
       if (names.includes("prompt")) this.#typed();
@@ -63,6 +66,7 @@ export class EditWords {
     this.element.hidden = !this.differ;
     this.within.element.hidden = this.canvas.mask.count === 0;
     this.range.hidden = !this.decide;
+    this.legend.hidden = this.canvas.map.hidden = !this.decide || !this.#lit;
   }
 
   /** The question about the words before is dropped, and the cells go dark with them. */
@@ -71,9 +75,15 @@ export class EditWords {
     if (key === this.#key) return;
     this.#key = key;
     this.#stop();
-    this.canvas.light();
+    this.#light();
     this.changed();
     if (key) this.#timer = setTimeout(() => this.#ask(), PAUSE);
+  }
+
+  #light(map = null) {
+    this.canvas.light(map);
+    this.#lit = map !== null;
+    this.update();
   }
 
   async #ask() {
@@ -82,7 +92,7 @@ export class EditWords {
       old_prompt: this.#old };
     try {
       const { map } = await this.app.api.post("change", { settings }, abort.signal);
-      if (!abort.signal.aborted) this.canvas.light(map);
+      if (!abort.signal.aborted) this.#light(map);
     } catch {
       // the prompt's own line says what is wrong with it
     }

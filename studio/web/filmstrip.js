@@ -6,6 +6,7 @@ const SHOWN = 24;
 
 export class Filmstrip {
   #key = "";
+  #marked = []; // ids of the pictures that the stage shows
 
   /** choose(entry): a picture was clicked. */
   constructor(app, choose) {
@@ -26,6 +27,7 @@ export class Filmstrip {
     this.#key = key;
     this.element.replaceChildren(...entries.map((entry) => this.#tile(entry)));
     this.element.hidden = entries.length === 0;
+    this.mark(this.#marked);
   }
 
   #tile(entry) {
@@ -34,16 +36,17 @@ export class Filmstrip {
     const button = make("button", "", { type: "button", "data-id": entry.id,
       title: entry.title, "aria-label": entry.title }, [image]);
     button.addEventListener("click", () => {
-      this.mark(entry.id);
+      this.mark([entry.id]);
       this.choose(entry);
     });
     return button;
   }
 
-  /** Mark the picture that the stage shows. */
-  mark(id) {
+  /** Mark the pictures that the stage shows. */
+  mark(ids) {
+    this.#marked = ids;
     for (const tile of this.element.children) {
-      tile.setAttribute("aria-pressed", String(tile.dataset.id === id));
+      tile.setAttribute("aria-pressed", String(ids.includes(tile.dataset.id)));
     }
   }
 }

@@ -55,6 +55,9 @@ function row(app, job, place, waiting) {
   const out = make("button", "button plain icon", { type: "button", title: words.queue.remove,
     "aria-label": `${words.queue.remove}: ${prompt}` }, ["×"]);
   out.addEventListener("click", () => app.attempt(jobs.remove(job.id)));
+  const seed = job.settings?.seed; // tells pictures of one prompt from each other
+  const seeded = seed ? [make("span", "small hint", {}, [app.say(words.stage.seed, { seed })])] : [];
   return make("li", "queued row", { "data-id": job.id },
-    [make("span", "grow clip", { title: prompt }, [prompt]), up, down, out]);
+    [make("span", "grow queued-what", { title: prompt },
+      [make("span", "clip", {}, [prompt]), ...seeded]), up, down, out]);
 }

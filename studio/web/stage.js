@@ -18,10 +18,13 @@ export class Stage {
 
   editing = null; // the view of the Edit tool, while it is open
 
-  /** onSaved(): called whenever pictures were saved. onEdit(): when Edit is opened or closed. */
+  /**
+   * onSaved(): called whenever pictures were saved. onEdit(): when Edit is opened or closed.
+   * onShown(ids): when other saved pictures are shown, or none.
+   */
   constructor(app) {
     this.app = app;
-    this.onSaved = this.onEdit = () => {};
+    this.onSaved = this.onEdit = this.onShown = () => {};
     this.progress = make("span", "");
     this.bar = make("div", "bar", { "aria-hidden": "true" }, [this.progress]);
     this.status = make("p", "status small", { role: "status", id: "status" });
@@ -85,6 +88,7 @@ export class Stage {
 
   /** Offer the tools for these saved pictures. */
   async #offer(saved, { replay = false } = {}) {
+    this.onShown(saved.map(({ id }) => id));
     if (!this.#tools && saved.length === 0) return;
     const turn = this.#turn;
     const { Tools } = await import("./tools.js");

@@ -33,14 +33,14 @@ export class Tools {
     this.element = make("div", "tools row", { role: "toolbar", "aria-label": this.words.tools,
       id: "tools", hidden: "" }, [this.numbers, button("edit", () => does.edit(this.#picture.id)),
       button("vary", () => this.#vary()), compare.button, compare.menu,
-      button("full", () => this.#full()), save.button, save.menu, this.favourite,
+      button("full", () => this.#full()), save.button, save.menu,
+      button("copy", () => copyImage(this.app, this.#picture.id)), this.favourite,
       ...this.#more()]);
   }
 
   /** What is seldom needed, in a menu. */
   #more() {
-    const copy = this.#button("copy", () => copyImage(this.app, this.#picture.id));
-    const items = [copy, this.replay, this.overlay, this.sharp, this.info];
+    const items = [this.replay, this.overlay, this.sharp, this.info];
     const { button, menu } = menuButton(this.words.more, () => items, "button plain");
     menu.append(...items);
     button.id = "more-tools";

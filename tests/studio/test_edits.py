@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from ssd_core.engine.edits import look
 from ssd_core.output.packed import pack_mask, unpack_mask
 from ssd_core.output.recipe import read_recipe, recipe_tokens
 
@@ -125,6 +126,33 @@ def test_words_alone_edit_a_picture_and_a_map_tells_where(client, services, fini
     assert job["result"]["notes"]
     restored = client.get("/api/restore", params={"id": job["saved"][0]["id"]}).json()["settings"]
     assert (restored["parent"], restored["old_prompt"]) == (parent, HOUSE["prompt"])
+
+
+def test_while_one_types_the_old_words_are_read_once(client, services, library, parent,
+                                                     monkeypatch):
+    settings = {**HOUSE, "parent": parent, "old_prompt": HOUSE["prompt"]}
+    read, maps = [], "ssd_core.engine.edits.look.read"
+
+    def counted(*args):
+        read.append(args)
+        return maps_read(*args)
+
+    def change(**changed):
+        read.clear()
+        answer = client.post("/api/change", json={"settings": {**settings, **changed}})
+        return answer.json()["map"], len(read)
+
+    maps_read = look.read
+    monkeypatch.setattr(maps, counted)
+    first, passes = change(prompt="a blue boat")
+    assert passes == 2
+    other, passes = change(prompt="a red house, at night")
+    assert passes == 1 and other != first
+    assert change(prompt="a blue boat") == (first, 1)
+    assert change(prompt="a blue boat", old_prompt="a red tower")[1] == 2
+    assert change(prompt="a blue boat", old_prompt="a red tower", cfg=3.0)[1] == 2
+    with library.put_away():
+        assert services.change_maps._last is None, "nothing keeps the backbone in memory"
 
 
 def test_variations_come_from_the_settings_of_a_picture(client, services, finished, parent):

@@ -44,7 +44,7 @@ def test_the_gallery_stands_there_until_a_click_draws_one_of_its_pictures(visit,
     assert page.input_value("#prompt") == prompt
     assert typed_words(read_recipe(app.pictures[-1])).prompt == prompt
     assert page.locator("#gallery").count() == 0
-    expect(page.locator("#filmstrip button").first).to_be_visible()
+    expect(page.locator("#filmstrip button").first).to_have_attribute("aria-pressed", "true")
 
 
 def test_a_picture_is_drawn_saved_and_shown_with_its_figures_in_words(visitor, app):
@@ -82,6 +82,8 @@ def test_draw_while_a_run_goes_on_waits_its_turn_and_the_queue_can_be_changed(vi
         rows = page.locator("#queue .queued")
         expect(rows).to_have_count(2)
         expect(rows.nth(0)).to_contain_text("second")
+        seeds = [rows.nth(n).locator(".small").inner_text() for n in range(2)]
+        assert all(re.fullmatch(r"seed \d+", seed) for seed in seeds) and len(set(seeds)) == 2
         box, panel = rows.nth(0).bounding_box(), page.locator("#queue").bounding_box()
         assert box["x"] + box["width"] <= panel["x"] + panel["width"], "its buttons are in sight"
         rows.nth(0).get_by_role("button", name="Later").click()

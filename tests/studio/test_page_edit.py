@@ -58,7 +58,8 @@ def test_a_painted_part_is_redrawn_in_place_and_the_step_can_be_taken_back(
     expect(page.locator(".edit .hint")).to_contain_text("is redrawn")
     expect(page.locator("#plan")).to_contain_text("instead of")
     assert violations(page) == []
-    page.click("#draw")
+    expect(page.locator("#draw")).to_be_hidden()
+    page.click("#edit-apply")
     steps = page.locator("#steps button")
     expect(steps).to_have_count(2)
     expect(steps.nth(1)).to_have_attribute("aria-pressed", "true")
@@ -119,7 +120,10 @@ def test_other_words_light_up_their_cells_and_are_applied(page, app):
       const context = document.querySelector(".mask-map").getContext("2d");
       return context.getImageData(0, 0, width, height).data.some((share) => share);
     }""")
-    page.click("#edit-apply")
+    expect(page.locator(".edit-legend")).to_be_visible()
+    expect(page.locator("#plan")).to_contain_text("Drawing it anew takes")
+    page.keyboard.press("Control+Enter")  # in the prompt, as for a new picture
     expect(page.locator("#steps button")).to_have_count(2)
     expect(page.locator("#edit-reach")).to_be_hidden()
+    expect(page.locator(".edit-legend")).to_be_hidden()
     assert read_recipe(app.pictures[-1])["edit"]["old_prompt"] == PROMPT

@@ -23,11 +23,12 @@ class Lanes:
 
     def __init__(self, state: DecodeState) -> None:
         self.used = state.rule is not None and bool(state.rule.branches) and not state.run.padded
+        self.state = state
+        self.fed = state.slots  # the sequences of things have been fed the slots before
         if not self.used:
             return
         assert state.rule is not None
-        self.state = state
-        self.fed = min(state.front)  # the sequences of things have been fed the slots before
+        self.fed = state.rule.fed
         self._wanted = [0, *accumulate(state.rule.wanted())]
         words, all_ = state.guidance, state.branches
         self.words, self.things, self.all = (

@@ -10,9 +10,31 @@ from ...backbones.base import Backbone
 from ...backbones.presets import resolve_sampling
 from ...model.sampling import Sampling
 from ..decode import alone, check_tokens, prompt_branches
-from ..state import DecodeState
 from .maps import cells_of, read, shares, variation
 from .words import ids_without, require_editable
+
+
+class Changes:
+    """What new words would change in a picture [R, C] or [1, R, C]; its old words are read once."""
+
+    def __init__(self, backbone: Backbone, tokens: torch.Tensor, old_prompt: str, *,
+                 guidance: float | None = None, min_p: float | None = None) -> None:
+        self.backbone = backbone
+        self.sampling = sampling_of(backbone, cfg=guidance, min_p=min_p)
+        self.tokens = one_picture(backbone, tokens)
+        with alone(backbone.device):
+            self.before = read(backbone, self._branches(old_prompt), self.sampling, self.tokens)
+
+    def by(self, new_prompt: str) -> torch.Tensor:
+        """How much these words change each cell, float32 [R, C] in 0..1: one wide pass."""
+        with alone(self.backbone.device):
+            after = read(self.backbone, self._branches(new_prompt), self.sampling, self.tokens,
+                         self.before)
+            change = cells_of(self.backbone.grid, variation(self.before, after))[0].cpu()
+        return change.clone()
+
+    def _branches(self, prompt: str) -> list[list[int]]:
+        return prompt_branches(self.backbone, [prompt], None, self.sampling.cfg)
 
 
 def change_map(backbone: Backbone, tokens: torch.Tensor, old_prompt: str, new_prompt: str, *,
@@ -21,12 +43,7 @@ def change_map(backbone: Backbone, tokens: torch.Tensor, old_prompt: str, new_pr
 
     tokens: [R, C] or [1, R, C]. guidance, min_p: by default the backbone's own.
     """
-    sampling = sampling_of(backbone, cfg=guidance, min_p=min_p)
-    with alone(backbone.device):
-        before, after = (_read(backbone, tokens, prompt, None, sampling)
-                         for prompt in (old_prompt, new_prompt))
-        change = cells_of(backbone.grid, variation(before, after))[0].cpu()
-    return change.clone()
+    return Changes(backbone, tokens, old_prompt, guidance=guidance, min_p=min_p).by(new_prompt)
 
 
 def thing_map(backbone: Backbone, tokens: torch.Tensor, prompt: str, phrase: str, *,
@@ -34,9 +51,11 @@ def thing_map(backbone: Backbone, tokens: torch.Tensor, prompt: str, phrase: str
     """How much likelier a phrase of the prompt makes each token of a picture, in nats, float32
     [R, C]: one wide pass. The cells of the thing that it names are above 1.5.
     """
-    sampling = sampling_of(backbone, cfg=guidance)
+    sampling, picture = sampling_of(backbone, cfg=guidance), one_picture(backbone, tokens)
+    branches = [*prompt_branches(backbone, [prompt], None, sampling.cfg),
+                ids_without(backbone, prompt, phrase)]
     with alone(backbone.device):
-        _, gains = shares(_read(backbone, tokens, prompt, phrase, sampling))
+        _, gains = shares(read(backbone, branches, sampling, picture))
         gain = cells_of(backbone.grid, gains)[0, 0].cpu()
     return gain.clone()
 
@@ -47,13 +66,8 @@ def sampling_of(backbone: Backbone, **chosen: float | None) -> Sampling:
     return resolve_sampling(Sampling(**named), backbone.preset)
 
 
-def _read(backbone: Backbone, tokens: torch.Tensor, prompt: str, phrase: str | None,
-          sampling: Sampling) -> DecodeState:
-    """One picture under a prompt, and without a phrase of it."""
+def one_picture(backbone: Backbone, tokens: torch.Tensor) -> torch.Tensor:
+    """Tokens [1, R, C] of the picture to look at; SSDError if they do not fit the backbone."""
     require_editable(backbone)
-    picture = tokens[None] if isinstance(tokens, torch.Tensor) and tokens.dim() == 2 else tokens
-    picture = check_tokens(backbone, picture, 1)
-    branches = prompt_branches(backbone, [prompt], None, sampling.cfg)
-    if phrase is not None:
-        branches = [*branches, ids_without(backbone, prompt, phrase)]
-    return read(backbone, branches, sampling, picture)
+    alone_ = isinstance(tokens, torch.Tensor) and tokens.dim() == 2
+    return check_tokens(backbone, tokens[None] if alone_ else tokens, 1)

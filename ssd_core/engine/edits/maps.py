@@ -17,6 +17,7 @@ from ...model.grid import Grid
 from ...model.sampling import Sampling, probabilities
 from ..region import by_slot
 from ..state import DecodeState
+from .old_picture import feed_words
 
 ALONE, SMALLEST = 3, 6  # cells: of 9, fewer are dropped; of a thing, fewer are ignored
 ABOVE = 4  # rows above a thing in which it might begin a second time
@@ -28,15 +29,18 @@ NUMBERS_AT_ONCE = 1 << 24  # of logits, which limits their memory
 
 
 def read(backbone: Backbone, branches: list[list[int]], sampling: Sampling,
-         tokens: torch.Tensor) -> DecodeState:
+         tokens: torch.Tensor, before: DecodeState | None = None) -> DecodeState:
     """Pictures [B, R, C] under some words: the state after one pass over all their cells.
 
     branches: prompt ids of the words, unconditional ones (with guidance), and the words without
-    each thing's.
+    each thing's. before: the same pictures under other words, see `feed_words`.
     """
     state = DecodeState(backbone, branches, len(tokens), sampling, None)
     state.write(0, by_slot(backbone.grid, tokens.to(backbone.device))[:, :-1])
-    state.prefill(backbone.grid.slots)
+    if before is None:
+        state.prefill(backbone.grid.slots)
+    else:
+        feed_words(state, before)
     return state
 
 
@@ -50,7 +54,7 @@ def each_guided(state: DecodeState, hidden: torch.Tensor) -> torch.Tensor:
     """Guided logits [1 + things, B, n, V] from h [N, n, d]: under the words, and without those of
     each thing.
     """
-    logits = state.backbone.logits(hidden).unflatten(0, (state.branches, state.pictures))
+    logits = state.backbone.logits(hidden).unflatten(0, (-1, state.pictures))
     if state.guidance == 1:
         return logits
     return torch.lerp(logits[1], torch.cat((logits[:1], logits[2:])), state.sampling.cfg)
@@ -75,10 +79,15 @@ def variation(before: DecodeState, after: DecodeState) -> torch.Tensor:
     """[B, slots]: the total variation between each slot's distributions under two prompts."""
     each = []
     for slots in parts(before):
-        p, q = (probabilities(each_guided(state, state.hidden[:, slots])[0], state.sampling)
+        p, q = (probabilities(each_guided(state, words_of(state)[:, slots])[0], state.sampling)
                 for state in (before, after))
         each.append((p - q).clamp_(min=0).sum(-1))
     return torch.cat(each, -1)
+
+
+def words_of(state: DecodeState) -> torch.Tensor:
+    """h [N, slots, d] under the words, without the branches of things."""
+    return state.hidden[: state.guidance * state.pictures]
 
 
 def log_share(logits: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from ...model.near_ties import choose_closely
 from ...model.noise import Slots
 from ...model.sampling import COLD, choose, probabilities
+from ..events import Pass
 from ..region import by_slot
 from ..state import DecodeState, at
 from .maps import (
@@ -31,6 +32,7 @@ from .maps import (
     slots_of,
     variation,
 )
+from .old_picture import feed_things, feed_words
 from .words import Revision
 
 USUAL_REACH, MOVED = 0.25, 0.25  # at this reach, a cell whose map is above MOVED is freed
@@ -96,6 +98,7 @@ class Rule:
         self.least[self._same] = -math.inf
         self.moved = torch.zeros_like(self.inside)
         self._before: DecodeState | None = before
+        self.fed = 0  # slots before this were fed to the words without things, see `begin`
 
     def wanted(self) -> list[int]:
         """By slot: 1 where the words without a thing matter in any picture."""
@@ -105,11 +108,18 @@ class Rule:
         """The things of each picture that are held, and those that could not be found in it."""
         return {"things": self.things, "missing": self.missing}
 
-    def compare(self, after: DecodeState) -> None:
-        """Find what the new words move, in the pictures as they are under them."""
+    def begin(self, state: DecodeState) -> Pass:
+        """Feed the old pictures under the new words, and find what these move."""
         assert self._before is not None
-        grid, change = after.grid, variation(self._before, after)
-        self._before = None  # its memory is not needed any more
+        before, self._before = self._before, None  # its memory is not needed any more
+        prefill = feed_words(state, before)
+        self._compare(before, state)
+        self.fed = feed_things(state, self.moved)
+        return prefill
+
+    def _compare(self, before: DecodeState, after: DecodeState) -> None:
+        """Find what the new words move, in the pictures as they are under them."""
+        grid, change = after.grid, variation(before, after)
         mask = cleaned(cells_of(grid, change) > moved_above(self.edit.reach))
         if self.edit.reach == 1:
             mask = torch.ones_like(mask)
@@ -157,19 +167,21 @@ class Rule:
         if certain is not None:
             stays = stays | certain
         weights = probabilities(pushed, state.sampling)
-        if others:
+        if others and state.run.padded:
             near = self._like(state, parent, plain, pushed)
             weights = torch.where(inside[..., None], near, weights)
+        elif others:
+            weights[inside] = self._like(state, *(x[inside] for x in (parent, plain, pushed)))
         return stays, weights, pushed, torch.where(moved, math.inf, above)
 
     def _like(self, state: DecodeState, parent: torch.Tensor, plain: torch.Tensor,
               pushed: torch.Tensor) -> torch.Tensor:
-        """Weights [B, n, V] of what may replace tokens [B, n] of a thing: possible, and alike."""
+        """Weights [..., V] of what may replace tokens [...] of a thing: possible, and alike."""
         likely = plain >= plain.amax(-1, keepdim=True) + math.log(POSSIBLE)
         pushed = (pushed - self._unlikeness(state, parent)).masked_fill(~likely, -math.inf)
         return probabilities(pushed, replace(state.sampling, top_k=0, top_p=1.0, min_p=0.0))
 
     def _unlikeness(self, state: DecodeState, codes: torch.Tensor) -> torch.Tensor:
-        """[B, n, V]: how little each code resembles codes [B, n] in the codebook."""
+        """[..., V]: how little each code resembles codes [...] in the codebook."""
         distances = state.codebook.distances(codes)
         return NEARNESS * (distances / distances.mean(-1, keepdim=True)) ** 2

@@ -46,8 +46,8 @@ class Exact(Windowed):
     def steps(self, state: DecodeState) -> Iterator[Pass]:
         most, by_row = self.width(state.grid), self.needs_row_drafter()
         guess = FirstGuess(state, by_row)
-        frontier = None if state.rule is None else (yield from judged(state))
         lanes = Lanes(state)
+        frontier = None if state.rule is None else (yield from judged(state, lanes))
         for window in sliding_windows(state, most, frontier=frontier):
             lanes.draft()
             guess.fill(window)

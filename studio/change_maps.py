@@ -1,0 +1,62 @@
+"""The cells that other words would change, while somebody types them."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+import torch
+
+from ssd_core.engine.edits.look import Changes
+
+from .edits import parent_of
+from .entries import key_of
+from .history import History
+from .library import Library, Loaded
+from .runs import rows_of, size_of
+from .settings import Settings
+
+MOST_BYTES = 1 << 28  # of what is kept of a picture between two changes of its words
+
+
+class ChangeMaps:
+    """Maps of changes, read one at a time; the last picture under its old words is kept."""
+
+    def __init__(self) -> None:
+        self._reading = Lock()
+        self._last: tuple[tuple, Changes] | None = None
+        self._map: tuple[tuple, torch.Tensor] | None = None
+
+    def of(self, library: Library, history: History, settings: Settings) -> list[list[float]]:
+        """How much the new words change each cell of the parent, 0..1, row by row."""
+        return [[round(share, 2) for share in row]
+                for row in self.shares(library, history, settings).tolist()]
+
+    def shares(self, library: Library, history: History, settings: Settings) -> torch.Tensor:
+        """The same, float32 [R, C]."""
+        path, loaded = parent_of(history, settings), library.current
+        knobs: dict[str, Any] = {"guidance": settings.knobs["cfg"],
+                                 "min_p": settings.knobs["min_p"]}
+        key = (loaded.identity, key_of(path), settings.old_prompt, *knobs.values())
+        with self._reading:
+            if self._map is None or self._map[0] != (key, settings.prompt):
+                changes = self._changes(loaded, history, settings, key, knobs)
+                self._map = (key, settings.prompt), changes.by(settings.prompt)
+            return self._map[1]
+
+    def _changes(self, loaded: Loaded, history: History, settings: Settings, key: tuple,
+                 knobs: dict[str, Any]) -> Changes:
+        path = parent_of(history, settings)
+        if self._last is not None and self._last[0] == key:
+            return self._last[1]
+        self._last = None
+        sized = loaded.backbone.resized(size_of(path, loaded.backbone))
+        changes = Changes(sized, rows_of(history, path, sized)[0], settings.old_prompt, **knobs)
+        if changes.before.cache.nbytes <= MOST_BYTES:
+            self._last = key, changes
+        return changes
+
+    def drop(self) -> None:
+        """Keep nothing of the backbone that is loaded now."""
+        with self._reading:
+            self._last = None
