@@ -56,7 +56,8 @@ function row(app, job, place, waiting) {
     "aria-label": `${words.queue.remove}: ${prompt}` }, ["×"]);
   out.addEventListener("click", () => app.attempt(jobs.remove(job.id)));
   const seed = job.settings?.seed; // tells pictures of one prompt from each other
-  const seeded = seed ? [make("span", "small hint", {}, [app.say(words.stage.seed, { seed })])] : [];
+  const seeded = seed
+    ? [make("span", "small hint", {}, [app.say(words.stage.seed, { seed })])] : [];
   return make("li", "queued row", { "data-id": job.id },
     [make("span", "grow queued-what", { title: prompt },
       [make("span", "clip", {}, [prompt]), ...seeded]), up, down, out]);
