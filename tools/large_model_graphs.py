@@ -134,7 +134,7 @@ def control() -> Graph:
         "Lumina-mGPT-2.0-Omni"), long=True)
     graph.loaders("Lumina-mGPT-2.0-Omni", None)
     graph.models["backbone"] = models_of("Lumina-mGPT-2.0-Omni", (MOVQGAN,))
-    graph.add("map", "LoadImage", 0, "Depth map")
+    graph.add("map", "LoadImage", 0, "Depth map", image="example.png")  # ComfyUI has it
     graph.sampler("control", 1, heads=False, kind="SSD_Control", seed=7, control="depth",
                   prompt="a stone cottage by a mountain stream, morning fog", **SEED_CHANGES)
     graph.link("map", 0, "control", "image")
