@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
-from pathlib import Path
 
 from padding import API_FORMS, WORKFLOWS, text_of
 from PIL import Image, ImageDraw, ImageFont
 from workflow_graph import Graph
-from workflow_graphs import GRAPHS, LIKE_JANUS
+from workflow_graphs import GRAPHS
 
 from ssd_core.weights.catalogue import known
 
 MODEL = "6_janus_pro"
 CARD, LARGE, SMALL = (910, 512), 44, 28  # px
 SHOWN = 4  # one dot stands for so many rows and columns of cells
-COLOURS = {"13_simplear": "#1f6f5c", "14_lumina_mgpt_2": "#7a3b69", "15_emu3_5": "#8a5a00"}
+CARDS = {"13_simplear": "#1f6f5c", "14_lumina_mgpt_2": "#7a3b69", "15_emu3_5": "#8a5a00",
+         "16_glm_image": "#1d4f91", "17_control": "#a03a2b"}  # their colours
 
 
 def make_all(names: list[str]) -> None:
@@ -28,7 +28,7 @@ def make_all(names: list[str]) -> None:
         for folder, write in ((WORKFLOWS, workflow_of), (API_FORMS, api_of)):
             saved = json.loads((folder / f"{MODEL}.json").read_text(encoding="utf-8"))
             (folder / f"{name}.json").write_text(text_of(write(saved, graph)), encoding="utf-8")
-        card(name, WORKFLOWS / f"{name}.jpg")
+        card(name, graph)
         print(name)
 
 
@@ -61,10 +61,10 @@ def api_of(saved: dict, graph: Graph) -> dict:
     return api
 
 
-def card(name: str, path: Path) -> None:
-    """Save the model's name and size, and dots for its cells."""
-    row = known(LIKE_JANUS[name].backbone)
-    image = Image.new("RGB", CARD, COLOURS[name])
+def card(name: str, graph: Graph) -> None:
+    """Save the model's name and size, and dots for its cells, as the thumbnail."""
+    row = known(graph.nodes["backbone"][2]["backbone"])
+    image = Image.new("RGB", CARD, CARDS[name])
     draw = ImageDraw.Draw(image)
     rows, columns = row.grid.rows // SHOWN, row.grid.columns // SHOWN
     step = CARD[1] / rows
@@ -74,4 +74,4 @@ def card(name: str, path: Path) -> None:
             draw.ellipse((left, top, left + step / 2, top + step / 2), fill="#ffffff")
     draw.text((32, 190), row.family, "#ffffff", ImageFont.load_default(size=LARGE))
     draw.text((32, 260), "{} x {}".format(*row.size), "#ffffff", ImageFont.load_default(size=SMALL))
-    image.save(path, quality=90)
+    image.save(WORKFLOWS / f"{name}.jpg", quality=90)

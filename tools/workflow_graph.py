@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 PROMPT = "a red house by a lake"
+NEW_SEED = "Every run takes a new seed; *control after generate* set to **fixed** keeps it."
 # The page's own widget behind a seed: what it does with the seed after a run.
 SEED_STAYS = {"control_after_generate": "fixed"}
 SEED_CHANGES = {"control_after_generate": "randomize"}

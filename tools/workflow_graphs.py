@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from workflow_graph import PROMPT, SEED_CHANGES, Graph
+from large_model_graphs import JANUS_PRO, LIKE_JANUS, control, glm_image
+from workflow_graph import NEW_SEED, PROMPT, SEED_CHANGES, Graph
 
 CHINESE_NOTES = Path(__file__).with_name("chinese_notes.json")  # paragraphs by workflow
 CASTLE = "a purple castle on the right, in a meadow, at sunset"
@@ -16,8 +16,7 @@ SNOW = "a yellow tent in the snow at night"
 BOAT = "a red boat on the left, on a calm lake, a forest behind, under a clear sky, by day"
 ABOVE = "snowy mountains behind, under a clear sky, at sunset"
 CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline", "PrimitiveInt",
-        "ImageScaleBy", "ImageSharpen", "SaveImage", "SolidMask", "MaskComposite"}
-NEW_SEED = "Every run takes a new seed; *control after generate* set to **fixed** keeps it."
+        "ImageScaleBy", "ImageSharpen", "SaveImage", "SolidMask", "MaskComposite", "LoadImage"}
 OLD_SEED = "The seed is fixed, so that {why}; *control after generate* set to **randomize** " \
     "draws another picture at every run."
 MAP = (560, 400)  # px: a map and its chart, legible
@@ -194,95 +193,6 @@ def replay() -> Graph:
     return graph
 
 
-JANUS = "https://huggingface.co/deepseek-community/Janus-Pro-1B"
-JANUS_NOTE = f"""\
-**Janus-Pro** needs its weights (4 GB) in the folder `models/ssd_backbones/Janus-Pro-1B-hf`. If \
-you press **Run** without them, the message shows a command that downloads them with ComfyUI's own \
-Python. It prints size and licence and asks before it starts. Or put all files of \
-[Janus-Pro-1B]({JANUS}) there by hand; then press R and Run.
-
-*Faithful* gives the picture of normal decoding in fewer forward passes; where rounding can \
-change it, the report says so. *Balanced* and *Fast* are quicker and change the picture.
-
-If memory is short, choose dtype `int8` or *offload*. Without weights, choose `postcard`.
-
-{NEW_SEED}"""
-
-
-@dataclass(frozen=True)
-class LargeModel:
-    """A template of a model whose weights the user fetches.
-
-    files: (file in the model's folder, address below huggingface.co) of those whose names are
-    known.
-    """
-
-    backbone: str
-    prompt: str
-    prefix: str
-    note: str
-    files: tuple[tuple[str, str], ...]
-
-    def __call__(self) -> Graph:
-        graph = Graph([])
-        graph.note(self.note, long=True)
-        graph.loaders(self.backbone, None)
-        graph.models["backbone"] = [
-            {"name": f"{self.backbone}/{file}", "url": f"https://huggingface.co/{address}",
-             "directory": "ssd_backbones"} for file, address in self.files]
-        graph.sampler("sampler", 1, heads=False, seed=7, quality="Balanced", prompt=self.prompt,
-                      **SEED_CHANGES)
-        graph.save("sampler", 2, f"SSD/{self.prefix}")
-        graph.tell("report", "sampler", 3, 2, "Report")
-        graph.app(["save"], backbone="backbone", sampler="prompt seed size quality")
-        return graph
-
-
-def shards(repo: str, count: int) -> tuple[tuple[str, str], ...]:
-    """Weights in so many files, as transformers names them."""
-    names = [f"model-{n:05}-of-{count:05}.safetensors" for n in range(1, count + 1)]
-    return tuple((name, f"{repo}/resolve/main/{name}") for name in names)
-
-
-def note_of(about: str, folder: str) -> str:
-    """The note of a large model: what it is, where its weights go, and how they come there."""
-    return (f"{about} Its files belong in the folder `models/ssd_backbones/{folder}`. If you press "
-            "**Run** without them, the message shows a command that downloads them with ComfyUI's "
-            "own Python. It prints size and licence and asks before it starts.\n\nOnce it is "
-            "loaded, *Load Backbone* says which sizes it draws, what makes a good prompt and what "
-            f"is weak, as its authors and users report it.\n\n{NEW_SEED}")
-
-
-JANUS_PRO = LargeModel(
-    "Janus-Pro-1B-hf", "a lighthouse on a cliff above a stormy sea, oil painting", "janus-pro",
-    JANUS_NOTE, (("model.safetensors",
-                  "deepseek-community/Janus-Pro-1B/resolve/main/model.safetensors"),))
-LIKE_JANUS = {
-    "13_simplear": LargeModel(
-        "SimpleAR-0.5B-RL", "an old fisherman mending a net in a harbour at dawn, soft light, the "
-        "wood of the boats wet from the rain", "simplear",
-        note_of("**SimpleAR** draws 1024 x 1024 pixels with half a billion parameters: the model "
-                "for cards of 6 to 8 GB. Its weights come without a licence.", "SimpleAR-0.5B-RL"),
-        (("cosmos/autoencoder.jit",
-          "nvidia/Cosmos-1.0-Tokenizer-DV8x16x16/resolve/main/autoencoder.jit"),)),
-    "14_lumina_mgpt_2": LargeModel(
-        "Lumina-mGPT-2.0", "a high-resolution photograph of a tea house in a bamboo forest after "
-        "rain, paper lanterns lit, moss on the stone steps", "lumina-mgpt-2",
-        note_of("**Lumina-mGPT 2.0** draws 768 x 768 pixels in small cells, and other shapes of "
-                "that area. Drawing takes about 31 GiB in bf16, 25 in int8 and 22 in int4. Its "
-                "authors sample with top-k 4096.", "Lumina-mGPT-2.0"),
-        (*shards("Alpha-VLLM/Lumina-mGPT-2.0", 4),
-         ("vq/movqgan_270M.ckpt", "ai-forever/MoVQGAN/resolve/main/movqgan_270M.ckpt"))),
-    "15_emu3_5": LargeModel(
-        "Emu3.5-Image", "a vintage paper bag of flour on a speckled kitchen counter in late "
-        'afternoon light, with the words "ALL-PURPOSE FLOUR" in red and blue', "emu3-5",
-        note_of("**Emu3.5-Image** has 34 billion parameters and draws 1024 x 1024 pixels or seven "
-                "other shapes. Choose dtype `int4` on a card of 32 GB. Its authors sample with "
-                "top-k 5120.", "Emu3.5-Image"),
-        (*shards("BAAI/Emu3.5-Image", 15),
-         ("vq/model.ckpt", "BAAI/Emu3.5-VisionTokenizer/resolve/main/model.ckpt")))}
-
-
 def edit_by_words() -> Graph:
     graph = Graph(["first_picture", "second_picture"])
     graph.note("*Edit by Words* changes the picture by its words. Write the old prompt again and "
@@ -363,7 +273,8 @@ GRAPHS = {"1_quick_start": quick_start, "2_race_ar_vs_ssd": race,
           "5_schedules_compared": schedules_compared, "6_janus_pro": JANUS_PRO,
           "7_compare_methods": compare_methods, "8_finish_with_an_upscale": upscale,
           "9_replay": replay, "10_edit_by_words": edit_by_words,
-          "11_redo_a_region": redo_a_region, "12_variations": variations, **LIKE_JANUS}
+          "11_redo_a_region": redo_a_region, "12_variations": variations, **LIKE_JANUS,
+          "16_glm_image": glm_image, "17_control": control}
 
 
 def with_chinese(name: str, make: Callable[[], Graph]) -> Graph:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from model_templates import CARDS, card
 from padding import API_FORMS, ROOT, WORKFLOWS, text_of
 from PIL import Image
 from stills import save
@@ -161,6 +162,8 @@ def make(client: Client, page: Page, name: str) -> None:
         if run.end != "execution_success":
             raise SystemExit(f"{name}: {run.error}")
         thumbnail(client, run, ids, graph.thumbnail, WORKFLOWS / f"{name}.jpg")
+    elif name in CARDS:
+        card(name, graph)
     else:
         shot = Image.open(io.BytesIO(page.page.screenshot())).convert("RGB")
         shot.resize((910, SIDE)).save(WORKFLOWS / f"{name}.jpg", quality=90)

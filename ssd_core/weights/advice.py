@@ -30,7 +30,8 @@ SMALL_FACES = ("384 x 384 pixels lack fine details; small faces suffer most. It 
                "only.")
 ADVICE = {
     "Janus-Pro": Advice(
-        "Short prompts are enough.", SMALL_FACES,
+        "Short prompts work, too: its authors report steadier pictures from them than from "
+        "Janus.", SMALL_FACES,
         (JANUS_PAPER,)),
     "SimpleAR": Advice(
         "Describe a photograph at length: every prompt is drawn as a highly realistic image.",
@@ -46,9 +47,10 @@ ADVICE = {
         "Other things than these 1000 classes cannot be drawn.", (LLAMAGEN_PAPER,)),
     "Lumina-mGPT": Advice(
         "Describe a photograph in detail; wide and tall sizes work as well as the square.",
-        "It scores 0.56 in GenEval, which asks for numbers, colours and places of things.",
+        "Numbers, places and the colours of several things often come out wrong: 0.50 in GenEval, "
+        "which asks for them.",
         (("arXiv 2408.02657", "https://arxiv.org/abs/2408.02657"),
-         ("arXiv 2507.17801", "https://arxiv.org/abs/2507.17801"))),
+         ("arXiv 2606.20543", "https://arxiv.org/abs/2606.20543"))),
     "Lumina-mGPT 2.0": Advice(
         "Long, precise descriptions: its authors let a language model write them out first.",
         "Slow: 694 seconds and 80 GB on an A100 with its authors' code.",
@@ -64,9 +66,10 @@ ADVICE = {
         (("its repository", "https://github.com/baaivision/Emu3"),
          ("Emu3 issue 18", "https://github.com/baaivision/Emu3/issues/18"))),
     "Emu3.5": Advice(
-        "Detailed descriptions; words to be written in the picture may be part of them.",
+        "Words to be written in the picture may be part of the prompt: its authors name pictures "
+        "rich in text among its strengths.",
         "Slow: users report 410 seconds on two cards and 30 minutes on four L20.",
-        (("arXiv 2510.26583", "https://arxiv.org/abs/2510.26583"),
+        (("its README", "https://github.com/baaivision/Emu3.5"),
          ("Emu3.5 issue 33", "https://github.com/baaivision/Emu3.5/issues/33"),
          ("Emu3.5 issue 46", "https://github.com/baaivision/Emu3.5/issues/46"))),
     "GLM-Image": Advice(

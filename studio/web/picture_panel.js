@@ -61,6 +61,7 @@ export class PicturePanel {
     this.settings = copy.copy_settings;
     this.copySettings.hidden = !this.settings;
     this.paint.hidden = !paintable;
+    this.restore.classList.toggle("main", !paintable); // one main button at a time
     this.facts.replaceChildren(...facts.filter(([, value]) => value !== this.entry.prompt)
       .flatMap(([name, value]) => [make("dt", "", {}, [name]), make("dd", "", {}, [value])]));
     this.#showKin(source);
@@ -76,12 +77,13 @@ export class PicturePanel {
     this.copySettings = this.#button("copy-settings", () => copyLine(app, this.settings),
       [words.copySettings]);
     this.paint = this.#button("paint", () => this.#paint(), [words.paint], "button main");
+    this.restore = this.#button("restore", () => restore(app, entry.id), [words.restore],
+      "button main");
     this.copySettings.hidden = this.paint.hidden = true; // until more is known
     this.update();
     return [
       this.paint,
-      known && this.#button("restore", () => restore(app, entry.id), [words.restore],
-        "button main"),
+      known && this.restore,
       one && this.#button("edit", () => app.go("create", { edit: entry.id }), [stage.edit]),
       known && one && this.#button("vary", () => app.go("seeds", { like: entry.id }),
         [stage.vary]),

@@ -12,7 +12,8 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "workflows").glob("*.json"), key=lambda path: int(path.stem.split("_")[0]))
-SEEDED = ("SSD_Sampler", "SSD_StartSeeds", "SSD_Race", "SSD_CompareMethods", "SSD_EditByWords")
+SEEDED = ("SSD_Sampler", "SSD_StartSeeds", "SSD_Race", "SSD_CompareMethods", "SSD_EditByWords",
+          "SSD_GlmDecode", "SSD_Control")
 # What the nodes with a seed do with it after a run, in their order.
 AFTER_A_RUN = {"1_quick_start": ["randomize"], "2_race_ar_vs_ssd": ["randomize"],
                "3_keep_the_top_redo_the_rest": ["fixed", "randomize"],  # the kept picture stays
@@ -22,10 +23,11 @@ AFTER_A_RUN = {"1_quick_start": ["randomize"], "2_race_ar_vs_ssd": ["randomize"]
                "8_finish_with_an_upscale": ["fixed"], "9_replay": ["fixed"],
                "10_edit_by_words": ["fixed"] * 2, "11_redo_a_region": ["fixed", "randomize"],
                "12_variations": ["fixed"] * 4,
-               **dict.fromkeys(("13_simplear", "14_lumina_mgpt_2", "15_emu3_5"), ["randomize"])}
-LARGE = [path for path in FILES if path.stem.split("_")[0] in ("6", "13", "14", "15")]
+               **dict.fromkeys(("13_simplear", "14_lumina_mgpt_2", "15_emu3_5"), ["randomize"]),
+               "16_glm_image": ["randomize", "fixed"], "17_control": ["randomize"]}
+LARGE = [path for path in FILES if path.stem.split("_")[0] in ("6", "13", "14", "15", "16", "17")]
 CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline", "PrimitiveInt",
-        "ImageScaleBy", "ImageSharpen", "SaveImage", "SolidMask", "MaskComposite"}
+        "ImageScaleBy", "ImageSharpen", "SaveImage", "SolidMask", "MaskComposite", "LoadImage"}
 SHOWING = ("PreviewImage", "SaveImage")
 
 
@@ -58,7 +60,7 @@ def widgets(pack, node: dict) -> list[str]:
 
 
 def test_they_are_numbered():
-    assert [p.stem.split("_")[0] for p in FILES] == [str(n) for n in range(1, 16)]
+    assert [p.stem.split("_")[0] for p in FILES] == [str(n) for n in range(1, 18)]
 
 
 def test_the_quick_start_is_a_form_of_five_inputs_words_to_click_and_one_picture():
