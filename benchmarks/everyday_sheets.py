@@ -1,7 +1,7 @@
 """Contact sheets of everyday prompts, as typed beside expanded, and the judgement of viewers.
 
-EYES holds their judgement, once there is one: {"as typed": {PROMPT: true}, "expanded": {...}},
-where true means that they would keep the picture.
+NAME_eyes.json holds their judgement of the sheets of table NAME, once there is one:
+{"as typed": {PROMPT: true}, "expanded": {...}}, where true means that they would keep the picture.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from ssd_core.output.recipe import to_bytes
 from ssd_core.output.sheet import INK, PAPER, east_asian_font, font_for, wrapped
 from ssd_core.postcards.aliases import without_repeats
 
-EYES = RESULTS / "everyday_eyes.json"
 SHOWN, SHEETS, COLUMNS = 40, 4, 5  # prompts, sheets, prompts side by side
 SIDE, BETWEEN, GAP, EM = 184, 2, 14, 15  # px of a picture, behind it, between prompts, of a letter
 TEXT = 3 * 20  # px below a picture: three lines
@@ -70,11 +69,12 @@ def small(backbone: Backbone, picture: Any) -> Image.Image:
     return ImageOps.contain(Image.fromarray(pixels), (SIDE, SIDE), Image.Resampling.LANCZOS)
 
 
-def eyes_table() -> str:
+def eyes_table(name: str) -> str:
     """The share of pictures that viewers would keep; empty without a judgement."""
-    if not EYES.is_file():
+    path = RESULTS / f"{name}_eyes.json"
+    if not path.is_file():
         return ""
-    saved = json.loads(EYES.read_text(encoding="utf-8"))
+    saved = json.loads(path.read_text(encoding="utf-8"))
     rows = [[name, f"{sum(fulfilled.values())} of {len(fulfilled)}"]
             for name, fulfilled in saved.items()]
     return "Kept by eye, of the pictures on the sheets:\n\n" + table(["prompt", "kept"], rows)

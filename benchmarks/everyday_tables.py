@@ -129,6 +129,6 @@ def write(name: str, lines: Sequence[Line], where: str) -> str:
     text = page_of(
         "Everyday prompts", f"{where}. Made by `python benchmarks/everyday.py`, ± one standard "
         "error over prompts. Columns: [README.md](README.md).", main_table(rows),
-        category_table(rows), comparisons(lines), eyes_table())
+        category_table(rows), comparisons(lines), eyes_table(name))
     write_with_rows(RESULTS, name, text, rows)
     return text

@@ -194,7 +194,6 @@ def run(script, tmp_path, monkeypatch):
     monkeypatch.setattr(script, "read_prompts", lambda: few)
     for one in (tables, sheets):
         monkeypatch.setattr(one, "RESULTS", tmp_path)
-    monkeypatch.setattr(sheets, "EYES", tmp_path / "everyday_eyes.json")
 
     def runs(methods=("ar", "exact", "fast"), **changes):
         text = script.run(argparse.Namespace(**{
