@@ -195,7 +195,7 @@ def test_a_damaged_one_is_refused_by_what_is_wrong_with_it(pack, models):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
-def test_all_that_a_backbone_holds_moves(pack, models, weights, name):
+def test_all_that_a_backbone_holds_moves(pack, models, name):
     """To meta, where nothing else is; readers of prompts and the grid are the processor's."""
     loaded = load(pack, name, dtype="fp32")
     module = loaded.module
@@ -203,22 +203,22 @@ def test_all_that_a_backbone_holds_moves(pack, models, weights, name):
     readers = {id(tensor) for other in others for tensor in held(other, set())}
     assert loaded.patcher.size + loaded.codec.size == sum(
         tensor.nbytes for tensor in held(module, set()) if id(tensor) not in readers)
-    weights.SSDWeights(module, module.picture_codec).to("meta")
+    pack.module("nodes.patchers").SSDWeights(module, module.picture_codec).to("meta")
     codec = {id(tensor) for tensor in held(module.picture_codec, set())}
     stayed = [t for t in held(module, set()) if not t.is_meta and id(t) not in readers]
     assert {id(t) for t in stayed} == codec
-    weights.SSDWeights(module.picture_codec).to("meta")
+    pack.module("nodes.patchers").SSDWeights(module.picture_codec).to("meta")
     assert all(t.is_meta for t in held(module, set()) if id(t) not in readers)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["Janus-Pro-1B", "Tar-AR-DTok-256"])
-def test_int8_moves_and_counts_as_it_is_stored(pack, models, weights, name, monkeypatch):
+def test_int8_moves_and_counts_as_it_is_stored(pack, models, name, monkeypatch):
     monkeypatch.setattr(pack.module("ssd_core.model.products"), "has_kernel", lambda device: True)
     whole, small = load(pack, name, dtype="fp32"), load(pack, name, dtype="int8")
     matrix = small.module.decoder.layers[0].qkv
     assert small.patcher.size < whole.patcher.size - matrix.values.numel() * 2
-    weights.SSDWeights(small.module).to("meta")
+    pack.module("nodes.patchers").SSDWeights(small.module).to("meta")
     assert matrix.values.is_meta and matrix.scales.is_meta
 
 

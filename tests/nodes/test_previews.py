@@ -74,9 +74,10 @@ def test_a_page_may_ask_for_what_it_missed(pack, sampled):
 
 
 def test_a_stopped_run_is_there_as_far_as_it_came(pack, sampled):
-    pack.manager.interrupt_at = 12
+    token_by_token = pack.run("SSD_BaselineMethod", method="ar")[0]
+    pack.manager.interrupt_at = 3 * SIDE  # later than the first row's last cell
     with pytest.raises(comfyui_stub.InterruptProcessingException):
-        sampled()
+        sampled(method=token_by_token)
     messages = pack.module("nodes.previews").messages_for("flow")
     assert [m["kind"] for m in messages][0] == "started" and messages[-1]["kind"] == "cancelled"
     painted = [(m["first"], m["last"]) for m in messages if m["kind"] == "rows"]
