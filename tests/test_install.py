@@ -216,7 +216,7 @@ def test_a_larger_download_says_why(environment, monkeypatch, capsys):
     assert "cannot be reached" in capsys.readouterr().out
 
 
-WORKERS = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
+WORKERS = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 
 
 def test_further_arguments_go_to_pytest(install, commands):
@@ -227,8 +227,8 @@ def test_further_arguments_go_to_pytest(install, commands):
 
 def test_the_fast_lane_leaves_out_what_is_marked_slow(install, commands):
     assert install.main(["test", "--fast", "-k", "plan", "-n", "0"]) == 0
-    assert commands[-1][1:] == ["-q", *WORKERS, "-m", "not slow", "-n", "2", "-k",
-                                "plan", "-n", "0"]
+    assert commands[-1][1:] == ["-q", *WORKERS, "-m", "not slow", "-k", "plan",
+                                "-n", "0"]
 
 
 def test_failures_are_one_line(install, environment, monkeypatch, capsys):
