@@ -16,10 +16,11 @@ from workflow_graphs import GRAPHS
 from ssd_core.weights.catalogue import known
 
 MODEL = "6_janus_pro"
-CARD, LARGE, SMALL = (910, 512), 44, 28  # px
+CARD, LARGE, SMALL = (910, 512), 42, 26  # px
 SHOWN = 4  # one dot stands for so many rows and columns of cells
 CARDS = {"13_simplear": "#1f6f5c", "14_lumina_mgpt_2": "#7a3b69", "15_emu3_5": "#8a5a00",
          "16_glm_image": "#1d4f91", "17_control": "#a03a2b"}  # their colours
+BELOW = {"17_control": "below a depth or edge map"}  # draws below another picture
 
 
 def make_all(names: list[str]) -> None:
@@ -62,7 +63,10 @@ def api_of(saved: dict, graph: Graph) -> dict:
 
 
 def card(name: str, graph: Graph) -> None:
-    """Save the model's name and size, and dots for its cells, as the thumbnail."""
+    """Save the model's name and size, and dots for its cells, as the thumbnail.
+
+    Of a model that draws below another picture, the upper half of the cells are rings.
+    """
     row = known(graph.nodes["backbone"][2]["backbone"])
     image = Image.new("RGB", CARD, CARDS[name])
     draw = ImageDraw.Draw(image)
@@ -71,7 +75,10 @@ def card(name: str, graph: Graph) -> None:
     for y in range(rows):
         for x in range(columns):
             left, top = CARD[0] - step * (columns - x), step * y
-            draw.ellipse((left, top, left + step / 2, top + step / 2), fill="#ffffff")
+            ring = name in BELOW and y < rows / 2
+            draw.ellipse((left, top, left + step / 2, top + step / 2), None if ring else "#ffffff",
+                         "#ffffff")
     draw.text((32, 190), row.family, "#ffffff", ImageFont.load_default(size=LARGE))
-    draw.text((32, 260), "{} x {}".format(*row.size), "#ffffff", ImageFont.load_default(size=SMALL))
+    about = "{} x {}\n{}".format(*row.size, BELOW.get(name, ""))
+    draw.text((32, 260), about, "#ffffff", ImageFont.load_default(size=SMALL), spacing=14)
     image.save(WORKFLOWS / f"{name}.jpg", quality=90)
