@@ -4,8 +4,9 @@
 
 An operation counts if its result is new memory or is written in place; views cost nothing. Counted
 on a CPU, at true depth but narrow: a card launches the same operations, and libraries may split one
-into several kernels. One picture, guidance on, median over the passes of a picture's first rows.
-With graphs, a replay counts as one launch, beside the copies into and out of its buffers.
+into several kernels. One picture, with guidance where the model has it, median over the passes of a
+picture's first rows. With graphs, a replay counts as one launch, beside the copies into and out of
+its buffers.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ METHODS = {"ar": AR(), "ssd r=2": SSD(k_h=5, k_v=1, rounds=2, incremental=0),
 
 def launches(backbone: Backbone, heads: DraftHeads, method: Method) -> list[str]:
     """Launches by kind of pass, without graphs and with them."""
-    run = prepare(backbone, "a house", method, heads, Sampling(cfg=2.0))
+    guidance = min(backbone.preset.cfg, 2.0)  # GLM-Image draws its codes without
+    run = prepare(backbone, "a house", method, heads, Sampling(cfg=guidance))
     return [", ".join(f"{stage} {count}" for stage, count in
                       sorted(medians(counted(run, runner_of)).items()))
             for runner_of in (directly, by_graphs())]
