@@ -20,7 +20,7 @@ TEXT = 4 * LINE + GAP  # px below the pictures: two lines for each caption
 
 def save_sheet(backbone: Backbone, edits: Sequence[Mapping], path: Path) -> None:
     with atomic_write(path) as temporary:
-        sheet(backbone, shown(edits)).save(temporary, format="WEBP", quality=82, method=6)
+        sheet(backbone, shown(edits)).save(temporary, format="WEBP", quality=78, method=6)
 
 
 def shown(edits: Sequence[Mapping]) -> list[Mapping]:
@@ -43,7 +43,7 @@ def sheet(backbone: Backbone, edits: Sequence[Mapping]) -> Image.Image:
         for x, way in enumerate(ways):
             if way in edit["ways"]:
                 page.paste(small(backbone, edit["ways"][way]["tokens"]), (x * (SIDE + GAP), y))
-        for m, text in enumerate((f"{edit['kind']}: {edit['old']}", f"→ {edit['new']}")):
+        for m, text in enumerate((f"{edit['kind']}: {edit['old']}", f"now: {edit['new']}")):
             write(draw, (0, y + SIDE + 2 * m * LINE), text, page.width)
     return page
 
