@@ -27,7 +27,7 @@ VERBOSE, FAST = "--verbose", "--fast"
 FAST_LANE = ("-m", "not slow")
 # A file's tests stay in one worker, so that what they share is made once. By name: the slowest
 # files come first then, and both workers end at about the same time. A third would use the time in
-# which tests wait for a browser, but take more for itself: 10.5 minutes on two cores, not 9.6.
+# which tests wait for a browser, but take more for itself: 10.5 minutes on two cores, not 9.7.
 WORKERS = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 # About how much is downloaded, in MB, on Linux with Python 3.11.
 SIZES = {"app": 100, "app,dev": 310}
