@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -34,6 +35,8 @@ def comfyui(home: Path, base: Path, *flags: str):
     """Start ComfyUI from `home` with its files under `base`; yields a Client, ends it after."""
     for name in ("custom_nodes", "user", "input", "output", "temp", "models"):
         (base / name).mkdir(parents=True, exist_ok=True)
+    for example in (home / "input").glob("example.*"):  # a template names ComfyUI's own picture
+        shutil.copy(example, base / "input")
     pack = base / "custom_nodes" / PACK
     if not pack.exists():
         pack.symlink_to(ROOT, target_is_directory=True)
