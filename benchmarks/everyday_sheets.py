@@ -75,6 +75,6 @@ def eyes_table(name: str) -> str:
     if not path.is_file():
         return ""
     saved = json.loads(path.read_text(encoding="utf-8"))
-    rows = [[name, f"{sum(fulfilled.values())} of {len(fulfilled)}"]
-            for name, fulfilled in saved.items()]
+    rows = [[expansion, f"{sum(liked.values())} of {len(liked)}"]
+            for expansion, liked in saved.items()]
     return "Kept by eye, of the pictures on the sheets:\n\n" + table(["prompt", "kept"], rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -40,13 +41,12 @@ class ChangeMaps:
         key = (loaded.identity, key_of(path), settings.old_prompt, *knobs.values())
         with self._reading:
             if self._map is None or self._map[0] != (key, settings.prompt):
-                changes = self._changes(loaded, history, settings, key, knobs)
+                changes = self._changes(loaded, history, settings, path, key, knobs)
                 self._map = (key, settings.prompt), changes.by(settings.prompt)
             return self._map[1]
 
-    def _changes(self, loaded: Loaded, history: History, settings: Settings, key: tuple,
-                 knobs: dict[str, Any]) -> Changes:
-        path = parent_of(history, settings)
+    def _changes(self, loaded: Loaded, history: History, settings: Settings, path: Path,
+                 key: tuple, knobs: dict[str, Any]) -> Changes:
         if self._last is not None and self._last[0] == key:
             return self._last[1]
         self._last = None

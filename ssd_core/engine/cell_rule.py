@@ -10,9 +10,9 @@ from ..model.noise import Slots
 
 
 class CellRule(Protocol):
-    """parent [B, slots + 1]: the old tokens; moved, alike: the cells that the words free.
-    branches: prompt ids of the new words without each thing. fed: slots before this were fed to
-    these with the old tokens. state: the run's `DecodeState`.
+    """parent [B, slots + 1]: the old tokens; moved, bool of the same shape: the cells that
+    the words free. branches: prompt ids of the new words without each thing. fed: slots before this
+    were fed to these with the old tokens. state: the run's `DecodeState`.
     """
 
     parent: torch.Tensor
