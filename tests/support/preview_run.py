@@ -10,6 +10,8 @@ from weakref import WeakKeyDictionary
 import pytest
 from PIL import Image
 
+from .page_moments import COUNTING
+
 ROOT = Path(__file__).resolve().parents[2]
 SIDE, ROWS = 32, 4  # px of a picture, and its rows and columns
 
@@ -39,14 +41,19 @@ FORGET = "() => { try { localStorage.clear(); sessionStorage.clear(); } catch { 
 
 
 @contextmanager
-def lent_page(chromium, **options):
+def lent_page(chromium, viewport=VIEWPORT, permissions=(), color_scheme="light",
+              reduced_motion="no-preference", **options):
     """A page alone in a context of these options.
 
-    Pages are used again: that spares a process, and the next finds in the cache what one loaded.
+    Pages are used again, those of other sizes and media, too: that spares a process, and the next
+    finds in the cache what one loaded.
     """
     idle = IDLE.setdefault(chromium, {}).setdefault(repr(sorted(options.items())), [])
     page = idle.pop() if idle else chromium.new_context(**options).new_page()
     context = page.context
+    page.set_viewport_size(viewport)
+    page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
+    context.grant_permissions(list(permissions))
     yield page
     for other in context.pages:
         if other is not page:
@@ -54,10 +61,11 @@ def lent_page(chromium, **options):
     if page.is_closed():
         context.close()
         return
+    page.unroute_all()  # a route keeps a page from its cache
     page.evaluate(FORGET)
     page.goto("about:blank")
-    page.set_viewport_size(options.get("viewport", VIEWPORT))
     context.clear_cookies()
+    context.clear_permissions()
     idle.append(page)
 
 
@@ -87,6 +95,19 @@ def watched(chromium, known=()):
 
         yield new_page
     assert complaints == [], complaints
+
+
+@contextmanager
+def opening(chromium, address):
+    """Opens pages (arguments go to the browser's context) and sees to it that none complained."""
+    with watched(chromium) as new_page:
+        def open_one(**options):
+            page = new_page(**options)
+            page.add_init_script(COUNTING)
+            page.goto(address)
+            page.wait_for_function("() => window.mount")
+            return page
+        yield open_one
 
 
 def base64_png(image):

@@ -1,8 +1,7 @@
 """The page in a browser, and messages of a run whose strips are plain colours."""
 
 import pytest
-from support.page_moments import COUNTING
-from support.preview_run import Run, base64_png, preview_page, watched
+from support.preview_run import Run, base64_png, opening, preview_page
 
 
 @pytest.fixture(scope="session")
@@ -13,14 +12,7 @@ def address():
 
 @pytest.fixture
 def open_page(chromium, address):
-    """Opens pages (arguments go to the browser's context) and sees to it that none complained."""
-    with watched(chromium) as new_page:
-        def open_one(**options):
-            page = new_page(**options)
-            page.add_init_script(COUNTING)
-            page.goto(address)
-            page.wait_for_function("() => window.mount")
-            return page
+    with opening(chromium, address) as open_one:
         yield open_one
 
 

@@ -3,6 +3,7 @@
 import pytest
 from PIL import Image
 from support.page_moments import LAID_OUT, decoded, laid_out
+from support.preview_run import opening
 
 RED, GREEN, BLUE, WHITE = "#ff0000", "#00ff00", "#0000ff", "#ffffff"
 
@@ -41,9 +42,21 @@ def text(page, part, panel=0):
     return page.locator(f".ssd-{part}").nth(panel).inner_text()
 
 
+@pytest.fixture(scope="module")
+def one_page(chromium, address):
+    with opening(chromium, address) as open_one:
+        yield open_one()
+
+
 @pytest.fixture
-def page(open_page):
-    return open_page()
+def page(one_page):
+    """The page, on which no test before has left anything."""
+    yield one_page
+    one_page.evaluate("""() => {
+      delete window.preview;
+      localStorage.clear();
+      document.querySelectorAll("body > div").forEach((box) => box.remove());
+    }""")
 
 
 def test_rows_appear_where_they_belong_and_nowhere_else(page, run):
@@ -102,8 +115,8 @@ def test_rows_are_painted_while_it_runs_not_only_at_the_end(page, run):
 
 def test_later_strips_paint_over_earlier_ones_in_the_order_of_arrival(page, run, png):
     """A large strip decodes slower than a small one; the small one still comes out on top."""
-    noise = png(Image.effect_noise((2048, 2048), 80).convert("RGB"))
-    feed(page, run.started(width=2048, height=2048), run.rows(0, RED, last=4, strips=[noise]),
+    noise = png(Image.effect_noise((768, 768), 80).convert("RGB"))
+    feed(page, run.started(width=768, height=768), run.rows(0, RED, last=4, strips=[noise]),
          run.rows(0, RED, refined=True))
     assert colour(page, 0) == RED and colour(page, 7) == RED
     assert colour(page, 100) not in (RED, "clear")
@@ -335,7 +348,8 @@ def test_text_stands_out_in_both_themes(open_page, run, scheme):
     assert abs(ink - paper) > 150
 
 
-def test_the_host_s_colours_are_taken(page, run):
+def test_the_host_s_colours_are_taken(open_page, run):
+    page = open_page()
     page.add_style_tag(content=":root { --input-text: rgb(1, 2, 3); }")
     feed(page, run.started(), run.passed())
     for part in ("figures", "toggle"):
