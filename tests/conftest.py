@@ -68,10 +68,27 @@ def pytest_runtest_teardown(item, nextitem):
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--nightly"):
         return
-    for_the_night = [item for item in items if item.get_closest_marker("nightly")]
+    for_the_night = {item for item in items if item.get_closest_marker("nightly")}
+    for cases in cases_by_test(items).values():
+        if mark := cases[0].get_closest_marker("by_day"):
+            for_the_night |= set(cases) - set(spread(cases, *mark.args))
     if for_the_night:
-        config.hook.pytest_deselected(items=for_the_night)
-        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=list(for_the_night))
+        items[:] = [item for item in items if item not in for_the_night]
+
+
+def cases_by_test(items):
+    """The cases of each parametrized test, in order."""
+    cases = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return cases
+
+
+def spread(cases, count):
+    """So many of the cases, at even distances; `by_day` of a law that all of them obey."""
+    count = min(count, len(cases))
+    return [cases[n * len(cases) // count] for n in range(count)]
 
 
 def pytest_itemcollected(item):

@@ -41,6 +41,7 @@ def test_only_what_repairs_the_seams_changes(blended):
     assert told["stage"] == "blend" and 0 <= told["claims_kept"] <= 1
 
 
+@pytest.mark.nightly
 def test_a_cell_is_sampled_from_what_the_backbone_expects_there():
     """With only the likeliest token left, a picture of greedy decoding is sampled as it is, but for
     the rounding of mixed precision; with the captions of other pictures it is not."""

@@ -371,6 +371,7 @@ DECODER = [name for name in llama_shapes("model.", qk_norm=(2, 8)) if "layers.1.
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*DECODER, "model.embed_tokens.weight", "lm_head.weight"])
+@pytest.mark.by_day(5)
 def test_every_tensor_is_needed_in_its_shape(tmp_path, name):
     """Dropped, flattened, cut: one line that names a file or the folder."""
     path = anole(tmp_path / "anole")

@@ -59,6 +59,7 @@ ALIKE = {"exact": methods.Exact(window=9), "exact-narrow": methods.Exact(window=
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.by_day(3)
 def test_close_calls_are_made_as_ar_makes_them(unsteady, monkeypatch, name):
     """Of a picture alone and of a pair, by turns."""
     count = 1 + (list(ALIKE).index(name) + unsteady.grid.row_end) % 2

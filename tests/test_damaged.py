@@ -105,6 +105,7 @@ CHANGES = {change.__name__: change for change in (renamed, dropped, retyped, res
 @pytest.mark.parametrize("change", CHANGES)
 @settings(max_examples=3)
 @given(data=st.data())
+@pytest.mark.by_day(8)
 def test_a_changed_tensor_is_refused_or_changes_nothing(whole, tmp_path_factory, layout, change,
                                                         data):
     model = whole[layout]

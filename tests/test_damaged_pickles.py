@@ -66,6 +66,7 @@ def said_or_refused(folder: Path, prompt: str):
 @pytest.mark.parametrize("change", CHANGES)
 @settings(max_examples=3)
 @given(data=st.data())
+@pytest.mark.by_day(5)
 def test_a_changed_tensor_is_refused_or_changes_nothing(whole, tmp_path_factory, layout, change,
                                                         data):
     model = whole[layout]

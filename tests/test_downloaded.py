@@ -41,6 +41,7 @@ def published(row, folder) -> dict[str, dict[str, bytes]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
+@pytest.mark.by_day(4)
 def test_a_downloaded_backbone_loads(name, tmp_path, monkeypatch):
     row, published_folder = CATALOGUE[name], tmp_path / "published"
     TINY[name](published_folder)

@@ -78,6 +78,7 @@ CASES = {"free": {}, "box": {"keep_mask": MASKS["box"]}, "rows": {"keep_rows": 2
 
 @pytest.mark.parametrize(("name", "row_end"), [
     *((name, False) for name in CASES), ("free", True), ("box", True), ("two", True)])
+@pytest.mark.by_day(3)
 def test_the_result_is_the_same_at_every_window_and_that_of_ar(name, row_end, loose):
     model = backbone(row_end)
     ar = edited(model, methods.AR(), **CASES[name])
@@ -91,6 +92,7 @@ def test_the_result_is_the_same_at_every_window_and_that_of_ar(name, row_end, lo
 
 @pytest.mark.parametrize(("name", "row_end"), [
     *((name, False) for name in CASES), ("free", True), ("box", True), ("two", True)])
+@pytest.mark.by_day(3)
 def test_sequences_fed_in_parts_draw_the_same(name, row_end, loose, monkeypatch):
     """As where the bits of a cell do not depend on its pass: fewer cells are fed."""
     model, rows, forward = backbone(row_end), [], MockBackbone.forward

@@ -158,6 +158,7 @@ def test_a_backbone_that_offloads_is_estimated_so():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
+@pytest.mark.nightly
 def test_a_process_takes_what_is_told(root, monkeypatch):
     """Eight layers of 768, a narrow codec, 16 cells: within ten percent of the peak."""
     monkeypatch.syspath_prepend(root / "benchmarks")

@@ -89,6 +89,7 @@ def drawn_once(plot):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_command_writes_its_files_and_goes_on(folder, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib", reason="plots need matplotlib")
     few = [shards.Entry(methods.AR(), False), shards.Entry(methods.SSD(k_h=5, k_v=1, rounds=2)),

@@ -63,6 +63,7 @@ def expected(model, backbone, prompts, size) -> torch.Tensor:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.by_day(1)
 def test_both_grids_equal_the_oracles_own_generate(backbone, theirs, size):
     """Greedy; prompts of different length in one batch."""
     codes = expected(theirs, backbone, PROMPTS, size)
@@ -105,6 +106,7 @@ def test_a_model_of_transformers_draws_its_own_tokens(folder, theirs):
 @pytest.mark.parametrize("method", [
     methods.Exact(), methods.Exact(window=50, guess="parent"), methods.Jacobi(),
     methods.Rolling(budget=1000)], ids=lambda method: f"{method.name}-{method.guess}")
+@pytest.mark.by_day(2)
 def test_other_decoders_draw_the_same_picture_in_fewer_passes(backbone, method):
     sampling = Sampling(seed=4, temperature=0.9, top_p=0.75)
     _, ar = run(backbone, PROMPTS, sampling=sampling)

@@ -15,6 +15,7 @@ HAWKS = [methods.Hawk(3), methods.Hawk(2, 2, 2, 1, 20), methods.Hawk(4, 0, 2, 2,
 
 @pytest.mark.slow
 @in_turn(HAWKS)
+@pytest.mark.by_day(2)
 def test_hawk_has_the_joint_distribution(small, method):
     grid, codes, sampling = SMALL[small]
     backbone = MockBackbone(grid, codes, seed=4)

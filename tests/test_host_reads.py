@@ -56,6 +56,7 @@ def reads_of(told: Iterator, monkeypatch) -> Iterator[tuple[object, list[str]]]:
 @pytest.mark.parametrize("row_end, prompts", [(False, WORDS[:1]), (True, WORDS)],
                          ids=["plain-alone", "row-end-batch"])
 @pytest.mark.parametrize("name", UNDER_TEST)
+@pytest.mark.by_day(28)
 def test_a_pass_waits_for_the_device_once(name, prompts, row_end, monkeypatch):
     backbone = MockBackbone(Grid(5, 6, row_end), codes=12)
     told = generate(backbone, prompts, UNDER_TEST[name], random_heads(backbone, row=True),

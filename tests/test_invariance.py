@@ -32,6 +32,7 @@ def promising(columns: int) -> list:
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bf16", "int8"])
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.by_day(6)
 def test_every_family_draws_ar_s_picture_where_bits_agree(folders, layout, dtype):
     """The last row, below random ones; prompts of different lengths, alone and in a batch."""
     backbone = load_backbone(folders[layout], "cpu", dtype)

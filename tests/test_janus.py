@@ -75,6 +75,7 @@ ROPE = {"rope_type": "default", "rope_theta": 5e5}
     (janus_original, {"rope_theta": 5e5}), (janus_original, {"rms_norm_eps": 0.01}),
     (janus_port, {"rope_parameters": None, "rope_scaling": None, "rope_theta": 5e5}),
     (janus_port, {"rope_parameters": ROPE}), (janus_port, {"rms_norm_eps": 0.01})])
+@pytest.mark.by_day(2)
 def test_a_finetunes_theta_and_eps_are_those_of_its_config(tmp_path, write, told):
     """As transformers 4 and 5 write them, and as the original would."""
     expected = {"rope_parameters": ROPE} if "rms_norm_eps" not in told else told
@@ -100,6 +101,7 @@ def test_what_a_config_does_not_tell_is_the_published_models(tmp_path):
     ({"rms_norm_eps": 0}, "rms_norm_eps is 0"), ({"rms_norm_eps": True}, "rms_norm_eps is True"),
     ({"hidden_act": "gelu"}, "hidden_act is 'gelu': only silu"),
     ({"num_attention_heads": "many"}, "num_attention_heads is 'many'")])
+@pytest.mark.by_day(4)
 def test_a_config_of_another_decoder_is_refused_by_name(tmp_path, told, named):
     for name, write in LAYOUTS.items():
         folder = write(tmp_path / name, **told)
@@ -126,6 +128,7 @@ def assert_equal(backbone, oracle) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.by_day(1)
 def test_a_whole_picture_at_temperature_0_equals_the_oracles_own_generate(backbone, oracle):
     ids = torch.tensor([backbone.tokenize("a red house")])
     theirs = oracle.generate(ids, attention_mask=torch.ones_like(ids), generation_mode="image",

@@ -239,6 +239,7 @@ def test_another_legal_size_turns_its_own_angles(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("hidden, layers, heads, width", [
     (768, 1, 12, 64), (1280, 1, 20, 64), (3200, 1, 32, 100)])
+@pytest.mark.by_day(2)
 def test_heads_follow_from_the_hidden_size(tmp_path, hidden, layers, heads, width):
     wrapper = None if hidden == 3200 else "module"  # bare as 3B's, wrapped as others' are
     path = llamagen_c2i(tmp_path / "any", wrapper=wrapper, hidden=hidden, layers=layers)

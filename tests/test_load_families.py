@@ -29,6 +29,7 @@ def plain(folders):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.by_day(3)
 def test_every_layout_is_claimed_by_one_family_alone(folders, plain, layout):
     backbone = plain[layout]
     family = next(f for f in FAMILIES if type(backbone).__module__.startswith(f.__name__))
@@ -40,6 +41,7 @@ def test_every_layout_is_claimed_by_one_family_alone(folders, plain, layout):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.by_day(3)
 def test_half_precision_takes_the_decoder_and_spares_the_codec(folders, plain, layout):
     backbone = load_backbone(folders[layout], "cpu", "bf16")
     assert {weight.dtype for weight in backbone.decoder.parameters()} == {torch.bfloat16}
@@ -98,6 +100,7 @@ def test_small_is_counted_in_parameters(folders, monkeypatch):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.by_day(3)
 def test_int8_streams_into_the_decoder_and_the_image_head_alone(folders, plain, layout):
     backbone = load_backbone(folders[layout], "cpu", "int8")
     assert backbone.sha256 == plain[layout].sha256

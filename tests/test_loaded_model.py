@@ -42,6 +42,7 @@ def storages(*modules: nn.Module) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.by_day(3)
 def test_no_tensor_is_held_twice(family, dtype):
     name, folder, model = family
     model.to(dtype)

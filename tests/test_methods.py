@@ -106,6 +106,7 @@ def test_every_method_is_under_test():
 
 
 @every_pair
+@pytest.mark.by_day(42)
 def test_a_run_tells_final_rows_its_passes_and_no_more_than_planned(subject, name):
     told, (backbone, _) = run(subject, name), loaded(subject)
     assert isinstance(told[0], Started) and isinstance(told[-1], Finished)
@@ -243,6 +244,7 @@ def poisoned(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOLDING)
+@pytest.mark.by_day(15)
 def test_nothing_is_drawn_from_a_state_that_no_pass_has_written(name, poisoned):
     """The first variant of a method on every grid, each other one on every third, by turns."""
     turn = list(HOLDING).index(name)
@@ -259,6 +261,7 @@ def test_nothing_is_drawn_from_a_state_that_no_pass_has_written(name, poisoned):
 
 
 @every_method
+@pytest.mark.by_day(21)
 def test_same_seed_same_picture_and_another_seed_another(name):
     first = run("plain", name)[-1]  # as other tests draw it
     again = run.__wrapped__("plain", name)[-1]
@@ -268,6 +271,7 @@ def test_same_seed_same_picture_and_another_seed_another(name):
 
 @pytest.mark.slow
 @small_pair
+@pytest.mark.by_day(38)
 def test_picture_of_a_batch_equals_its_solo_run(subject, name):
     """The last picture, of the shortest prompt; for the first variant of a method all of them."""
     batch = run(subject, name)[-1].tokens
@@ -287,6 +291,7 @@ def test_seeds_of_a_batch_start_again_behind_the_last_one(name):
 
 @pytest.mark.slow
 @small_pair
+@pytest.mark.by_day(38)
 def test_kept_rows_stand_and_the_rest_continues(subject, name):
     backbone, heads = loaded(subject)
     kept = run(subject, "ar")[-1].tokens
@@ -335,6 +340,7 @@ def ar_picture(row_end: bool, sampling: Sampling) -> torch.Tensor:
     (1, 3.0), (5, 1.0), (5, 3.0), (24, 3.0), (50, 1.0), (None, 1.0), (None, 3.0)])
 @pytest.mark.parametrize("kind, with_heads", [
     (methods.Exact, False), (methods.Exact, True), (methods.Jacobi, False)])
+@pytest.mark.by_day(14)
 def test_exact_and_jacobi_are_ar(row_end, cfg, window, kind, with_heads):
     backbone, heads = scene(row_end)
     sampling = Sampling(seed=1000, cfg=cfg)
@@ -409,6 +415,7 @@ CONVERGING = {
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("knobs", CONVERGING)
 @pytest.mark.parametrize("kind", [methods.SSD, methods.Rows])
+@pytest.mark.by_day(12)
 def test_coupled_rounds_to_convergence_are_ar(row_end, knobs, kind):
     backbone, heads = scene(row_end)
     method = kind(**{"k_h": 3, "acceptance": "coupled", **CONVERGING[knobs]})
@@ -561,6 +568,7 @@ SAMPLED = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
+@pytest.mark.by_day(7)
 def test_sampling_knobs_are_live_in_every_method(name):
     backbone, heads = loaded("guided")
 

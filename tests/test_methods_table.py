@@ -57,6 +57,7 @@ def options(folder, **changes):
         **changes})
 
 
+@pytest.mark.nightly
 def test_every_method_is_a_row_and_warm_rows_need_no_heads(made):
     rows, text, _ = made
     cool = [row["name"] for row in rows if row["temperature"] == 1]

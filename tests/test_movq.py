@@ -122,6 +122,7 @@ def test_true_size_has_the_published_number_of_parameters():
     (MoVQ(SHAPE), LAYOUTS["emu3"], vqgan.vqgan_of, "Emu3's MoVQ, expected a VQGAN"),
     (vqgan.VQGAN(vqgan.VQGANShape(32, (1, 2), 1, 4, 9, 4)), vqgan.LAYOUTS["taming"], movq_of,
      "a VQGAN, expected Emu3's MoVQ")])
+@pytest.mark.by_day(1)
 def test_a_file_of_the_other_codec_is_refused_by_name(wrong, layout, opened, message):
     shapes = {layout.keys(wrong)[name]: tuple(tensor.shape)
               for name, tensor in wrong.state_dict().items()}

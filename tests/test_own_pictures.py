@@ -73,6 +73,7 @@ def test_a_folder_without_a_good_picture_is_refused(tmp_path, loaded):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_postcard_learns_from_its_own_pictures_of_two_sizes(tmp_path, loaded):
     folders = [tmp_path / frame.name for frame in FRAMES[:2]]
     for folder, frame in zip(folders, FRAMES, strict=False):

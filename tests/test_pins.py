@@ -71,6 +71,7 @@ def told(model: MockBackbone, method, mask: torch.Tensor, prompts=WORDS, **optio
 
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("method", DRAWING, ids=str)
+@pytest.mark.by_day(16)
 def test_pinned_cells_stand_and_only_free_ones_are_reported(method, row_end):
     model = backbone(row_end)
     for name, mask in list(MASKS.items())[row_end::2]:
@@ -245,6 +246,7 @@ FIXED = torch.tensor([[False, True, False], [False, True, False]])
 
 @pytest.mark.slow
 @in_turn(SAME, ("2x3", "2x2-row-end"))
+@pytest.mark.by_day(5)
 def test_free_cells_follow_ars_conditional(method, small):
     grid, codes, _ = SMALL[small]
     mask = FIXED[:, : grid.columns].clone()

@@ -298,6 +298,7 @@ def test_nothing_is_told_after_the_end():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [methods.AR(), methods.SSD()], ids=lambda m: m.name)
+@pytest.mark.nightly
 def test_the_budget_is_kept_on_postcard(method):
     """3 % of the run, plus the one message that may overrun it."""
     backbone = load_backbone("postcard")

@@ -121,6 +121,7 @@ def close(first: Path, second: Path, backbone) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_two_processes_learn_what_one_learns_and_either_goes_on_alone(
         card, tmp_path, monkeypatch):
     monkeypatch.setattr(common, "cpu_has_bf16", lambda: False)

@@ -49,6 +49,7 @@ def test_a_device_without_bf16_products_says_so(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bf16", [True, False])
+@pytest.mark.by_day(1)
 def test_only_fp32_on_a_cpu_is_stored_by_column(monkeypatch, bf16):
     monkeypatch.setattr("ssd_core.model.processor.capabilities", lambda: {"bf16": bf16})
     for name in ("fp32", "bf16", "fp16"):

@@ -105,6 +105,7 @@ def test_self_distillation_by_workers_is_that_of_one_process(one, models, tmp_pa
         assert all(torch.equal(tensors[name], others[name]) for name in tensors)
 
 
+@pytest.mark.nightly
 def test_evaluation_by_workers_is_that_of_one_process(one, models):
     known = replace(models, device="meta").load()
     wanted = [("ar", methods.AR()), ("rows", methods.Rows(rounds=0))]
@@ -129,6 +130,7 @@ def test_workers_that_hold_something_else_are_refused(one, models, monkeypatch):
         one.replace(None, None)
 
 
+@pytest.mark.nightly
 def test_a_lost_worker_and_a_stopped_driver_leave_every_picture_once(ray, one, models, tmp_path,
                                                                      monkeypatch):
     drawn, lost, told = [], [], []

@@ -126,6 +126,7 @@ run()
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_archive_alone_has_an_engine_and_says_where_the_app_is(archive, tmp_path):
     for path in archive:
         if path.endswith((".py", ".json", ".toml", ".txt")):

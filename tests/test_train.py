@@ -200,6 +200,7 @@ def test_only_a_postcard_has_codes_to_keep(tmp_path, monkeypatch):
         tokenizer.with_codes_of(tokenizer.TokenizerRecipe(tmp_path, start_from="janus"))
 
 
+@pytest.mark.nightly
 def test_a_postcard_learns_other_shapes_and_a_new_decoder(folder, tmp_path):
     before = load_backbone(folder[0], "cpu")
     tokenizer.train(tokenizer.TokenizerRecipe(
@@ -235,6 +236,7 @@ def test_a_tokenizer_of_other_codes_is_refused(folder, tmp_path):
         backbone.train(backbone.BackboneRecipe(tmp_path, start_from=str(folder[0]), steps=1))
 
 
+@pytest.mark.nightly
 def test_a_postcard_of_fewer_cells_drafts_for_the_whole_one(folder, tmp_path):
     shutil.copytree(folder[0], tmp_path, dirs_exist_ok=True)
     backbone.train(backbone.BackboneRecipe(

@@ -118,6 +118,7 @@ def loaded(trained: Trained):
     return backbone, load_heads(trained.out / "tiny.safetensors", backbone), pictures
 
 
+@pytest.mark.by_day(3)
 def test_the_stages_tell_their_cost_and_their_metrics(trained):
     backbone, _, pictures = loaded(trained)
     drawing, learning = trained.told
@@ -133,6 +134,7 @@ def test_the_stages_tell_their_cost_and_their_metrics(trained):
     assert all(0 < share <= 1 for share in trained.result["acceptance"].values())
 
 
+@pytest.mark.by_day(4)
 def test_ssd_runs_with_the_heads(trained):
     backbone, draft_heads, pictures = loaded(trained)
     prompt = (trained.prompts or ["7"])[0]
@@ -170,6 +172,7 @@ def whole_precision(monkeypatch):
 
 
 @pytest.mark.usefixtures("whole_precision")
+@pytest.mark.by_day(4)
 def test_the_teacher_sees_what_decoding_sees(trained):
     """Both branches, prompts of two lengths, hidden slots, row ends, against passes in blocks."""
     backbone, _, pictures = loaded(trained)

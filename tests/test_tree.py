@@ -137,6 +137,7 @@ def test_a_tree_on_postcard(cfg):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.by_day(2)
 def test_a_tree_on_every_family(family, tmp_path):
     if family == "llamagen-t2i":
         pytest.importorskip("transformers", reason="flan-T5 is read with transformers")

@@ -94,6 +94,7 @@ def spread(monkeypatch):
 @pytest.mark.parametrize("method", [methods.AR(), methods.Exact(), methods.SJD(3),
                                     methods.Strict(k_h=3)], ids=str)
 @pytest.mark.parametrize("share", [0.5, 1.0])
+@pytest.mark.by_day(3)
 def test_every_variation_is_a_fair_sample(method, share, spread):
     grid, codes, _ = SMALL["2x3"]
     model = MockBackbone(grid, codes, seed=4)

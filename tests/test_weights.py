@@ -267,6 +267,7 @@ def batched(names: list[str], size: int) -> list[list[str]]:
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(),
                     reason="resident memory is read from /proc, which only Linux has")
 @pytest.mark.parametrize("wanted", ["float32", "bfloat16"])
+@pytest.mark.by_day(1)
 def test_loading_takes_little_more_than_the_weights_and_one_shard(large, wanted):
     """The bound is one shard plus 1 GiB; these shards are small, so 32 MiB must do for the 1 GiB.
 

@@ -23,7 +23,8 @@ _SYNONYMS: dict[str, str] = {
     "grove": "trees", "oaks": "trees", "spruce": "pine", "conifer": "pine", "firs": "pine",
     "pines": "pine", "ship": "boat", "yacht": "boat", "sailing": "", "ships": "boats",
     "yachts": "boats", "fleet": "boats", "aqueduct": "bridge", "viaduct": "bridge",
-    "airship": "balloon", "balloons": "balloon", "hot-air": "", "hot air balloon": "balloon",
+    "light house": "lighthouse", "light-house": "lighthouse", "airship": "balloon",
+    "balloons": "balloon", "hot-air": "", "hot air balloon": "balloon",
     "sailing boat": "boat", "sailing ship": "boat", "sail boat": "boat",
     # colours
     "crimson": "red", "scarlet": "red", "ruby": "red", "gold": "golden", "amber": "orange",
@@ -35,8 +36,9 @@ _SYNONYMS: dict[str, str] = {
     "twilight": "dusk", "nightfall": "night", "tonight": "night", "nighttime": "night",
     "sunny": "sun", "sunshine": "sun", "moonlight": "moon", "moonlit": "moon", "star": "stars",
     "cloud": "clouds", "overcast": "cloudy", "raining": "rain", "storm": "heavy rain",
-    "stormy": "rainy", "drizzle": "rain", "shower": "rain", "mist": "fog", "misty": "foggy",
-    "haze": "fog", "hazy": "foggy", "blue sky": "clear sky", "golden hour": "at sunset",
+    "stormy": "rainy", "thunderstorm": "heavy rain", "rainstorm": "heavy rain",
+    "drizzle": "rain", "shower": "rain", "mist": "fog", "misty": "foggy", "haze": "fog",
+    "hazy": "foggy", "blue sky": "clear sky", "golden hour": "at sunset",
     "blue hour": "at dusk", "first light": "at dawn", "last light": "at dusk",
     "full moon": "moon", "crescent moon": "moon", "milky way": "starry sky",
     # land

@@ -35,6 +35,7 @@ _VEILED = 0.7  # factor on the fit of rain and fog to a sky with a light or star
 _GLOW = (0.07, 0.15, 0.24)  # shares of the light's colour in the sky around it
 _STREAKS = (0.02, 0.2)  # least and largest share of the sky with streaks of rain
 _HIGH = 0.3  # least share of mountains that high above the horizon
+_BLOSSOMS = 0.006  # least share of blossoms at the bottom edge; a meadow without has none
 _PATH, _SOLID = 24, 0.6  # px that a path is wide at the bottom edge, least share of its colours
 _BOTTOM = (52, 4)  # rows above the bottom edge in which the ground is read, px
 
@@ -278,7 +279,7 @@ def _read_path(small: np.ndarray, time: str, ground: str, frame: Frame) -> str:
     best = max(solid, key=solid.__getitem__)
     if solid[best] >= _PATH:
         return best
-    return "flowers" if ground == "meadow" and _blossoms(small, time, frame) > 0.02 else "none"
+    return "flowers" if ground == "meadow" and _blossoms(small, time, frame) > _BLOSSOMS else "none"
 
 
 # ---- all of it ---------------------------------------------------------------------------------

@@ -24,9 +24,9 @@ PROMPT = "a red house on the left, a lake, at sunset"
 WRITTEN = ("tests/test_lookup.py", "tests/test_guess.py", "tests/test_top_a.py",
            "tests/test_sketch.py")
 # Of the fast tests those that look at methods, knobs, texts or the shape of the code.
-NOTICING = ("tests/docs", "tests/nodes/test_chinese.py", "tests/nodes/test_schemas.py",
-            "tests/nodes/test_workflows.py", "tests/web/test_texts.py",
-            "tests/studio/test_settings.py", "tests/test_docs.py", "tests/test_knobs.py",
+NOTICING = ("tests/docs/test_agreement.py", "tests/nodes/test_chinese.py",
+            "tests/nodes/test_schemas.py", "tests/nodes/test_workflows.py",
+            "tests/web/test_texts.py", "tests/studio/test_settings.py", "tests/test_knobs.py",
             "tests/test_layers.py", "tests/test_workflow.py")
 # A knob that nobody describes further, then its words: hunks of files of ssd_core.
 KNOB = ("engine/methods/ar.py", """\
@@ -148,6 +148,7 @@ with small_bundle(Path({assets!r})):
 """
 
 
+@pytest.mark.nightly
 def test_what_was_added_is_there_from_the_command_line(copy, small_assets):
     script = DRAWING.format(prompt=PROMPT, out=str(copy / "x.png"), assets=str(small_assets),
                             commands=[["--method", "ar"], ["--method", "lookup", "--window", "12"],

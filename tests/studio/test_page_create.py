@@ -61,6 +61,7 @@ def test_a_picture_is_drawn_saved_and_shown_with_its_figures_in_words(visitor, a
     expect(page.locator("#create-stage .ssd-details")).to_contain_text(f"AR needs {SIDE**2}")
 
 
+@pytest.mark.nightly
 def test_a_seed_that_is_kept_draws_the_same_tokens_again(visitor, app):
     page = visitor.page
     page.fill("#seed", "11")
@@ -147,6 +148,7 @@ def test_the_tools_save_copy_mark_and_enlarge_the_picture(visitor, app):
     from_menu(page, "sharp")
 
 
+@pytest.mark.nightly
 def test_a_run_is_replayed_and_can_be_saved_as_a_film(visitor):
     page = visitor.page
     visitor.draw()
@@ -160,6 +162,7 @@ def test_a_run_is_replayed_and_can_be_saved_as_a_film(visitor):
     expect(slider).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_the_overlay_is_off_until_it_is_asked_for(visitor):
     page = visitor.page
     visitor.draw()
@@ -170,6 +173,7 @@ def test_the_overlay_is_off_until_it_is_asked_for(visitor):
     expect(page.locator(".ssd-legend")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_a_click_in_the_filmstrip_shows_that_picture_at_most_at_twice_its_pixels(visitor, app):
     page = visitor.page
     visitor.draw()
@@ -184,6 +188,7 @@ def test_a_click_in_the_filmstrip_shows_that_picture_at_most_at_twice_its_pixels
     assert page.locator("#create-stage .saved-picture").count() == 0
 
 
+@pytest.mark.nightly
 def test_the_picture_to_compare_with_is_chosen(visitor):
     page = visitor.page
     for seed in ("21", "22", "23"):
@@ -203,6 +208,7 @@ def test_the_keyboard_alone_draws_a_picture(visit, app):
     visitor.drawn(lambda: page.keyboard.press("Control+Enter"))
 
 
+@pytest.mark.nightly
 def test_the_title_tells_the_share_that_is_done(visitor, app):
     page = visitor.page
     with app.holding():
@@ -229,6 +235,7 @@ def test_a_run_goes_on_through_a_reload_and_is_shown_again(visitor, app):
     assert len(app.pictures) == before + 1
 
 
+@pytest.mark.nightly
 def test_another_visitor_sees_no_run_that_is_not_theirs_and_waits_a_turn(visitor, visit, app):
     with app.holding():
         visitor.page.click("#draw")

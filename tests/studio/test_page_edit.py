@@ -75,6 +75,7 @@ def test_a_painted_part_is_redrawn_in_place_and_the_step_can_be_taken_back(
     expect(page.locator("dialog.viewer")).to_contain_text("Step 2")
 
 
+@pytest.mark.nightly
 def test_the_keyboard_alone_paints_and_suggests_four(page, app):
     field = page.locator(".mask-field")
     field.focus()
@@ -97,6 +98,7 @@ def test_the_keyboard_alone_paints_and_suggests_four(page, app):
     assert open_cells.shape == (SIDE, SIDE) and 3 <= open_cells.sum() <= 8
 
 
+@pytest.mark.nightly
 def test_an_edited_picture_is_restored_into_the_tool_and_its_history_tells(page, app):
     paint(page, (.2, .2), (.5, .3))
     page.click("#edit-apply")

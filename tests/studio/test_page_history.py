@@ -83,6 +83,7 @@ def test_pictures_are_found_by_words_by_seed_and_by_favourites(history):
     assert sideways(page) <= 0
 
 
+@pytest.mark.nightly
 def test_more_pictures_come_as_one_scrolls(app, originals, open_place):
     ids = fill_history(app, originals * 30)
     page = open_place("history")
@@ -94,12 +95,14 @@ def test_more_pictures_come_as_one_scrolls(app, originals, open_place):
     expect(page.locator("#history-more")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_a_large_screen_is_filled_without_scrolling(app, originals, open_place):
     fill_history(app, originals * 30)
     page = open_place("history", viewport={"width": 1920, "height": 2000})
     expect(page.locator(".picture")).to_have_count(60)
 
 
+@pytest.mark.nightly
 def test_new_pictures_appear_before_the_others(history, app, originals):
     page = history()
     page.goto(f"{app.address}#create")
@@ -130,6 +133,7 @@ def test_several_are_chosen_deleted_and_brought_back(history, app):
     assert len(app.pictures) == 6
 
 
+@pytest.mark.nightly
 def test_the_keyboard_reaches_chooses_and_deletes(history, app):
     page = history()
     page.locator(".picture-open").first.focus()
@@ -144,6 +148,7 @@ def test_the_keyboard_reaches_chooses_and_deletes(history, app):
     assert len(app.pictures) == 5
 
 
+@pytest.mark.nightly
 def test_two_are_compared_by_a_line_that_keys_and_pointer_move(history):
     """Also where the style sheet comes late, without which the line has no room."""
     page = history()
@@ -163,6 +168,7 @@ def test_two_are_compared_by_a_line_that_keys_and_pointer_move(history):
     expect(page.locator(".viewer")).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_a_long_press_chooses_and_opens_nothing(history):
     page = history(**PHONE)
     finger = {"pointerType": "touch", "pointerId": 5, "isPrimary": True}
@@ -196,6 +202,7 @@ def test_a_picture_tells_its_facts_and_gives_its_settings(history):
     expect(page.locator("#prompt")).to_have_value("")
 
 
+@pytest.mark.nightly
 def test_escape_closes_a_picture_and_returns_to_it(history):
     page = history()
     page.locator(".picture-open").nth(2).click()
@@ -205,6 +212,7 @@ def test_escape_closes_a_picture_and_returns_to_it(history):
     expect(page.locator(".picture-open").nth(2)).to_be_focused()
 
 
+@pytest.mark.nightly
 def test_the_viewer_zooms_moves_and_goes_to_the_next(history):
     page = history()
     page.locator(".picture-open").first.dblclick()
@@ -232,6 +240,7 @@ def test_the_viewer_zooms_moves_and_goes_to_the_next(history):
     expect(page.locator(".viewer")).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_a_phone_reaches_everything(history):
     page = history(**PHONE)
     assert sideways(page) <= 0
@@ -259,6 +268,7 @@ def redo(page, number):
     return page.locator("#create-stage [role=slider]")
 
 
+@pytest.mark.nightly
 def test_a_picture_is_redone_below_the_line(history, app, originals):
     page = history()
     line = redo(page, 0)
@@ -278,6 +288,7 @@ def test_a_picture_is_redone_below_the_line(history, app, originals):
     assert old[:5].equal(new[:5]) and not old[5:].equal(new[5:])
 
 
+@pytest.mark.nightly
 def test_the_words_that_a_redo_replaces_come_back(history):
     page = history()
     page.evaluate("location.hash = 'create'")
@@ -289,6 +300,7 @@ def test_the_words_that_a_redo_replaces_come_back(history):
     expect(page.locator("#prompt")).to_have_value("three yellow tents")
 
 
+@pytest.mark.nightly
 def test_variations_of_a_picture_are_drawn_on_seeds(history):
     page = history()
     page.locator(".picture-open").nth(1).click()
@@ -324,6 +336,7 @@ def test_a_dropped_picture_restores_its_settings(open_place, originals):
     expect(page.locator(".toast")).to_contain_text("restored from boat.png")
 
 
+@pytest.mark.nightly
 def test_a_picture_without_settings_is_edited_from_its_pixels(open_place, app, originals):
     page = open_place("create")
     page.wait_for_selector("#incoming", state="attached")
@@ -344,6 +357,7 @@ def test_a_picture_without_settings_is_edited_from_its_pixels(open_place, app, o
         "src", f"/studio/picture/{photo_id}")
 
 
+@pytest.mark.nightly
 def test_a_picture_is_copied_and_pasted(history):
     page = history(permissions=["clipboard-read", "clipboard-write"])
     page.locator(".picture-open").first.click()
@@ -353,6 +367,7 @@ def test_a_picture_is_copied_and_pasted(history):
     expect(page.locator(".toast").last).to_contain_text("image.png holds no settings")
 
 
+@pytest.mark.nightly
 def test_a_picture_is_saved_in_any_format(history, app):
     page = history()
     page.locator(".picture-open").first.click()

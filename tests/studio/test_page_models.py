@@ -69,6 +69,7 @@ def test_models_are_listed_with_what_fits_and_what_is_wrong(open_place):
     expect(row(page, "my-janus").locator(".fit")).to_contain_text("fits: about")
 
 
+@pytest.mark.nightly
 def test_a_phone_reads_the_tables_without_scrolling_sideways(open_place):
     page = open_place("models", viewport={"width": 390, "height": 844}, has_touch=True,
                       is_mobile=True)
@@ -93,6 +94,7 @@ def test_another_model_is_loaded_and_the_page_is_its_own(open_place, app):
         app.services.library.use("postcard")
 
 
+@pytest.mark.nightly
 def test_a_model_that_cannot_be_loaded_is_told(open_place, app, monkeypatch):
     page = open_place("models")
     button = page.locator("[data-use='my-janus']")
@@ -120,6 +122,7 @@ def test_a_model_is_downloaded_only_once_its_size_was_seen(open_place, app, hub)
     rmtree(place)
 
 
+@pytest.mark.nightly
 def test_a_download_goes_on_without_its_page_and_is_cancelled_by_another(
         open_place, hub, monkeypatch):
     gate = Event()
@@ -154,6 +157,7 @@ def test_visitors_of_a_shared_app_only_read(chromium, small_assets, tmp_path):
         assert str(tmp_path) not in page.locator(".models").inner_text()
 
 
+@pytest.mark.nightly
 def test_doctor_tells_what_to_paste_into_a_report(open_place):
     page = open_place("doctor", permissions=["clipboard-read", "clipboard-write"])
     report = page.locator("#doctor-report")

@@ -71,6 +71,7 @@ def test_a_chosen_map_is_drawn_below_and_only_the_lower_panel_is_saved(
     assert visitor.plan()
 
 
+@pytest.mark.nightly
 def test_a_button_paints_the_pixels_and_opens_the_painted_picture(chromium, glm_app, monkeypatch):
     monkeypatch.setattr(paints, "STEPS", 2)
     codes = drawn(glm_app, prompt="a red", seed="7", size="256x256", method="ssd", k_v=8, rounds=0)

@@ -74,6 +74,7 @@ def test_what_is_filled_in_can_be_written_into_the_prompt_or_left_open(page, vis
     assert all(other in words for other in others) and first not in words.split()
 
 
+@pytest.mark.nightly
 def test_other_words_are_filled_in_with_another_seed_or_none_at_all(page):
     page.fill("#prompt", "a red house")
     expect(filled(page).first).to_be_visible()
@@ -108,6 +109,7 @@ def test_an_unknown_word_is_underlined_and_a_click_takes_the_nearest_known_one(p
     expect(page.locator("#unknown")).to_contain_text("zzxq")
 
 
+@pytest.mark.nightly
 def test_the_layer_grows_and_scrolls_with_the_text(page):
     lines = "\n".join(["a house"] * 11)
     for text, grown in (("a hous", False), (f"{lines}\n", True)):
@@ -124,6 +126,7 @@ def test_the_layer_grows_and_scrolls_with_the_text(page):
     assert places["scrolled"] > 0 and below <= 10, "the last line is in sight"
 
 
+@pytest.mark.nightly
 def test_one_alternative_is_drawn_by_the_seed_or_each_of_them(page, app):
     prompt = "a {red|blue} house"
     page.fill("#prompt", prompt)
@@ -140,6 +143,7 @@ def test_one_alternative_is_drawn_by_the_seed_or_each_of_them(page, app):
     expect(page.locator("#alternatives")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_what_is_said_of_the_words_stands_below_them(page):
     page.fill("#prompt", "a house, no trees, a purple sky")
     notes = page.locator("#prompt-notes p")
@@ -151,6 +155,7 @@ def test_what_is_said_of_the_words_stands_below_them(page):
     expect(notes).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_prompts_come_back_by_the_menu_and_new_ones_by_surprise(page, visitor, app):
     page.fill("#prompt", PROMPT)
     page.click("#recent")
@@ -167,6 +172,7 @@ def test_prompts_come_back_by_the_menu_and_new_ones_by_surprise(page, visitor, a
     expect(page.locator(".recent-menu")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_the_negative_prompt_is_drawn_and_stays_open_after_a_reload(page, visitor, app):
     page.fill("#prompt", PROMPT)
     visitor.unfold("details.negative")
@@ -179,6 +185,7 @@ def test_the_negative_prompt_is_drawn_and_stays_open_after_a_reload(page, visito
     expect(page.locator("#negative")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_the_words_of_a_restored_picture_are_its_own(page, visitor, app):
     page.fill("#prompt", "a red house")
     visitor.draw()
@@ -207,6 +214,7 @@ def test_chinese_words_are_clicked_marked_and_filled_in(visit):
     expect(page.locator(".prompt-layer mark")).to_have_text("恐龙")
 
 
+@pytest.mark.nightly
 def test_control_and_enter_draw_from_anywhere_and_enter_from_a_field_of_one_line(
         page, visitor, app):
     page.fill("#prompt", PROMPT)
@@ -222,6 +230,7 @@ def test_control_and_enter_draw_from_anywhere_and_enter_from_a_field_of_one_line
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.by_day(1)
 def test_axe_finds_nothing_in_a_prompt_with_all_that_can_be_said_of_it(visit, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright",
                               reason="needs the package axe-playwright-python").Axe()

@@ -71,6 +71,7 @@ def test_a_race_ends_with_a_verdict_a_table_a_divider_and_a_sheet(visitor, app):
     assert Image.open(app.pictures[-1]).width > 2 * PIXELS
 
 
+@pytest.mark.nightly
 def test_pictures_verdict_and_tools_are_in_sight(visitor):
     page = visitor.page
     race(page, "Balanced", "Fast")
@@ -81,6 +82,7 @@ def test_pictures_verdict_and_tools_are_in_sight(visitor):
     assert page.evaluate("() => scrollY") == 0
 
 
+@pytest.mark.nightly
 def test_the_current_settings_race_under_the_name_of_their_quality(visitor, app):
     rows = race(visitor.page, "Fast", "Current settings")
     assert [row[0] for row in rows] == ["Fast", "Current settings: Faithful"]
@@ -110,6 +112,7 @@ def test_rows_of_seeds_make_a_grid_of_two_settings(visitor, app):
     page.keyboard.press("Escape")
 
 
+@pytest.mark.nightly
 def test_with_rows_one_racer_is_enough_and_values_must_be_numbers(visitor):
     page = visitor.page
     page.select_option("#race-rows", "temperature")
@@ -126,6 +129,7 @@ def test_with_rows_one_racer_is_enough_and_values_must_be_numbers(visitor):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.by_day(1)
 def test_axe_finds_nothing_beside_a_result(visit, violations, scheme):
     page = at_race(visit, color_scheme=scheme).page
     race(page, "Fast", "Fast", "Current settings")
@@ -148,6 +152,7 @@ def test_a_stopped_race_keeps_what_is_there(visitor, app):
     expect(page.locator(".race-grid.idle .race-tile")).to_have_count(2)
 
 
+@pytest.mark.nightly
 def test_a_race_goes_on_through_a_reload(visitor, app):
     page, before = visitor.page, len(app.pictures)
     choose(page, "Balanced", "Fast")
@@ -163,6 +168,7 @@ def test_a_race_goes_on_through_a_reload(visitor, app):
         "balanced", "fast"]
 
 
+@pytest.mark.nightly
 def test_a_race_waits_behind_a_picture_and_says_so(visitor, app):
     page = visitor.page
     with app.holding():
@@ -178,6 +184,7 @@ def test_a_race_waits_behind_a_picture_and_says_so(visitor, app):
         page.click("#stop")
 
 
+@pytest.mark.nightly
 def test_the_overlay_is_one_switch_for_all_pictures(visitor):
     page = visitor.page
     race(page, "Balanced", "Fast")
@@ -202,6 +209,7 @@ def test_what_the_server_refuses_is_said_in_one_line(visit):
     expect(visitor.page.locator("#prompt")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_phone_shows_two_pictures_a_line_and_nothing_beside_the_screen(visit):
     visitor = at_race(visit, **PHONE)
     page = visitor.page

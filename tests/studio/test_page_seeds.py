@@ -62,6 +62,7 @@ def test_ticked_seeds_are_finished_from_where_they_are_paused(visitor, app):
         assert tokens_of(path).equal(solo(Exact(), seed))
 
 
+@pytest.mark.nightly
 def test_a_tile_shows_the_drawn_rows_only_and_a_finished_one_all(visitor):
     page = visitor.page
     begin(page, 2)
@@ -77,6 +78,7 @@ def test_a_tile_shows_the_drawn_rows_only_and_a_finished_one_all(visitor):
     expect(page.locator("#seeds-status")).to_have_text("2 finished and saved.")
 
 
+@pytest.mark.nightly
 def test_the_frames_of_the_next_seeds_are_there_before_they_are_drawn(visitor):
     page = visitor.page
     expect(page.locator(".seed")).to_have_count(8)
@@ -94,6 +96,7 @@ def test_the_frames_of_the_next_seeds_are_there_before_they_are_drawn(visitor):
     expect(page.locator(".seed")).to_have_count(5)
 
 
+@pytest.mark.nightly
 def test_a_finished_seed_is_opened_saved_and_redone_from_its_tile(visitor, app):
     page = visitor.page
     begin(page, 2).first.click()
@@ -135,6 +138,7 @@ def test_expired_seeds_say_so(visitor, app):
     expect(page.locator("#seeds-finish")).to_be_disabled()
 
 
+@pytest.mark.nightly
 def test_stop_leaves_the_paused_ones_and_a_new_start_replaces_them(visitor, app):
     page = visitor.page
     begin(page, 2)
@@ -151,6 +155,7 @@ def test_stop_leaves_the_paused_ones_and_a_new_start_replaces_them(visitor, app)
     assert not app.services.parked_seeds._parked
 
 
+@pytest.mark.nightly
 def test_a_seed_that_is_stopped_while_it_is_finished_keeps_its_rows(visitor, app):
     page = visitor.page
     begin(page, 2).first.click()
@@ -162,6 +167,7 @@ def test_a_seed_that_is_stopped_while_it_is_finished_keeps_its_rows(visitor, app
     expect(page.locator("#create-stage [role=slider]")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_variations_are_drawn_around_the_seed_of_a_picture_with_its_settings(visitor, app):
     page = visitor.page
     page.locator("#seeds-count").fill("2")
@@ -179,6 +185,7 @@ def test_variations_are_drawn_around_the_seed_of_a_picture_with_its_settings(vis
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.by_day(1)
 def test_axe_finds_nothing_among_paused_ticked_and_finished_seeds(visit, violations, scheme):
     page = at_seeds(visit, color_scheme=scheme).page
     tiles = begin(page, 3)
@@ -189,6 +196,7 @@ def test_axe_finds_nothing_among_paused_ticked_and_finished_seeds(visit, violati
     assert violations(page) == []
 
 
+@pytest.mark.nightly
 def test_on_a_phone_finish_stays_in_sight(visit):
     visitor = at_seeds(visit, **PHONE)
     page = visitor.page

@@ -56,6 +56,7 @@ def test_nothing_is_asked_of_any_other_machine(visit, drawn):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.by_day(1)
 def test_axe_finds_nothing_in_any_place(visit, drawn, violations, scheme):
     visitor = visit(color_scheme=scheme)
     for place in PLACES:
@@ -64,6 +65,7 @@ def test_axe_finds_nothing_in_any_place(visit, drawn, violations, scheme):
         assert violations(visitor.page) == [], place
 
 
+@pytest.mark.nightly
 def test_axe_finds_nothing_beside_a_picture_and_in_open_menus(visit, drawn, violations):
     visitor = visit()
     page = visitor.page
@@ -79,6 +81,7 @@ def test_axe_finds_nothing_beside_a_picture_and_in_open_menus(visit, drawn, viol
 
 
 @pytest.mark.parametrize("width", [390, 768, 1366])
+@pytest.mark.by_day(1)
 def test_no_place_is_wider_than_the_window(visit, drawn, width):
     visitor = visit(viewport={"width": width, "height": 844})
     page = visitor.page
@@ -90,6 +93,7 @@ def test_no_place_is_wider_than_the_window(visit, drawn, width):
         assert page.evaluate(WIDER) == [], place
 
 
+@pytest.mark.nightly
 def test_on_a_phone_prompt_and_draw_are_in_the_first_screen(visit):
     page = visit(viewport=PHONE).page
     for name in ("#prompt", "#draw"):
@@ -103,6 +107,7 @@ def test_the_page_speaks_the_language_of_the_browser(visit):
     assert page.get_attribute("html", "lang") == "zh"
 
 
+@pytest.mark.nightly
 def test_a_language_can_be_forced(chromium, small_assets, tmp_path):
     from support.small_bundle import small_bundle
     from support.studio_visit import visits
@@ -112,6 +117,7 @@ def test_a_language_can_be_forced(chromium, small_assets, tmp_path):
             expect(visit(locale="en-GB").page.locator("#draw")).to_have_text("绘制")
 
 
+@pytest.mark.nightly
 def test_the_appearance_is_a_choice_that_a_reload_keeps(visit):
     visitor = visit(color_scheme="light")
     page = visitor.page

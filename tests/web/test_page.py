@@ -113,6 +113,7 @@ def test_rows_are_painted_while_it_runs_not_only_at_the_end(page, run):
     assert seen[3] == [RED, GREEN, BLUE, WHITE]
 
 
+@pytest.mark.nightly
 def test_later_strips_paint_over_earlier_ones_in_the_order_of_arrival(page, run, png):
     """A large strip decodes slower than a small one; the small one still comes out on top."""
     noise = png(Image.effect_noise((768, 768), 80).convert("RGB"))
