@@ -85,6 +85,7 @@ def test_a_run_without_graphs_asks_for_no_recorder(paced, table, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [methods.Exact, methods.Jacobi, methods.SJD, methods.GSD])
+@pytest.mark.slow
 def test_the_window_is_the_least_of_a_sweep(kind):
     for table, threads in ((CPU, 1), (CPU, 2), (CARD, 1)):
         here = machine(table, threads)
@@ -93,6 +94,7 @@ def test_the_window_is_the_least_of_a_sweep(kind):
         assert decision.cost.seconds <= 1.03 * min(sweep.values())
 
 
+@pytest.mark.slow
 def test_the_cells_of_wave_are_the_least_of_a_sweep():
     cells = {}
     for name, table in {"cpu": CPU, "card": CARD, "bound": BOUND}.items():

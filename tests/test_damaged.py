@@ -123,6 +123,7 @@ def test_a_changed_tensor_is_refused_or_changes_nothing(whole, tmp_path_factory,
 @pytest.mark.parametrize("layout", LAYOUTS)
 @settings(max_examples=6)
 @given(share=st.floats(0, 1, exclude_max=True), data=st.data())
+@pytest.mark.slow
 def test_a_truncated_file_is_refused(whole, tmp_path_factory, layout, share, data):
     file = data.draw(st.sampled_from(sorted(whole[layout].files)))
     copy = whole[layout].copied(tmp_path_factory.mktemp("cut"))

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 SKIPPED, USERS = {"node_modules", "__pycache__"}, {"outputs", "runs"}
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
@@ -71,6 +73,7 @@ def named_in_prose(path: Path) -> set[str]:
             for name in pattern.findall(text)}
 
 
+@pytest.mark.slow
 def test_files_named_in_prose_are_there():
     assert [(path, name) for path in sources(".md", ".py")
             for name in sorted(named_in_prose(path)) if not exists(name, path)] == []

@@ -134,6 +134,7 @@ def test_greedy_picture_equals_transformers_generate(backbone, oracle, negative)
     assert found[0].equal(expected) and len(expected.unique()) > 2
 
 
+@pytest.mark.slow
 def test_pixels_and_tokens_equal_transformers(backbone, oracle):
     view = drawing(backbone, 64, 48)
     pictures = torch.rand(2, 48, 64, 3, generator=torch.Generator().manual_seed(2))
@@ -153,6 +154,7 @@ def test_pixels_and_tokens_equal_transformers(backbone, oracle):
 # Our own loop
 
 
+@pytest.mark.slow
 def test_all_layouts_are_one_model(folders):
     backbones = [load(path) for path in folders.values()]
     views = [drawing(backbone, 48, 48) for backbone in backbones]
@@ -194,6 +196,7 @@ def spelled(text: str) -> list[int]:
     return [merged.get(part) or ord(part) for part in re.findall("red|re| a|.", text)]
 
 
+@pytest.mark.slow
 def test_prompts_are_the_official_template(folders):
     """Begin 465, words, begin-of-image 468, rows * columns in digits, then 467."""
     for path in folders.values():

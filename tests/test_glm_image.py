@@ -115,6 +115,7 @@ def test_other_decoders_draw_the_same_picture_in_fewer_passes(backbone, method):
     assert other.stats["passes"] < ar.stats["passes"] or method.name == "rolling"
 
 
+@pytest.mark.slow
 def test_a_picture_is_the_same_alone_and_in_a_batch(backbone):
     _, both = run(backbone, PROMPTS, sampling=Sampling(seed=7))
     _, alone = run(backbone, PROMPTS[1:], sampling=Sampling(seed=8))

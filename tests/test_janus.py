@@ -45,6 +45,7 @@ def oracle():
     return janus_oracle()
 
 
+@pytest.mark.slow
 def test_both_layouts_are_one_model(tmp_path):
     first, second = (load(write(tmp_path / name)) for name, write in LAYOUTS.items())
     assert first.sha256 == second.sha256

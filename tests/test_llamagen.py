@@ -142,6 +142,7 @@ def test_exact_equals_ar(classes, texts):
             tokens(backbone, methods.AR(), prompts, sampling=sampling))
 
 
+@pytest.mark.slow
 def test_both_layouts_of_texts_draw_the_same(tmp_path):
     pytest.importorskip("transformers", reason="flan-T5 is read with transformers")
     first, second = (tokens(load(write(tmp_path / write.__name__)), methods.Rows(), ["a sun"],
@@ -152,6 +153,7 @@ def test_both_layouts_of_texts_draw_the_same(tmp_path):
 # Prompts
 
 
+@pytest.mark.slow
 def test_prompt_ids_of_texts(texts):
     """Letters stand for themselves in the tiny T5: its vocabulary is pad, end, unknown, ! to ~."""
     ids = texts.tokenize("  A Red\u2014HOUSE ")
@@ -197,6 +199,7 @@ def test_what_is_no_class_is_refused_with_near_ones(prompt, named):
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_classes_take_no_negative_prompt_and_texts_do(classes, texts):
     with pytest.raises(SSDError, match="llamagen-c2i takes no negative prompt"):
         tokens(classes, methods.AR(), ["207"], negative="otter")
@@ -216,6 +219,7 @@ def test_a_text_that_is_too_long_is_refused(texts):
 @pytest.mark.parametrize("folder, file, sides", [
     ("any", "c2i_B_256.pt", [16]), ("any", "c2i_XL_384.pt", [24]), ("any", "weights.pt", [24, 16]),
     ("LlamaGen-c2i-L-384", "weights.pt", [24]), ("any-256", "c2i_L_384.pt", [24])])
+@pytest.mark.slow
 def test_the_name_of_the_file_tells_what_it_was_trained_for(tmp_path, folder, file, sides):
     backbone = load(llamagen_c2i(tmp_path / folder, file))
     assert backbone.sizes == tuple((2 * side, 2 * side) for side in sides)

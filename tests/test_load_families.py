@@ -51,6 +51,7 @@ def test_half_precision_takes_the_decoder_and_spares_the_codec(folders, plain, l
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.slow
 def test_without_values_everything_else_is_there(folders, plain, layout):
     backbone, real = load_backbone(folders[layout], "meta"), plain[layout]
     assert {weight.device for weight in backbone.parameters()} == {META}

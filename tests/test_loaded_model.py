@@ -43,6 +43,7 @@ def storages(*modules: nn.Module) -> dict[int, int]:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.by_day(3)
+@pytest.mark.slow
 def test_no_tensor_is_held_twice(family, dtype):
     name, folder, model = family
     model.to(dtype)
@@ -58,6 +59,7 @@ def test_no_tensor_is_held_twice(family, dtype):
     assert backbone.dtype == dtype and set(storages(backbone)) <= set(storages(model))
 
 
+@pytest.mark.slow
 def test_the_model_computes_as_before_and_heads_fit(family):
     _, folder, model = family
     ids = torch.arange(3, 12)[None]
@@ -95,6 +97,7 @@ def greedy(logits, backbone, prompt, count):
 
 @pytest.mark.parametrize("method", [methods.AR(), methods.Exact()], ids=lambda method: method.name)
 @pytest.mark.parametrize("name", ["emu3", "anole"])
+@pytest.mark.slow
 def test_greedy_tokens_are_the_models(models, name, method):
     folder, model = models[name]
     model = deepcopy(model)

@@ -297,6 +297,7 @@ SPOILED = {
 
 
 @pytest.mark.parametrize("case", SPOILED)
+@pytest.mark.slow
 def test_what_cannot_draw_is_refused_in_one_line(tmp_path, case):
     spoil, named = SPOILED[case]
     path = lumina2(tmp_path / "lumina")

@@ -139,6 +139,7 @@ def test_a_drafter_for_another_grid_is_refused():
         events(backbone, methods.MuLo())
 
 
+@pytest.mark.slow
 def test_postcard_brings_a_drafter_whose_samplers_fit():
     """Its codes say the same picture at both sizes: reduced after enlarging, most come back."""
     backbone = load_backbone("postcard", "cpu", "fp32")

@@ -18,6 +18,7 @@ from ssd_core.train.drawn import FORMAT, of_prompts
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 99))
+@pytest.mark.slow
 def test_a_painted_picture_is_good_for_its_caption_alone(seed, draw):
     scene = scene_of(seed)
     shown = read(paint(scene))

@@ -303,6 +303,7 @@ def passes_with(method, guess: str, kept: torch.Tensor, seed: int, **sampling) -
     (methods.Rolling(window=24, budget=60), 0.8, {}),
     (methods.SJD(24), 0.95, {"temperature": 0.1})],
     ids=["exact", "jacobi", "rolling", "sjd"])
+@pytest.mark.slow
 def test_a_parent_that_is_right_saves_passes(method, share, sampling):
     usual = passes = 0
     for seed in range(4):

@@ -79,6 +79,7 @@ def test_learning_lowers_the_loss(folders):
     assert losses[-1] < 0.8 * losses[0]
 
 
+@pytest.mark.slow
 def test_a_drafter_elsewhere_or_of_another_shape_is_refused(folders, tmp_path):
     small, large = folders
     away = tar(tmp_path / "away" / "far")

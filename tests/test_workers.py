@@ -82,6 +82,7 @@ def test_what_is_there_is_not_done_again_and_a_stopped_run_goes_on(tmp_path):
     assert done(tasks, tmp_path) == 0
 
 
+@pytest.mark.slow
 def test_several_drivers_share_a_folder_and_nothing_is_done_twice(tmp_path):
     log, made = [], []
     tasks = [Note(n, log) for n in range(40)]
@@ -298,6 +299,7 @@ def numbered(folder):
     ("a boat\na red house\na sun\n", "000000-a-red-house.png, picture 0: drawn with prompt "
      "a red house, now it is a boat: the list of prompts has changed: add new ones at its end"),
     ("a red house\n", ""), ("a red house\na sun\nred\n", "")])
+@pytest.mark.slow
 def test_a_list_that_has_changed_draws_no_number_twice(tiny, tmp_path, capsys, lines, said):
     command = render(tiny, tmp_path)
     (tmp_path / "p.txt").write_text("a red house\na sun\n", encoding="utf-8")
@@ -312,6 +314,7 @@ def test_a_list_that_has_changed_draws_no_number_twice(tiny, tmp_path, capsys, l
 
 
 @pytest.mark.parametrize("name", ["000001-favourite.png", "favourite.png"])
+@pytest.mark.slow
 def test_a_picture_that_was_renamed_is_still_known(tiny, tmp_path, capsys, name):
     command, out = render(tiny, tmp_path, "--json"), tmp_path / "out"
     assert main(command) == 0

@@ -76,6 +76,7 @@ def held(owner: object, seen: set[int]) -> list[torch.Tensor]:
     return [tensor for one in list(inner) for tensor in held(one, seen)]
 
 
+@pytest.mark.slow
 def test_every_family_is_found_under_the_name_of_its_folder(pack, models):
     assert set(TINY) <= set(found(pack))
     assert len(listed(pack)) == len(set(listed(pack)))
@@ -273,6 +274,7 @@ def test_sizes_of_all_families_are_offered(pack):
 
 # Memory
 
+@pytest.mark.slow
 def test_reading_shows_progress_and_can_be_interrupted(pack, models, weights):
     load(pack, "Janus-Pro-1B", dtype="fp32")
     values, totals = zip(*pack.stubs.bars, strict=True)
@@ -306,6 +308,7 @@ def test_what_cannot_fit_is_refused_before_it_is_loaded(pack, models, weights, c
     assert read == ["meta"]
 
 
+@pytest.mark.slow
 def test_the_refusal_names_a_dtype_that_would_fit(pack, models, weights, card):
     module = load(pack, "Anole-7B", dtype="fp32").module
     told = pack.module("ssd_core.weights.fit").fit

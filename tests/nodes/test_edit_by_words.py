@@ -51,6 +51,7 @@ def test_words_that_change_nothing_draw_nothing(pack, backbone, drawn):
     assert "nothing was drawn" in report
 
 
+@pytest.mark.slow
 def test_a_mask_limits_where_words_act(pack, backbone, drawn):
     tokens = edit(pack, backbone, tokens=drawn[1], mask=corner(), reach=1.0,
                   hold=False)[1].tokens

@@ -61,6 +61,7 @@ def test_soft_masks_count_from_half_and_cells_from_a_quarter(pack):
 @pytest.mark.parametrize(("mask", "said"), [
     (torch.zeros(1, 64, 64), "nothing in it is white"),
     (torch.eye(64)[None] * (torch.arange(64) < 2), "paint a larger area")])
+@pytest.mark.slow
 def test_masks_that_redraw_nothing_are_refused(pack, backbone, drawn, mask, said):
     with pytest.raises(pack.error, match=said):
         sample(pack, backbone, keep=drawn[1], mask=mask)

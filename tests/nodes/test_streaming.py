@@ -125,6 +125,7 @@ def test_quantised_layers_are_streamed_too(pack, dtype, fp8_on_a_cpu):
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "int8", "int4"])
+@pytest.mark.slow
 def test_waiting_layers_are_pinned_until_they_move(pack, monkeypatch, dtype, fp8_on_a_cpu):
     """A recorder stands in for ComfyUI's pins, one of which fails."""
     patcher = pack.run("SSD_LoadBackbone", dtype=dtype)[0].patcher
