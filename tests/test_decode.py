@@ -78,6 +78,7 @@ def test_nothing_runs_before_the_first_event_is_asked_for(monkeypatch):
 
 
 @every_method
+@pytest.mark.by_day(7)
 def test_two_runs_at_once_do_not_meet(method):
     model = backbone()
     heads = random_heads(model)
@@ -253,6 +254,7 @@ def test_k_v_beyond_the_heads_is_refused():
 
 
 @every_method
+@pytest.mark.by_day(7)
 def test_heads_that_reach_just_as_far_as_asked_suffice(method):
     """k_h counts cells: a row end among the drafted slots asks for no further head."""
     for grid in (Grid(4, 5), GRID, Grid(5, 2, True)):
@@ -282,6 +284,7 @@ def test_knobs_of_another_type_are_refused(knobs):
 
 
 @every_method
+@pytest.mark.by_day(7)
 def test_the_smallest_grids(method):
     for grid in (Grid(1, 1), Grid(1, 5), Grid(5, 1), Grid(1, 1, True), Grid(5, 1, True),
                  Grid(1, 3, True), Grid(2, 2)):

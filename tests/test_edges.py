@@ -28,6 +28,7 @@ def events_of(drawing, method, **options):
 
 
 @pytest.mark.parametrize("method", EVERY, ids=lambda m: m.name)
+@pytest.mark.by_day(7)
 def test_tensors_of_events_are_the_callers_own_and_may_be_written_to(drawing, method):
     expected = tokens(drawing[0], method, heads=drawing[1])
     for event in events_of(drawing, method):
@@ -39,6 +40,7 @@ def test_tensors_of_events_are_the_callers_own_and_may_be_written_to(drawing, me
 
 
 @pytest.mark.parametrize("method", EVERY, ids=lambda m: m.name)
+@pytest.mark.by_day(7)
 def test_autocast_changes_nothing_and_is_left_as_it_was(drawing, method):
     expected = tokens(drawing[0], method, heads=drawing[1])
     with torch.autocast("cpu", torch.bfloat16):

@@ -204,6 +204,7 @@ def test_planned_passes_are_those_of_the_run_on_every_small_grid(grid, method, k
 
 
 @pytest.mark.parametrize("name", SCHEDULED)
+@pytest.mark.by_day(10)
 def test_planned_passes_are_taken_when_nothing_converges(name, monkeypatch):
     """Every round replaces every token, so that none ends early."""
     for rule in RULES:
@@ -307,6 +308,7 @@ def test_kept_rows_stand_and_the_rest_continues(subject, name):
 
 @pytest.mark.parametrize("subject", [s for s in SUBJECTS if s != "postcard"])
 @pytest.mark.parametrize("name", ["ar", "exact", "exact-3", "jacobi-2"])
+@pytest.mark.by_day(8)
 def test_keeping_ones_own_rows_continues_as_before(subject, name):
     """The noise of a cell does not depend on the rows being kept."""
     backbone, heads = loaded(subject)

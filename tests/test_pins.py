@@ -97,6 +97,7 @@ ALIKE = [methods.Exact(), methods.Exact(window=3), methods.Jacobi(), methods.Jac
 @pytest.mark.parametrize("method, name, row_end", [
     pytest.param(method, name, (m + n) % 2 == 1, id=f"{method}-{name}")  # by turns
     for m, method in enumerate(ALIKE) for n, name in enumerate(MASKS)])
+@pytest.mark.by_day(16)
 def test_the_promise_of_ars_picture_holds_with_a_mask(method, name, row_end):
     expected = ar(name, row_end)
     assert expected[-1].stats["passes"] == int((~MASKS[name]).sum()) == expected[0].plan.ar_passes
@@ -124,6 +125,7 @@ def test_pictures_of_a_batch_may_have_different_masks(method):
 
 
 @pytest.mark.parametrize("method", DRAWING, ids=str)
+@pytest.mark.by_day(12)
 def test_every_method_takes_different_masks_at_once(method):
     pair = torch.stack((MASKS["one-cell"], MASKS["dots"]))
     run = told(backbone(), method, pair, keep=parent(2))
@@ -132,6 +134,7 @@ def test_every_method_takes_different_masks_at_once(method):
 
 
 @pytest.mark.parametrize("method", [one for one in DRAWING if one.name != "mulo"], ids=str)
+@pytest.mark.by_day(8)
 def test_rows_kept_by_a_mask_are_rows_kept_by_number(method):
     mask = ~all_but((slice(0, 2), slice(0, 7)))
     masked = told(backbone(), method, mask)

@@ -87,6 +87,7 @@ def test_the_examples_of_that_property_are_of_both_kinds():
 
 
 @pytest.mark.parametrize("name", METHODS)
+@pytest.mark.by_day(7)
 def test_its_events_are_those_of_generate(name):
     request = Request(BACKBONE, HEADS, METHODS[name](), Sampling(3), "a sun", pictures=2,
                       keep=TOP, keep_rows=1)
@@ -116,6 +117,7 @@ def postcard():
 
 @pytest.mark.parametrize("rows", [0, 9])
 @pytest.mark.parametrize("name", METHODS)
+@pytest.mark.by_day(14)
 def test_a_saved_recipe_is_the_request_of_that_picture(postcard, tmp_path, name, rows):
     backbone, heads = postcard
     keep = torch.arange(2 * 576).view(2, 24, 24) % backbone.codes

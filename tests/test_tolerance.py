@@ -41,6 +41,7 @@ def test_a_rejection_is_as_likely_as_said(seed, codes):
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("schedule", [name for name in SCHEDULES if name != "staged"])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.by_day(8)
 def test_a_tolerance_of_a_whole_row_leaves_one_round(kind, schedule, row_end):
     knobs = {"k_h": 3, **SCHEDULES[schedule]}
     one = drawn(KINDS[kind](rounds=1, **knobs), row_end)

@@ -51,6 +51,7 @@ def test_a_race_and_what_unfinished_run_gives_back(chinese, backbone):
         chinese.run("SSD_UnfinishedRun")
 
 
+@pytest.mark.slow
 def test_errors_before_and_in_a_run_and_sentences_on_nodes(chinese, backbone):
     assert "提示词为空" in chinese.nodes["SSD_Sampler"].validate_inputs(prompt="")
     assert "这里没有主干模型" in chinese.nodes["SSD_LoadBackbone"].validate_inputs("Mona-Lisa")

@@ -60,6 +60,7 @@ def everything_told(monkeypatch):
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
+@pytest.mark.slow
 def test_all_messages_of_a_run_are_read(method):
     told = read(record([method]))
     assert told == {"refused": [], "ignored": [], "panels": [{"row": 4, "end": "finished"}]}
