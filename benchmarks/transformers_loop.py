@@ -6,6 +6,7 @@ the weights; the vision encoders stay as small as possible.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 import torch
@@ -128,9 +129,13 @@ def janus_loop(backbone: Janus, model: torch.nn.Module, branches: list[list[int]
         guidance_scale=cfg, top_k=0, generation_kwargs={"boi_token_id": boi},
         max_length=ids.shape[1] + backbone.grid.cells)
 
+    # Newer releases of transformers call it `cache`.
+    name = next(name for name in ("cache", "past_key_values")
+                if name in inspect.signature(model.forward).parameters)
+
     def draw() -> torch.Tensor:
         own = {} if cache == "static" else {
-            "past_key_values": transformers.DynamicCache(config=model.config.text_config)}
+            name: transformers.DynamicCache(config=model.config.text_config)}
         with torch.inference_mode():
             return model.generate(ids, attention_mask=torch.ones_like(ids),
                                   generation_config=config, generation_mode="image", **own)[0]
