@@ -19,8 +19,19 @@ from ssd_core.engine.methods import AR, SSD, MuLo, Rolling
 from ssd_core.evaluate.metrics import code_entropy, objects, with_errors
 from ssd_core.evaluate.quality import evaluate
 from ssd_core.postcards import WORDS, Claim
+from ssd_core.postcards.frame import SQUARE, WIDE
 from ssd_core.postcards.world import COLOURS, KINDS, PLACES
-from ssd_core.train import backbone, blend, common, heads, mulo, reading, self_distill, tokenizer
+from ssd_core.train import (
+    backbone,
+    batches,
+    blend,
+    common,
+    heads,
+    mulo,
+    reading,
+    self_distill,
+    tokenizer,
+)
 from ssd_core.train.common import cosine, trapezoid
 from ssd_core.train.data import HELD_OUT, fresh_caption, pictures, scene_of, to_signed
 
@@ -275,7 +286,7 @@ def test_foreign_cells_are_those_of_another_picture_and_no_more_than_asked(seed,
     grid, generator = Grid(9, 12), torch.Generator().manual_seed(seed)
     tokens = torch.arange(5)[:, None].expand(5, grid.cells)
     recipe = backbone.BackboneRecipe("x", foreign_cells=cells, foreign_patches=patches)
-    seen = backbone.with_foreign_cells(tokens, grid, recipe, generator)
+    seen = batches.with_foreign_cells(tokens, grid, recipe, generator)
     foreign = seen != tokens
     assert seen[foreign].equal(tokens.roll(1, 0)[foreign])
     if patches == 0:
@@ -284,11 +295,37 @@ def test_foreign_cells_are_those_of_another_picture_and_no_more_than_asked(seed,
         assert not foreign.any()
 
 
+def test_workers_make_the_batches_of_none_and_a_step_does_not_depend_on_those_before():
+    painted = {SQUARE: torch.arange(6 * 576).view(6, 576) % 50,
+               WIDE: torch.arange(4 * 576).view(4, 576) % 50}
+    grids = {frame: Grid(frame.rows, frame.columns) for frame in painted}
+    made = batches.Batches(painted, grids, backbone.BackboneRecipe("x", batch=3, busy=2.0))
+    here, ahead = (list(batches.made_ahead(made, range(2, 6), workers)) for workers in (0, 2))
+    for step, (batch, other) in enumerate(zip(here, ahead, strict=True), 2):
+        again = made[step]
+        assert batch.frame == other.frame == again.frame
+        assert list(batch.captions) == list(other.captions) == list(again.captions)
+        for part, same, once_more in zip(batch, other, again, strict=True):
+            if isinstance(part, torch.Tensor):
+                assert part.equal(same) and part.equal(once_more)
+    assert {batch.frame for batch in map(made.__getitem__, range(20))} == {SQUARE, WIDE}
+
+
+def test_busy_scenes_are_learned_more_often():
+    seeds = range(40)
+    odds = batches.odds_of(seeds, 2.5)
+    for seed, odd in zip(seeds, odds.tolist(), strict=True):
+        scene = scene_of(seed)
+        looks = {(thing.kind, thing.colour) for thing in scene.things}
+        assert odd == (2.5 if len(looks) == 3 or scene.path in ("road", "river") else 1)
+    assert set(odds.tolist()) == {1, 2.5}
+
+
 def test_a_foreign_patch_is_a_rectangle():
     grid = Grid(9, 12)
     recipe = backbone.BackboneRecipe("x", foreign_cells=0.0, foreign_patches=1.0)
     tokens = torch.arange(64)[:, None].expand(64, grid.cells)
-    seen = backbone.with_foreign_cells(tokens, grid, recipe, torch.Generator().manual_seed(0))
+    seen = batches.with_foreign_cells(tokens, grid, recipe, torch.Generator().manual_seed(0))
     for mask in (seen != tokens).view(64, grid.rows, grid.columns):
         height, width = mask.any(1).sum(), mask.any(0).sum()
         assert mask.sum() == height * width and {int(height), int(width)} <= set(range(2, 9))

@@ -28,6 +28,7 @@ from ..model.transformer import DecoderShape
 from ..postcards import SQUARE, WORDS, Frame
 from ..weights.load import load_backbone
 from . import tokenizer as tokenizer_stage
+from .batches import Batch, Batches, Painted, made_ahead
 from .checkpoints import Checkpoint, training_steps
 from .common import descend, mixed_precision, muon_and_adamw, set_rate, trapezoid
 from .data import (
@@ -38,8 +39,7 @@ from .data import (
     prompt_batch,
     scene_of,
 )
-from .own import Own, own_pictures
-from .reading import CellProbe, SceneProbe, answers, cell_labels, heard_at_prompt, learn_to_read
+from .reading import CellProbe, SceneProbe, answers, heard_at_prompt, learn_to_read
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,6 @@ class BackboneRecipe:
                                "name, a file or a folder.")
     tokenizer: str = flag("", "A postcard that provides the tokenizer, instead of stage 1 in "
                               "--out.")
-    own: str = flag("", "Folders of pictures that the postcard to continue from drew itself, by "
-                        "`train self-distill`, with commas between them, each of one size. Those "
-                        "that show all that was asked for are learned beside painted ones.")
-    own_share: float = flag(0.35, "Share of steps on its own pictures, with --own.")
     shapes: float = flag(0.0, "Share of pictures of 32 x 18 and 18 x 32 cells; above 0 the weights "
                               "learn these shapes too.")
     side: int = flag(GRID.rows, "Cells along a side of fresh weights: 24, or 12, 8 or 6 for a "
@@ -69,6 +65,8 @@ class BackboneRecipe:
     probe_weight: float = 0.01
     cell_weight: float = 0.5
     thing_weight: float = 2.0
+    busy: float = flag(1.0, "How often pictures of three different things, of roads and of rivers "
+                            "are learned, beside 1 for all others.")
     foreign_cells: float = flag(0.2, "Up to this share of a picture's cells is taken from "
                                      "another picture.")
     foreign_patches: float = flag(0.35, "Share of pictures that take a whole patch from another "
@@ -78,6 +76,7 @@ class BackboneRecipe:
     held_out: int = 128
     seed: int = 0
     device: str = "cpu"
+    workers: int = flag(0, "Processes that make batches ahead. On a card, some ten keep it busy.")
 
 
 def load_codec(recipe: BackboneRecipe) -> VQTokenizer:
@@ -177,9 +176,6 @@ class Probes(nn.Module):
         self.scene, self.cell = SceneProbe(hidden), CellProbe(hidden)
 
 
-Painted = dict[Frame, torch.Tensor]  # tokens [n, R*C] of the pictures of each shape
-
-
 def view_of(backbone: Postcard, frame: Frame) -> Postcard:
     """The backbone at a shape; for pictures of fewer cells, as it is."""
     if frame == SQUARE:
@@ -189,104 +185,48 @@ def view_of(backbone: Postcard, frame: Frame) -> Postcard:
     return view
 
 
-def learn_to_draw(backbone: Postcard, probes: Probes, painted: Painted,
-                  recipe: BackboneRecipe, generator: torch.Generator,
-                  own: dict[Frame, Own] | None = None) -> None:
+def learn_to_draw(backbone: Postcard, probes: Probes, painted: Painted, recipe: BackboneRecipe,
+                  generator: torch.Generator) -> None:
     """Next-token prediction over pictures, with the losses of both probes; a step sees one shape.
-
-    own: pictures of its own that it learns in some of the steps.
     """
-    frames = list(painted)
-    counts = torch.tensor([len(painted[frame]) for frame in frames], dtype=torch.float)
     model = nn.ModuleList((backbone, probes))
     weights = [p for p in model.parameters() if p.requires_grad]
     inside = {id(p) for p in backbone.decoder.parameters()}
     optimizers = muon_and_adamw(backbone.decoder, [p for p in weights if id(p) not in inside],
                                 recipe.rate)
     checkpoint = Checkpoint(recipe.out / "backbone.ckpt", model, optimizers, generator)
-    for step in training_steps("backbone", recipe.steps, checkpoint,
-                               report=lambda: f"nll {checkpoint.mean:.3f}"):
-        frame = frames[int(torch.multinomial(counts, 1, generator=generator))]
-        tokens, view = painted[frame], view_of(backbone, frame)
-        pick = torch.randint(len(tokens), (recipe.batch,), generator=generator)
+    first = checkpoint.resume()
+    batches = Batches(painted, {frame: view_of(backbone, frame).grid for frame in painted}, recipe)
+    ahead = made_ahead(batches, range(first, recipe.steps), recipe.workers)
+    steps = training_steps("backbone", recipe.steps, checkpoint, start=first,
+                           report=lambda: f"nll {checkpoint.mean:.3f}")
+    for step, batch in zip(steps, ahead, strict=False):  # steps end first and save their last
         factor = trapezoid(step, recipe.steps, warmup=50, cooldown=recipe.cooldown)
         set_rate(optimizers, factor)
+        view = view_of(backbone, batch.frame)
         view.refresh_tables()
-        if own and frame in own and torch.rand((), generator=generator) < recipe.own_share:
-            descend(loss_of_own(view, own[frame], recipe, generator), optimizers, weights)
-            continue
         things = 1 + (recipe.thing_weight - 1) * factor  # at the end the true distribution
-        drawing, probing = losses(view, probes, pick.tolist(), tokens[pick], step, things,
-                                  recipe, generator, frame)
+        drawing, probing = losses(view, probes, batch, things, recipe)
         descend(drawing + probing, optimizers, weights)
-        checkpoint.recent.append(drawing.item())
+        checkpoint.recent.append(drawing.detach())
 
 
-def loss_of_own(backbone: Postcard, own: Own, recipe: BackboneRecipe,
-                generator: torch.Generator) -> torch.Tensor:
-    """Cross-entropy in nats per token of a batch of the backbone's own pictures.
-
-    None loses its text: guidance compares with what the backbone learned from painted pictures.
-    """
-    pick = torch.randint(len(own.tokens), (recipe.batch,), generator=generator)
-    tokens, device = own.tokens[pick], recipe.device
-    with mixed_precision(device):
-        inputs = with_foreign_cells(tokens, backbone.grid, recipe, generator)
-        hidden = hidden_states(backbone, own.prompts[pick].to(device), inputs.to(device))
-        return loss_of(backbone, hidden, tokens.to(device))
-
-
-SPRINKLED = 0.8  # the share of pictures that show single foreign cells
-PATCH_SIDES = (2, 8)  # cells
-
-
-def some_cells(whole: int, generator: torch.Generator) -> slice:
-    """Draw a random range within a row or column of `whole` cells."""
-    least, most = (min(side, whole) for side in PATCH_SIDES)
-    side = int(torch.randint(least, most + 1, (), generator=generator))
-    first = int(torch.randint(whole - side + 1, (), generator=generator))
-    return slice(first, first + side)
-
-
-def with_foreign_cells(tokens: torch.Tensor, grid: Grid, recipe: BackboneRecipe,
-                       generator: torch.Generator) -> torch.Tensor:
-    """Replace some cells of pictures [B, R*C] by cells of another picture of the batch.
-
-    A backbone trained on flawless pictures only trusts its own errors more than the caption and
-    continues them. The tokens to predict stay the picture's own.
-    """
-    count = len(tokens)
-    share = recipe.foreign_cells * torch.rand(count, 1, 1, generator=generator)
-    share *= torch.rand(count, 1, 1, generator=generator) < SPRINKLED
-    foreign = torch.rand(count, grid.rows, grid.columns, generator=generator) < share
-    patched = torch.rand(count, generator=generator) < recipe.foreign_patches
-    for picture in patched.nonzero()[:, 0].tolist():
-        rows, columns = (some_cells(side, generator) for side in (grid.rows, grid.columns))
-        foreign[picture, rows, columns] = True
-    return torch.where(foreign.flatten(1), tokens.roll(1, 0), tokens)
-
-
-def losses(backbone: Postcard, probes: Probes, seeds: list[int], tokens: torch.Tensor, draw: int,
-           things: float, recipe: BackboneRecipe,
-           generator: torch.Generator,
-           frame: Frame = SQUARE) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return cross-entropy in nats per token of pictures [B, R*C], and the probes' loss.
+def losses(backbone: Postcard, probes: Probes, batch: Batch, things: float,
+           recipe: BackboneRecipe) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return cross-entropy in nats per token of the pictures, and the probes' loss.
 
     Cells that show things are few and decide most claims: they count `things` times.
     """
-    device = recipe.device
-    drop = torch.rand(len(seeds), generator=generator) < recipe.drop_text
-    prompts = prompt_batch(backbone, [fresh_caption(seed, draw) for seed in seeds], drop)
-    scenes = [scene_of(seed) for seed in seeds]
-    fields = torch.tensor([answers(scene) for scene in scenes]).to(device)
-    labels = torch.stack([cell_labels(scene, backbone.grid, frame) for scene in scenes]).to(device)
-    weights = torch.where(labels > 0, things, 1.0)
-    with mixed_precision(device), heard_at_prompt(backbone) as heard:
-        inputs = with_foreign_cells(tokens, backbone.grid, recipe, generator)
-        hidden = hidden_states(backbone, prompts.to(device), inputs.to(device))
-        drawing = loss_of(backbone, hidden, tokens.to(device), weights)
+    prompts = prompt_batch(backbone, list(batch.captions), batch.dropped)
+    prompts, inputs, tokens, labels, fields, dropped = (
+        part.to(recipe.device, non_blocking=True)
+        for part in (prompts, batch.inputs, batch.tokens, batch.labels, batch.fields,
+                     batch.dropped))
+    with mixed_precision(recipe.device), heard_at_prompt(backbone) as heard:
+        hidden = hidden_states(backbone, prompts, inputs)
+        drawing = loss_of(backbone, hidden, tokens, torch.where(labels > 0, things, 1.0))
         cells = probes.cell.loss(hidden, labels)
-    scene = probes.scene.loss(heard[0], fields, ~drop.to(device))
+    scene = probes.scene.loss(heard[0], fields, ~dropped)
     return drawing, recipe.probe_weight * scene + recipe.cell_weight * cells
 
 
@@ -298,11 +238,10 @@ def train(recipe: BackboneRecipe) -> dict:
     size = backbone.size[0]
     painted = {frame: painted_tokens(codec, count, recipe.out, size=size, frame=frame)
                for frame, count in counts_by_shape(recipe.pictures, recipe.shapes).items()}
-    own = own_pictures(backbone, [Path(folder) for folder in recipe.own.split(",") if folder])
     probes = Probes(backbone.hidden_size).to(recipe.device)
     learn_to_read(backbone, probes.scene, recipe.reading_steps, recipe.reading_batch, recipe.rate,
                   recipe.out / "reading.ckpt", generator)
-    learn_to_draw(backbone, probes, painted, recipe, generator, own)
+    learn_to_draw(backbone, probes, painted, recipe, generator)
     postcard.save(backbone, recipe.out / "backbone.safetensors")
     return {"stage": "backbone", "reading_steps": recipe.reading_steps, "steps": recipe.steps,
             "pictures": recipe.pictures,

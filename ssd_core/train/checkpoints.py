@@ -24,8 +24,8 @@ class Checkpoint:
     """Model, optimizers, generator and step in one file, written whole, read weights-only.
 
     Every process reads it, the first one writes it. `recent` has the loss, or whatever a stage
-    reports, of the last steps; `wrote` is how many processes wrote what was resumed, 0 where there
-    was nothing.
+    reports, of the last steps, as numbers or as tensors that a card may still compute; `wrote` is
+    how many processes wrote what was resumed, 0 where there was nothing.
     """
 
     def __init__(self, path: Path, model: torch.nn.Module, optimizers: list[torch.optim.Optimizer],
@@ -33,7 +33,7 @@ class Checkpoint:
         self.path, self.model = Path(path), model
         self.optimizers, self.generator = optimizers, generator
         self.team = team
-        self.recent: deque[float] = deque(maxlen=RECENT)
+        self.recent: deque[float | torch.Tensor] = deque(maxlen=RECENT)
         self.wrote = 0
 
     def save(self, step: int) -> None:
@@ -41,7 +41,7 @@ class Checkpoint:
             return
         state = {"step": step, "model": self.model.state_dict(),
                  "optimizers": [o.state_dict() for o in self.optimizers],
-                 "generator": self.generator.get_state(), "recent": list(self.recent),
+                 "generator": self.generator.get_state(), "recent": list(map(float, self.recent)),
                  "processes": self.team.size}
         with atomic_write(self.path) as temporary:
             torch.save(state, temporary)
@@ -66,7 +66,7 @@ class Checkpoint:
     @property
     def mean(self) -> float:
         """Of the last steps."""
-        return mean(self.recent)
+        return mean(map(float, self.recent))
 
 
 def training_steps(name: str, steps: int, checkpoint: Checkpoint,

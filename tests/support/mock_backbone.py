@@ -83,7 +83,8 @@ def mock_drafter(target: Backbone) -> Drafter:
         up, down = Upsampler(dim, ratio, 8, 1), Downsampler(dim, ratio, 8, 1)
     for i, module in enumerate((small.picture_codec, up, down)):
         randomise(module, i, 0.3)
-    return Drafter(small, target, up, down).requires_grad_(False)
+    small.angles = small.angles.to(target.device)
+    return Drafter(small, target, up, down).to(target.device).requires_grad_(False)
 
 
 def random_heads(backbone: Backbone, k_h: int = 5, k_v: int = 3, seed: int = 1,
