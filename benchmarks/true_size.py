@@ -51,7 +51,10 @@ WIDTH_HEAD = ["backbone", "cells of a pass", "ms", "single-cell passes", "GB/s",
 
 @dataclass(frozen=True)
 class Run:
-    """The cost of a picture by one method. seconds: without pixels; whole: not interpolated."""
+    """The cost of a picture by one method.
+
+    seconds: without pixels; whole: not interpolated; threads: 0 on a card.
+    """
 
     passes: int
     seconds: float
@@ -137,7 +140,7 @@ def best_run(run: Callable[[], Run], device: torch.device) -> Run:
     tried = []
     for threads in thread_counts(device):
         with using_threads(threads):
-            tried.append(replace(run(), threads=threads))
+            tried.append(replace(run(), threads=threads if device.type == "cpu" else 0))
     return min(tried, key=lambda run: run.seconds)
 
 
@@ -176,7 +179,7 @@ def lines(row: dict) -> list[list[str]]:
         about = "" if run["whole"] and row["ar"]["whole"] else "~"
         mark = "" if run["whole"] else "~"
         written.append([row["name"], label, str(run["passes"]), f"{mark}{run['seconds']:.2f}",
-                        in_words(run["threads"]),
+                        in_words(run["threads"]) if run["threads"] else "-",
                         f"{mark}{1000 * run['seconds'] / (run['passes'] - 1):.2f}",
                         f"{about if faster != 1 else ''}{faster:.2f}",
                         f"{run['peak'] / 2**30:.2f}"])

@@ -349,4 +349,4 @@ def test_looked_up_colours_are_near_the_decoders():
     real = cell_means(backbone.decode(finished.tokens)[0].numpy(), *tokens.shape) * 255
     off = np.abs(palette(backbone).colours[tokens] - real).mean()
     shuffled = np.abs(palette(backbone).colours[tokens.T] - real).mean()
-    assert off < 0.35 * shuffled
+    assert off < 0.4 * shuffled

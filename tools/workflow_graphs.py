@@ -36,7 +36,7 @@ def quick_start() -> Graph:
                f"{NEW_SEED}",
                long=True)
     graph.loaders()
-    graph.sampler("sampler", 1, prompt=PROMPT, seed=7, **SEED_CHANGES)
+    graph.sampler("sampler", 1, prompt=PROMPT, seed=10, **SEED_CHANGES)
     graph.save("sampler", 2, "SSD/postcard")
     graph.tell("report", "sampler", 3, 2, "Report")
     graph.app(["save"], sampler="prompt ssd_words seed size quality expand")
@@ -54,7 +54,7 @@ def race() -> Graph:
     graph.add("ar", "SSD_BaselineMethod", 0, "AR", method="ar")  # last: the tallest
     graph.link("backbone", 0, "ar", "backbone")
     graph.link("backbone", 0, "ssd", "backbone")
-    graph.sampler("race", 1, kind="SSD_Race", prompt=PROMPT, seed=7, **SEED_CHANGES)
+    graph.sampler("race", 1, kind="SSD_Race", prompt=PROMPT, seed=10, **SEED_CHANGES)
     graph.link("ar", 0, "race", "method_a")
     graph.link("ssd", 0, "race", "method_b")
     graph.show("both", "race", 2, 2, "Side by side")
@@ -132,7 +132,7 @@ def one_schedule(graph: Graph, rounds: int, column: int) -> None:
     graph.add(schedule, "SSD_Schedule", column, f"r = {rounds}", preset="custom",
               k_h=5, k_v=1, r=rounds, i=0)
     graph.link("backbone", 0, schedule, "backbone")
-    graph.sampler(sampler, column, f"Sampler, r = {rounds}", seed=7)
+    graph.sampler(sampler, column, f"Sampler, r = {rounds}", seed=10)
     graph.link(schedule, 0, sampler, "method")
     graph.take_words(sampler)
     graph.add(accepted, "SSD_AcceptanceMap", 4)
@@ -151,7 +151,7 @@ def compare_methods() -> Graph:
     graph.loaders()
     methods = {f"draw_{n}": name for n, name in enumerate(
         ("ar", "exact", "sjd", "wave", "ssd", "rows"), 1)}
-    graph.sampler("compare", 1, kind="SSD_CompareMethods", prompt=PROMPT, seed=7,
+    graph.sampler("compare", 1, kind="SSD_CompareMethods", prompt=PROMPT, seed=10,
                   **SEED_CHANGES, **methods)
     graph.show("sheet", "compare", 0, 2, "Sheet")
     graph.tell("table", "compare", 1, 2, "Table")
@@ -260,7 +260,7 @@ def variations() -> Graph:
     for column, (name, share, count) in enumerate(
             (("picture", 0.0, 1), ("subtle", 0.03, 2), ("medium", 0.15, 2), ("strong", 0.5, 2)), 1):
         varied = {"variation": share, "variation_seed": 1, "batch_size": count} if share else {}
-        graph.sampler(f"{name}_sampler", column, name.capitalize(), seed=7, **varied)
+        graph.sampler(f"{name}_sampler", column, name.capitalize(), seed=10, **varied)
         graph.take_words(f"{name}_sampler")
         graph.show(name, f"{name}_sampler", 0, 5, name.capitalize())
     graph.app(["picture", "subtle", "medium", "strong"], prompt="value", seed="value",
