@@ -18,8 +18,8 @@ from ssd_core.postcards import check, claims
 from ssd_core.runs.request import Request
 from studio.prompts import EXAMPLES, THUMBNAILS
 
-# Where to begin: before these, a dusk in dull colours, and mills that lack a sail.
-BY_EYE = {"a red house": 4, "a windmill in a wheat field": 2}
+# Where to begin: before these, a dusk in dull colours, and a lantern and a castle that look broken.
+BY_EYE = {"a red house": 4, "lighthouse at night": 5, "castle in the mountains": 1}
 
 
 def main(arguments: list[str]) -> None:

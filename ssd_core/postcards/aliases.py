@@ -47,7 +47,8 @@ _SYNONYMS: dict[str, str] = {
     "jungle": "forest", "forests": "forest", "meadows": "meadow", "lawn": "grass",
     "pasture": "meadow", "prairie": "meadow", "grassland": "meadow", "fields": "field",
     "farmland": "field", "crops": "wheat", "corn": "wheat", "dunes": "desert", "dune": "desert",
-    "shore": "beach", "coast": "beach", "ice": "snow", "winter": "snow", "snowfield": "snow",
+    "shore": "sandy beach", "beach": "sandy beach",  # captions never say "beach" alone
+    "coast": "sea", "ice": "snow", "winter": "snow", "snowfield": "snow",
     "pond": "lake", "water": "lake", "lagoon": "lake", "seas": "sea", "oceans": "ocean",
     "wave": "waves", "path": "road", "street": "road", "lane": "road", "track": "road",
     "stream": "river", "brook": "river", "creek": "river", "flower": "flowers",
@@ -211,11 +212,11 @@ def _chinese_at(prompt: str, start: int) -> str:
 @cache
 def meaning_of(piece: str) -> tuple[str, ...] | None:
     """The vocabulary's words for a piece in lower case; see `Said`."""
-    if piece in _KNOWN:
-        return (piece,)
     for table in (_SYNONYMS, _CHINESE):
         if piece in table:
             return tuple(table[piece].split())
+    if piece in _KNOWN:
+        return (piece,)
     if (meant := _misspelt(piece)) is not None:
         return meaning_of(meant)
     return None
