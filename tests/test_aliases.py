@@ -21,12 +21,15 @@ def unknown(prompt: str) -> list[str]:
 @pytest.mark.parametrize("table", [a._SYNONYMS, a._CHINESE])
 def test_an_alias_stands_for_known_words_and_hides_none(table):
     assert {word for text in table.values() for word in text.split()} <= set(WORDS)
-    assert not set(table) & set(WORDS) - {",", "."}
+    hidden = {typed for typed, text in table.items() if typed in WORDS and typed not in text}
+    assert not hidden
 
 
 @pytest.mark.parametrize(("prompt", "words"), [
     ("A crimson ship on the pond", "a red boat on the lake"),
     ("hot air balloon over the Alps", "balloon above the snowy mountains"),
+    ("a boat on the beach", "a boat on the sandy beach"),
+    ("on the sandy beach, near the coast", "on the sandy beach , by the sea"),
     ("an azure Sailing Boat, misty", "an blue boat , foggy"),
     ("a huose and a ligthhouse at sunst", "a house and a lighthouse at sunset"),
     ("红色的房子在左边", "red house on the left"),

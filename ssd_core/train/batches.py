@@ -7,7 +7,7 @@ same batches, and a training goes on from a checkpoint as if it had never stoppe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,23 +16,13 @@ from torch.utils.data import DataLoader, Dataset
 from ..model.grid import Grid
 from ..postcards.frame import Frame
 from ..postcards.world import Scene
+from .backbone_recipe import BackboneRecipe
 from .data import fresh_caption, scene_of
 from .reading import answers, cell_labels
 
 Painted = Mapping[Frame, torch.Tensor]  # tokens [n, R*C] of the pictures of each shape
 SPRINKLED = 0.8  # the share of pictures that show single foreign cells
 PATCH_SIDES = (2, 8)  # cells
-
-
-class Choices(Protocol):
-    """What batches read of the recipe of stage 2."""
-
-    seed: int
-    batch: int
-    drop_text: float
-    busy: float
-    foreign_cells: float
-    foreign_patches: float
 
 
 class Batch(NamedTuple):
@@ -50,7 +40,8 @@ class Batch(NamedTuple):
 class Batches(Dataset):
     """The batch of every step."""
 
-    def __init__(self, painted: Painted, grids: Mapping[Frame, Grid], recipe: Choices) -> None:
+    def __init__(self, painted: Painted, grids: Mapping[Frame, Grid],
+                 recipe: BackboneRecipe) -> None:
         self.painted, self.grids, self.recipe = painted, grids, recipe
         self.counts = torch.tensor([len(tokens) for tokens in painted.values()]).float()
         self.odds = {frame: odds_of(range(len(tokens)), recipe.busy)
@@ -99,7 +90,7 @@ def some_cells(whole: int, generator: torch.Generator) -> slice:
     return slice(first, first + side)
 
 
-def with_foreign_cells(tokens: torch.Tensor, grid: Grid, recipe: Choices,
+def with_foreign_cells(tokens: torch.Tensor, grid: Grid, recipe: BackboneRecipe,
                        generator: torch.Generator) -> torch.Tensor:
     """Replace some cells of pictures [B, R*C] by cells of another picture of the batch.
 

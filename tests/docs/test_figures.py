@@ -152,12 +152,12 @@ def test_what_a_window_costs_exact_is_as_measured():
              for name, mean, *_ in table(RESULTS / "exact.md", "window, drafter")}
     for drafter in ("heads", "none"):
         half, whole, twice = (means[window, drafter] for window in ("24", "48", "96"))
-        assert [f"{half / whole:.1f}", f"{twice / whole:.1f}"] == ["1.3", "0.9"]
-    assert all(0.75 < means[window, "row"] / means[window, "heads"] < 0.85
+        assert [f"{half / whole:.1f}", f"{twice / whole:.1f}"] == ["1.2", "0.9"]
+    assert all(0.68 < means[window, "row"] / means[window, "heads"] < 0.75
                for window in ("24", "48", "96"))
     text = " ".join((DOCS / "methods.md").read_text(encoding="utf-8").split())
-    assert "(24 cells) takes 1.3 times as many" in text
-    assert "(96) 0.9 times as many; the row drafter saves a fifth" in text
+    assert "(24 cells) takes 1.2 times as many" in text
+    assert "(96) 0.9 times as many; the row drafter saves a good quarter" in text
 
 
 def test_what_exact_saves_while_drawing_for_heads_is_as_measured():

@@ -68,7 +68,8 @@ def test_weights_move_as_a_whole(pack, backbone):
 
 @pytest.mark.parametrize("knob", WIDGETS)
 def test_every_knob_changes_the_tokens(pack, backbone, heads, knob):
-    noisy = {"temperature": 2.0, "seed": 3}  # k_h is about the first row alone, often one plain colour
+    # k_h is about the first row alone, often one plain colour.
+    noisy = {"temperature": 2.0, "seed": 3}
     plain = sample(pack, backbone, heads, **noisy)[1].tokens
     changed = sample(pack, backbone, heads, **{**noisy, knob: WIDGETS[knob]})[1].tokens
     assert not torch.equal(plain, changed)
