@@ -17,7 +17,7 @@ from ssd_core.cli import main
 from ssd_core.cli import selftest as command
 from ssd_core.engine import decode
 from ssd_core.engine.first_replay import WrittenBuffers, WrongReplay, checked, difference
-from ssd_core.engine.graphs import GraphRunner, no_graphs_reason
+from ssd_core.engine.graphs import GraphRunner, no_graphs_reason, path_of, unreplayed
 from ssd_core.engine.threads import under_way
 from ssd_core.machine_faults import FULL, QUICK, Found, fault_of, found_on, note, note_fault
 from ssd_core.model.transformer import Decoder
@@ -170,7 +170,8 @@ def test_a_run_begins_again_without_graphs_if_a_replay_is_wrong(recorder, monkey
         passes = [event.index for event in run if hasattr(event, "stage")]
         assert passes == list(range(1, len(passes) + 1)) and len(passes) == run[-1].stats["passes"]
         monkeypatch.undo()
-    assert "first replay" in fault_of("graphs in fp32", CPU)
+    assert "first replay" in fault_of(f"graphs of {backbone.name} in fp32", CPU)
+    assert fault_of("graphs in fp32", CPU) == ""
 
 
 def test_the_first_replay_restores_what_the_call_reads_and_writes():
@@ -210,6 +211,9 @@ def test_a_switched_off_path_is_not_taken(monkeypatch):
     note_fault("graphs in bf16", "a reason", CARD)
     assert no_graphs_reason(CARD, dtype="bf16") == "a reason"
     assert no_graphs_reason(CARD, dtype="fp32") == ""
+    backbone, other = MockBackbone(Grid(4, 5)), tiny_postcard()
+    note_fault(path_of("fp32", backbone.name), "a wrong replay", CARD)
+    assert unreplayed(backbone, CARD) == "a wrong replay" and unreplayed(other, CARD) == ""
     assert guarantee_holds(tiny_postcard())
     note_fault("AR's picture in fp32", "a reason", CPU)
     assert not guarantee_holds(tiny_postcard())

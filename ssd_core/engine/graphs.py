@@ -266,9 +266,12 @@ def no_graphs_reason(device: torch.device, mode: str = "auto", turns: bool = Fal
         path_of(dtype), device)
 
 
-def path_of(dtype: str) -> str:
-    """The name of graphs in this dtype among the paths that the self-test can switch off."""
-    return f"graphs in {dtype}"
+def path_of(dtype: str, name: str = "") -> str:
+    """The name of graphs in this dtype among the paths that machine_faults.py switches off.
+
+    name: of a backbone, for its graphs alone. A wrong replay in a run says little about others.
+    """
+    return f"graphs of {name} in {dtype}" if name else f"graphs in {dtype}"
 
 
 def runner(backbone: Backbone) -> PassRunner:
@@ -285,18 +288,19 @@ def runner(backbone: Backbone) -> PassRunner:
 
 def unreplayed(backbone: Backbone, device: torch.device | None = None) -> str:
     """`no_graphs_reason` of a backbone. device: where it will draw, if it is elsewhere now."""
-    return no_graphs_reason(device or backbone.device, backbone.graphs,
-                            backbone.turns is not None, stored_dtype(backbone),
-                            backbone.decoder.lender is not None)
+    device, dtype = device or backbone.device, stored_dtype(backbone)
+    return no_graphs_reason(
+        device, backbone.graphs, backbone.turns is not None, dtype,
+        backbone.decoder.lender is not None) or fault_of(path_of(dtype, backbone.name), device)
 
 
 def switch_off_graphs(backbone: Backbone, error: WrongReplay) -> None:
-    """Run without graphs in this dtype from now on, and warn."""
-    dtype = stored_dtype(backbone)
-    warnings.warn(f"{error}: the run began again without graphs, and graphs in {dtype} are off on "
-                  "this machine until something is updated; `ssd selftest` tries them again",
+    """Run this backbone without graphs in this dtype from now on, and warn."""
+    path = path_of(stored_dtype(backbone), backbone.name)
+    warnings.warn(f"{error}: the run began again without graphs, and {path} are off on this "
+                  "machine until something is updated or `ssd selftest` has passed",
                   RuntimeWarning, stacklevel=2)
-    note_fault(path_of(dtype), str(error), backbone.device)
+    note_fault(path, str(error), backbone.device)
 
 
 def pool_bytes(work: int, distribution: int) -> int:
