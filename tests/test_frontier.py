@@ -107,6 +107,7 @@ def test_the_command_writes_its_files_and_goes_on(folder, tmp_path, monkeypatch,
     assert all(row["identical_tokens"] == 1 for row in rows if row["verdict"] == "identical")
     text = (tmp_path / "frontier.md").read_text(encoding="utf-8")
     assert all(f"| {row['method']} |" in text for row in rows)
+    assert "| seconds of one picture here" in text
     for plot in tmp_path.glob("*.png"):
         assert Image.open(plot).width > 1000 and f"({plot.name})" in text
     assert len(list(tmp_path.glob("*.png"))) == 12
@@ -118,6 +119,8 @@ def test_the_command_writes_its_files_and_goes_on(folder, tmp_path, monkeypatch,
     assert main([*untimed, "--methods", "exact:window=48:drafter=row"]) == 0
     some = json.loads(capsys.readouterr().out.splitlines()[-1])["results"]
     assert [(row["name"], row["median_seconds"]) for row in some] == [("ar", None), ("exact", None)]
+    text = (tmp_path / "frontier.md").read_text(encoding="utf-8")
+    assert "of one picture" not in text and "| modelled: Janus-Pro-7B, RTX 4090 |" in text
 
 
 @pytest.mark.parametrize("flags", [["--prompts", "0"], ["--batch", "0"],

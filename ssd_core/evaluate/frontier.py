@@ -123,8 +123,9 @@ def front(rows: Sequence[dict], cost: str) -> list[str]:
 # The page
 
 
-HEAD = ["decoding", "promise", "passes", "claims", "objects", "NLL", "same as AR",
-        "seconds of one picture here (at its best)", *(f"modelled: {card.name}" for card in CARDS)]
+HEAD = ["decoding", "promise", "passes", "claims", "objects", "NLL", "same as AR"]
+HERE = "seconds of one picture here (at its best)"  # only where pictures were timed
+MODELLED = [f"modelled: {card.name}" for card in CARDS]
 AXES = (("passes", "passes", "forward passes"),
         ("seconds", "median_seconds", "seconds of one picture"),
         ("card", "card_seconds", f"modelled seconds a picture ({CARDS[0].name})"))
@@ -164,18 +165,23 @@ def timed(shards: Shards, entries: Sequence[Entry], repeats: int) -> list[dict]:
              "median_seconds_se": with_errors({"s": row["all_seconds"]})["s_se"]} for row in rows]
 
 
-def seconds_of(row: dict) -> str:
-    """Such as "0.33 (2 threads)"."""
-    if row["median_seconds"] is None:
-        return "-"
-    return f"{row['median_seconds']:.2f} ({in_words(row['threads'])})"
+def was_timed(rows: Sequence[dict]) -> bool:
+    """Whether pictures were timed: of all rows, or of none."""
+    return rows[0]["median_seconds"] is not None
+
+
+def seconds_of(row: dict) -> list[str]:
+    """Such as ["0.33 (2 threads)"]; nothing of a row that was not timed."""
+    if not was_timed([row]):
+        return []
+    return [f"{row['median_seconds']:.2f} ({in_words(row['threads'])})"]
 
 
 def line(row: dict) -> list[str]:
     number = partial(with_error, row)
     same = f"{100 * row['identical_tokens']:.0f} %"
     return [row["method"], row["verdict"], number("passes", 0), number("caption_accuracy", 3),
-            number("object_accuracy", 3), number("nll", 3), same, seconds_of(row),
+            number("object_accuracy", 3), number("nll", 3), same, *seconds_of(row),
             *(f"{seconds:.2f}" for seconds in row["modelled"].values())]
 
 
@@ -183,14 +189,16 @@ def page(rows: Sequence[dict], about: str, plots: Sequence[str]) -> str:
     """Return Markdown with the table, the Pareto front by passes and the plots."""
     best = ", ".join(front(rows, "passes"))
     pictures = "\n\n".join(f"![{name}]({name})" for name in plots)
-    return (f"# Quality against cost\n\n{about} ± one standard error. Seconds are of one picture, "
-            "medians of interleaved runs, each method with the number of threads that is best for "
-            "it; `ssd bench` compares them with the fastest AR. Modelled seconds are for the "
-            "passes counted here by another backbone: a pass takes the longer of its launches (5 "
-            "microseconds each) and reading the weights, a draft as long as reading the drafter "
-            "and the image head. Rings mark AR and the paper's own "
-            f"settings.\n\n{table(HEAD, [line(row) for row in rows])}\nNo other setting obeys more "
-            f"claims in as few passes: {best}.\n\n{pictures}\n")
+    here = [HERE] if was_timed(rows) else []
+    seconds = ("Seconds are of one picture, medians of interleaved runs, each method with the "
+               "number of threads that is best for it; `ssd bench` compares them with the fastest "
+               "AR. ") if here else ""
+    return (f"# Quality against cost\n\n{about} ± one standard error. {seconds}Modelled seconds "
+            "are for the passes counted here by another backbone: a pass takes the longer of its "
+            "launches (5 microseconds each) and reading the weights, a draft as long as reading "
+            "the drafter and the image head. Rings mark AR and the paper's own settings.\n\n"
+            f"{table([*HEAD, *here, *MODELLED], [line(row) for row in rows])}\n"
+            f"No other setting obeys more claims in as few passes: {best}.\n\n{pictures}\n")
 
 
 def write(shards: Shards, decoded: Mapping[Entry, Decoded], seconds: Sequence[dict], out: Path,
@@ -206,8 +214,8 @@ def write(shards: Shards, decoded: Mapping[Entry, Decoded], seconds: Sequence[di
     rows, drawn = add_modelled_seconds(measured, backbone.grid.rows), []
     paper = {shards.label(entry) for entry in decoded if is_paper(entry)}
     for name, cost, unit in AXES if plots else ():
-        if rows[0][cost] is None:
-            continue  # nothing was timed
+        if name == "seconds" and not was_timed(rows):
+            continue
         labelled = paper | set(front(rows, cost))
         for quality, axis in QUALITIES:
             drawn.append(f"frontier-{quality}-{name}.png")

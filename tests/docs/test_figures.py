@@ -129,7 +129,8 @@ def test_the_passes_of_every_method_are_those_of_one_table():
     for name, row in measured.items():
         assert re.match(rf"{passes(row)}(?![\d ]* ±|\d)", shown[name]), name
     for name, cell, *_ in table(DOCS / "methods.md", "without heads"):
-        own = measured[name.split("`")[1]]
+        name = name.split("`")[1]
+        own = METHODS.get(f"{name}, no heads", measured[name])
         assert cell == f"{own['passes']:.0f}", name
 
 
