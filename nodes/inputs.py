@@ -119,13 +119,13 @@ def numerics() -> io.Input:
 
 
 def expand() -> io.Input:
-    """Optional: saved prompts and workflows without it draw the typed words only."""
+    """Optional: for prompts and workflows that were saved without it, nothing is added."""
     return io.Boolean.Input("expand", display_name="fill in what the prompt leaves open",
                             default=True, optional=True,
                             tooltip="Says in words what the prompt leaves open: where things "
                                     "stand, the ground, the sky, the light. The seed decides; "
                                     "nothing contradicts what you wrote. The node shows the added "
-                                    "words in a lighter colour. Off = exactly as typed. postcard "
+                                    "words in a lighter colour. Off = nothing is added. postcard "
                                     "can do this; other backbones take the prompt as it is.")
 
 

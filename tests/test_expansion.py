@@ -150,6 +150,15 @@ def test_nothing_that_was_ruled_out_is_added(prompt, seed, negative):
     assert not contradictions(prompt, drawn.prompt, negative)
 
 
+@given(PROMPTS, SEEDS, st.sampled_from(["", ", no clouds", " without flowers"]))
+@MANY
+def test_unfilled_words_stay_byte_for_byte_but_for_their_negations(prompt, seed, denied):
+    unfilled, filled = (expand(prompt + denied, "rain", seed, fill=fill) for fill in (False, True))
+    assert unfilled.added == () and unfilled.prompt == (prompt.strip(" ,，") if denied else prompt)
+    assert (unfilled.negative, unfilled.moved) == (filled.negative, filled.moved)
+    assert bool(unfilled.moved) == bool(denied)
+
+
 @given(PROMPTS, SEEDS)
 @MANY
 def test_words_that_leave_nothing_open_stay_byte_for_byte(prompt, seed):

@@ -99,6 +99,21 @@ def test_a_negation_is_drawn_as_the_negative_prompt_and_told(backbone):
     drawn(unguided)
 
 
+def test_a_negation_moves_also_where_nothing_is_added(backbone, tmp_path):
+    """The picture is that of the words without it, and its recipe restores it."""
+    typed = request(backbone, "a house, no trees", expand=False, pictures=2)
+    assert set(typed.words) == {Words("a house", "trees")}
+    assert "'no trees' was moved to the negative prompt" in typed.notes
+    batch = drawn(typed)
+    *_, last = generate(backbone, ["a house"] * 2, methods.AR(), sampling=Sampling(5),
+                        negative="trees")
+    assert torch.equal(batch.tokens, last.tokens)
+    recipe = saved(batch, tmp_path)
+    assert (recipe["prompt"], recipe["prompt_expanded"]) == ("a house, no trees", "a house")
+    again = Request.of_recipe(recipe, backbone, None)
+    assert torch.equal(drawn(again).tokens[0], batch.tokens[0])
+
+
 def test_the_recipe_restores_the_words_also_where_expansion_is_off(backbone, tmp_path):
     batch = drawn(request(backbone, "a house, no trees", pictures=2))
     for n in range(2):
@@ -151,7 +166,7 @@ def test_fixed_words_fit_the_pictures(backbone):
 
 def test_the_memory_of_a_batch_is_that_of_its_longest_words():
     class Longer(MockBackbone):
-        def expand(self, prompt, negative, seed, leave_open=()):
+        def expand(self, prompt, negative, seed, leave_open=(), fill=True):
             return replace(expand("a", None, 0), prompt=prompt + " x" * (seed == 6))
 
         def tokenize(self, prompt):
@@ -227,7 +242,10 @@ def test_plan_and_compare_expand_too(ssd):
     assert (planned["prompt_expanded"], planned["negative_expanded"]) == (words.prompt,
                                                                           "rain, trees")
     assert f"drawn from: {words.prompt}" in err and "'no trees' was moved" in err
-    assert ssd("plan", *prompt, "--no-expand")[0]["prompt_expanded"] is None
+    moved, err = ssd("plan", *prompt, "--no-expand")
+    assert (moved["prompt_expanded"], moved["negative_expanded"]) == ("a house", "rain, trees")
+    assert "'no trees' was moved" in err
+    assert ssd("plan", "a house", "--no-expand")[0]["prompt_expanded"] is None
     compared, _ = ssd("compare", *prompt, "--methods", "ar,rows:rounds=0")
     assert [row["prompt_expanded"] for row in compared["results"]] == [[words.prompt]] * 2
 
@@ -256,3 +274,5 @@ def test_render_draws_what_generate_draws_from_a_short_prompt(ssd, folder, capsy
     assert "now it is null: change --expand or --no-expand back, or choose another folder" in err
     ssd(*command, "--no-expand", "--out", "typed")
     assert "prompt_expanded" not in read_recipe(Path("typed/000000-a-red-house.png"))
+    moved = read_recipe(Path("typed/000001-a-house-no-trees.png"))
+    assert (moved["prompt_expanded"], moved["negative_expanded"]) == ("a house", "trees")

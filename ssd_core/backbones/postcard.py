@@ -188,10 +188,10 @@ class Postcard(Backbone):
         return without_contradictions(prompt, typed)
 
     def expand(self, prompt: str, negative: str | None, seed: int,
-               leave_open: tuple[str, ...] = ()) -> Expanded | None:
+               leave_open: tuple[str, ...] = (), fill: bool = True) -> Expanded | None:
         if not self.word_ids.keys() >= set(WORDS):
             return None
-        return expand(prompt, negative, seed, leave_open, min(MAX_TOKENS, self.prompt_limit))
+        return expand(prompt, negative, seed, leave_open, fill, min(MAX_TOKENS, self.prompt_limit))
 
     def tokenize(self, prompt: str) -> list[int]:
         words = without_repeats(word for piece in self.pieces_of(prompt)

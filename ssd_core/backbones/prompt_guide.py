@@ -79,9 +79,10 @@ class PromptGuide:
         return prompt
 
     def expand(self, prompt: str, negative: str | None, seed: int,
-               leave_open: tuple[str, ...] = ()) -> Expanded | None:
+               leave_open: tuple[str, ...] = (), fill: bool = True) -> Expanded | None:
         """Return the prompt with words added for what it leaves open; None if nothing can be added.
 
-        seed: selects the words. leave_open: names of additions (`Added.name`) to omit.
+        Its negations move to the negative prompt. seed: selects the words. leave_open: names of
+        additions (`Added.name`) to omit. fill: False moves the negations and adds nothing.
         """
         return None

@@ -27,7 +27,8 @@ from .specs import build_method
 NO_NUMERICS = ("--numerics has no effect any more: a picture is AR's own wherever its verdict is "
                "'identical'")
 EXPAND = ("Add what the prompt leaves open (places, sky, ground, ...), by the seed; only some "
-          "backbones can, such as postcard. --no-expand draws it as typed.")
+          "backbones can, such as postcard. --no-expand adds nothing; \"no trees\" moves to the "
+          "negative prompt all the same.")
 MODELS = "models"  # default folder of downloads and of searches
 
 Json = Annotated[bool, typer.Option(

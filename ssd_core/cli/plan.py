@@ -77,7 +77,7 @@ class ExpansionOptions:
             raise SSDError("a prompt needs --backbone: a grid does not know what it says")
         backbone = load_backbone(target.local.path, "meta")
         typed = Words(prompt, self.negative or None)
-        made = expansions(backbone, prompt, self.negative, [self.seed], ()) if self.expand else []
+        made = expansions(backbone, prompt, self.negative, [self.seed], fill=self.expand)
         for line in (line for expanded in made for line in expanded.notes):
             note(line)
         drawn = [Words(expanded.prompt, expanded.negative) for expanded in made]

@@ -16,7 +16,7 @@ from ..errors import SSDError
 from ..output.knobs import check_pictures
 from ..output.labels import label
 from ..output.unknown import require_known, word_notes
-from ..output.words import Words, filled_in
+from ..output.words import Words, words_to_draw
 from ..runs.batch.finished import named_as, require_same, there_already
 from ..runs.batch.open import WorkerOptions, crew_of
 from ..runs.batch.prompts import read_prompts
@@ -67,8 +67,7 @@ def command(prompts: File, rendering: RenderOptions, knobs: Knobs, drawing: Samp
     prepare(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
     print_warnings(first, lines, canvas.strict_words)
     pictures = to_draw(lines, rendering.each)
-    if rendering.expand:
-        pictures = [in_full(picture, first) for picture in pictures]
+    pictures = [worded(picture, first, rendering.expand) for picture in pictures]
     existing = there_already(pictures, how.sampling, out)
     how = as_begun(how, first.asked, existing, out)
     require_same(existing, replace(how, either=knobs.method is None), loaded, out)
@@ -94,11 +93,11 @@ def to_draw(prompts: Sequence[str], each: int) -> list[RenderItem]:
     return [RenderItem(number, text, file_name(number, text)) for number, text in enumerate(texts)]
 
 
-def in_full(picture: RenderItem, first: Request) -> RenderItem:
-    """The picture with its prompt expanded by its own seed, as `generate` does."""
-    typed, seed = Words(picture.prompt,
-                        first.negative), first.sampling.offset_seed(picture.number).seed
-    drawn = filled_in(first.backbone, typed, seed, first.sampling.cfg != 1)
+def worded(picture: RenderItem, first: Request, fill: bool) -> RenderItem:
+    """The picture with the words it is drawn from, by its own seed, as `generate` does."""
+    typed = Words(picture.prompt, first.negative)
+    seed = first.sampling.offset_seed(picture.number).seed
+    drawn = words_to_draw(first.backbone, typed, seed, first.sampling.cfg != 1, fill)
     return picture if drawn == typed else replace(picture, drawn=drawn)
 
 

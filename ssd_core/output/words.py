@@ -21,17 +21,20 @@ class Words:
 
 
 def expansions(backbone: Backbone, prompt: object, negative: object, seeds: Sequence[int],
-               leave_open: Sequence[str]) -> list[Expanded]:
-    """The expanded prompt for each seed; [] if there is nothing to expand."""
+               leave_open: Sequence[str] = (), fill: bool = True) -> list[Expanded]:
+    """The expanded prompt for each seed; [] if there is nothing to expand.
+
+    fill: False only moves negations to the negative prompt.
+    """
     if not isinstance(prompt, str) or not isinstance(negative, str | None) or not prompt.strip():
         return []  # the engine refuses it and says why
-    made = [backbone.expand(prompt, negative, seed, tuple(leave_open)) for seed in seeds]
-    return [expanded for expanded in made if expanded is not None]
+    made = [backbone.expand(prompt, negative, seed, tuple(leave_open), fill) for seed in seeds]
+    return [expanded for expanded in made if expanded is not None and (fill or expanded.moved)]
 
 
-def filled_in(backbone: Backbone, typed: Words, seed: int, guided: bool) -> Words:
+def words_to_draw(backbone: Backbone, typed: Words, seed: int, guided: bool, fill: bool) -> Words:
     """The words a picture is drawn from; without guidance, none of the negations in the prompt."""
-    made = expansions(backbone, typed.prompt, typed.negative, [seed], ())
+    made = expansions(backbone, typed.prompt, typed.negative, [seed], fill=fill)
     drawn = Words(made[0].prompt, made[0].negative) if made else typed
     return drawn if guided or typed.negative else replace(drawn, negative=None)
 

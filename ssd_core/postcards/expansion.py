@@ -1,4 +1,4 @@
-"""Expand a prompt: add what it leaves open, in the words of captions, by a seed.
+"""Expand a prompt: move its negations, and add what it leaves open, in the words of captions.
 
 A backbone that was trained on full captions invents whatever a short prompt does not name. Typed
 words stay, except a number with its noun: "two houses" becomes two things.
@@ -39,20 +39,24 @@ Said = tuple[str, str]  # in English and in Chinese
 
 
 def expand(prompt: str, negative: str | None, seed: int, leave_open: Sequence[str] = (),
-           limit: int = MAX_TOKENS) -> Expanded:
+           fill: bool = True, limit: int = MAX_TOKENS) -> Expanded:
     """The words to draw for a prompt.
 
-    leave_open: names of additions to omit. limit: the most words and marks of the result, unless
-    the prompt alone has more.
+    seed: chooses the additions. leave_open: names of additions to omit. fill: whether to add
+    anything; negations move in any case. limit: the most words and marks of the result, unless the
+    prompt alone has more.
     """
     denied = negations(prompt)
     cuts = [(negation.start, negation.end, "") for negation in denied]
     ruled = ", ".join([negative or "", *(negation.denied for negation in denied)]).strip(", ")
-    # Blanks in place of the cuts: positions remain those of the typed prompt.
-    rest = read(edited(prompt, [(start, end, " " * (end - start)) for start, end, _ in cuts]))
-    additions = Writer(rest, Filler(rest, ruled_out(read(ruled)), seed).filled()).additions()
-    wanted = [addition for addition in additions if addition.name not in leave_open]
-    additions = shortened(wanted, prompt, cuts, limit)
+    additions: list[Added] = []
+    if fill:
+        # Blanks in place of the cuts: positions remain those of the typed prompt.
+        rest = read(edited(prompt, [(start, end, " " * (end - start)) for start, end, _ in cuts]))
+        filled = Filler(rest, ruled_out(read(ruled)), seed).filled()
+        wanted = [addition for addition in Writer(rest, filled).additions()
+                  if addition.name not in leave_open]
+        additions = shortened(wanted, prompt, cuts, limit)
     return Expanded(drawn(prompt, cuts, additions), ruled if denied else negative or None,
                     tuple(additions), tuple(negation.typed for negation in denied))
 

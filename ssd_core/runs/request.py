@@ -58,11 +58,12 @@ class Request:
     the quickest. choice: what was chosen for this machine, and its cost. alone: whether the
     pictures are done sooner one after the other (`parts`). asked: the method before any choice.
     drawn_before: a line about the picture that a recipe draws again, for `notes`. expand: whether
-    the backbone completes the prompt, picture i by seed + i; never for an edit. open: names of
-    additions to omit. fixed: the words to draw, for all pictures or for each, whatever `expand` is:
-    those of the parent for a picture that is kept, varied or drawn again; () if there are none.
-    old_prompt: the words of the pictures `keep`, which the prompt edits; keep_mask then limits
-    where. reach, hold: see `Edit`. sources: what `read_sources` of the backbone has read.
+    the backbone completes the prompt, picture i by seed + i; never for an edit. Negations in the
+    prompt move to the negative one in both cases. open: names of additions to omit. fixed: the
+    words to draw, for all pictures or for each, whatever `expand` is: those of the parent for a
+    picture that is kept, varied or drawn again; () if there are none. old_prompt: the words of the
+    pictures `keep`, which the prompt edits; keep_mask then limits where. reach, hold: see `Edit`.
+    sources: what `read_sources` of the backbone has read.
 
     Raises SSDError if size, method and heads do not fit together; `check` checks the other fields.
     """
@@ -202,10 +203,11 @@ class Request:
 
     @cached_property
     def expansions(self) -> list[Expanded]:
-        """The expanded prompt of each picture; [] if nothing is expanded."""
-        if not self.expand or self.fixed or self.edit:
+        """The expanded prompt of each picture; [] if nothing is added to it and nothing moved."""
+        if self.fixed or self.edit:
             return []
-        return expansions(self.backbone, self.prompt, self.negative, self.seeds, self.open)
+        return expansions(self.backbone, self.prompt, self.negative, self.seeds, self.open,
+                          self.expand)
 
     @cached_property
     def words(self) -> tuple[Words, ...]:
