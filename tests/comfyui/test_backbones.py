@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -12,7 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from support import tiny_checkpoints, tiny_image_models
+from support import (
+    tiny_checkpoints,
+    tiny_glm_image,
+    tiny_glm_pipeline,
+    tiny_image_models,
+    tiny_simplear,
+)
 
 HERE = Path(__file__).parent
 TINY = {
@@ -24,6 +31,21 @@ TINY = {
     "Anole-7B": tiny_checkpoints.anole,
     "Emu3-Gen": tiny_checkpoints.emu3,
     "Tar-AR-DTok-256": tiny_image_models.tar,
+}
+
+
+def glm_image(folder: Path) -> None:
+    tiny_glm_image.glm_image(folder)
+    tiny_glm_pipeline.glm_pipeline(folder)
+
+
+OF_A_TEMPLATE = {
+    "6_janus_pro": tiny_image_models.janus_port,
+    "13_simplear": tiny_simplear.simplear,
+    "14_lumina_mgpt_2": tiny_checkpoints.lumina2,
+    "15_emu3_5": tiny_checkpoints.emu3_5,
+    "16_glm_image": glm_image,
+    "17_control": tiny_checkpoints.lumina2,
 }
 
 
@@ -56,6 +78,11 @@ def graph(name: str, models: Path, dtype: str = "auto", offload: bool = False,
     return {name: {"class_type": kind, "inputs": given} for name, (kind, given) in nodes.items()}
 
 
+def servers_python_has(package: str) -> bool:
+    python = os.environ.get("COMFYUI_PYTHON", sys.executable)
+    return subprocess.run([python, "-c", f"import {package}"], capture_output=True).returncode == 0
+
+
 def picture(client, run) -> np.ndarray:
     entry, = run.output("4")["images"]
     return np.asarray(Image.open(io.BytesIO(client.image(entry))).convert("RGB"))
@@ -81,6 +108,20 @@ def test_every_family_draws(client, models, name, size):
     kinds = [message["kind"] for message in run.preview]
     assert kinds[0] == "started" and "rows" in kinds and kinds[-1] == "finished"
     assert "rows" in run.text("5") and "passes (AR takes" in run.text("5")
+
+
+@pytest.mark.parametrize("template", OF_A_TEMPLATE)
+def test_the_template_of_a_large_model_draws_with_a_tiny_one(client, models, template):
+    prompt = json.loads((HERE.parent / "workflows" / f"{template}.json").read_text())
+    folder = models / next(node["inputs"]["backbone"] for node in prompt.values()
+                           if node["class_type"] == "SSD_LoadBackbone")
+    OF_A_TEMPLATE[template](folder)
+    run = client.run(prompt)
+    if "glm" in template and not servers_python_has("diffusers"):
+        assert "pip install diffusers" in run.error
+        return
+    assert run.end == "execution_success", run.error
+    assert any(output.get("images") for output in run.history["outputs"].values())
 
 
 def without_heads(prompt: dict, quality: str) -> dict:
@@ -143,10 +184,8 @@ def test_a_broken_file_ends_in_one_line(client, models):
 
 def test_int8_draws_or_says_what_it_needs(client, models):
     """As the server's own Python has torchao or has not."""
-    python = os.environ.get("COMFYUI_PYTHON", sys.executable)
-    there = subprocess.run([python, "-c", "import torchao"], capture_output=True).returncode == 0
     run = client.run(graph("Janus-Pro-1B", models, dtype="int8"))
-    if there:
+    if servers_python_has("torchao"):
         assert run.end == "execution_success", run.error
         assert ", int8" in run.text("5")
     else:
