@@ -12,6 +12,7 @@ from in_comfyui import pack
 # isort: split
 import comfy.model_management as mm
 import torch
+from comfyui_version import __version__
 
 find_backbone = pack("ssd_core.weights.find").find_backbone
 core = pack("ssd_core")
@@ -42,13 +43,16 @@ expected = tokens()
 mm.is_device_cpu, mm.vram_state = (lambda device: False), mm.VRAMState.NORMAL_VRAM
 mm.minimum_inference_memory = mm.extra_reserved_memory = lambda: 0
 mm.MIN_WEIGHT_MEMORY_RATIO = 0.0
+# ComfyUI 0.3.64 never loads less than 128 MiB, which is more than all of `postcard`.
+mm.max = lambda *sizes: max(size for size in sizes if size != 128 << 20)
 few, more, all_ = (is_loaded(memory) for memory in (1, patcher._bytes(2), 2 * size))
 assert (few, more, all_) == (1, 2, patcher.layers), (few, more, all_)
 assert patcher.waiting == 0 and not patcher.model.model_lowvram
 (held,) = mm.current_loaded_models
 assert held.model_unload(1) is False and patcher.waiting == 2, "freed in part"
 assert torch.equal(tokens(), expected)
-assert is_loaded(patcher._bytes(1)) == 1, "what no longer fits leaves"
+if not __version__.startswith("0.3."):  # which frees only for other models
+    assert is_loaded(patcher._bytes(1)) == 1, "what no longer fits leaves"
 with patcher.in_use():
     assert held.model_unload(1) is True and patcher.waiting == 0 == patcher.loaded_size()
 mm.current_loaded_models.clear()

@@ -182,14 +182,10 @@ def test_a_broken_file_ends_in_one_line(client, models):
         shard.write_bytes(kept)
 
 
-def test_int8_draws_or_says_what_it_needs(client, models):
-    """As the server's own Python has torchao or has not."""
+def test_int8_draws_without_another_package(client, models):
     run = client.run(graph("Janus-Pro-1B", models, dtype="int8"))
-    if servers_python_has("torchao"):
-        assert run.end == "execution_success", run.error
-        assert ", int8" in run.text("5")
-    else:
-        assert "pip install torchao" in run.error
+    assert run.end == "execution_success", run.error
+    assert ", int8" in run.text("5")
 
 
 def by_comfyui(client, script: str, **environment: str) -> list[str]:
