@@ -162,6 +162,18 @@ test("a node counts no folded input in its size, in Nodes 2.0 either, which fold
   assert.deepEqual(node.size, [200, 40]);
 });
 
+test("a folded input takes no room where the canvas lays out hidden ones too", () => {
+  const own = () => [0, 60];
+  const widgets = [undefined, own].map((computeSize, n) => (
+    { name: `knob_${n}`, computeSize, options: { advanced: true } }));
+  const node = foldable(widgets);
+  addFold(node, stringsFor("en"), () => true);
+  const heights = () => widgets.slice(0, 2).map((one) => one.computeSize?.()[1]);
+  assert.deepEqual(heights(), [-4, -4]);
+  node.showAdvanced = true;
+  assert.deepEqual(heights(), [undefined, 60]);
+});
+
 test("only the chosen method's knobs are shown, and those of others that are connected", () => {
   const widgets = [combo("method", "ar", []), ...["k_h", "k_v", "delay"].map(
     (name) => ({ name, value: 3, options: { advanced: name === "k_v" } }))];

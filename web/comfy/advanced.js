@@ -8,6 +8,7 @@ import { widgetOf } from "./graph.js";
 
 const BUTTON = "ssd_advanced";
 const METHOD = "method";
+const NO_ROOM = () => [0, -4]; // the canvas adds 4 px
 
 /**
  * Hide inputs that a node does not need, and add the button that folds and shows advanced inputs on
@@ -34,7 +35,14 @@ function limit(node, widget, methods) {
     && !methods.includes(widgetOf(node, METHOD)?.value);
   derive(widget.options, "hidden", isIdle);
   derive(widget.options, "advanced", () => advanced && !isIdle());
-  derive(widget, "hidden", () => isIdle() || (advanced && !node.showAdvanced && !isLinked()));
+  hide(widget, () => isIdle() || (advanced && !node.showAdvanced && !isLinked()));
+}
+
+/** Hide a widget while isHidden(). Frontends of ComfyUI 0.3 leave room for one that takes some. */
+function hide(widget, isHidden) {
+  const { computeSize } = widget;
+  derive(widget, "hidden", isHidden);
+  derive(widget, "computeSize", () => (isHidden() ? NO_ROOM : computeSize));
 }
 
 function addButton(node, words, isClassic, foldable) {
@@ -45,7 +53,7 @@ function addButton(node, words, isClassic, foldable) {
     node.setSize([node.size[0], node.size[1] + node.computeSize()[1] - before]);
   }, { canvasOnly: true, serialize: false });
   button.serialize = false;
-  derive(button, "hidden", () => !isClassic() || foldable.every(({ options }) => options.hidden));
+  hide(button, () => !isClassic() || foldable.every(({ options }) => options.hidden));
 }
 
 /** The methods of each knob of a node, by the input's name, from the server's description. */
