@@ -7,19 +7,14 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-from support import (
-    tiny_checkpoints,
-    tiny_glm_image,
-    tiny_glm_pipeline,
-    tiny_image_models,
-    tiny_simplear,
-)
+from support import tiny_checkpoints, tiny_image_models
+from support.comfyui_server import server_python
+from support.tiny_templates import TINY_OF_TEMPLATE
 
 HERE = Path(__file__).parent
 TINY = {
@@ -31,21 +26,6 @@ TINY = {
     "Anole-7B": tiny_checkpoints.anole,
     "Emu3-Gen": tiny_checkpoints.emu3,
     "Tar-AR-DTok-256": tiny_image_models.tar,
-}
-
-
-def glm_image(folder: Path) -> None:
-    tiny_glm_image.glm_image(folder)
-    tiny_glm_pipeline.glm_pipeline(folder)
-
-
-OF_A_TEMPLATE = {
-    "6_janus_pro": tiny_image_models.janus_port,
-    "13_simplear": tiny_simplear.simplear,
-    "14_lumina_mgpt_2": tiny_checkpoints.lumina2,
-    "15_emu3_5": tiny_checkpoints.emu3_5,
-    "16_glm_image": glm_image,
-    "17_control": tiny_checkpoints.lumina2,
 }
 
 
@@ -78,11 +58,6 @@ def graph(name: str, models: Path, dtype: str = "auto", offload: bool = False,
     return {name: {"class_type": kind, "inputs": given} for name, (kind, given) in nodes.items()}
 
 
-def servers_python_has(package: str) -> bool:
-    python = os.environ.get("COMFYUI_PYTHON", sys.executable)
-    return subprocess.run([python, "-c", f"import {package}"], capture_output=True).returncode == 0
-
-
 def picture(client, run) -> np.ndarray:
     entry, = run.output("4")["images"]
     return np.asarray(Image.open(io.BytesIO(client.image(entry))).convert("RGB"))
@@ -110,14 +85,16 @@ def test_every_family_draws(client, models, name, size):
     assert "rows" in run.text("5") and "passes (AR takes" in run.text("5")
 
 
-@pytest.mark.parametrize("template", OF_A_TEMPLATE)
+@pytest.mark.parametrize("template", TINY_OF_TEMPLATE)
 def test_the_template_of_a_large_model_draws_with_a_tiny_one(client, models, template):
     prompt = json.loads((HERE.parent / "workflows" / f"{template}.json").read_text())
     folder = models / next(node["inputs"]["backbone"] for node in prompt.values()
                            if node["class_type"] == "SSD_LoadBackbone")
-    OF_A_TEMPLATE[template](folder)
+    TINY_OF_TEMPLATE[template](folder)
     run = client.run(prompt)
-    if "glm" in template and not servers_python_has("diffusers"):
+    has_diffusers = subprocess.run([server_python(), "-c", "import diffusers"],
+                                   capture_output=True).returncode == 0
+    if template == "16_glm_image" and not has_diffusers:
         assert "pip install diffusers" in run.error
         return
     assert run.end == "execution_success", run.error
@@ -191,10 +168,9 @@ def test_int8_draws_without_another_package(client, models):
 def by_comfyui(client, script: str, **environment: str) -> list[str]:
     """The lines that a script of this folder writes, run by ComfyUI's Python."""
     done = subprocess.run(
-        [os.environ.get("COMFYUI_PYTHON", sys.executable), str(HERE / script), "--cpu",
-         "--base-directory", str(client.log.parent)], cwd=os.environ["COMFYUI_PATH"],
-        env={**os.environ, **environment, "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True,
-        text=True)
+        [server_python(), str(HERE / script), "--cpu", "--base-directory", str(client.log.parent)],
+        cwd=os.environ["COMFYUI_PATH"], capture_output=True, text=True,
+        env={**os.environ, **environment, "PYTHONDONTWRITEBYTECODE": "1"})
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.splitlines()
 

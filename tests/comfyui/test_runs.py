@@ -6,19 +6,18 @@ import io
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-from support.comfyui_server import strip_pixels
+from support.comfyui_server import server_python, strip_pixels
+from support.tiny_templates import TINY_OF_TEMPLATE
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 GOLDEN = sorted((ROOT / "tests" / "workflows").glob("*.json"))
-LARGE = ("janus", "simplear", "lumina", "emu3", "glm", "control")  # test_backbones draws these
-RUNNABLE = [path for path in GOLDEN if not any(name in path.stem for name in LARGE)]
+RUNNABLE = [path for path in GOLDEN if path.stem not in TINY_OF_TEMPLATE]  # by test_backbones
 IDS = ["SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler",
        "SSD_StartSeeds", "SSD_Pick", "SSD_Finish", "SSD_UnfinishedRun", "SSD_Race",
        "SSD_CompareMethods", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_Replay",
@@ -78,7 +77,7 @@ def test_nodes_are_found_by_words_that_people_search_for(client):
 def test_the_pack_adds_little_to_the_time_of_a_start(client, tmp_path):
     """In CPU seconds, and with its bytecode written, as from the second start on."""
     folder = client.log.parent
-    command = [os.environ.get("COMFYUI_PYTHON", sys.executable), str(HERE / "start_up.py"), "--cpu",
+    command = [server_python(), str(HERE / "start_up.py"), "--cpu",
                "--base-directory", str(folder), "--user-directory", str(folder / "user")]
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
     for _ in ("compiles", "measures"):

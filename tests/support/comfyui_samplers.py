@@ -86,7 +86,6 @@ class Samplers(Page):
 
     def __init__(self, page, server: Client, settings: dict) -> None:
         self.server = server
-        self.version = server.get("/system_stats")["system"]["comfyui_version"]
         super().__init__(page, server.url)
         for name, value in settings.items():
             self.set(name, value)

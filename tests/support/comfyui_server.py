@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 import uuid
 from contextlib import closing, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +29,11 @@ def free_port() -> int:
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def server_python() -> str:
+    """The Python that runs ComfyUI."""
+    return os.environ.get("COMFYUI_PYTHON", sys.executable)
 
 
 @contextmanager
@@ -44,9 +50,9 @@ def comfyui(home: Path, base: Path, *flags: str):
     settings.parent.mkdir(exist_ok=True)
     if not settings.exists():
         settings.write_text(NO_FIRST_VISIT, encoding="utf-8")
-    python, port = os.environ.get("COMFYUI_PYTHON", sys.executable), free_port()
-    command = [python, "main.py", "--cpu", "--port", str(port), "--base-directory", str(base),
-               "--user-directory", str(base / "user"), *flags,
+    port = free_port()
+    command = [server_python(), "main.py", "--cpu", "--port", str(port),
+               "--base-directory", str(base), "--user-directory", str(base / "user"), *flags,
                *shlex.split(os.environ.get("COMFYUI_FLAGS", ""))]
     # Small models gain nothing from threads, which wait for each other on a busy machine.
     environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -78,6 +84,15 @@ class Client:
                 return
             time.sleep(0.3)
         raise RuntimeError(f"ComfyUI did not start:\n{self.log.read_text()[-4000:]}")
+
+    @cached_property
+    def version(self) -> str:
+        return self.get("/system_stats")["system"]["comfyui_version"]
+
+    @property
+    def is_old(self) -> bool:
+        """ComfyUI 0.3, without Nodes 2.0, app mode, blueprints and folded inputs."""
+        return self.version.startswith("0.3.")
 
     def get(self, path: str):
         with urllib.request.urlopen(self.url + path, timeout=60) as answer:

@@ -8,7 +8,7 @@ import { widgetOf } from "./graph.js";
 
 const BUTTON = "ssd_advanced";
 const METHOD = "method";
-const NO_ROOM = () => [0, -4]; // the canvas adds 4 px
+const NO_ROOM = () => [0, -4]; // the canvas adds 4 px to what a widget asks for
 
 /**
  * Hide inputs that a node does not need, and add the button that folds and shows advanced inputs on
@@ -38,7 +38,7 @@ function limit(node, widget, methods) {
   hide(widget, () => isIdle() || (advanced && !node.showAdvanced && !isLinked()));
 }
 
-/** Hide a widget while isHidden(). Frontends of ComfyUI 0.3 leave room for one that takes some. */
+/** Hide a widget while isHidden(). ComfyUI 0.3 gives hidden widgets the height that they ask for. */
 function hide(widget, isHidden) {
   const { computeSize } = widget;
   derive(widget, "hidden", isHidden);
