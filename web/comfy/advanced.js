@@ -38,7 +38,7 @@ function limit(node, widget, methods) {
   hide(widget, () => isIdle() || (advanced && !node.showAdvanced && !isLinked()));
 }
 
-/** Hide a widget while isHidden(). ComfyUI 0.3 gives hidden widgets the height that they ask for. */
+/** Hide a widget while isHidden(). ComfyUI 0.3 gives hidden widgets the height they ask for. */
 function hide(widget, isHidden) {
   const { computeSize } = widget;
   derive(widget, "hidden", isHidden);
