@@ -136,7 +136,7 @@ function seen(element, rect, slack = [SLACK, SLACK]) {
     });
     if (box.right <= box.left || box.bottom <= box.top) return { box: null, cut };
   }
-  return { box, cut: cut || cutByTheWindow(element, rect) };
+  return { box, cut: cut || cutByTheWindow(element, box) };
 }
 
 /** What no scrolling brings into the window. */
@@ -198,9 +198,11 @@ function hiddenValue(field) {
   return text && !field.title ? pen.measureText(text).width + arrows - room : 0;
 }
 
-/** Modal dialogs and menus lie over the page on purpose. */
+/** Dialogs, menus and sheets over half of the window lie over the page on purpose. */
 function layerOf(element) {
-  return element.closest("dialog, [popover]");
+  return [...upwards(element)].find((node) => node.matches("dialog, [popover]")
+    || (styleOf(node).position === "fixed" && node.offsetWidth * node.offsetHeight
+      > innerWidth * innerHeight / 2)) ?? null;
 }
 
 /** What stays while the page goes on under it. */
@@ -226,7 +228,8 @@ function overlapping(controls, say) {
     for (let j = i + 1; j < controls.length; j += 1) {
       const other = controls[j];
       if (!boxes[j] || one.contains(other) || other.contains(one)) continue;
-      if (layerOf(one) === layerOf(other) && meet(boxes[i], boxes[j]) && !passes(one, other))
+      if (layerOf(one) === layerOf(other) && meet(boxes[i], boxes[j]) && !passes(one, other)
+          && !isBadge(one, other) && !isBadge(other, one))
         say("overlap", one, `and ${called(other)}`);
     }
     covered(one, boxes[i], say);
@@ -236,6 +239,14 @@ function overlapping(controls, say) {
 function meet(a, b) {
   return Math.min(a.right, b.right) - Math.max(a.left, b.left) > SLACK
     && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > SLACK;
+}
+
+/** Whether the first stands on a corner of the second, which is four times as large or more. */
+function isBadge(one, other) {
+  const [a, b] = [one.getBoundingClientRect(), other.getBoundingClientRect()];
+  const inside = a.left >= b.left - SLACK && a.right <= b.right + SLACK
+    && a.top >= b.top - SLACK && a.bottom <= b.bottom + SLACK;
+  return inside && 4 * a.width * a.height <= b.width * b.height;
 }
 
 /** Something that is no control lies over the middle of one. */

@@ -42,6 +42,8 @@ CLEAN = """<style>
 </div>
 <img alt="" src="data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'>
   <rect width='5' height='5' fill='red'/></svg>">
+<div style="position: relative"><button style="width: 90px; height: 90px">Picture</button>
+  <button style="position: absolute; top: 4px; left: 4px; width: 20px; padding: 0">x</button></div>
 <div style="height: 900px"></div><button>Under the bar</button>
 <div class="bar"><button id="main">Draw</button></div>"""
 BROKEN = {
