@@ -7,7 +7,7 @@ pytest.importorskip("playwright.sync_api", reason="needs the package playwright"
 
 from support.layout_rules import faults  # noqa: E402
 from support.moments import DESK, PHONE, SCHEMES, as_shipped, context, looks, moments  # noqa: E402
-from support.studio_visit import visits  # noqa: E402
+from support.studio_visit import begin_history, visits  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -18,10 +18,11 @@ def app(tmp_path_factory):
 
 @pytest.mark.parametrize("screens", [DESK, PHONE], ids=["desk", "phone"])
 @pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.nightly)])
-def test_nothing_is_wrong_in_any_moment(chromium, app, request, language, screens):
+def test_nothing_is_wrong_in_any_moment(chromium, app, tmp_path, request, language, screens):
     at_night = request.config.getoption("--nightly")
     sizes, schemes = (screens, SCHEMES) if at_night else (screens[:1], SCHEMES[:1])
     touch, wrong = screens[0].touch, {}
+    begin_history(app, tmp_path)
     with visits(chromium, app) as visit:
         visitor = visit(**context(language, screens[0]))
         for moment in moments(visitor, app, language, touch):

@@ -22,18 +22,19 @@ sys.path.append(str(ROOT / "tests"))
 import stills  # noqa: E402
 from preview_page import browser  # noqa: E402
 from support import moments as visits  # noqa: E402
-from support.studio_visit import App, Visitor  # noqa: E402
+from support.studio_visit import App, Visitor, begin_history  # noqa: E402
 
 OUT = ROOT / "build" / "moments"
 VISITS = {f"{language}-{name}": (language, screens) for language in visits.LANGUAGES
           for name, screens in (("desk", visits.DESK), ("phone", visits.PHONE))}
-TALL, GAP, HEAD = 288, 8, 24  # px of a picture in the sheet, between two, and of a line of text
+TALL, GAP, HEAD = 288, 8, 36  # px of a picture in the sheet, between two, and of its name
 Shot = tuple[str, str, Image.Image]  # moment, look, picture
 
 
-def shots(chromium, app: App, name: str) -> Iterator[Shot]:
+def shots(chromium, app: App, folder: Path, name: str) -> Iterator[Shot]:
     """The pictures of one visit."""
     language, screens = VISITS[name]
+    begin_history(app, folder / name)
     page = chromium.new_context(**visits.context(language, screens[0])).new_page()
     visitor = Visitor(page, app.address)
     for moment in visits.moments(visitor, app, language, screens[0].touch):
@@ -60,10 +61,10 @@ def strip(pictures: list[Shot]) -> Image.Image:
     small = [picture.resize((picture.width * TALL // picture.height, TALL), Image.LANCZOS)
              for _, _, picture in pictures]
     made = Image.new("RGB", (sum(one.width + GAP for one in small), TALL + HEAD), "white")
-    pen, font, left = ImageDraw.Draw(made), ImageFont.load_default(14), 0
+    pen, font, left = ImageDraw.Draw(made), ImageFont.load_default(12), 0
     for (moment, look, _), one in zip(pictures, small, strict=True):
-        room = one.width // 8  # signs of the font
-        pen.text((left, 4), f"{moment}: {look}"[:room], "black", font)
+        for n, line in enumerate((moment, look)):
+            pen.text((left, 16 * n), line, "black", font)
         made.paste(one, (left, HEAD))
         left += one.width + GAP
     return made
@@ -79,7 +80,7 @@ def main(arguments: list[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder, visits.as_shipped(Path(folder)) as app, \
             browser() as chromium:
         for name in args.names or VISITS:
-            for moment, look, picture in shots(chromium, app, name):
+            for moment, look, picture in shots(chromium, app, Path(folder), name):
                 stills.save(picture, args.out / f"{moment}, {look}.webp")
                 pictures.append((moment, look, picture))
     path = args.out / "sheet.webp"

@@ -6,6 +6,7 @@
 const CONTROLS = "a[href], button, input:not([type=hidden]), select, textarea, summary, " +
   "[role=button], [role=slider], [role=tab], [role=radio], [role=option], [role=menuitem]";
 const FIELDS = "input, select, textarea";
+const PICTURES = "img, canvas, video";
 const SLACK = 1.5; // px, of rounding
 const GLYPHS = 4; // px by which the box of a line of text is taller than its line
 
@@ -30,7 +31,7 @@ function* upwards(element) {
 function isUnseen(element) {
   return [...upwards(element)].some((node) => {
     const { clipPath, clip, overflow, position } = styleOf(node);
-    const tiny = node.offsetWidth <= 1 && node.offsetHeight <= 1;
+    const tiny = node.offsetWidth <= 1 && node.offsetHeight <= 1 && !node.matches(PICTURES);
     return /^inset\((50|100)%/.test(clipPath) || /^rect\((0px|1px)/.test(clip)
       || (overflow !== "visible" && position === "absolute" && tiny);
   });
@@ -153,7 +154,7 @@ function cutByTheWindow(element, rect) {
 
 function withoutSize(root, texts, controls, say) {
   for (const { element, rects } of texts) if (rects.length === 0) say("no size", element);
-  for (const element of [...controls, ...root.querySelectorAll("img, canvas, video")]) {
+  for (const element of [...controls, ...root.querySelectorAll(PICTURES)]) {
     const isThere = element.checkVisibility({ checkVisibilityCSS: true }) && !isUnseen(element);
     if (isThere && !hasArea(element.getBoundingClientRect())) say("no size", element);
   }

@@ -133,6 +133,13 @@ def served(folder: Path, language: str = "auto", models: Path | None = None,
         services.close()
 
 
+def begin_history(app: App, folder: Path) -> None:
+    """Give the app an empty history, as at a first visit."""
+    history = History(folder)
+    vars(app.services).update(history=history,
+                              parked_seeds=ParkedSeeds(app.services.library, history))
+
+
 @contextmanager
 def visits(chromium, app: App):
     """Opens pages, each in a context of its own; ends with no complaint and nothing running."""

@@ -48,7 +48,8 @@ CLEAN = """<style>
 <div class="bar"><button id="main">Draw</button></div>"""
 BROKEN = {
     "no size: button": '<button style="width: 0; padding: 0; border: 0"></button>',
-    "no size: canvas.picture": '<canvas class="picture" style="width: 0"></canvas>',
+    "no size: canvas.picture": '<canvas class="picture" style="width: 0; height: 0; position:'
+                               ' absolute"></canvas>',
     "no size: p": '<p style="font-size: 0">Words</p>',
     'cut off: p.half "':
         '<div style="height: 10px; overflow: hidden"><p class="half">Words</p></div>',
