@@ -20,7 +20,7 @@ from .preview_run import ROOT
 
 SOFT = 40.0  # of 255: how far soft colours are from the decoded ones in half a row, on average
 HALVES = 20.0  # how much further the lower half of a row may be from them than the upper one
-COARSE = "**/preview/coarse.js"
+COARSE = "**/coarse.js*"
 # The painter that made a venetian blind of every run: colours faded into unknown cells, and a row
 # was not painted anew once the next one was known.
 BLINDS = (("const REACH = 2;", "const REACH = 0;"), ("top - tall, this", "top, this"))
