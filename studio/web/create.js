@@ -94,11 +94,15 @@ class Create {
     return job;
   }
 
-  /** value: {edit: id of a picture, ...options}, {redo: id of one} or {show: id of one}. */
+  /**
+   * value: {edit: id of a picture, ...options}, {redo: id of one}, {show: id of one}, or {file,
+   * text, actions} as in `Stage.showFile`.
+   */
   shown(value) {
     if (value?.edit) this.stage.edit(value.edit, value);
     if (value?.redo) this.stage.edit(value.redo, { tool: "rows" });
     if (value?.show) this.stage.showById(value.show);
+    if (value?.file) this.stage.showFile(value.file, value.text, value.actions);
     if (value?.fresh) this.stage.follow();
   }
 }

@@ -11,28 +11,29 @@ import { Line, PaintTools } from "./edit_tools.js";
 import { EditWords } from "./edit_words.js";
 import { Feed } from "./feed.js";
 import { segments } from "./form.js";
-import { menuButton } from "./menu.js";
 import { detailsOf } from "./picture_actions.js";
 import { pixelMode } from "./pixels.js";
 import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
 import { statusText, timeLeft } from "./status.js";
 import { Steps } from "./steps.js";
+import { varyMenu } from "./vary_menu.js";
 
 const SUGGESTED = 4;
-const STRENGTHS = ["subtle", "medium", "strong"];
 const masks = new Map(); // by id of an edited picture: what was redrawn, to go back to
 
 /**
  * What edits the picture of this id; null if it is gone. options: `tool` to begin with, `mask`
- * (packed), `size` to extend it to, `words` (false: the prompt stays), and `job`, an edit that goes
- * on. on: tell(line, bad), progress(share), saved(), open(id, options) for another picture, and
+ * (packed), `size` to extend it to, `words` (false: the prompt stays), `job`, an edit that goes on,
+ * and `vary`, how far four variations are from it. on: tell(line, bad), progress(share), saved(), open(id, options) for another picture, and
  * close(entry).
  */
 export async function openEdit(app, id, options, on) {
   const [look, entry] = await Promise.all([app.api.get("look", { id }), detailsOf(app, id)]);
   if (!entry) return null;
   if (options.words !== false) takeWords(app, look, true);
-  return new EditView(app, entry, look, options, on);
+  const view = new EditView(app, entry, look, options, on);
+  await view.complete;
+  return view;
 }
 
 /** An edit begins with the words that its picture was drawn from. */
@@ -68,7 +69,7 @@ class EditView {
     this.strip = this.steps.element;
     this.#build();
     this.#showPicture(entry);
-    this.#begin(options);
+    this.complete = Promise.all([this.#begin(options), ready(entry.picture)]);
     this.keys = (event) => this.#key(event);
     document.addEventListener("keydown", this.keys);
   }
@@ -91,9 +92,9 @@ class EditView {
     this.start = this.#button("edit-apply", words.apply, () => this.apply(), "button main");
     this.suggest = this.#button("edit-suggest", words.suggest, () => this.apply(SUGGESTED));
     this.again = this.#button("edit-again", words.again, () => this.#tryAgain());
-    const vary = menuButton(words.vary, () => STRENGTHS.map((name) => this.#button(`vary-${name}`,
-      words[name], () => this.#vary(name), "button plain")));
+    const vary = varyMenu(app, (strength) => this.#vary(strength));
     vary.button.id = "edit-vary";
+    vary.button.className = "button";
     this.compare = this.#button("edit-compare", words.compare, () => this.#compare(), "button",
       words.compareHint);
     this.close = this.#button("edit-close", words.close, () => this.on.close(this.entry));
@@ -121,7 +122,7 @@ class EditView {
     return button;
   }
 
-  async #begin({ tool = "brush", mask = null, job = null }) {
+  async #begin({ tool = "brush", mask = null, job = null, vary = "" }) {
     const { finished, rows } = this.look;
     const grows = this.size !== "" || finished !== null;
     if (grows) this.canvas.setFree(finished ?? rows);
@@ -131,6 +132,7 @@ class EditView {
     if (job) this.#run(job);
     await this.steps.refresh(this.entry.id);
     this.#update();
+    if (vary) this.#vary(vary);
   }
 
   /** Words can be changed where those of the whole picture are known. */
@@ -299,6 +301,7 @@ class EditView {
   /** Show another step in place; its words are taken, and a mask if it is known. */
   async #go(step, mask = null) {
     if (!step || (step.id === this.entry.id && !mask)) return;
+    this.on.tell(""); // what was told of another step
     const { width, height, look } = { ...this.entry, look: this.look };
     const other = await this.app.attempt(this.app.api.get("look", { id: step.id }));
     if (!other || this.#disposed) return;
