@@ -3,6 +3,7 @@
 import { make } from "./core/elements.js";
 import { segments } from "./form.js";
 import { keep, recall } from "./kept.js";
+import { queueMenu } from "./queue.js";
 
 const THEME = "theme";
 
@@ -23,7 +24,7 @@ export function headMenu(app) {
   menu.addEventListener("click", (event) => event.target.closest("a") && menu.hidePopover());
   const gear = make("button", "button plain icon", { type: "button", id: "gear",
     popovertarget: "gear-menu", "aria-label": words.head.gear, title: words.head.gear }, ["⚙"]);
-  return [model, gear, menu];
+  return [...queueMenu(app), model, gear, menu];
 }
 
 function themeChoice(words) {
