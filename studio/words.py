@@ -15,7 +15,6 @@ from typing import Protocol
 
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
-from ssd_core.output.guarantees import CHINESE as CHINESE_GUARANTEES
 from ssd_core.output.knob_words import KNOB_WORDS
 from ssd_core.output.labels import label
 from ssd_core.output.quality_presets import SPEEDS, QualityPreset
@@ -48,11 +47,9 @@ def knob_label(name: str, help_: str, language: str) -> str:
 
 
 def method_label(name: str, language: str) -> str:
-    """A method with its promise: "exact (identical)"."""
-    verdict = METHODS[name].verdict
-    if language == CHINESE:
-        return f"{name}（{CHINESE_GUARANTEES[verdict]}）"
-    return f"{name} ({verdict})"
+    """A method with its promise: "exact: the same picture"."""
+    return say(language, "method_label", name=name,
+               promise=say(language, f"promise_{METHODS[name].verdict}"))
 
 
 def language_of(request: Asked, forced: str = AUTO) -> str:

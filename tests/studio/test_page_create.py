@@ -223,7 +223,7 @@ def test_another_visitor_sees_no_run_that_is_not_theirs_and_waits_a_turn(visitor
         expect(other.page.locator("#status")).to_contain_text("one run is ahead")
         visitor.page.click("#stop")
         other.page.click("#stop")
-        expect(other.page.locator("#stop")).to_be_hidden()
+        expect(other.page.locator("#stop")).to_be_disabled()
 
 
 def test_a_refused_run_is_told_and_the_next_one_goes_well(visitor, app):

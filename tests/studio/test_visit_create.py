@@ -1,4 +1,4 @@
-"""Create, visited by an artist: two clicks, the queue, the words and the keyboard, on few visits."""
+"""Create in a real browser, on few visits: two clicks, the queue, the words, the keyboard."""
 
 import pytest
 from support.page_moments import laid_out
