@@ -21,6 +21,7 @@ from ssd_core.output.quality_presets import SPEEDS, QualityPreset
 
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
 MACHINES = re.compile(r" (window|cells|budget)=\S+")  # knobs that are chosen for the machine
+CHOSEN = re.compile(r"(?:^|;\s*)ssd-language=(en|zh)(?:;|$)")  # in a cookie
 TEXTS = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
 SERVER = TEXTS.pop("server")
 
@@ -53,7 +54,9 @@ def method_label(name: str, language: str) -> str:
 
 
 def language_of(request: Asked, forced: str = AUTO) -> str:
-    """The language in which to answer a request."""
+    """The language in which to answer a request: the visitor's own choice counts most."""
+    if chosen := CHOSEN.search(request.headers.get("cookie", "")):
+        return chosen[1]
     if forced != AUTO:
         return forced
     accepted = request.headers.get("accept-language", "")

@@ -79,3 +79,47 @@ def test_a_visit_of_two_clicks_and_the_queue(visit, app):
     with page.expect_response("**/api/draw"):
         page.click("#draw")
     page.uncheck("#keep-seed")
+
+
+def test_a_visit_by_keyboard_and_by_ear(visit, app):
+    visitor = visit()
+    page = visitor.page
+    page.keyboard.press("Tab")
+    expect(page.locator("#skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    assert page.url == app.address, "the place stays"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('.create') !== null")
+
+    page.fill("#prompt", PROMPT)
+    page.type("#prompt", "?")
+    expect(page.locator("#keys")).to_have_count(0)
+    page.fill("#prompt", PROMPT)
+    page.focus("#draw")
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_contain_text("Ctrl + Enter")
+    page.keyboard.press("Escape")
+    expect(page.locator("#keys")).to_have_count(0)
+    expect(page.locator("#draw")).to_be_focused()
+
+    visitor.draw()
+    picture = page.locator("#create-stage .ssd-picture")
+    expect(picture).to_have_accessible_name(f"{PROMPT}. Faithful, picture 1 of 1")
+    expect(page.locator("#create-stage .ssd-aloud")).to_contain_text(PROMPT)
+
+    assert page.locator("#quality input").count() == 3, "the reference is no quality"
+    page.click("#more > summary")
+    page.check("#reference")
+    expect(page.locator("#quality input:checked")).to_have_count(0)
+    page.uncheck("#reference")
+    expect(page.locator("#quality :checked")).to_have_value("faithful")
+    page.evaluate("document.querySelectorAll('#create details').forEach((f) => { f.open = true; })")
+    assert "-1" not in page.inner_text("#create .panel")
+
+    page.click("#gear")
+    page.locator("#language label").filter(has_text="中文").click()
+    expect(page.locator("#draw")).to_have_text("绘制")
+    page.click("#gear")
+    page.locator("#language label").filter(has_text="English").click()
+    expect(page.locator("#draw")).to_have_text("Draw")
