@@ -21,7 +21,7 @@ from .prompts import THUMBNAILS
 from .schema import schema_view
 from .services import Services
 from .views import readable
-from .words import AUTO, language_of
+from .words import language_of
 
 WEB = Path(__file__).parent / "web"
 PREVIEW = WEB / "core"  # its place in a wheel; in the repository ComfyUI uses it too

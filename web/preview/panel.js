@@ -18,7 +18,8 @@ export class Panel {
 
   /**
    * `fills`: the host gives a height, into which the pictures must fit. `most` and `smooth`: as in
-   * drawing.fit. `prompt`: as typed, if it is known. `finished`: by run, its pictures at the end as bitmaps, if it is an old run.
+   * drawing.fit. `prompt`: as typed, if it is known. `finished`: by run, its pictures at the end as
+   * bitmaps, if it is an old run.
    */
   constructor(words, { fills, most, smooth, prompt, finished = new Map() }, onPainted) {
     Object.assign(this, { words, fills, most, smooth, prompt, onPainted, finished });

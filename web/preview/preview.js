@@ -25,9 +25,9 @@ export class Preview {
   /**
    * language: the host's, such as "zh-CN". fills: whether the host sets the element's height. most
    * and smooth: as in drawing.fit.
-   * prompt: as typed, which names the pictures. words: texts that replace some of ours. teach: show the overlay until the first run ends, if
-   * the user has not chosen yet. finished: by run, bitmaps of finished pictures, from which the
-   * strips are then painted.
+   * prompt: as typed, which names the pictures. words: texts that replace some of ours. teach:
+   * show the overlay until the first run ends, if the user has not chosen yet. finished: by run,
+   * bitmaps of finished pictures, from which the strips are then painted.
    */
   constructor({ language = "en", fills = false, most, smooth, prompt = "", words = {},
     teach = false, finished } = {}) {
