@@ -58,7 +58,7 @@ class Screen:
         return {"width": self.width, "height": self.height}
 
 
-DESK = (Screen(1366, 768), Screen(1920, 1080))
+DESK = (Screen(1366, 768), Screen(1920, 1080), Screen(768, 1024))
 PHONE = (Screen(390, 844, touch=True), Screen(320, 640, touch=True))
 SCHEMES = ("light", "dark")
 LANGUAGES = {"en": "en-GB", "zh": "zh-CN"}
@@ -167,14 +167,15 @@ class Walk:
             hold.to(3)
             for _ in range(3):
                 self.draw()
+            self.press("#queue-open")
             self.shown("#queue .queued >> nth=2")
             yield Moment("three in the queue", main=("#stop",))
             with self.page.expect_response("**/move"):
-                self.page.press("#queue .queued >> nth=1 >> button >> nth=0", "Enter")
+                self.page.press("#queue .queued >> nth=1 >> [data-act=up]", "Enter")
             laid_out(self.page)
             yield Moment("moved in the queue", main=("#stop",), after_key=True)
             self.press("#queue-clear")
-            self.page.wait_for_selector("#queue .queued", state="detached")
+            self.page.wait_for_selector("#queue", state="hidden")
         self.shown("#create-stage [data-state=done]")
         self.shown("#tools [data-tool=edit]")
         self.shown("#filmstrip button")
@@ -196,12 +197,12 @@ class Walk:
         self.press("#more-tools")
         yield Moment("the menu of a picture")
         self.press("[data-tool=replay]")
-        self.shown(".ssd-scrub")
-        self.page.wait_for_function("() => document.querySelector('.ssd-scrub').value > 400")
-        yield Moment("Replay playing", main=(".ssd-play",))
+        self.shown(".scrubber input")
+        self.page.wait_for_function("() => document.querySelector('.scrubber input').value > 400")
+        yield Moment("Replay playing", main=(".play",))
         self.press("#more-tools")
         self.press("[data-tool=replay]")
-        self.page.wait_for_selector(".ssd-scrub", state="detached")
+        self.page.wait_for_selector(".scrubber", state="detached")
 
     def edit(self) -> Iterator[Moment]:
         self.press("[data-tool=edit]")
