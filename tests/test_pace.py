@@ -10,7 +10,7 @@ from support.mock_backbone import MockBackbone
 from support.rehearsal import Rehearsal, clearing
 
 from ssd_core import Grid, Sampling, kept_files, methods, openmp
-from ssd_core.backbones.base import Backbone
+from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.backbones.estimates import Estimates, Pace, Paces
 from ssd_core.engine import pace, threads
 from ssd_core.engine.graphs import GraphRunner
@@ -206,6 +206,14 @@ def test_nothing_is_measured_where_it_is_unwanted_or_disturbs(record, monkeypatc
         assert pace.pace_of(backbone(), 1, 1) is None
     monkeypatch.setenv(kept_files.VARIABLE, "off")
     assert pace.pace_of(backbone(), 1, 1) is None
+
+
+@pytest.mark.parametrize("cfg", [1.0, 3.0])
+@pytest.mark.parametrize("branches", [1, 2])
+def test_passes_are_timed_with_or_without_guidance_as_they_will_run(cfg, branches):
+    own = MockBackbone(Grid(6, 8), preset=Preset(k_h=3, cfg=cfg))
+    assert pace.measured(own, 1, branches, None, (1,)).ms[1]
+    assert (pace.sampling_with(branches, own).cfg == 1) == (branches == 1)
 
 
 def test_long_passes_are_not_tried(record, monkeypatch):

@@ -55,6 +55,7 @@ READS = 8e9  # bytes of weights per second that a CPU reads, to estimate a pass 
 TOO_LONG = 0.1  # s; decoders with longer passes are not measured, no width gets a second pass
 PROMPT = 32  # tokens
 LEAST = 0.001  # ms, of a capture
+GUIDED = 2.0  # guidance of timed passes, for backbones that have none of their own; any costs alike
 
 
 def key_of(backbone: Backbone, pictures: int, branches: int, heads: bool,
@@ -136,11 +137,19 @@ class Passes:
         return widths_of(state.slots, self.backbone.device.type)
 
     def _state(self, run: PassRunner) -> DecodeState:
-        sampling = resolve_sampling(Sampling(), self.backbone.preset)
+        sampling = sampling_with(self.branches, self.backbone)
         prompts = [[0] * min(PROMPT, self.backbone.prompt_limit)] * (self.pictures * self.branches)
         state = DecodeState(self.backbone, prompts, self.pictures, sampling, self.heads, run=run)
         state.noise.hold()  # once a picture: no single pass may pay for it
         return state
+
+
+def sampling_with(branches: int, backbone: Backbone) -> Sampling:
+    """The backbone's own sampling, with or without guidance, as so many branches need it."""
+    own = resolve_sampling(Sampling(), backbone.preset)
+    if branches == 1:
+        return replace(own, cfg=1.0)
+    return own if own.cfg != 1 else replace(own, cfg=GUIDED)
 
 
 def widths_of(slots: int, device: str) -> list[int]:
