@@ -44,7 +44,7 @@ def all_qualities(page: Page) -> None:
     go(page, "create")
     ask(page, PROMPTS[0], 0)
     go(page, "race")
-    page.get_by_role("button", name="All four qualities").click()
+    page.get_by_role("button", name="All qualities").click()
     race(page)
 
 

@@ -14,7 +14,7 @@ import { segments } from "./form.js";
 import { menuButton } from "./menu.js";
 import { detailsOf } from "./picture_actions.js";
 import { pixelMode } from "./pixels.js";
-import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
+import { freshSeed, savesRecipe, withSeed } from "./seed.js";
 import { statusText, timeLeft } from "./status.js";
 import { Steps } from "./steps.js";
 
@@ -188,14 +188,12 @@ class EditView {
   async #submit(changes) {
     const { app } = this;
     this.start.disabled = true;
-    const settings = { ...app.settings.values, parent: this.entry.id, ...changes };
-    const job = await app.attempt(
-      app.jobs.submit("edit", { settings, metadata: savesRecipe() }));
+    const job = await withSeed(app, (settings) => app.jobs.submit("edit",
+      { settings, metadata: savesRecipe() }), { parent: this.entry.id, ...changes });
     this.#update();
     if (!job) return;
-    if (!keepsSeed()) app.settings.set({ seed: freshSeed() });
     if (this.#job === null) this.#run(job);
-    else {
+    else if (![this.#job, ...this.#next].some(({ id }) => id === job.id)) {
       this.#next.push(job);
       app.toast(app.words.queue.added);
     }

@@ -31,7 +31,8 @@ export class RunView {
 
   #newPreview(options = {}) {
     const preview = new Preview({ language: this.app.language, fills: true, most: LARGEST,
-      smooth: !pixelMode.sharp, ...options });
+      smooth: !pixelMode.sharp, prompt: this.app.jobs.job(this.job)?.settings?.prompt,
+      ...options });
     preview.element.classList.add("on-stage");
     preview.bar.remove(); // the switch of the overlay stands among the tools
     pixelMode.mark(preview.element);

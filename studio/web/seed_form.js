@@ -1,7 +1,7 @@
 /** How many seeds are begun and how much of each, with whose settings; Start and Stop. */
 
 import { make, setText } from "./core/elements.js";
-import { segments } from "./form.js";
+import { enable, segments, stopButton } from "./form.js";
 import { keep, recall } from "./kept.js";
 import { freshSeed, keepsSeed } from "./seed.js";
 import { usesLine } from "./uses.js";
@@ -52,9 +52,7 @@ export class SeedForm {
     const { app, words } = this;
     this.start = make("button", "button main grow", { type: "button", id: "seeds-start" });
     this.start.addEventListener("click", () => this.#begin());
-    this.stop = make("button", "button danger", { type: "button", id: "seeds-stop" },
-      [app.words.create.stop]);
-    this.stop.addEventListener("click", () => app.attempt(this.#stopAll()));
+    this.stop = stopButton(app, "seeds-stop", () => app.attempt(this.#stopAll()));
     setText(this.start, app.say(words.start, { count: this.count }));
     return make("div", "row buttons", {}, [this.start, this.stop]);
   }
@@ -92,7 +90,7 @@ export class SeedForm {
   /** active: the jobs that wait or run. */
   show(active) {
     this.#active = active;
-    this.stop.hidden = active.length === 0;
+    enable(this.stop, active.length > 0, this.start);
     const paused = this.on.paused();
     this.warning.hidden = paused === 0;
     setText(this.warning, this.app.say(this.words.replaces, { count: paused }));

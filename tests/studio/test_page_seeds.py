@@ -151,7 +151,7 @@ def test_stop_leaves_the_paused_ones_and_a_new_start_replaces_them(visitor, app)
         expect(page.locator("#stop")).to_have_text("Stop seed")
         page.click("#seeds-stop")
         expect(page.locator(".seed[data-state='']")).to_have_count(2)  # frames again
-    expect(page.locator("#seeds-stop")).to_be_hidden()
+    expect(page.locator("#seeds-stop")).to_be_disabled()
     assert not app.services.parked_seeds._parked
 
 
