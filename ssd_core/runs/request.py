@@ -154,6 +154,7 @@ class Request:
 
     def parts(self) -> list[Request]:
         """The requests that draw these pictures soonest: this one, or one per picture."""
+        check_pictures(self.pictures)
         legal = self.keep is None or len(self.keep) in (1, self.pictures)
         if not self.alone or not legal:  # the run itself refuses an illegal keep
             return [self]
