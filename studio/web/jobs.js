@@ -7,6 +7,9 @@ const RESTING = 5000; // while only paused jobs are left, which may expire
 const OVER = new Set(["done", "failed", "cancelled"]);
 
 export const isOver = (job) => OVER.has(job.state);
+
+/** Whether a job was taken out of the queue. */
+export const neverBegan = ({ state, seconds }) => state === "cancelled" && seconds === 0;
 const isActive = (job) => job.state === "running" || job.state === "waiting";
 
 export class Jobs {

@@ -1,7 +1,7 @@
 /** What waits to be drawn: seen, reordered, emptied; the last run can be asked for again. */
 
 import { make } from "./core/elements.js";
-import { isOver } from "./jobs.js";
+import { isOver, neverBegan } from "./jobs.js";
 
 const MOVABLE = new Set(["draw", "edit", "redo", "control", "race"]);
 
@@ -13,8 +13,9 @@ export function queueList(app, stage) {
     button.addEventListener("click", () => app.attempt(run()));
     return button;
   };
-  const clear = act("queue-clear", words.queue.clear, () => jobs.queue("clear"));
-  const stop = act("queue-stop", words.queue.stopAll, () => jobs.queue("stop"));
+  const clear = act("queue-clear", words.queue.clear,
+    () => emptied(app, "clear", jobs.active.filter(({ state }) => state === "waiting")));
+  const stop = act("queue-stop", words.queue.stopAll, () => emptied(app, "stop", jobs.active));
   const repeat = act("queue-repeat", words.queue.repeat, () => {
     stage.follow();
     return jobs.act(lastOf(jobs).id, "repeat");
@@ -36,7 +37,34 @@ export function queueList(app, stage) {
   return element;
 }
 
-const lastOf = (jobs) => jobs.list.findLast((job) => isOver(job) && MOVABLE.has(job.kind));
+/** Empty the queue; what was in it can be asked for again, in its order. */
+async function emptied(app, action, taken) {
+  const { words, jobs } = app;
+  const again = taken.filter(({ kind }) => MOVABLE.has(kind));
+  await jobs.queue(action);
+  const run = async () => {
+    for (const { id } of again) await app.attempt(jobs.act(id, "repeat", { same: true }));
+  };
+  app.toast(app.say(words.queue.emptied, { count: taken.length }),
+    again.length ? { action: { label: words.common.undo, run } } : {});
+}
+
+/** Take a waiting job out; it can be put back to its place. */
+async function removed(app, job, next) {
+  const { words, jobs } = app;
+  if (!MOVABLE.has(job.kind)) return jobs.remove(job.id);
+  await jobs.act(job.id, "stop");
+  const run = async () => {
+    const again = await app.attempt(jobs.act(job.id, "repeat", { same: true }));
+    if (again && next && jobs.job(next.id)?.state === "waiting") {
+      await app.attempt(jobs.act(again.id, "move", { before: next.id }));
+    }
+  };
+  return app.toast(words.queue.removed, { action: { label: words.common.undo, run } });
+}
+
+const lastOf = (jobs) => jobs.list.findLast((job) => isOver(job) && MOVABLE.has(job.kind)
+  && !neverBegan(job));
 
 /** A waiting job with its buttons. */
 function row(app, job, place, waiting) {
@@ -54,7 +82,7 @@ function row(app, job, place, waiting) {
   down.disabled = place === waiting.length - 1;
   const out = make("button", "button plain icon", { type: "button", title: words.queue.remove,
     "aria-label": `${words.queue.remove}: ${prompt}` }, ["×"]);
-  out.addEventListener("click", () => app.attempt(jobs.remove(job.id)));
+  out.addEventListener("click", () => app.attempt(removed(app, job, waiting[place + 1])));
   const seed = job.settings?.seed; // tells pictures of one prompt from each other
   const seeded = seed
     ? [make("span", "small hint", {}, [app.say(words.stage.seed, { seed })])] : [];
