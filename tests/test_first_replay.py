@@ -1,7 +1,7 @@
 """The check of a first replay passes correct rounding and finds wrong replays.
 
-Head widths are those of the families; of their heads there are two, of their layers twelve. Rounding
-is that of correct bf16 passes whose sums have another order, as on a card.
+Head widths are those of the families; of their heads there are two, of their layers twelve.
+Rounding is that of correct bf16 passes whose sums have another order, as on a card.
 """
 
 from collections.abc import Callable

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-# The largest `difference` between replay and call. In bf16, sums in another order make at most 0.03;
+# The largest `difference` between replay and call. In bf16 sums in another order make up to 0.03,
 # a position off by one makes 0.17, another token's input 1.
 TOLERANCE = 0.1
 ROOM = 1 << 25  # bytes of all buffers that are compared, about; of more, only some heads are

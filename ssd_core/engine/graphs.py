@@ -151,8 +151,8 @@ class GraphRunner:
         elif kind not in self._doubted:
             self._doubted.add(kind)
         else:
-            self.failure = (f"the first replay of a graph differs by {apart:.2g} from the pass that "
-                            f"it repeats, {TOLERANCE} is allowed")
+            self.failure = (f"the first replay of a graph differs by {apart:.2g} from the pass "
+                            f"that it repeats, {TOLERANCE} is allowed")
             self.close()
             raise WrongReplay(self.failure)
         return result
