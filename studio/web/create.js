@@ -4,6 +4,7 @@ import { addStyleSheet, make, setText } from "./core/elements.js";
 import { controls } from "./controls.js";
 import { enable, stopButton } from "./form.js";
 import { Filmstrip } from "./filmstrip.js";
+import { keep, recall } from "./kept.js";
 import { promptArea } from "./prompt.js";
 import { savesRecipe, withSeed } from "./seed.js";
 import { Stage } from "./stage.js";
@@ -44,7 +45,20 @@ class Create {
       make("h1", "unseen", {}, [app.words.places.create]),
       side,
     ]));
-    setTimeout(() => this.strip.refresh()); // once the page can be used
+    setTimeout(() => { // once the page can be used
+      this.strip.refresh();
+      this.#editOn();
+    });
+  }
+
+  /** An edit that a reload of the page broke off goes on, with its mask. */
+  async #editOn() {
+    const broken = recall("edit", null, { ofTab: true });
+    if (!broken) return;
+    keep("edit", null, { ofTab: true }); // if its picture is gone, that is told once
+    await this.app.jobs.refresh();
+    if (this.app.jobs.running) return; // it is shown
+    this.stage.edit(broken.edit, broken);
   }
 
   #buttons() {

@@ -51,8 +51,8 @@ export class Replay {
     const missing = mp4 ? [] : [make("span", "small hint", {}, [words.noMp4])];
     this.place = make("div", "replayed");
     this.element = make("div", "replay", {}, [this.place,
-      make("div", "row scrubber", {}, [this.play, this.slider, this.moment]),
-      make("div", "row films", {}, [...Object.values(this.films), ...missing])]);
+      make("div", "row scrubber", {}, [this.play, this.slider, this.moment,
+        ...Object.values(this.films), ...missing])]);
   }
 
   /** An empty preview; its overlay is in the film, too. */

@@ -6,7 +6,7 @@ import { Feed } from "./feed.js";
 import { isOver } from "./jobs.js";
 import { pixelMode } from "./pixels.js";
 import { Replay } from "./replay.js";
-import { statusText, timeLeft } from "./status.js";
+import { statusText } from "./status.js";
 
 const MACHINES = / (window|cells|budget)=\S+/g; // in a label: knobs that are chosen for the machine
 const LARGEST = 2; // screen pixels for each pixel of the picture
@@ -74,7 +74,7 @@ export class RunView {
     const { words, schema } = this.app;
     const begun = Object.keys(this.preview.state.panels).length > 0;
     const line = lost ? words.common.lost
-      : statusText(this.#entry, words.stage, begun) || timeLeft(this.#entry, words.stage);
+      : statusText(this.#entry, words.stage, begun); // the preview tells the time left
     this.element.dataset.state = this.#entry?.state ?? "";
     this.on.tell(line, lost || this.#entry?.state === "failed" && Boolean(schema));
   }

@@ -5,12 +5,9 @@
 
 import { make, setText } from "./core/elements.js";
 import { gallery } from "./gallery.js";
-import { isOver } from "./jobs.js";
+import { isOver, neverBegan } from "./jobs.js";
 
 const KINDS = new Set(["draw", "redo", "edit", "control"]);
-
-/** Whether a job was taken out of the queue. */
-const neverBegan = ({ state, seconds }) => state === "cancelled" && seconds === 0;
 
 export class Stage {
   #view = null; // what is shown: {element, dispose()}
