@@ -13,6 +13,7 @@ from ssd_core.engine.methods.paced import Paced
 from ssd_core.engine.plan import Plan
 from ssd_core.output.guarantees import guarantee_holds
 from ssd_core.postcards.unknown_things import without_unknown_things
+from ssd_core.postcards.aliases import weighted
 from ssd_core.runs.fallback import FALLBACK_NOTE
 from ssd_core.runs.foreseen import Foreseen
 from ssd_core.runs.request import Request
@@ -103,7 +104,8 @@ def about_speed(settings: Settings, backbone: Backbone, language: str) -> str:
 
 @dataclass(frozen=True)
 class Note:
-    """A line below the prompt. kind: refused, cannot, moved, unknown or misplaced; see `notes_of`.
+    """A line below the prompt. kind: refused, cannot, moved, unknown, misplaced, weighted or weights;
+    see `notes_of`.
 
     start, end: of an unknown word in the typed prompt. nearest: a known word that it may mean.
     without: of `cannot`, the prompt without the things that it names.
@@ -119,7 +121,8 @@ class Note:
 
 def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note]:
     """What is wrong with the prompts, and which words are drawn as negative, unknown, or known
-    only beside others. A thing that cannot be drawn is asked about.
+    only beside others. A thing that cannot be drawn is asked about. Weights are not used: those
+    of a model that takes any text are part of its text.
     """
     prompt = settings.prompt
     try:
@@ -133,7 +136,8 @@ def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note
     marked = {plain(prompt[start:end]) for start, end in spans}
     left = [word for word in request.unknown_words if word not in marked]
     misplaced = [in_language(language, word) for word in request.misplaced_words]
-    words = {"moved": moved(request), "unknown": left, "misplaced": misplaced}
+    words = {"moved": moved(request), "unknown": left, "misplaced": misplaced,
+             "weights" if backbone.takes_any_words else "weighted": weighted(prompt)}
     return [*cannot_notes(request, language),
             *(unknown_note(prompt, span, backbone, language) for span in joined(prompt, spans)),
             *(Note(kind, say(language, kind, words=", ".join(names)))

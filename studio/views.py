@@ -42,6 +42,10 @@ from .typed import fixed_text, texts
 from .verdicts import race_rows, verdict
 from .words import CHINESE, run_title, say
 
+# Smaller ones first; all draw any text and come as safetensors.
+RECOMMENDED = ("Janus-Pro-1B-hf", "SimpleAR-1.5B-RL", "Janus-Pro-7B-hf")
+NO_FREE_TEXT = ("LlamaGen-c2i", "Tar")  # how their names begin
+
 
 class Query(Protocol):
     """The parameters of an address; each may stand there several times."""
@@ -293,13 +297,21 @@ def models_view(services: Services, language: str) -> dict:
     library, loaded = services.library, services.library.current
     known = [{"name": name, "title": row.title, "bytes": row.about_bytes,
               "note": in_language(language, row.note), **advice_view(row, language),
-              "licence": licence_view(row.licence, language)} for name, row in CATALOGUE.items()]
+              "why": say(language, f"why_{name}") if name in RECOMMENDED else "",
+              "licence": licence_view(row.licence, language)} for name, row in by_use()]
     return {"models": [model_view(services, model) for model in library.models()],
             "in_use": {"name": loaded.name, "dtype": stored_dtype(loaded.backbone),
                        "heads": loaded.heads is not None,
                        "sizes": sizes_of(loaded.backbone.sizes)},
             "places": [services.for_visitors(str(place)) for place in library.places()],
             "known": known, "local": services.local}
+
+
+def by_use() -> list[tuple[str, KnownBackbone]]:
+    """The rows of the catalogue: recommended ones first, those that draw no free text last."""
+    ranks = {name: n for n, name in enumerate(RECOMMENDED)}
+    return sorted(CATALOGUE.items(), key=lambda pair: (
+        pair[0].startswith(NO_FREE_TEXT), ranks.get(pair[0], len(ranks))))
 
 
 def advice_view(row: KnownBackbone, language: str) -> dict:

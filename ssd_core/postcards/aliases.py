@@ -147,8 +147,14 @@ _KNOWN = frozenset(WORDS)
 _PHRASES = [alias for alias in _SYNONYMS if " " in alias]
 _FIRST_WORDS = {phrase.split()[0] for phrase in _PHRASES}
 _LONGEST = max(map(len, _CHINESE))
+# Words that tell neither a thing nor what it is like; nobody is offered one in place of a noun.
+_SMALL = frozenset("""along among and are away before below beneath beside from has having image
+    inside into its many near onto over picture scene see several some stand standing stands the
+    things this under view with within""".split())
 _OFFERED = [word for word in dict.fromkeys((*WORDS, *_SYNONYMS)) if len(word) > 2
-            and _SYNONYMS.get(word, word)]
+            and _SYNONYMS.get(word, word) and word not in _SMALL]
+# "(red:1.4)" of other programs: its words count, its weight does not.
+_WEIGHTED = re.compile(r"(\()(?=[^():]*[^\W\d])[^():]+(:\s*[0-9]*\.?[0-9]+\s*\))")
 _LIKE = 0.76  # least likeness of a word that is offered in place of an unknown one, 0..1
 
 
@@ -181,10 +187,20 @@ def without_repeats(words: Iterable[str]) -> list[str]:
     return unrepeated
 
 
+def weighted(prompt: str) -> list[str]:
+    """The parts of a prompt with a weight, such as "(red:1.4)"; their words alone count."""
+    return [match[0] for match in _WEIGHTED.finditer(prompt)]
+
+
 def _pieces(prompt: str) -> Iterator[Said]:
-    position = 0
+    position, weights = 0, {match.start(n): match[n] for match in _WEIGHTED.finditer(prompt)
+                            for n in (1, 2)}
     while match := _PIECE.search(prompt, position):
         start = match.start()
+        if start in weights:
+            position = start + len(weights[start])
+            yield Said(weights[start], ())
+            continue
         piece = (_chinese_at(prompt, start) if _IDEOGRAPH.match(match[0])
                  else _phrase_at(prompt, start, match[0]))
         position = start + len(piece)

@@ -28,6 +28,7 @@ export class Planner {
 
   /** Ask now; resolves to the answer, or to null if there is none. */
   async ask() {
+    clearTimeout(this.#timer);
     this.#abort?.abort();
     const abort = this.#abort = new AbortController();
     try {

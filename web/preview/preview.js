@@ -160,7 +160,8 @@ export class Preview {
     this.legend.hidden = !this.overlay;
     this.#renderDrawn();
     for (const panel of this.#panels.values()) panel.render(this.overlay);
-    const sentences = Object.values(this.state.panels).map((panel) => aloud(panel, this.words, this.prompt));
+    const sentences = Object.values(this.state.panels).map(
+      (panel) => aloud(panel, this.words, this.prompt));
     setText(this.aloud, sentences.filter(Boolean).join(". "));
   }
 
