@@ -168,14 +168,16 @@ def test_a_seed_that_is_stopped_while_it_is_finished_keeps_its_rows(visitor, app
 
 
 @pytest.mark.nightly
-def test_variations_are_drawn_around_the_seed_of_a_picture_with_its_settings(visitor, app):
+def test_seeds_around_that_of_a_picture_have_its_settings(visitor, app):
     page = visitor.page
     page.locator("#seeds-count").fill("2")
     visitor.go("create")
     visitor.draw()
     page.fill("#prompt", "another prompt")
-    with page.expect_response("**/api/seeds/start"):
-        page.click("[data-tool=vary]")
+    page.click("#more-tools")
+    page.click("[data-tool=seeds]")
+    expect(page.locator(".likes")).to_be_visible()
+    page.click("#seeds-start")
     expect(page.locator(".seed[data-state=paused]")).to_have_count(2)
     assert page.locator(".seed-label").all_inner_texts() == ["seed 99", "seed 100"]
     expect(page.locator(".likes")).to_contain_text(PROMPT)
