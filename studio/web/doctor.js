@@ -1,7 +1,6 @@
 /** The place with one text for a bug report: versions, device, models, the last error. */
 
 import { addStyleSheet, make, setText } from "./core/elements.js";
-import { enable } from "./form.js";
 import { isOver } from "./jobs.js";
 import { copyLine } from "./picture_actions.js";
 import { statusText } from "./status.js";
@@ -34,7 +33,10 @@ export function mount(section, app) {
   return { shown: refresh };
 }
 
-/** How far the self-test has come, with its Stop, then what it found; start: its button; over(): a report is due. */
+/**
+ * How far the self-test has come, with its Stop, then what it found. start: its button. over(): a
+ * report is due.
+ */
 function selfTest(app, start, over) {
   const { doctor: words, stage } = app.words;
   const line = make("p", "", { role: "status", id: "doctor-testing" });
@@ -61,9 +63,9 @@ function selfTest(app, start, over) {
     bar.parentElement.hidden = !active;
     if (job.state === "waiting") bar.removeAttribute("value");
     else bar.value = Math.min(1, job.seconds / LIMIT);
-    enable(stop, job.id !== stopping, start);
-    setText(line, { running: job.id === stopping ? words.stopping : words.testing, done: job.result?.summary ?? "",
-      failed: job.error ?? "", cancelled: words.stopped }[job.state] ?? statusText(job, stage));
+    const told = { running: job.id === stopping ? words.stopping : words.testing,
+      done: job.result?.summary ?? "", failed: job.error ?? "", cancelled: words.stopped };
+    setText(line, told[job.state] ?? statusText(job, stage));
     line.classList.toggle("bad", job.state === "failed");
   });
   return element;
