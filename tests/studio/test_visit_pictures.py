@@ -108,10 +108,12 @@ def test_what_is_taken_out_of_the_queue_or_stopped_is_not_lost(visit, app):
             expect(page.locator("#seed")).not_to_have_value(seed)
             expect(page.locator("#queue .queued")).to_have_count(int(seed) - 31)
         seeds = page.locator("#queue .queued .hint")
+        page.click("#queue-open")
         page.locator("#queue .queued").first.get_by_role("button", name="Remove").click()
         expect(seeds).to_have_text(["seed 33"])
         undo(page)
         expect(seeds).to_have_text(["seed 32", "seed 33"])
+        page.click("#queue-open")
         page.click("#queue-clear")
         expect(seeds).to_have_count(0)
         undo(page)
@@ -122,12 +124,14 @@ def test_what_is_taken_out_of_the_queue_or_stopped_is_not_lost(visit, app):
         expect(page.locator("#toasts")).to_contain_text("These rows are in the History")
         kept = [path for path in app.pictures if "partial" in path.name]
         assert len(kept) == 1
+        page.click("#queue-open")
         page.click("#queue-stop")
-        expect(page.locator("#stop")).to_be_hidden()
+        expect(page.locator("#stop")).to_be_disabled()
         undo(page)
         expect(seeds).to_have_text(["seed 33"])
+        page.click("#queue-open")
         page.click("#queue-stop")
-        expect(page.locator("#stop")).to_be_hidden()
+        expect(page.locator("#stop")).to_be_disabled()
 
 
 def test_a_mask_outlives_done_and_a_reload_and_suggestions_are_seen_at_once(

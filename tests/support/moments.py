@@ -41,6 +41,13 @@ ROWS_SAID = """([stage, row]) => {
 }"""
 
 
+# Whether what there is in the window of images has come, or has failed to.
+SEEN = """() => [...document.images].every((image) => {
+  const { top, bottom } = image.getBoundingClientRect();
+  return image.complete || bottom < 0 || top > innerHeight || !image.checkVisibility();
+})"""
+
+
 @dataclass(frozen=True)
 class Screen:
     """A size of the window; those with touch need a visit of their own."""
@@ -93,6 +100,7 @@ def looks(page, screens, schemes) -> Iterator[str]:
         page.set_viewport_size(screen.viewport)
         for scheme in schemes:
             page.emulate_media(color_scheme=scheme)
+            page.wait_for_function(SEEN)
             laid_out(page)
             yield f"{screen.name} {scheme}"
     page.set_viewport_size(screens[0].viewport)
@@ -266,7 +274,6 @@ class Walk:
         yield Moment("History")
         self.press(".picture-open >> nth=1")
         self.shown("#picture-panel img")
-        self.page.wait_for_load_state("networkidle")
         yield Moment("History, a picture", main=("[data-action=restore]",))
 
     def models(self) -> Iterator[Moment]:
