@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from comfy_api.v0_0_2 import ComfyExtension, io
 
-from . import routes
+from . import errors, routes
 from .acceptance_map import AcceptanceMap
 from .baseline import BaselineMethod
 from .compare_methods import CompareMethods
@@ -45,5 +45,6 @@ class SSDExtension(ComfyExtension):
     async def get_node_list(self) -> list[type[io.ComfyNode]]:
         register_folders()  # not in on_load, which ComfyUI 0.3.64 never calls
         routes.register()
+        errors.register()
         estimates()  # read here, before threads ask for them
         return NODES

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Callable
 from functools import wraps
 
 import comfy.model_management as mm
 
 from ..ssd_core.errors import SSDError
+from . import limits
 from .language import localized
 
 last_error: list[str] = []  # at most one
@@ -23,19 +26,27 @@ class Refusal(SSDError):
 Refusal.__module__, Refusal.__qualname__ = "builtins", "SSD"  # ComfyUI prints "SSD"
 
 
+def register() -> None:
+    """Leave the traceback of a Refusal out of ComfyUI's console, which prints its sentence too."""
+    logging.getLogger().addFilter(lambda record: not (
+        isinstance(sys.exc_info()[1], Refusal) and record.getMessage().startswith("Traceback")))
+
+
 def note(error: BaseException | str) -> None:
     last_error[:] = [error if isinstance(error, str) else f"{type(error).__name__}: {error}"]
 
 
 def readable_errors(execute: Callable) -> Callable:
-    """Wrap a node's `execute` to make errors readable and store the last one for Doctor.
+    """Wrap a node's `execute` to check its widgets' limits, which links pass by, to make errors
+    readable and to store the last one for Doctor.
 
     Interrupts pass through. An explicit decorator, because ComfyUI clones node classes.
     """
     @wraps(execute)
-    def wrapper(*args, **inputs):
+    def wrapper(node, **inputs):
         try:
-            return execute(*args, **inputs)
+            limits.check(node, inputs)
+            return execute(node, **inputs)
         except Exception as error:
             if not isinstance(error, mm.InterruptProcessingException):
                 note(error)

@@ -10,12 +10,12 @@ from functools import cache
 
 from comfy_api.v0_0_2 import io
 
+from ..ssd_core.backbones import postcard
 from ..ssd_core.backbones.chameleon import sizes_for
 from ..ssd_core.backbones.emu3 import AREA, RATIOS, size_for
 from ..ssd_core.backbones.emu3_5 import SIZES as EMU3_5_SIZES
 from ..ssd_core.backbones.glm_image import SIZES as GLM_SIZES
 from ..ssd_core.backbones.lumina2 import TWO_PANELS
-from ..ssd_core.backbones.postcard import Postcard
 from ..ssd_core.engine.methods import SSD
 from ..ssd_core.model.grid import LONGEST_SIDE
 from ..ssd_core.model.sampling import NUMERICS
@@ -137,8 +137,9 @@ def subject() -> list[io.Input]:
 @cache
 def sizes() -> list[str]:
     """auto, then the known backbones' sizes: squares, then the shapes of Emu3, Lumina-mGPT ..."""
-    squares = sorted({*Postcard.sizes, *(row.size for row in CATALOGUE.values())})
-    shapes = [size_for(ratio, AREA) for ratio in RATIOS]
+    postcards = [postcard.size_of(grid) for grid in postcard.GRIDS]
+    squares = sorted({postcards[0], *(row.size for row in CATALOGUE.values())})
+    shapes = [*postcards, *(size_for(ratio, AREA) for ratio in RATIOS)]
     shapes += [size for side in (512, 768, 1024) for size in sizes_for(side)]
     shapes += [TWO_PANELS, *EMU3_5_SIZES, *GLM_SIZES]
     return [AUTO_SIZE, *dict.fromkeys(f"{w}x{h}" for w, h in squares + shapes)]

@@ -21,7 +21,7 @@ from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.errors import SSDError
 from ..ssd_core.output.word_kinds import offered
 from ..ssd_core.weights.catalogue import CATALOGUE
-from . import folders, language, previews, schedules
+from . import folders, language, limits, previews, schedules
 
 Query = Mapping[str, str]
 
@@ -97,10 +97,11 @@ def words(query: Query) -> list[dict[str, Any]]:
 
 
 def register() -> None:
-    """Add all routes to ComfyUI's server."""
+    """Add all routes to ComfyUI's server, and a look at each prompt before it is checked."""
     for path, answer in (("preview", preview), ("language", page_language), ("plan", plan),
                          ("sizes", sizes), ("words", words)):
         add(f"/ssd/{path}", answer)
+    PromptServer.instance.add_on_prompt_handler(limits.without_nan)
 
 
 def add(path: str, answer: Callable[[Query], Any]) -> None:

@@ -13,7 +13,7 @@ from comfy.utils import ProgressBar
 from comfy_execution.graph_utils import ExecutionBlocker
 
 from ..ssd_core.backbones.base import Backbone
-from ..ssd_core.engine.events import Event, Pass
+from ..ssd_core.engine.events import Event
 from ..ssd_core.model.grid import Grid
 from ..ssd_core.output.heatmap import AcceptanceCount
 from ..ssd_core.output.pieces import Piece, shown, word_lines
@@ -156,19 +156,25 @@ def saved_if_stopped(runs: Sequence[NodeRun], node: str | None) -> Iterator[None
 
 
 class Bar:
-    """ComfyUI's progress bar with one step per pass; it also checks for interrupts."""
+    """ComfyUI's progress bar with one step per row; it also checks for interrupts.
 
-    def __init__(self, node: str | None, runs: Sequence[NodeRun]) -> None:
-        plans = [run.request.plan for run in runs]
-        self.value, self.total = 0, sum(plan.passes or plan.passes_max for plan in plans)
+    until: the row at which a run stops, if not the last.
+    """
+
+    def __init__(self, node: str | None, runs: Sequence[NodeRun], until: int | None = None) -> None:
+        self.runs, self.value = runs, 0
+        self.first = [run.request.region.kept_rows for run in runs]
+        ends = [min(until or run.request.grid.rows, run.request.grid.rows) for run in runs]
+        self.total = max(1, sum(ends) - sum(self.first))
         self.bar = ProgressBar(self.total, node_id=node)
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self) -> None:
         # ComfyUI's bar checks too, but not when it is throttled.
         mm.throw_exception_if_processing_interrupted()
-        if isinstance(event, Pass):
-            self.value += 1
-            self.bar.update_absolute(self.value, self.total)
+        rows = min(sum(run.result.rows for run in self.runs) - sum(self.first), self.total)
+        if rows != self.value:
+            self.value = rows
+            self.bar.update_absolute(rows, self.total)
 
     def show(self, frame: Frame) -> None:
         self.bar.update_absolute(self.value, self.total, frame)
@@ -192,7 +198,7 @@ def run_all(runs: Sequence[NodeRun], node_ref: previews.NodeRef, preview: str,
         run.request.check()  # report wrong input before anything is loaded
     with ExitStack() as stack:
         stack.enter_context(resident(weights, sum(needed) if together else max(needed), REMEDY))
-        bar = Bar(node_ref.node, fresh)
+        bar = Bar(node_ref.node, fresh, until)
         log = open_log(node_ref, preview, bar.show)
         stack.enter_context(saved_if_stopped(runs, node_ref.node))
         show_all(runs, log, node_ref.node)
@@ -235,8 +241,8 @@ def follow(runs: Sequence[NodeRun], together: bool, bar: Bar, until: int | None 
     """Run all to the end, or until one has that many final rows; then free their memory."""
     steps = race(runs) if together else in_turn(runs)
     with closing(steps):
-        for run, event in steps:
-            bar(event)
+        for run, _ in steps:
+            bar()
             if until is not None and run.result.rows >= until:
                 break
     bar.done()

@@ -69,7 +69,6 @@ class Postcard(Backbone):
 
     name = "postcard"
     grid = GRID
-    sizes: tuple[tuple[int, int], ...] = (size_of(GRID),)
     prompt_limit = PROMPT_LENGTH - 2
     preset = presets.POSTCARD
 

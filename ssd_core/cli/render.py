@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 from ..backbones.base import Backbone
 from ..engine.decode import prepare
 from ..errors import SSDError
+from ..files import slug
 from ..output.knobs import check_pictures
 from ..output.labels import label
 from ..output.unknown import require_known, things_in, word_notes
@@ -105,9 +105,7 @@ def worded(picture: RenderItem, first: Request, fill: bool) -> RenderItem:
 
 def file_name(number: int, prompt: str) -> str:
     """Such as 000007-a-red-house.png: letters and digits of any script, safe on every system."""
-    letters = "".join(letter if letter.isalnum() else " "
-                      for letter in unicodedata.normalize("NFC", prompt.lower()))
-    words = "-".join(letters.split())[:LONGEST].strip("-")
+    words = slug(prompt, LONGEST)
     return f"{number:06d}-{words}.png" if words else f"{number:06d}.png"
 
 

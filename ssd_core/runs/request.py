@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -34,7 +35,7 @@ from ..output.unknown import misplaced_in, things_in, unknown_in, word_notes
 from ..output.words import Words, expansions, shared
 from ..postcards.expanded import Expanded
 from ..weights.fit import run_bytes
-from .choosing import choices, record
+from .choosing import choices, record, record_rest
 from .edited import Edited
 from .fallback import resolved_method
 from .identity import identity
@@ -151,6 +152,7 @@ class Request:
 
     def parts(self) -> list[Request]:
         """The requests that draw these pictures soonest: this one, or one per picture."""
+        check_pictures(self.pictures)
         legal = self.keep is None or len(self.keep) in (1, self.pictures)
         if not (self.alone and legal):  # the run itself refuses an illegal keep
             return [self]
@@ -215,8 +217,13 @@ class Request:
         return shared(drawn, max(1, self.pictures))
 
     @property
+    def stands_in(self) -> bool:
+        """Whether AR draws in place of `exact`, because it is quicker here."""
+        return self.choice.instead is not None
+
+    @property
     def label(self) -> str:
-        return labels.label(self.method)
+        return labels.label(self.asked if self.stands_in else self.method)
 
     @property
     def seeds(self) -> list[int]:
@@ -288,8 +295,11 @@ class Request:
 
     @property
     def recorded(self) -> Method:
-        """The method for recipes, without what changes no picture: a chosen window, guesses."""
-        same = type(self.method) is type(self.asked) and self.method.verdict == "identical"
+        """The method for recipes, without what changes no picture: a chosen window, guesses, AR in
+        place of `exact`.
+        """
+        same = self.stands_in or (
+            type(self.method) is type(self.asked) and self.method.verdict == "identical")
         usual = {"guess": "auto"} if same and hasattr(self.asked, "guess") else {}
         return replace(self.asked, **usual) if same else self.method
 
@@ -380,7 +390,17 @@ class Result:
 
     def pictures(self) -> Iterator[torch.Tensor]:
         """The pictures, [H, W, 3] float 0..1 on the CPU, decoded one after the other."""
-        return finished_pictures(self.request, self.edit, pixels(self.request.sized, self.tokens))
+        decoded = self._recorded(pixels(self.request.sized, self.tokens))
+        return finished_pictures(self.request, self.edit, decoded)
+
+    def _recorded(self, decoded: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:
+        """The pictures; what decoding the first one takes is recorded for later plans."""
+        begun = time.perf_counter()
+        first = next(decoded)
+        if self.stats is not None:
+            record_rest(self.request, self.stats, time.perf_counter() - begun)
+        yield first
+        yield from decoded
 
     def recipes(self) -> list[dict]:
         """One recipe per picture; those of a stopped run state how many rows were final."""

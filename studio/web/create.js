@@ -4,6 +4,7 @@ import { addStyleSheet, make, setText } from "./core/elements.js";
 import { controls } from "./controls.js";
 import { enable, stopButton } from "./form.js";
 import { Filmstrip } from "./filmstrip.js";
+import { keep, recall } from "./kept.js";
 import { promptArea } from "./prompt.js";
 import { savesRecipe, withSeed } from "./seed.js";
 import { Stage } from "./stage.js";
@@ -44,7 +45,20 @@ class Create {
       make("h1", "unseen", {}, [app.words.places.create]),
       side,
     ]));
-    setTimeout(() => this.strip.refresh()); // once the page can be used
+    setTimeout(() => { // once the page can be used
+      this.strip.refresh();
+      this.#editOn();
+    });
+  }
+
+  /** An edit that a reload of the page broke off goes on, with its mask. */
+  async #editOn() {
+    const broken = recall("edit", null, { ofTab: true });
+    if (!broken) return;
+    keep("edit", null, { ofTab: true }); // if its picture is gone, that is told once
+    await this.app.jobs.refresh();
+    if (this.app.jobs.running) return; // it is shown
+    this.stage.edit(broken.edit, broken);
   }
 
   #buttons() {
@@ -106,11 +120,15 @@ class Create {
     return !asks;
   }
 
-  /** value: {edit: id of a picture, ...options}, {redo: id of one} or {show: id of one}. */
+  /**
+   * value: {edit: id of a picture, ...options}, {redo: id of one}, {show: id of one}, or {file,
+   * text, actions} as in `Stage.showFile`.
+   */
   shown(value) {
     if (value?.edit) this.stage.edit(value.edit, value);
     if (value?.redo) this.stage.edit(value.redo, { tool: "rows" });
     if (value?.show) this.stage.showById(value.show);
+    if (value?.file) this.stage.showFile(value.file, value.text, value.actions);
     if (value?.fresh) this.stage.follow();
   }
 }

@@ -10,8 +10,8 @@ const OVER = new Set(["done", "failed", "cancelled"]);
 export const isOver = (job) => OVER.has(job.state);
 /** Whether a job can be asked for once more, exactly as it was. */
 export const isRepeatable = ({ kind }) => REPEATABLE.has(kind);
-/** Taken out of the queue before it began. */
-const isTakenOut = (job) => job.state === "cancelled" && job.seconds === 0 && isRepeatable(job);
+/** Whether a job was taken out of the queue. */
+export const neverBegan = ({ state, seconds }) => state === "cancelled" && seconds === 0;
 const isActive = (job) => job.state === "running" || job.state === "waiting";
 
 export class Jobs {
@@ -104,7 +104,7 @@ export class Jobs {
       const { jobs } = await this.api.get("jobs");
       if (asked !== this.#asked) return;
       this.#tellLost("");
-      this.#show(jobs.filter((job) => !isTakenOut(job)));
+      this.#show(jobs.filter((job) => !(neverBegan(job) && isRepeatable(job))));
     } catch (error) {
       if (asked !== this.#asked) return;
       this.#tellLost(error.message);

@@ -12,7 +12,7 @@ const SEEDS = 2n ** 64n;
 
 export class SeedForm {
   #active = []; // jobs that wait or run
-  #like = null; // {id, settings} of the picture whose variations are drawn
+  #like = null; // {id, settings} of the picture whose settings are drawn with other seeds
   starting = false;
 
   /** on: paused(), how many seeds are paused now; changed(), the form has other values. */
@@ -38,7 +38,7 @@ export class SeedForm {
     return this.#like?.settings ?? this.app.settings.values;
   }
 
-  /** The seed of the first one: of variations the picture's own is in the middle. */
+  /** The seed of the first one: that of a picture stands in the middle. */
   get #first() {
     const seed = BigInt(this.#settings.seed);
     return this.#like ? (seed - BigInt(Math.floor(this.count / 2)) + SEEDS) % SEEDS : seed;
@@ -112,9 +112,7 @@ export class SeedForm {
     await this.app.jobs.refresh();
   }
 
-  // Variations
-
-  /** Draw around the seed of a saved picture, with its settings; at once if none is paused. */
+  /** Offer the seeds around that of a saved picture, with its settings. */
   async like(id) {
     const { app } = this;
     const path = id.split("/").map(encodeURIComponent).join("/");
@@ -126,7 +124,6 @@ export class SeedForm {
     this.#like = { id, settings };
     this.#showLike(entry);
     this.on.changed();
-    if (this.on.paused() === 0) await this.#begin();
   }
 
   #showLike({ thumbnail, title }) {

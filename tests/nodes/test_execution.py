@@ -40,8 +40,27 @@ def test_a_sampler_puts_out_picture_tokens_statistics_and_a_report(pack, backbon
     assert images.shape == (1, PIXELS, PIXELS, 3) and images.dtype == torch.float32
     assert 0 <= images.min() and images.max() <= 1 and images.std() > 0.01
     assert tokens.tokens.shape == (1, SIDE, SIDE) and tokens.sha256 == backbone.module.sha256
-    assert stats.stats["passes"] == len([b for b in pack.stubs.bars if b[0] <= b[1]]) - 1
     assert "ssd" in report and f"{stats.stats['passes']} passes" in report
+
+
+@pytest.mark.parametrize(("values", "rows"), [
+    ({"quality": "Faithful"}, SIDE), ({"quality": "Fast", "batch_size": 2}, 2 * SIDE)])
+def test_progress_counts_rows_and_not_the_passes_that_might_be_needed(pack, backbone, heads,
+                                                                      values, rows):
+    """Faithful takes fewer passes than it might: counted against those, it stays below a third."""
+    sample(pack, backbone, heads, **values)
+    seen, totals = zip(*pack.stubs.bars, strict=True)
+    assert set(totals) <= {rows, SIDE} and list(seen) == sorted(seen)
+    assert len(set(seen)) > 3 and seen[-1] == totals[-1]
+
+
+def test_progress_of_a_part_and_of_what_is_drawn_below_kept_rows(pack, backbone, heads):
+    pack.run("SSD_StartSeeds", backbone=backbone, count=2, part=0.5, cfg=1.0)
+    assert pack.stubs.bars[-1] == (SIDE // 2, SIDE // 2)
+    _, tokens, *_ = sample(pack, backbone, heads)
+    pack.stubs.bars.clear()
+    sample(pack, backbone, heads, keep=tokens, keep_rows=SIDE - 2)
+    assert pack.stubs.bars[-1] == (2, 2) and pack.stubs.bars[0][1] == 2
 
 
 def test_one_copy_of_weights_however_many_nodes(pack, backbone, heads):

@@ -182,6 +182,8 @@ class Server:
     def __init__(self):
         self.client_id, self.sent, self.texts = "tab", [], []
         self.asked = {}
+        self.handlers = []
+        self.add_on_prompt_handler = self.handlers.append
         self.routes = SimpleNamespace(get=lambda path: partial(self.asked.setdefault, path))
 
     def send_sync(self, event, data, sid=None):

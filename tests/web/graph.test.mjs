@@ -81,9 +81,6 @@ test("the sizes are those of the connected backbone, else all", async () => {
   const all = size.options.values;
   for (const node of [nodes[2], nodes[3], nodes[2]]) await sizes.refresh(node);
   assert.deepEqual(size.options.values, ["auto", "512x512"]);
-  size.value = "384x384";
-  await sizes.refresh(nodes[2]);
-  assert.equal(size.value, "auto", "a size of another backbone gives way");
   size.value = "512x512";
   await sizes.refresh(nodes[2]);
   assert.equal(size.value, "512x512");
@@ -92,6 +89,19 @@ test("the sizes are those of the connected backbone, else all", async () => {
   nodes[1].widgets[0].value = "b";
   await sizes.refresh(nodes[2]);
   assert.deepEqual(size.options.values, all);
+});
+
+test("a size that came with a workflow stays until another backbone is connected", async () => {
+  const nodes = graph({ 1: loader("a"), 2: sampler() }, [[7, 1, 0, 2, 0]]);
+  const known = { a: ["512x512"], b: ["720x720"] };
+  const sizes = new Sizes(async (name) => known[name]);
+  const [size] = nodes[2].widgets;
+  size.value = "384x384";
+  for (let n = 0; n < 2; n++) await sizes.refresh(nodes[2]);
+  assert.equal(size.value, "384x384");
+  nodes[1].widgets[0].value = "b";
+  await sizes.refresh(nodes[2]);
+  assert.equal(size.value, "auto");
 });
 
 test("numbers are read and toggled as the Pick node reads them", () => {

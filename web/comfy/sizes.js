@@ -10,10 +10,12 @@ const AUTO = "auto";
 /** Sizes by a backbone's name; `ask(name)` fetches them from the server, [] if it has none. */
 export class Sizes extends Known {
   #all = new WeakMap(); // the whole list of a widget, from the server
+  #offered = new WeakMap(); // the backbone's sizes that a widget had last
 
   /**
    * Update a node's list; without a backbone it has all sizes. A size that the backbone does not
-   * draw is replaced by the backbone's own.
+   * draw gives way to the backbone's own when another backbone was connected. What a workflow or a
+   * picture brings stays: its run says which sizes there are, and draws no other picture.
    */
   async refresh(node) {
     const widget = widgetOf(node, "size");
@@ -22,6 +24,9 @@ export class Sizes extends Known {
     const all = this.#all.get(widget);
     const own = await this.of(node);
     widget.options.values = own.length ? [AUTO, ...own.filter((size) => all.includes(size))] : all;
-    if (own.length && !widget.options.values.includes(widget.value)) widget.value = AUTO;
+    const before = this.#offered.get(widget);
+    this.#offered.set(widget, own);
+    const isOther = before !== undefined && String(before) !== String(own);
+    if (isOther && !widget.options.values.includes(widget.value)) widget.value = AUTO;
   }
 }

@@ -61,20 +61,21 @@ export class Panel {
     return { element, pixels, marks, pen, coarse: new Coarse(pixels, rows, columns) };
   }
 
-  #paint({ strips, top, refined = false }) {
+  #paint({ kind, strips, top, refined = false, kept = false }) {
     const finished = this.finished.get(this.state.run) ?? [];
+    const standing = kept && kind === "cells";
     strips.forEach((strip, i) => {
       const { coarse, pixels } = this.#pictures[i];
-      const paint = refined ? coarse.sharpen : coarse.paint;
+      const paint = standing ? coarse.stand : refined ? coarse.sharpen : coarse.paint;
       this.#queue.add(strip, top,
         { paint: paint.bind(coarse), canvas: pixels, finished: finished[i] });
     });
   }
 
-  #addStrips({ strips, top, last, refined }) {
-    this.#paint({ strips, top, refined });
+  #addStrips(message) {
+    this.#paint(message);
     this.#queue.whenPainted(() => {
-      this.#painted = Math.max(this.#painted, last);
+      this.#painted = Math.max(this.#painted, message.last);
       this.onPainted();
     });
   }
