@@ -246,7 +246,7 @@ def test_a_phone_reaches_everything(history):
     assert sideways(page) <= 0
     page.locator(".picture-open").nth(1).tap()
     expect(page.locator("#picture-panel h2")).to_have_text(WORDS[1])
-    for action in ("restore", "edit", "vary", "copy", "delete", "favourite"):
+    for action in ("restore", "edit", "seeds", "copy", "delete", "favourite"):
         page.locator(f"[data-action={action}]").scroll_into_view_if_needed()
     assert sideways(page) <= 0
     page.locator("[data-action=close]").tap()
@@ -301,10 +301,10 @@ def test_the_words_that_a_redo_replaces_come_back(history):
 
 
 @pytest.mark.nightly
-def test_variations_of_a_picture_are_drawn_on_seeds(history):
+def test_other_seeds_with_the_settings_of_a_picture_are_drawn_on_seeds(history):
     page = history()
     page.locator(".picture-open").nth(1).click()
-    page.locator("[data-action=vary]").click()
+    page.locator("[data-action=seeds]").click()
     expect(page.locator("#seeds .likes")).to_be_visible()
     page.click("#seeds-start")
     expect(page.locator("#seeds")).to_contain_text("seed 8")
@@ -343,7 +343,7 @@ def test_a_picture_without_settings_is_edited_from_its_pixels(open_place, app, o
     photo = BytesIO()
     Image.open(originals[0]).save(photo, "JPEG")
     drop(page, photo.getvalue(), "photo.jpg", "image/jpeg")
-    page.locator(".toast").get_by_role("button", name="Edit").click()
+    page.click("#edit-file")
     expect(page.locator(".edit .hint")).to_contain_text("its pixels are read")
     page.fill("#prompt", WORDS[1])
     page.get_by_role("radio", name="Below a line").check(force=True)

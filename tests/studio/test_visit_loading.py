@@ -1,4 +1,4 @@
-"""Models and Doctor, on few visits: what is here, what fits, loading, downloading, a report."""
+"""Models as they are found, loaded and downloaded, and what some of them add to the page."""
 
 from shutil import rmtree
 from threading import Event

@@ -23,7 +23,7 @@ PROMPTS = {"en": "a red house on the left, on a lake, hills behind, at sunset",
            "zh": "左边一座红色的房子，在湖上，后面有山丘，日落时分"}
 OTHERS = {"en": "a blue house on the left, on a lake, hills behind, at sunset",
           "zh": "左边一座蓝色的房子，在湖上，后面有山丘，日落时分"}
-UNKNOWN = {"en": "a red hous near a zzxq, no trees, {at noon|at night}",
+UNKNOWN = {"en": "a red hous near a zzxq, a dog, no trees, {at noon|at night}",
            "zh": "红色的房子，恐龙，没有树，{中午|夜晚}"}
 DROP = """async ([base64, name, type]) => {
   const bytes = Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0));
