@@ -12,8 +12,8 @@ from ssd_core.engine.methods import AR
 from ssd_core.engine.methods.paced import Paced
 from ssd_core.engine.plan import Plan
 from ssd_core.output.guarantees import guarantee_holds
-from ssd_core.postcards.unknown_things import without_unknown_things
 from ssd_core.postcards.aliases import weighted
+from ssd_core.postcards.unknown_things import without_unknown_things
 from ssd_core.runs.fallback import FALLBACK_NOTE
 from ssd_core.runs.foreseen import Foreseen
 from ssd_core.runs.request import Request
@@ -104,8 +104,9 @@ def about_speed(settings: Settings, backbone: Backbone, language: str) -> str:
 
 @dataclass(frozen=True)
 class Note:
-    """A line below the prompt. kind: refused, cannot, moved, unknown, misplaced, weighted or weights;
-    see `notes_of`.
+    """A line below the prompt; see `notes_of`.
+
+    kind: refused, cannot, moved, unknown, misplaced, weighted or weights.
 
     start, end: of an unknown word in the typed prompt. nearest: a known word that it may mean.
     without: of `cannot`, the prompt without the things that it names.

@@ -113,8 +113,10 @@ class Create {
     const { planner } = this.app;
     const isRead = () => planner.answer?.settings?.prompt === prompt.trim();
     if (isRead()) return true;
-    this.#reading ??= planner.ask().finally(() => { this.#reading = null; });
-    await this.#reading;
+    for (let tries = 0; tries < 3 && !isRead(); tries += 1) { // other settings may come between
+      this.#reading ??= planner.ask().finally(() => { this.#reading = null; });
+      await this.#reading;
+    }
     const asks = isRead() && planner.answer.notes.some(({ kind }) => kind === "cannot");
     if (asks) document.getElementById("draw-without")?.focus();
     return !asks;
