@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from .aliases import MARKS
 from .spelling import ARTICLES, NUMBERS, Word, pieces_of
 
-_ALWAYS = ("no", "without", "minus", "没", "沒", "無", "无")  # with any words after them
+_ALWAYS = ("no", "without", "minus", "instead", "没", "沒", "無", "无")  # with any words after them
 _BEFORE_A_CLAIM = ("not", "never", "don't", "dont", "不", "别")
-_FILLER = (*ARTICLES, "any", "at", "draw", "paint", "show", "have", "be", "is", "有", "要", "是")
+_FILLER = (*ARTICLES, "any", "of", "at", "draw", "paint", "show", "have", "be", "is", "有", "要",
+           "是", "一", "点")
 _OR, _AND = ("or", "nor", "或"), ("and", "和", "与")
 _INSIDE = ("in", "the", "sky")  # "no clouds in the sky"
 # Marks and words before a negation that are cut with it.
