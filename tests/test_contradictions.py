@@ -1,6 +1,5 @@
 """What is filled into a prompt contradicts nothing of it: generated prompts, and people's own."""
 
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -86,7 +85,7 @@ def test_what_was_typed_still_holds_in_the_words_that_are_drawn(prompt, seed):
      "castle was never asked for"),
     ("peaceful countryside in spring", "peaceful countryside in spring, on the sea", "ground"),
     ("foggy lighthouse", "foggy a lone blue lighthouse in the middle, at noon", "no caption"),
-    ("foggy lighthouse", "a lone blue lighthouse in the middle, at noon", "sky ['fog'] became None"),
+    ("foggy lighthouse", "a lone blue lighthouse, at noon", "sky ['fog'] became None"),
     ("my grandma's little cottage", "my grandma's little a lone white cottage", "left over"),
     ("a boat under a bridge", "a boat on the left, under a bridge on the right", "in spite of"),
     ("a black tower", "a lone black pink tower", "of a colour that is not known"),

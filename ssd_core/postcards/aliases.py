@@ -182,7 +182,7 @@ _SIMPLIFIED = str.maketrans(_TRADITIONAL, _SIMPLE)
 MARKS = (",", ".")
 # English words that resemble known words without being misspellings of them.
 _OTHER_WORDS = frozenset("""battles bottle brides cattle dessert fellow fiddle fridge hearth horses
-    kettle mellow mother mouses paining parrot pointing riddle saddle salting tables testament
+    kettle mellow mother mouses paining parrot place places pointing riddle saddle salting tables testament
     violent violets waving winging winning""".split())
 _PIECE = re.compile(r"[a-z0-9]+(?:[-'][a-z0-9]+)*|[^\sa-z0-9]", re.IGNORECASE)
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff\u3001\u3002\uff00-\uffef]")

@@ -56,9 +56,9 @@ def expand(prompt: str, negative: str | None, seed: int, leave_open: Sequence[st
     if fill:
         rest = read(blanked(prompt, [cut[:2] for cut in cuts]))
         filled = Filler(rest, ruled_out(read(ruled)), seed, invents=not unknown).filled()
-        wanted = [addition for addition in Writer(rest, filled).additions()
-                  if addition.name not in leave_open]
-        additions = shortened(wanted, prompt, cuts, limit)
+        writer = Writer(rest, filled)
+        wanted = [addition for addition in writer.additions() if addition.name not in leave_open]
+        additions = shortened(wanted, prompt, cuts, limit, writer.typed)
     return Expanded(drawn(prompt, cuts, additions), ruled if denied else negative or None,
                     tuple(additions), tuple(negation.typed for negation in denied),
                     tuple(thing.typed for thing in unknown))
@@ -70,11 +70,15 @@ def drawn(prompt: str, cuts: Sequence[Edit], additions: Sequence[Added]) -> str:
     return tidy(edited(prompt, edits)) if cuts else edited(prompt, edits)
 
 
-def shortened(additions: list[Added], prompt: str, cuts: Sequence[Edit], limit: int
-              ) -> list[Added]:
-    """The most important additions, as many as the limit allows."""
+def shortened(additions: list[Added], prompt: str, cuts: Sequence[Edit], limit: int,
+              typed: set[str]) -> list[Added]:
+    """The most important additions, as many as the limit allows.
+
+    typed: names and attributes of those that say what was typed, which are omitted last.
+    """
     left = list(additions)
-    for addition in sorted(additions, key=lambda added: -PRIORITY.index(added.attribute)):
+    for addition in sorted(additions, key=lambda added: (
+            {added.attribute, added.name} & typed != set(), -PRIORITY.index(added.attribute))):
         if length_of(drawn(prompt, cuts, left)) <= limit:
             break
         left.remove(addition)
@@ -92,6 +96,12 @@ class Writer:
             in zip(firsts(filled.members), filled.members, reading.things, strict=False)]
         self.rewritten = [thing for _, count, thing in self.mentions
                           if self._rewrites(count, thing)]
+
+    @property
+    def typed(self) -> set[str]:
+        """Names and attributes of additions that say in other words what was typed."""
+        hinted = {f"place {first}" for first, _, thing in self.mentions if thing.place_hint}
+        return {*self.reading.scene, *self.reading.hints, *hinted}
 
     def additions(self) -> list[Added]:
         things = [*self._invented()] if self.filled.invented else [*self._count(), *self._things()]
@@ -146,21 +156,25 @@ class Writer:
 
     def _rewriting(self, first: int, count: int, thing: Named) -> Added:
         """The single things of a number with its noun, each with its place."""
-        every = [self._thing(n) for n in range(first, first + count)]
+        every = [self._thing(n, thing) for n in range(first, first + count)]
         before = [word.word for word in self.reading.words if word.start < thing.start]
         last = self.mentions[-1][2] is thing and before[-1:] != ["and"]
         joined = joint(every[:-1], every[-1:], last)
         return self._added(f"things {first}", "things", joined, (thing.start, thing.end),
                            "", self._break_after(thing))
 
-    def _thing(self, n: int) -> Said:
+    def _thing(self, n: int, typed: Named | None = None) -> Said:
+        """A thing in full. typed: as which it was typed, if it was."""
         filled = self.filled
         kind, colour, place = filled.kinds[n], filled.colours[n], filled.places[n]
+        own = "" if typed is None else self.reading.prompt[typed.own : typed.noun].strip()
+        if typed is not None and typed.shaded and not typed.colour:
+            colour = None
         several, alone = kind in PLURAL, len(self.filled.kinds) == 1
         article = "some" if several else "a lone" if alone else "an" if colour == "orange" else "a"
         shade = (_COLOUR_WORDS[colour][0], f"{CHINESE[colour][0]}的") if colour else ("", "")
         where = place_words(place)
-        english = " ".join(filter(None, (article, shade[0], _NOUNS[kind][0], where[0])))
+        english = " ".join(filter(None, (article, shade[0], own, _NOUNS[kind][0], where[0])))
         lone = "孤独的" if alone and not several else ""
         return english, f"{lone}{shade[1]}{SEVERAL.get(kind, CHINESE[kind][0])}{where[1]}"
 

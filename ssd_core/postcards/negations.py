@@ -65,6 +65,7 @@ def _denied(pieces: Sequence[Piece], first: int) -> tuple[int, list[Sequence[Pie
     typed = _typed(pieces[first])
     if typed not in (*_ALWAYS, *_BEFORE_A_CLAIM):
         return first, []
+    anything = typed in _ALWAYS or _follows(pieces, first + 1, ("要",))  # 不要
     phrases: list[Sequence[Piece]] = []
     position = end = first + 1
     while (phrase := _phrase(pieces, position)) is not None:
@@ -74,7 +75,7 @@ def _denied(pieces: Sequence[Piece], first: int) -> tuple[int, list[Sequence[Pie
         if position == end:
             break
     claims = any(word.meaning[0] for phrase in phrases for piece in phrase for word in piece)
-    return (end, phrases) if claims or (phrases and typed in _ALWAYS) else (first, [])
+    return (end, phrases) if claims or (phrases and anything) else (first, [])
 
 
 def _phrase(pieces: Sequence[Piece], position: int) -> tuple[int, int] | None:

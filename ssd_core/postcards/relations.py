@@ -30,6 +30,8 @@ def relate(reading: Reading, total: int) -> list[str]:
         middle.place_hint = "middle"
     elif middle is not None and len(things) > 1:
         unseen.append("between")
+        for thing in things:
+            thing.free = True
     for first, second in zip(things, things[1:], strict=False):
         if word := _unseen(reading, first, second):
             unseen.append(word)

@@ -16,6 +16,7 @@ from .aliases import MARKS, Said, said
 from .captions import _MEANING
 
 NUMBERS = {"one": 1, "two": 2, "pair": 2, "three": 3, "trio": 3, "four": 4, "five": 5, "six": 6,
+           "seven": 7, "eight": 8, "nine": 9, "ten": 10, "dozen": 12, "twenty": 20,
            "一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "4": 4, "5": 5, "6": 6}
 ARTICLES = ("a", "an", "the")
 QUANTITIES = ("lone", "single", "some", "few")
@@ -60,6 +61,8 @@ class Word:
     @property
     def number(self) -> int | None:
         """The number it names, if any; a Chinese number may include its measure word."""
+        if not self.word and self.typed.isdecimal() and self.typed.isascii():
+            return int(self.typed)
         return NUMBERS.get(self.word or self.typed.lower()) or (
             None if self.word else NUMBERS.get(self.typed[:1]))
 
@@ -304,8 +307,8 @@ def _modifies(word: Word) -> bool:
     typed = word.typed.lower()
     if _IDEOGRAPH.match(typed):
         return typed in _SIZES or (word.unknown and typed not in _MEASURES)
-    return (word.unknown and typed.isalpha() and typed not in _OWNERS
-            and not typed.endswith("ing"))
+    return (word.unknown and typed.isalpha() and len(typed) > 1 and word.number is None
+            and typed not in _OWNERS and not typed.endswith("ing"))
 
 
 def _first_adjective(words: Sequence[Word], n: int) -> int:

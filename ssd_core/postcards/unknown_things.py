@@ -88,7 +88,7 @@ _SMALL = "|".join(sorted(_CHINESE_NO_THING, key=len, reverse=True))
 _SMALL_BEFORE, _SMALL_BEHIND = re.compile(f"(?:{_SMALL})*"), re.compile(f"(?:{_SMALL})*$")
 # Words of which everything may be left open.
 _WHOLE = ("view", "picture", "painting", "postcard")
-_CHINESE_ADJECTIVES = ("的", "小", "大", "老")
+_CHINESE_ADJECTIVES = ("的", "小", "大", "老", "两座", "兩座")
 _STYLE = ["style", "of"]
 Piece = tuple[Word, ...]
 
@@ -192,7 +192,7 @@ def _thing(text: str, pieces: Sequence[Piece], first: int, end: int) -> UnknownT
 def _belongs_before(piece: Piece) -> bool:
     """Whether a piece is an article, number, colour or adjective of the noun behind it."""
     word = piece[0]
-    if _typed(piece) in (*_LEADS, *MARKS, *_AFTER):
+    if _typed(piece) in (*_LEADS, *MARKS, *_AFTER) or len(piece) > 1:
         return False
     return (word.word in (*ARTICLES, *QUANTITIES) or word.number is not None
             or word.meaning[0] == "colour" or _unknown(piece)

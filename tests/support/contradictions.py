@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 
 from ssd_core.postcards.captions import _PARTS
 from ssd_core.postcards.expansion import expand
 from ssd_core.postcards.limits import limits
-from ssd_core.postcards.spelling import Named, Reading, read
+from ssd_core.postcards.spelling import END, Named, Reading, read
 from ssd_core.postcards.unknown_things import known_part, unknown_things
 
 GROUPS = {"houses": "house", "trees": "tree", "boats": "boat"}
@@ -40,21 +41,22 @@ def failures(prompt: str, seed: int) -> list[str]:
 
 def scene(old: Reading, new: Reading) -> list[str]:
     told = [f"{name} {values} became {new.scene.get(name)}" for name, values in old.scene.items()
-            if name in ONE_VALUE and set(new.scene.get(name, ())) != set(values)]
+            if name in ONE_VALUE and set(new.scene.get(name, ())) != set(values)
+            and not (len(values) > 1 and set(new.scene.get(name, ())) < set(values))]
     snow = old.hints.get("ground") == "snow" and "ground" not in old.scene
     return told + ["snowy is dropped"] * (snow and new.scene.get("ground") != ["snow"])
 
 
 def weather(old: Reading, drawn: str) -> list[str]:
     """Weather as an adjective is written as captions write it, too."""
-    lost = []
-    if len(old.scene.get("sky", ())) == 1:
-        for word, after in zip(old.words, [*old.words[1:], None], strict=True):
-            sky = ADJECTIVES.get(word.typed.lower())
-            plain = after is not None and after.typed.lower() in TIMES
-            if sky and not plain and not any(part in drawn for part in _PARTS["sky", sky]):
-                lost.append(f"{word.typed} is written as no caption has it")
-    return lost
+    if len(old.scene.get("sky", ())) != 1:
+        return []
+    adjectives = [(word.typed, ADJECTIVES[word.typed.lower()], after.typed.lower() in TIMES)
+                  for word, after in pairwise([*old.words, END])
+                  if word.typed.lower() in ADJECTIVES]
+    plain = any(at_a_time for *_, at_a_time in adjectives)
+    return [f"{typed} is written as no caption has it" for typed, sky, _ in adjectives
+            if not plain and not any(part in drawn for part in _PARTS["sky", sky])]
 
 
 def family(kind: str) -> str:
@@ -97,7 +99,8 @@ def colours(old: Reading, new: Reading) -> list[str]:
         drawn = {one.colour for one in new.things if family(one.kind) == family(thing.kind)}
         if thing.colour and thing.colour not in drawn:
             lost.append(f"{thing.colour} {thing.kind} became {drawn}")
-        if thing.shaded and not thing.colour and drawn - {None} - {
+        alike = [one for one in old.things if family(one.kind) == family(thing.kind)]
+        if thing.shaded and not thing.colour and len(alike) == 1 and drawn - {None} - {
                 one.colour for one in old.things}:
             lost.append(f"{thing.kind} of a colour that is not known became {drawn}")
     return lost
@@ -117,7 +120,8 @@ def between(old: Reading, new: Reading) -> list[str]:
         return [f"{one.kind} got a place in spite of “{typed[0]}”" for one in new.things
                 if one.place and not any(thing.place for thing in old.things)
                 and len(old.things) == 2]
-    if re.search(r"\bbetween (?:two|them|the two)\b|之间|中间有", old.prompt) and len(new.things) == 3:
+    said = re.search(r"\bbetween (?:two|them|the two)\b|之间|中间有", old.prompt)
+    if said and len(new.things) == 3:
         kinds = Counter(family(one.kind) for one in new.things)
         single = [one for one in new.things if kinds[family(one.kind)] == 1]
         if len(single) == 1 and single[0].place != "middle":
