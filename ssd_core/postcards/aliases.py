@@ -28,7 +28,7 @@ _SYNONYMS: dict[str, str] = {
     "hot air balloons": "balloon",
     "sailing boat": "boat", "sailing ship": "boat", "sail boat": "boat", "fishing boat": "boat",
     "fishing boats": "boats", "rowing boat": "boat", "rowing boats": "boats", "rowboat": "boat",
-    "row boat": "boat", "farmhouse": "house", "farm house": "house", "lodge": "house",
+    "row boat": "boat", "farmhouse": "house", "farm house": "house", "lodge": "house", "watchtower": "tower",
     "shack": "house", "chalet": "house", "villa": "house", "treehouse": "house",
     "tree house": "house", "hamlet": "houses", "abbey": "church", "monastery": "church",
     "church tower": "church", "church steeple": "church",
@@ -182,8 +182,8 @@ _SIMPLIFIED = str.maketrans(_TRADITIONAL, _SIMPLE)
 MARKS = (",", ".")
 # English words that resemble known words without being misspellings of them.
 _OTHER_WORDS = frozenset("""battles bottle brides cattle dessert fellow fiddle fridge hearth horses
-    kettle mellow mother mouses paining parrot place places pointing riddle saddle salting tables testament
-    violent violets waving winging winning""".split())
+    kettle mellow mother mouses paining parrot place places pointing riddle saddle salting tables
+    testament violent violets waving winging winning""".split())
 _PIECE = re.compile(r"[a-z0-9]+(?:[-'][a-z0-9]+)*|[^\sa-z0-9]", re.IGNORECASE)
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff\u3001\u3002\uff00-\uffef]")
 _KNOWN = frozenset(WORDS)

@@ -56,7 +56,7 @@ _NO_THING = frozenset("""
     overlooks overlooking see seen seems falls grow grows hang hangs shine glows reflect reflects
     cover covers surround surrounds make makes made put want wants need needs love loves let lets
     give gives get gets create generate imagine add include includes feature features depict
-    depicts else instead tied built pls foot rim travel springtime summertime
+    depicts else instead tied built pls foot rim travel springtime summertime ok okay same straight miles
 """.split())
 # The same in Chinese, where words have no blanks between them.
 _CHINESE_NO_THING = """
@@ -66,7 +66,7 @@ _CHINESE_NO_THING = """
     秋 春天 夏天 秋天 夏日 秋日 春日 季 天 时 时候 请 要 想 给 让 帮 用 以 从 到 向 被 比 就 都 也
     又 还 再 不 没 中 内 外 前 后 左 右 上 下 边 旁 面 处 那边 这里 那里 附近 之间 对面 身边 底 停
     站 坐 躺 走 跑 飞 游 飘 落 开 照 挂 立 矗 矗立 坐落 停泊 奔跑 飞翔 漂浮 行驶 航行 倒映 盛开
-    覆盖 环绕 笼罩 穿过 穿 唯美 治愈系 梦幻 高清 热闹 一点 蒙蒙 纷飞 刮 亮 升起 落下 闪烁 照耀 风格
+    覆盖 环绕 笼罩 穿过 穿 随便 唯美 治愈系 梦幻 高清 热闹 一点 蒙蒙 纷飞 刮 亮 升起 落下 闪烁 照耀 风格
     油画 水彩 水墨 插画 照片 图片 画面 风景画 色 色彩 木 石 石头 木头
 """.split()
 _NO_THING_ENDINGS = re.compile(r".+(?:ly|ful|ous|less|able|ible|ive|esque)$|.{3,}(?:ing|ed)$")
