@@ -12,6 +12,7 @@ from ssd_core.engine.methods import AR
 from ssd_core.engine.methods.paced import Paced
 from ssd_core.engine.plan import Plan
 from ssd_core.output.guarantees import guarantee_holds
+from ssd_core.output.unknown import limits_of, things_in
 from ssd_core.postcards.aliases import weighted
 from ssd_core.postcards.unknown_things import without_unknown_things
 from ssd_core.runs.fallback import FALLBACK_NOTE
@@ -106,7 +107,7 @@ def about_speed(settings: Settings, backbone: Backbone, language: str) -> str:
 class Note:
     """A line below the prompt; see `notes_of`.
 
-    kind: refused, cannot, moved, unknown, misplaced, weighted or weights.
+    kind: refused, cannot, limit, moved, unknown, misplaced, weighted or weights.
 
     start, end: of an unknown word in the typed prompt. nearest: a known word that it may mean.
     without: of `cannot`, the prompt without the things that it names.
@@ -146,13 +147,18 @@ def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note
 
 
 def cannot_notes(request: Request, language: str) -> list[Note]:
-    """A question about the things that cannot be drawn: whether to draw the rest alone."""
-    if not request.unknown_things:
-        return []
+    """A question about unknown things, whether to draw the rest alone, and what else is asked
+    for in vain.
+    """
+    backbone = request.backbone
+    told = [Note("limit", in_language(language, line))
+            for line in limits_of(backbone, request.typed)]
+    things = things_in(backbone, request.typed)
+    if not things:
+        return told
     rest = without_unknown_things(request.prompt)
-    return [Note("cannot", say(language, "cannot", model=request.backbone.name, rest=rest,
-                               things=say(language, "comma").join(request.unknown_things)),
-                 without=rest)]
+    return [Note("cannot", say(language, "cannot", model=backbone.name, rest=rest,
+                               things=say(language, "comma").join(things)), without=rest), *told]
 
 
 def unknown_note(prompt: str, span: Span, backbone: Backbone, language: str) -> Note:
@@ -165,7 +171,8 @@ def unknown_spans(prompt: str, request: Request) -> list[Span]:
     """The unknown words of a typed prompt, alternatives included."""
     backbone = request.backbone
     words = {*request.unknown_words,
-             *(word for thing in request.unknown_things for word in backbone.unknown_words(thing))}
+             *(word for thing in things_in(backbone, request.typed)
+               for word in backbone.unknown_words(thing))}
     if has_choices(prompt):
         others = {word for text in every_prompt(prompt) for word in backbone.unknown_words(text)}
         words |= others - set(backbone.unknown_words(request.prompt))

@@ -57,7 +57,7 @@ def test_what_remains_unknown_is_named(prompt, names):
 
 
 @pytest.mark.parametrize(("word", "near"), [
-    ("古堡", "城堡"), ("别墅", "房子"), ("帐蓬", "帐篷"), ("凌晨", "早晨"), ("恐龙", None),
+    ("古堡", "城堡"), ("别墅", "房子"), ("帐蓬", "帐篷"), ("晨曦", "早晨"), ("恐龙", None),
     ("汽车", None)])
 def test_an_unknown_chinese_word_has_a_known_one_near_it(word, near):
     assert a.nearest(word) == near and unknown(word)

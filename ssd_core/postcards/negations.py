@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from .aliases import MARKS
 from .spelling import ARTICLES, NUMBERS, Word, pieces_of
 
-_ALWAYS = ("no", "without", "minus", "没", "沒", "無", "无")  # with any words after them
+_ALWAYS = ("no", "without", "minus", "instead", "没", "沒", "無", "无")  # with any words after them
 _BEFORE_A_CLAIM = ("not", "never", "don't", "dont", "不", "别")
-_FILLER = (*ARTICLES, "any", "at", "draw", "paint", "show", "have", "be", "is", "有", "要", "是")
+_FILLER = (*ARTICLES, "any", "of", "at", "draw", "paint", "show", "have", "be", "is", "有", "要",
+           "是", "一", "点")
 _OR, _AND = ("or", "nor", "或"), ("and", "和", "与")
 _INSIDE = ("in", "the", "sky")  # "no clouds in the sky"
 # Marks and words before a negation that are cut with it.
@@ -64,6 +65,7 @@ def _denied(pieces: Sequence[Piece], first: int) -> tuple[int, list[Sequence[Pie
     typed = _typed(pieces[first])
     if typed not in (*_ALWAYS, *_BEFORE_A_CLAIM):
         return first, []
+    anything = typed in _ALWAYS or _follows(pieces, first + 1, ("要",))  # 不要
     phrases: list[Sequence[Piece]] = []
     position = end = first + 1
     while (phrase := _phrase(pieces, position)) is not None:
@@ -73,7 +75,7 @@ def _denied(pieces: Sequence[Piece], first: int) -> tuple[int, list[Sequence[Pie
         if position == end:
             break
     claims = any(word.meaning[0] for phrase in phrases for piece in phrase for word in piece)
-    return (end, phrases) if claims or (phrases and typed in _ALWAYS) else (first, [])
+    return (end, phrases) if claims or (phrases and anything) else (first, [])
 
 
 def _phrase(pieces: Sequence[Piece], position: int) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from .aliases import MARKS
-from .expanded import blanked, edited
+from .expanded import blanked, edited, merged, tidy
 from .negations import negations
 from .spelling import ARTICLES, NUMBERS, QUANTITIES, Word, pieces_of, words_of
 
@@ -56,7 +56,7 @@ _NO_THING = frozenset("""
     overlooks overlooking see seen seems falls grow grows hang hangs shine glows reflect reflects
     cover covers surround surrounds make makes made put want wants need needs love loves let lets
     give gives get gets create generate imagine add include includes feature features depict
-    depicts
+    depicts else instead tied built pls foot rim travel springtime summertime ok okay same straight miles
 """.split())
 # The same in Chinese, where words have no blanks between them.
 _CHINESE_NO_THING = """
@@ -66,8 +66,8 @@ _CHINESE_NO_THING = """
     秋 春天 夏天 秋天 夏日 秋日 春日 季 天 时 时候 请 要 想 给 让 帮 用 以 从 到 向 被 比 就 都 也
     又 还 再 不 没 中 内 外 前 后 左 右 上 下 边 旁 面 处 那边 这里 那里 附近 之间 对面 身边 底 停
     站 坐 躺 走 跑 飞 游 飘 落 开 照 挂 立 矗 矗立 坐落 停泊 奔跑 飞翔 漂浮 行驶 航行 倒映 盛开
-    覆盖 环绕 笼罩 升起 落下 闪烁 照耀 风格 油画 水彩 水墨 插画 照片 图片 画面 风景画 色 色彩 木 石
-    石头 木头
+    覆盖 环绕 笼罩 穿过 穿 随便 唯美 治愈系 梦幻 高清 热闹 一点 蒙蒙 纷飞 刮 亮 升起 落下 闪烁 照耀 风格
+    油画 水彩 水墨 插画 照片 图片 画面 风景画 色 色彩 木 石 石头 木头
 """.split()
 _NO_THING_ENDINGS = re.compile(r".+(?:ly|ful|ous|less|able|ible|ive|esque)$|.{3,}(?:ing|ed)$")
 _NOUN_ENDINGS = frozenset("""
@@ -88,6 +88,7 @@ _SMALL = "|".join(sorted(_CHINESE_NO_THING, key=len, reverse=True))
 _SMALL_BEFORE, _SMALL_BEHIND = re.compile(f"(?:{_SMALL})*"), re.compile(f"(?:{_SMALL})*$")
 # Words of which everything may be left open.
 _WHOLE = ("view", "picture", "painting", "postcard")
+_CHINESE_ADJECTIVES = ("的", "小", "大", "老", "两座", "兩座")
 _STYLE = ["style", "of"]
 Piece = tuple[Word, ...]
 
@@ -111,6 +112,8 @@ def unknown_things(prompt: str) -> list[UnknownThing]:
     pieces, found, position = pieces_of(text), [], 0
     while position < len(pieces):
         end = _end_of_run(pieces, position)
+        while end > position and _typed(pieces[position]) in _LEADS:
+            position += 1
         if end > position and _is_thing(pieces, position, end):
             found.append(_thing(text, pieces, position, end))
         position = max(end, position + 1)
@@ -119,13 +122,19 @@ def unknown_things(prompt: str) -> list[UnknownThing]:
 
 def without_unknown_things(prompt: str) -> str:
     """The prompt without its unknown things."""
-    cuts = [(*thing.cut, "") for thing in unknown_things(prompt)]
-    return edited(prompt, cuts).strip(" ,，、")
+    cuts = merged(thing.cut for thing in unknown_things(prompt))
+    return tidy(edited(prompt, [(*cut, "") for cut in cuts]))
+
+
+def known_part(prompt: str) -> str:
+    """The prompt with blanks in place of its negations and of its unknown things."""
+    return blanked(prompt, merged([*((denied.start, denied.end) for denied in negations(prompt)),
+                                   *(thing.cut for thing in unknown_things(prompt))]))
 
 
 def names_nothing_known(prompt: str) -> bool:
     """Whether a prompt has unknown words, and no other that says anything of a picture."""
-    rest = blanked(prompt, [thing.cut for thing in unknown_things(prompt)])
+    rest = blanked(prompt, merged(thing.cut for thing in unknown_things(prompt)))
     return any(map(_unknown, pieces_of(prompt))) and not any(
         word.meaning[0] or word.word in _WHOLE for word in words_of(rest))
 
@@ -164,6 +173,8 @@ def _is_thing(pieces: Sequence[Piece], first: int, end: int) -> bool:
         return False
     after = next((piece for piece in pieces[end:] if piece[0].word or piece[0].unknown
                   or _typed(piece) == "的"), None)
+    if first and _typed(pieces[first - 1]) == "有":
+        return True
     return after is None or not (_typed(after) == "的" or after[0].meaning[0] in _MODIFIED)
 
 
@@ -172,6 +183,8 @@ def _thing(text: str, pieces: Sequence[Piece], first: int, end: int) -> UnknownT
     while begin and _belongs_before(pieces[begin - 1]) and not (
             begin < first and _opens(pieces[begin])):
         begin -= 1
+    while begin < first and _typed(pieces[begin]) == "的":
+        begin += 1
     start, stop = pieces[begin][0].start, pieces[end - 1][-1].end
     return UnknownThing(text[start:stop], start, stop, _cut(pieces, begin, end))
 
@@ -179,11 +192,12 @@ def _thing(text: str, pieces: Sequence[Piece], first: int, end: int) -> UnknownT
 def _belongs_before(piece: Piece) -> bool:
     """Whether a piece is an article, number, colour or adjective of the noun behind it."""
     word = piece[0]
-    if _typed(piece) in (*_LEADS, *MARKS, *_AFTER):
+    if _typed(piece) in (*_LEADS, *MARKS, *_AFTER) or len(piece) > 1:
         return False
     return (word.word in (*ARTICLES, *QUANTITIES) or word.number is not None
             or word.meaning[0] == "colour" or _unknown(piece)
-            or (not word.word and _typed(piece).isalnum()))
+            or (not word.word and _typed(piece).isalnum()
+                and (_typed(piece).isascii() or _typed(piece) in _CHINESE_ADJECTIVES)))
 
 
 def _opens(piece: Piece) -> bool:
@@ -195,7 +209,7 @@ def _cut(pieces: Sequence[Piece], begin: int, end: int) -> tuple[int, int]:
     """With the prepositions before the phrase, and the verbs after it."""
     while end < len(pieces) and _unknown(pieces[end]) and not _may_be_thing(pieces[end]):
         end += 1
-    while begin and (_typed(pieces[begin - 1]) in _LEADS or pieces[begin - 1][0].word in _LEADS):
+    while begin and _leads(pieces[begin - 1]):
         begin -= 1
     if begin and _typed(pieces[begin - 1]) in _AFTER:
         begin -= 1
@@ -204,6 +218,11 @@ def _cut(pieces: Sequence[Piece], begin: int, end: int) -> tuple[int, int]:
             end += 1
     start = pieces[begin - 1][-1].end if begin else pieces[0][0].start
     return start, pieces[end - 1][-1].end
+
+
+def _leads(piece: Piece) -> bool:
+    """Whether it is a preposition; Chinese phrases such as "by the ocean" are none."""
+    return _typed(piece) in _LEADS or (len(piece) == 1 and piece[0].word in _LEADS)
 
 
 def _may_be_thing(piece: Piece) -> bool:

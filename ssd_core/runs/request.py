@@ -31,7 +31,7 @@ from ..output.knobs import check_pictures
 from ..output.pixels import pixels
 from ..output.preview import Preview
 from ..output.recipe import make_recipe
-from ..output.unknown import misplaced_in, things_in, unknown_in, word_notes
+from ..output.unknown import misplaced_in, unknown_in, word_notes
 from ..output.words import Words, expansions, shared
 from ..postcards.expanded import Expanded
 from ..weights.fit import run_bytes
@@ -240,9 +240,9 @@ class Request:
         return unknown_in(self.backbone, self.texts)
 
     @property
-    def unknown_things(self) -> list[str]:
-        """What the typed prompt names and the backbone cannot draw; [] for fixed words."""
-        return [] if self.fixed else things_in(self.backbone, [self.prompt])
+    def typed(self) -> list[str]:
+        """The typed prompt; [] if it is not what is drawn, as words are fixed."""
+        return [] if self.fixed else [self.prompt]
 
     @property
     def misplaced_words(self) -> list[str]:
@@ -258,7 +258,7 @@ class Request:
     def notes(self) -> list[str]:
         """Sentences to show the user beside the pictures."""
         moved = self.expansions[0].notes if self.expansions else []
-        about_words = word_notes(self.backbone, self.texts, self.unknown_things)
+        about_words = word_notes(self.backbone, self.texts, self.typed)
         return [note for note in (self.note, self.drawn_before, *moved, *about_words,
                                  *self.backbone.notes(self.sampling)) if note]
 
