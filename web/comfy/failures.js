@@ -4,6 +4,7 @@
  */
 
 import { make } from "../preview/elements.js";
+import { addElement } from "./room.js";
 
 const WIDGET = "ssd_error";
 const LINE = 17; // px
@@ -31,9 +32,8 @@ export class Sentences {
     const element = make("div", "ssd-error", { role: "alert" }, [sentence]);
     const lines = () => Math.ceil((sentence.length * LETTER) / (node.size[0] - 2 * AROUND));
     const height = () => AROUND + LINE * lines();
-    const widget = node.addDOMWidget(WIDGET, WIDGET, element,
-      { serialize: false, hideOnZoom: false, getMinHeight: height, getMaxHeight: height });
-    widget.serialize = false;
+    const widget = addElement(node, WIDGET, WIDGET, element,
+      { getMinHeight: height, getMaxHeight: height });
     this.#entries.set(node, { widget, height: node.size[1] });
     node.setSize([node.size[0], Math.max(node.size[1], node.computeSize()[1])]);
   }

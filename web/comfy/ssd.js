@@ -17,7 +17,7 @@ import { NodePreview } from "./node_preview.js";
 import { Outcomes } from "./outcomes.js";
 import { markPicked, pickByClick } from "./picking.js";
 import { attachPlan } from "./plan.js";
-import { Places, claimRow, limitTexts } from "./room.js";
+import { Places, addElement, claimRow, limitTexts } from "./room.js";
 import { idOf, nodeAt } from "./routing.js";
 import { Sizes } from "./sizes.js";
 import { stringsFor } from "../preview/strings.js";
@@ -210,12 +210,8 @@ function attach(node) {
   // Classic nodes keep wheel events from the canvas; Nodes 2.0 handles them before they get here.
   preview.element.addEventListener("wheel", (event) => app.canvas.processMouseWheel(event));
   // The type "preview" lets a subgraph show the frames of this node; on the node they are hidden.
-  const widget = node.addDOMWidget("ssd_preview", "preview", preview.element, {
-    serialize: false,
-    hideOnZoom: false,
-    getMinHeight: () => height + 2 * MARGIN,
-  });
-  widget.serialize = false; // the option keeps it out of the prompt, this out of the workflow
+  addElement(node, "ssd_preview", "preview", preview.element,
+    { getMinHeight: () => height + 2 * MARGIN });
   node.onDrawBackground = () => {};
   limitTexts(node);
   const row = claimRow(preview.element);
