@@ -22,6 +22,7 @@ import { idOf, nodeAt } from "./routing.js";
 import { Sizes } from "./sizes.js";
 import { stringsFor } from "../preview/strings.js";
 import { withStrips } from "./strips.js";
+import { sortTemplates } from "./templates.js";
 import { WordChips } from "./word_chips.js";
 
 const EVENT = "ssd.preview";
@@ -75,6 +76,7 @@ app.registerExtension({
       cached = new Set(detail.nodes.map(String));
     });
     outcomes.watch(api);
+    sortTemplates(api);
     const { loadApiJson } = app;
     app.loadApiJson = async function (prompt, ...rest) {
       await loadApiJson.call(this, prompt, ...rest);
@@ -85,6 +87,7 @@ app.registerExtension({
     if (!node.comfyClass?.startsWith("SSD_")) return;
     addFold(node, words(), isClassic, knobsOf(node));
     if (widgetOf(node, "prompt")) addChips(node);
+    chain(node, "onConnectionsChange", () => setTimeout(() => refresh(node)));
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
     fillName(node, patternsFilled);
     nameChoices(node, language());
@@ -222,10 +225,7 @@ function attach(node) {
     outcomes.notedIn(output);
     inOrder(() => restore(node, output));
   });
-  chain(node, "onConnectionsChange", () => setTimeout(() => {
-    refresh(node);
-    showPicked();
-  }));
+  chain(node, "onConnectionsChange", () => setTimeout(showPicked));
   if (node.comfyClass === STARTER) pickByClick(node, preview.element, 0, showPicked);
   chain(node, "onRemoved", () => {
     previews.delete(node);
