@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +37,13 @@ def atomic_write(path: Path) -> Iterator[Path]:
         raise SSDError(f"cannot write {path}: {error.strerror}; choose another place") from error
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def slug(text: str, most: int) -> str:
+    """Up to so many letters and digits of any script, in words joined by "-", for a file's name."""
+    letters = "".join(letter if letter.isalnum() else " "
+                      for letter in unicodedata.normalize("NFC", text.lower()))
+    return "-".join(letters.split())[:most].strip("-")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
+from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.output.words import Words, expansions
 from ssd_core.postcards.expanded import Added, Expanded, edited, pinned
@@ -56,8 +58,10 @@ def pinned_into(typed: Settings, added: Added) -> str:
 
 
 def filled_in(settings: Settings, backbone: Backbone, names: Sequence[str]) -> Expanded | None:
-    return next(iter(expansions(backbone, settings.prompt, settings.negative or None,
-                                [settings.knobs["seed"]], names)), None)
+    with suppress(SSDError):  # that nothing can be drawn is told as a note
+        return next(iter(expansions(backbone, settings.prompt, settings.negative or None,
+                                    [settings.knobs["seed"]], names)), None)
+    return None
 
 
 def as_fixed(settings: Settings, fixed: Words,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from tempfile import SpooledTemporaryFile, TemporaryDirectory
 from zipfile import ZIP_STORED, ZipFile
@@ -14,10 +16,12 @@ from ssd_core.output.recipe import CHUNK
 
 from . import edits, panels, runs
 from .calls import Call
+from .entries import called
 from .errors import in_language
 from .facts import hint_text, restored_text, wanted, why_empty
-from .history import restore
-from .pictures import as_png, read
+from .foreign import told_by
+from .history import Entry, restore
+from .pictures import as_png, encoded, read, texts_of
 from .settings import whole
 from .views import details_view, entry_view, restored_view
 from .words import say
@@ -80,12 +84,22 @@ def zipped(call: Call) -> Response:
         raise SSDError("no picture was chosen: name some by id")
     packed = SpooledTemporaryFile(32 << 20)  # noqa: SIM115 - closed once it is sent
     with ZipFile(packed, "w", ZIP_STORED) as archive:
-        for entry in entries:
-            archive.writestr(entry.id, call.services.history.png(entry.id))
+        for name, entry in zip(names_of(entries), entries, strict=True):
+            archive.writestr(name, call.services.history.png(entry.id))
     packed.seek(0)
     named = {"content-disposition": 'attachment; filename="pictures.zip"'}
     return StreamingResponse(iter(lambda: packed.read(1 << 20), b""), headers=named,
                              media_type="application/zip", background=BackgroundTask(packed.close))
+
+
+def names_of(entries: Sequence[Entry]) -> list[str]:
+    """What the pictures are called in a folder of their own; no two have the same name."""
+    names: list[str] = []
+    for entry in entries:
+        stem = called(entry.prompt, entry.seed, entry.path.stem)
+        numbered = (f"{stem}{'' if n == 1 else f'-{n}'}.png" for n in count(1))
+        names.append(next(name for name in numbered if name not in names))
+    return names
 
 
 def add(call: Call) -> dict:
@@ -104,20 +118,31 @@ def add(call: Call) -> dict:
 def restore_upload(call: Call) -> dict:
     """The settings of a picture that is the body of the request, null if it holds none.
 
-    `?name=`: what it is called.
+    Of another program's picture they are prompt, negative prompt and seed. `?name=`: what it is
+    called.
     """
-    name = bare_name(call.query("name", "picture.png"))
-    if CHUNK not in read(call.body, name).info:
-        return {"settings": None, "text": say(call.language, "no_settings", name=name)}
+    name, language = bare_name(call.query("name", "picture.png")), call.language
+    image = read(call.body, name)
+    texts = texts_of(image)
+    if CHUNK not in texts:
+        return restored_elsewhere(told_by(texts), name, language)
     with TemporaryDirectory(prefix="ssd-restore-") as folder:
         path = Path(folder, "picture.png")
-        path.write_bytes(call.body)
+        path.write_bytes(call.body if image.format == "PNG" else encoded(image, "png", texts))
         try:
             settings, recipe = restore(path)
         except SSDError as error:
-            raise SSDError(str(error).replace(str(path), name)) from error
-    return restored_view(settings.anew,
-                         restored_text(call.services, name, recipe, call.language))
+            problem = in_language(language, str(error).replace(str(path), name))
+            return {"settings": None, "text": problem}
+    return restored_view(settings.anew, restored_text(call.services, name, recipe, language))
+
+
+def restored_elsewhere(told: Mapping[str, str], name: str, language: str) -> dict:
+    """What another program told of a picture, as settings."""
+    if not told:
+        return {"settings": None, "text": say(language, "no_settings", name=name)}
+    return {"settings": {"fixed": "", "open": "", **told},
+            "text": say(language, "restored_words", name=name)}
 
 
 def restore_entry(call: Call) -> dict:

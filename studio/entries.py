@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ssd_core import SSDError
+from ssd_core.files import slug
 from ssd_core.output.labels import label
 from ssd_core.output.recipe import method_of, opened, read_recipe, recipe_of
 from ssd_core.unicode import is_unicode
@@ -22,6 +23,7 @@ MOST_BYTES, MOST_PIXELS = 64 << 20, 64 << 20
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 END = b"IEND\xaeB`\x82"  # the last bytes of every complete PNG
 THUMBNAIL = 256  # px
+MOST_LETTERS = 48  # of a prompt in the name of a file
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,12 @@ def name_of(recipe: Mapping | None, kind: str) -> str:
     parts = [time.strftime("%H%M%S")]
     parts += [str(recipe["seed"]), recipe["method"]] if recipe else []
     return "-".join(parts + ([kind] if kind != "picture" else []))
+
+
+def called(prompt: str | None, seed: object, stem: str) -> str:
+    """What a picture is called when it is taken elsewhere: by its prompt, if that is known."""
+    words = slug(prompt or "", MOST_LETTERS)
+    return f"{words}-{seed}" if words and seed is not None else stem
 
 
 def pictures_in(folder: Path) -> list[Path]:

@@ -61,6 +61,11 @@ class Job:
         return self.state not in ("waiting", "running")
 
     @property
+    def has_followers(self) -> bool:
+        """Whether another job of the same visitor waits."""
+        return any(job.state == "waiting" for job in self._worker.of(self.owner))
+
+    @property
     def seconds(self) -> float:
         """Seconds it has run."""
         return (self._rested or time.monotonic()) - self._began if self._began else 0.0

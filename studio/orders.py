@@ -177,6 +177,8 @@ def keep_top(services: Services, job: Job, metadata: bool = True) -> Entry:
     """Save the finished rows of a stopped job, which is then forgotten."""
     if not isinstance(job.result, runs.Drawn):
         raise SSDError("nothing to save: no row was finished when the run was stopped")
-    entry = runs.save_partial(services.history, services.library, job.result, metadata)
+    drawn = job.result
+    entry = (drawn.partial[0] if drawn.partial else
+             runs.save_partial(services.history, services.library, drawn, metadata))
     services.worker.forget(job)
     return entry

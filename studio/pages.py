@@ -21,7 +21,7 @@ from .prompts import THUMBNAILS
 from .schema import schema_view
 from .services import Services
 from .views import readable
-from .words import AUTO, language_of
+from .words import language_of
 
 WEB = Path(__file__).parent / "web"
 PREVIEW = WEB / "core"  # its place in a wheel; in the repository ComfyUI uses it too
@@ -62,12 +62,10 @@ def version() -> str:
     return hashlib.sha256(repr(stamps).encode()).hexdigest()[:12]
 
 
-def page_html(language: str, forced: str, schema: dict) -> str:
-    """The page in a language, with the schema; with a forced language its modules ask no browser.
-    """
-    forced_to = "" if forced == AUTO else f' data-ssd-language="{forced}"'
+def page_html(language: str, schema: dict) -> str:
+    """The page in a language, with the schema."""
     html = (WEB / "page.html").read_text(encoding="utf-8")
-    html = html.replace('<html lang="en"', f'<html lang="{language}"{forced_to}', 1)
+    html = html.replace('<html lang="en"', f'<html lang="{language}"', 1)
     now = version()
     at = f"/studio/web/v/{now}/"
     links = "".join(f'  <link rel="modulepreload" href="{at}{name}">\n'
@@ -108,8 +106,8 @@ def page_routes(services: Services) -> list[BaseRoute]:
             schema = schema_view(services, language)
         except SSDError as error:
             return not_yet(readable(services, language, str(error)), language)
-        return Response(page_html(language, services.language, schema), media_type="text/html",
-                        headers={"cache-control": ASKED, "vary": "accept-language"})
+        return Response(page_html(language, schema), media_type="text/html",
+                        headers={"cache-control": ASKED, "vary": "accept-language, cookie"})
 
     return [Route("/", page),
             Mount("/studio/examples", Files(THUMBNAILS, ASKED)),

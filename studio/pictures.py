@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PIL import Image, ImageOps
 from PIL.PngImagePlugin import PngImageFile, PngInfo
@@ -17,7 +17,11 @@ from .entries import MOST_PIXELS
 TAKEN = ("PNG", "JPEG", "WEBP")
 FORMATS = {"png": "image/png", "jpeg": "image/jpeg", "webp": "image/webp"}
 SCALES, QUALITY = (1, 2), 92
-KEPT = ("parameters", CHUNK)  # texts of a PNG that say how it was drawn
+KEPT = ("parameters", CHUNK)  # texts of a picture that say how it was drawn
+EXIF, COMMENT, NOTE = 0x8769, 0x9286, 0x927C  # tags: where these texts stand in JPEG and WebP
+OWN = b"ssd\0"  # how our recipe begins there
+UNICODE = b"UNICODE\0"
+MOST_EXIF = 60_000  # bytes that fit into a JPEG
 Size = tuple[int, int]
 
 
@@ -54,29 +58,58 @@ def misfit(own: Size, size: Size) -> tuple[float, int]:
 
 
 def converted(png: bytes, kind: str, scale: int, smooth: bool) -> bytes:
-    """A saved picture in another format, or enlarged; a PNG keeps its recipe."""
+    """A saved picture in another format, or enlarged; it keeps its recipe."""
     image = read(png, "picture")
     if image.width * image.height * scale**2 > MOST_PIXELS:
         raise SSDError(f"picture: {scale} times its size is too large: take it as it is")
     larger = image.convert("RGB").resize(
         (image.width * scale, image.height * scale),
         Image.Resampling.LANCZOS if smooth else Image.Resampling.NEAREST)
-    return encoded(larger, kind, texts_of(image))
+    texts = texts_of(image)
+    return encoded(larger, kind, {name: texts[name] for name in KEPT if name in texts})
 
 
-def texts_of(image: Image.Image) -> PngInfo:
-    info = PngInfo()
-    texts = image.text if isinstance(image, PngImageFile) else {}
-    for name in KEPT:
-        if name in texts:
-            info.add_text(name, texts[name])
-    return info
+def texts_of(image: Image.Image) -> dict[str, str]:
+    """The texts of a picture by their names; those of JPEG and WebP are in their EXIF."""
+    if isinstance(image, PngImageFile):
+        return {name: text for name, text in image.text.items() if isinstance(text, str)}
+    try:
+        told = image.getexif().get_ifd(EXIF)
+    except UNREADABLE:
+        return {}
+    comment, note = told.get(COMMENT), told.get(NOTE)
+    texts = {"parameters": commented(comment) if isinstance(comment, bytes) else comment}
+    if isinstance(note, bytes) and note.startswith(OWN):
+        texts[CHUNK] = note[len(OWN):].decode("utf-8", "replace")
+    return {name: text for name, text in texts.items() if isinstance(text, str) and text}
 
 
-def encoded(image: Image.Image, kind: str, info: PngInfo | None = None) -> bytes:
-    file = io.BytesIO()
+def commented(comment: bytes) -> str:
+    """The text of a comment: its first eight bytes tell the encoding."""
+    if not comment.startswith(UNICODE):
+        return comment[8:].decode("utf-8", "replace")
+    text = comment[len(UNICODE):]
+    return text.decode("utf-16-le" if text[1:2] == b"\0" else "utf-16-be", "replace")
+
+
+def exif_of(texts: Mapping[str, str]) -> bytes:
+    """EXIF with the texts; the recipe is left out where it is too large for a JPEG."""
+    exif = Image.Exif()
+    if "parameters" in texts:
+        exif.get_ifd(EXIF)[COMMENT] = UNICODE + texts["parameters"].encode("utf-16-be")
+    recipe = OWN + texts.get(CHUNK, "").encode()
+    if len(OWN) < len(recipe) <= MOST_EXIF:
+        exif.get_ifd(EXIF)[NOTE] = recipe
+    return exif.tobytes()
+
+
+def encoded(image: Image.Image, kind: str, texts: Mapping[str, str] | None = None) -> bytes:
+    file, texts = io.BytesIO(), texts or {}
     if kind == "png":
+        info = PngInfo()
+        for name, text in texts.items():
+            info.add_text(name, text)
         image.save(file, "PNG", pnginfo=info)
     else:
-        image.save(file, kind.upper(), quality=QUALITY)
+        image.save(file, kind.upper(), quality=QUALITY, exif=exif_of(texts))
     return file.getvalue()

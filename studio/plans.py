@@ -12,6 +12,7 @@ from ssd_core.engine.methods import AR
 from ssd_core.engine.methods.paced import Paced
 from ssd_core.engine.plan import Plan
 from ssd_core.output.guarantees import guarantee_holds
+from ssd_core.postcards.unknown_things import without_unknown_things
 from ssd_core.runs.fallback import FALLBACK_NOTE
 from ssd_core.runs.foreseen import Foreseen
 from ssd_core.runs.request import Request
@@ -102,9 +103,10 @@ def about_speed(settings: Settings, backbone: Backbone, language: str) -> str:
 
 @dataclass(frozen=True)
 class Note:
-    """A line below the prompt. kind: refused, moved, unknown or misplaced; see `notes_of`.
+    """A line below the prompt. kind: refused, cannot, moved, unknown or misplaced; see `notes_of`.
 
     start, end: of an unknown word in the typed prompt. nearest: a known word that it may mean.
+    without: of `cannot`, the prompt without the things that it names.
     """
 
     kind: str
@@ -112,25 +114,40 @@ class Note:
     start: int | None = None
     end: int | None = None
     nearest: str | None = None
+    without: str | None = None
 
 
 def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note]:
     """What is wrong with the prompts, and which words are drawn as negative, unknown, or known
-    only beside others.
+    only beside others. A thing that cannot be drawn is asked about.
     """
+    prompt = settings.prompt
     try:
         request = with_choice(settings).checked_words(backbone)
     except SSDError as error:
-        return [Note("refused", in_language(language, str(error)))]
-    prompt = settings.prompt
+        refused = Note("refused", in_language(language, str(error)))
+        spans = backbone.unknown_spans(prompt) if backbone.names_nothing_known(prompt) else []
+        return [refused, *(unknown_note(prompt, span, backbone, language)
+                           for span in joined(prompt, spans))]
     spans = unknown_spans(prompt, request)
     marked = {plain(prompt[start:end]) for start, end in spans}
     left = [word for word in request.unknown_words if word not in marked]
     misplaced = [in_language(language, word) for word in request.misplaced_words]
     words = {"moved": moved(request), "unknown": left, "misplaced": misplaced}
-    return [*(unknown_note(prompt, span, backbone, language) for span in joined(prompt, spans)),
+    return [*cannot_notes(request, language),
+            *(unknown_note(prompt, span, backbone, language) for span in joined(prompt, spans)),
             *(Note(kind, say(language, kind, words=", ".join(names)))
               for kind, names in words.items() if names)]
+
+
+def cannot_notes(request: Request, language: str) -> list[Note]:
+    """A question about the things that cannot be drawn: whether to draw the rest alone."""
+    if not request.unknown_things:
+        return []
+    rest = without_unknown_things(request.prompt)
+    return [Note("cannot", say(language, "cannot", model=request.backbone.name, rest=rest,
+                               things=say(language, "comma").join(request.unknown_things)),
+                 without=rest)]
 
 
 def unknown_note(prompt: str, span: Span, backbone: Backbone, language: str) -> Note:
@@ -141,7 +158,9 @@ def unknown_note(prompt: str, span: Span, backbone: Backbone, language: str) -> 
 
 def unknown_spans(prompt: str, request: Request) -> list[Span]:
     """The unknown words of a typed prompt, alternatives included."""
-    backbone, words = request.backbone, set(request.unknown_words)
+    backbone = request.backbone
+    words = {*request.unknown_words,
+             *(word for thing in request.unknown_things for word in backbone.unknown_words(thing))}
     if has_choices(prompt):
         others = {word for text in every_prompt(prompt) for word in backbone.unknown_words(text)}
         words |= others - set(backbone.unknown_words(request.prompt))

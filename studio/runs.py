@@ -30,7 +30,7 @@ from ssd_core.runs.live import LiveRun
 
 from .drawn import Drawn, follow
 from .history import Entry, History, require_picture
-from .jobs import Job
+from .jobs import Cancelled, Job
 from .library import Library
 from .settings import Settings
 
@@ -60,9 +60,22 @@ def draw(library: Library, history: History, settings: Settings,
         history.require_room(request.pictures, request.sizes[0])
         runs = [LiveRun(part, send=job.tell, panel=panel)
                 for panel, part in enumerate(request.parts())]
-        return follow(job, runs, history, metadata, source, cut)
+        try:
+            return follow(job, runs, history, metadata, source, cut)
+        except Cancelled:
+            if keep_pixels is None and not cut and job.has_followers:
+                keep_stopped(history, library, job.result, metadata)
+            raise
 
     return work
+
+
+def keep_stopped(history: History, library: Library, drawn: Drawn, metadata: bool) -> None:
+    """Save the finished rows of a run that the page leaves for the next one, if it had any."""
+    try:
+        save_partial(history, library, drawn, metadata)
+    except SSDError as problem:
+        drawn.saved.problem = drawn.saved.problem or str(problem)
 
 
 def redo(library: Library, history: History, settings: Settings, source: Path, keep_rows: int,

@@ -6,7 +6,7 @@ from typing import Any
 
 from ssd_core import __version__
 from ssd_core.backbones.base import Backbone
-from ssd_core.engine.methods import METHODS
+from ssd_core.engine.methods import AR, METHODS
 from ssd_core.model.knobs import KnobSpec
 from ssd_core.model.variation import STRENGTHS
 from ssd_core.output.animation import can_write_mp4
@@ -103,9 +103,13 @@ def method_view(name: str, language: str) -> dict:
 
 
 def qualities(language: str) -> list[dict]:
-    """The choices of speed from slowest to fastest, and the settings that each makes."""
+    """The choices of speed from slowest to fastest, and the settings that each makes.
+
+    compares: whether it is there for comparison only.
+    """
     return [{"name": stop.name, "label": title(SPEEDS[stop.name], language),
-             "about": say(language, f"about_{stop.name}"), "settings": unset(stop.knobs)}
+             "about": say(language, f"about_{stop.name}"), "settings": unset(stop.knobs),
+             "compares": SPEEDS[stop.name].method == AR()}
             for stop in STOPS]
 
 

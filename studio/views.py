@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -22,7 +23,7 @@ from ssd_core.weights.registry import LocalModel
 from .additions import filled
 from .choices import MOST_CHOICES, choice, every_prompt, has_choices, with_choice
 from .downloads import Download
-from .entries import saved_at
+from .entries import called, saved_at
 from .errors import in_language
 from .facts import caption, copied, facts
 from .figures import Measured, figures, summary
@@ -82,7 +83,10 @@ def saved_by(job: Job | None, language: str) -> list[dict]:
     raced = result.labels if isinstance(result, Raced) else []
     labels = [run_title(label, language) for label in raced]
     measured = measured_by(result)
+    prompts = {entry.id: entry.prompt for entry in result.entries}  # of those on the disk
     return [{"id": id_, "seed": str(seed), "label": labels[n] if labels else None,
+             "prompt": prompts.get(id_),
+             "called": called(prompts.get(id_), seed, PurePosixPath(id_).stem),
              "words": words, "place": result.places[n] if isinstance(result, Raced) else n,
              "picture": f"/studio/picture/{quote(id_)}",
              "summary": summary(measured[n], language) if n < len(measured) else "",
@@ -139,6 +143,7 @@ def result_view(services: Services, job: Job, language: str) -> dict | None:
     if isinstance(result, Drawn):
         return {"label": run_title(result.label, language), "stats": dict(result.stats),
                 "stopped_rows": result.stopped_rows, "rows": result.tokens.shape[1],
+                "kept": result.partial[0].id if result.partial else None,
                 "unchanged": result.unchanged, "order": result.order,
                 "notes": [in_language(language, note) for note in result.notes],
                 "problem": readable_or_none(services, language, result.saved.problem)}
@@ -233,6 +238,7 @@ def entry_view(services: Services, entry: Entry, language: str, marked: Iterable
             "seed": None if entry.seed is None else str(entry.seed),
             "title": entry.prompt or entry.path.stem,
             "quality": run_title(entry.label, language) if entry.label else None,
+            "called": called(entry.prompt, entry.seed, entry.path.stem),
             "saved_at": saved_at(entry.path), "source": entry.source,
             "caption": caption(entry, language), "favourite": entry.id in marked,
             "where": services.place(entry.path.parent),

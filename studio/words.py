@@ -15,13 +15,13 @@ from typing import Protocol
 
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
-from ssd_core.output.guarantees import CHINESE as CHINESE_GUARANTEES
 from ssd_core.output.knob_words import KNOB_WORDS
 from ssd_core.output.labels import label
 from ssd_core.output.quality_presets import SPEEDS, QualityPreset
 
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
 MACHINES = re.compile(r" (window|cells|budget)=\S+")  # knobs that are chosen for the machine
+CHOSEN = re.compile(r"(?:^|;\s*)ssd-language=(en|zh)(?:;|$)")  # in a cookie
 TEXTS = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
 SERVER = TEXTS.pop("server")
 
@@ -48,15 +48,15 @@ def knob_label(name: str, help_: str, language: str) -> str:
 
 
 def method_label(name: str, language: str) -> str:
-    """A method with its promise: "exact (identical)"."""
-    verdict = METHODS[name].verdict
-    if language == CHINESE:
-        return f"{name}（{CHINESE_GUARANTEES[verdict]}）"
-    return f"{name} ({verdict})"
+    """A method with its promise: "exact: the same picture"."""
+    return say(language, "method_label", name=name,
+               promise=say(language, f"promise_{METHODS[name].verdict}"))
 
 
 def language_of(request: Asked, forced: str = AUTO) -> str:
-    """The language in which to answer a request."""
+    """The language in which to answer a request: the visitor's own choice counts most."""
+    if chosen := CHOSEN.search(request.headers.get("cookie", "")):
+        return chosen[1]
     if forced != AUTO:
         return forced
     accepted = request.headers.get("accept-language", "")

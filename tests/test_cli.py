@@ -117,12 +117,33 @@ def test_keep_continues_a_picture(ssd):
 
 @pytest.mark.slow
 def test_unknown_words_are_named_or_refused(ssd):
-    run = ssd("generate", "a zeppelin", "--out", "x.png")
-    assert run.code == 0 and "zeppelin" in run.err and len(run.err.splitlines()) == 1
-    refused = ssd("generate", "a zeppelin", "--strict-words", "--out", "y.png")
+    zeppelin = "a zeppelin over the sea"
+    run = ssd("generate", zeppelin, "--out", "x.png")
+    assert run.code == 0 and "leaves out: a zeppelin" in run.err
+    assert "thing" not in run.err and len(run.err.splitlines()) == 2
+    refused = ssd("generate", zeppelin, "--strict-words", "--out", "y.png")
     assert refused.code == 2 and "zeppelin" in refused.err and not Path("y.png").exists()
     misplaced = ssd("generate", "a red", "--strict-words", "--out", "y.png")
     assert misplaced.code == 2 and "red (known only in" in misplaced.err
+
+
+@pytest.mark.parametrize("command", [("generate", "--out", "x.png"), ("plan",),
+                                     ("compare", "--methods", "ar,exact", "--out", "c"),
+                                     ("generate", "--no-expand", "--out", "x.png")])
+def test_of_unknown_words_alone_nothing_is_drawn(ssd, command):
+    name, *options = command
+    run = ssd(name, "a dog", *options)
+    assert run.code == 2 and not list(Path().glob("**/*.png"))
+    line, = run.err.splitlines()
+    assert line.endswith("postcard cannot draw a dog, and the prompt names nothing else: name what "
+                         "it knows, such as a house, a tree or the sea")
+
+
+def test_a_file_with_prompts_of_unknown_words_alone_is_refused_before_it_is_drawn(ssd):
+    Path("p.txt").write_text("a house\na dog\ncats\n", encoding="utf-8")
+    run = ssd("render", "p.txt", "--out", "r")
+    assert run.code == 2 and not Path("r").exists()
+    assert "p.txt: 2 of 3 prompts name nothing that postcard knows, first 'a dog'" in run.err
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """`python -m ssd_core` where the command line's own packages are missing, as inside ComfyUI."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -47,3 +48,44 @@ def test_the_app_takes_its_options_from_the_command_line(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["app", "--port", "0"])
     assert ended.value.code == 2 and "--port" in capsys.readouterr().err
+
+
+# What no command but training may need: torch.optim.Muon came with torch 2.9, and the packages are
+# those of the extras other than `app`.
+OPTIONAL = ("accelerate", "av", "cleanfid", "diffusers", "gradio", "matplotlib", "ray", "scipy",
+            "sklearn", "tiktoken", "torchao", "torchvision", "transformers")
+POOR = f"""
+import importlib, pkgutil, sys
+import torch
+del torch.optim.Muon
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {OPTIONAL!r}:
+            raise ModuleNotFoundError("missing", name=name)
+
+sys.meta_path.insert(0, Missing())
+from ssd_core.cli import main
+"""
+DRAW = """
+for line in ("methods", "plan --grid 4x4", "generate boat --method rows --rounds 0 --out a.png",
+             "edit a.png house --rows 20 --method rows --rounds 0"):
+    assert main(line.split()) == 0, line
+assert not [name for name in sys.modules if name.startswith("ssd_core.train")]
+"""
+IMPORT_ALL = """
+import ssd_core
+for module in pkgutil.walk_packages(ssd_core.__path__, "ssd_core."):
+    if module.name not in ("ssd_core.__main__", "ssd_core.train.muon"):
+        importlib.import_module(module.name)
+assert main(["train", "--help"]) == 0
+assert main(["train", "backbone", "--out", "run", "--start-from", "postcard"]) == 2
+"""
+
+
+@pytest.mark.parametrize("script", [DRAW, IMPORT_ALL])
+def test_no_command_needs_trainers_or_optional_packages(script, tmp_path):
+    done = subprocess.run([sys.executable, "-c", POOR + script], cwd=tmp_path, text=True,
+                          capture_output=True, check=False,
+                          env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)})
+    assert done.returncode == 0, done.stderr

@@ -10,8 +10,8 @@ from support.mock_backbone import MockBackbone
 from support.rehearsal import Rehearsal, clearing
 
 from ssd_core import Grid, Sampling, kept_files, methods, openmp
-from ssd_core.backbones.base import Backbone
-from ssd_core.backbones.estimates import Estimates, Pace, Paces
+from ssd_core.backbones.base import Backbone, Preset
+from ssd_core.backbones.estimates import DOWN, STEP, UP, Estimates, Pace, Paces
 from ssd_core.engine import pace, threads
 from ssd_core.engine.graphs import GraphRunner
 from ssd_core.engine.pace import timed
@@ -99,27 +99,38 @@ def test_an_unreadable_record_counts_as_empty(tmp_path, text):
     assert Paces(tmp_path).entries == {}
 
 
-def test_runs_fill_gaps_and_what_contradicts_makes_figures_forgotten(record):
+def test_runs_fill_gaps_and_move_all_figures_a_little(record):
     record.note("a", 1, 24, 100.0)
     assert record.entries["a"].of(24, 1) == 100.0
-    record.note("a", 1, 24, 140.0)
-    record.note("a", 1, 24, 70.0)
-    assert record.entries["a"].of(24, 1) == 100.0, "within half: as it was"
-    for ms in (151.0, 66.0):
-        record.put("a", Pace({1: {24: 100.0}}))
-        record.note("a", 1, 24, ms)
-        assert record.entries == {}
+    record.put("a", Pace({1: {1: 10.0, 24: 100.0}}))
+    record.note("a", 1, 24, 500.0)  # another program took the cores, presumably
+    assert record.entries["a"].ms == {1: {1: 10.0 * UP, 24: 100.0 * UP}}
+    record.note("a", 1, 24, 20.0)
+    assert record.entries["a"].of(1, 1) == pytest.approx(10.0 * UP / DOWN)
+    for _ in range(60):
+        record.note("a", 1, 24, 300.0)
+    assert record.entries["a"].of(24, 1) == pytest.approx(300.0), "it is so in the long run"
 
 
-def test_a_replayed_run_is_compared_with_replays_and_their_captures(record):
-    known = Pace({1: {24: 100.0}}, {24: 5.0}, {24: 50.0})
-    record.put("a", known)
-    record.note("a", 1, 24, 10.0, share=0.1)
-    assert record.entries["a"] == known
-    record.note("a", 1, 24, 10.0)
-    assert record.entries == {}, "without graphs a pass takes 100 ms"
+def test_a_replayed_run_moves_replays_and_their_captures(record):
+    record.put("a", Pace({1: {24: 100.0}}, {24: 5.0}, {24: 50.0}))
+    record.note("a", 1, 24, 9.0, share=0.1)
+    moved = record.entries["a"]
+    assert moved.ms == {1: {24: 100.0}} and moved.replays[24] / 5 == moved.captures[24] / 50 < 1
+    record.entries.clear()
     record.note("a", 1, 24, 10.0, share=0.1)
     assert record.entries == {}, "a run alone does not tell replays from captures"
+
+
+def test_the_least_of_several_timings_counts_and_none_is_believed_to_jump():
+    first = Pace().timed_again(Pace({1: {1: 10.0, 24: 90.0}}, rest=50.0))
+    slower = first.timed_again(Pace({1: {1: 30.0, 24: 300.0}}, rest=90.0))
+    assert (slower.ms, slower.rest) == (first.ms, 50.0)
+    assert slower.separate == [replace(slower, ms=each, timings=[]) for each in slower.timings]
+    quicker = first.timed_again(Pace({1: {1: 9.0, 24: 30.0}, 2: {1: 2.0}}))
+    assert quicker.ms == {1: {1: 9.0, 24: 90.0 / STEP}, 2: {1: 10.0 / STEP}}
+    disturbed = Pace().timed_again(Pace({1: {1: 70.0}}), alone=False)
+    assert disturbed.timings == [{}] and disturbed.timed_again(first).timings == [first.ms]
 
 
 def test_a_card_is_timed_up_to_the_whole_picture():
@@ -208,6 +219,14 @@ def test_nothing_is_measured_where_it_is_unwanted_or_disturbs(record, monkeypatc
     assert pace.pace_of(backbone(), 1, 1) is None
 
 
+@pytest.mark.parametrize("cfg", [1.0, 3.0])
+@pytest.mark.parametrize("branches", [1, 2])
+def test_passes_are_timed_with_or_without_guidance_as_they_will_run(cfg, branches):
+    own = MockBackbone(Grid(6, 8), preset=Preset(k_h=3, cfg=cfg))
+    assert pace.measured(own, 1, branches, None, (1,)).ms[1]
+    assert (pace.sampling_with(branches, own).cfg == 1) == (branches == 1)
+
+
 def test_long_passes_are_not_tried(record, monkeypatch):
     monkeypatch.setattr(pace, "READS", 1.0)
     assert pace.measured(backbone(), 1, 1, None, (1,)) is None
@@ -221,7 +240,9 @@ def test_all_threads_are_measured_later_if_others_computed_at_first(
     pace.pace_of(backbone(), 1, 1)
     both = Pace({1: {1: 1.0}, 2: {1: 2.0}})
     monkeypatch.setattr(pace, "measured", lambda *_: both)
-    assert pace.pace_of(backbone(), 1, 1) == both
+    assert pace.pace_of(backbone(), 1, 1).ms == {1: {1: 1.0}}, "not again at once"
+    monkeypatch.setattr(pace, "APART", 0)
+    assert pace.pace_of(backbone(), 1, 1).ms == both.ms
     assert openmp.stored_measurement() == {"spinning": {"one": 1.0, "all": 2.0}}
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(kept_files.VARIABLE, str(tmp_path / "file"))

@@ -140,8 +140,9 @@ def test_prompts_are_found_where_there_are_some():
 
 def faults(postcard, prompt: str) -> list[str]:
     """What keeps a prompt from being drawn."""
-    drawn = postcard.expand(prompt, None, 0).prompt  # without what is denied
-    found = [*postcard.unknown_words(drawn), *postcard.misplaced_words(drawn)]
+    made = postcard.expand(prompt, None, 0)
+    drawn = made.prompt  # without what is denied
+    found = [*made.left_out, *postcard.unknown_words(drawn), *postcard.misplaced_words(drawn)]
     if len(claims(drawn)) < 3:
         found.append("says too little to be judged, even filled in")
     if not any(map(is_valid, scenes(prompt))):
@@ -156,7 +157,7 @@ def test_every_prompt_can_be_drawn(postcard):
 
 
 @pytest.mark.parametrize(("prompt", "fault"), [
-    ("a unicorn , a red house on the left , at sunset", "unicorn"),
+    ("a unicorn , a red house on the left , at sunset", "a unicorn"),
     ("a rocky beach , a red house , at sunset",
      'rocky (known only in "rocky peaks", "rocky mountains")'),
     ("a red balloon on the left , a blue balloon on the right , at sunset",

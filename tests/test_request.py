@@ -17,6 +17,7 @@ from ssd_core.output.palette import GREY
 from ssd_core.output.pixels import pixels
 from ssd_core.output.recipe import read_recipe, save_png
 from ssd_core.output.unknown import MISPLACED
+from ssd_core.postcards.spelling import read
 from ssd_core.runs.comparison import compare_with_ar, conditions
 from ssd_core.runs.fallback import resolved_method
 from ssd_core.runs.request import Request, Result
@@ -210,16 +211,33 @@ def test_heads_are_only_those_that_are_used():
 
 
 def test_words_without_meaning_are_named_in_both_prompts(postcard):
-    request = Request(postcard[0], None, methods.AR(), Sampling(cfg=2.0), "a zeppelin", "gondola")
-    assert request.unknown_words == ["zeppelin", "gondola"]
-    assert request.notes == ["postcard does not know, and ignores: zeppelin, gondola"]
+    request = Request(postcard[0], None, methods.AR(), Sampling(cfg=2.0), "a wooden house",
+                      "gondola")
+    assert request.unknown_words == ["wooden", "gondola"]
+    assert request.notes == ["postcard does not know, and ignores: wooden, gondola"]
+
+
+@pytest.mark.parametrize("expand", [True, False])
+def test_an_unknown_thing_is_told_and_no_other_is_drawn_in_its_place(postcard, expand):
+    request = Request(postcard[0], None, methods.AR(), Sampling(), "a dog on the beach",
+                      expand=expand)
+    assert request.unknown_things == ["a dog"]
+    assert "postcard cannot draw, and leaves out: a dog" in request.notes
+    assert not read(request.words[0].prompt).things
+
+
+@pytest.mark.parametrize("changes", [{}, {"expand": True}, {"expand": True, "pictures": 2}])
+def test_of_a_prompt_without_a_known_word_nothing_is_drawn(postcard, changes):
+    request = Request(postcard[0], None, methods.AR(), Sampling(), "a dog and two cats", **changes)
+    with pytest.raises(SSDError, match="^postcard cannot draw a dog, two cats, and the prompt"):
+        request.check()
 
 
 def test_a_word_that_is_passed_on_is_not_called_ignored(postcard):
     """The red of a chair, which postcard does not know, colours a house."""
     request = Request(postcard[0], None, methods.AR(), Sampling(), "a house a red chair")
     ignored, misplaced = request.notes
-    assert ignored == "postcard does not know, and ignores: chair"
+    assert ignored == "postcard cannot draw, and leaves out: a red chair"
     assert misplaced.startswith(f"postcard {MISPLACED}: red (known only in \"red house\"")
 
 

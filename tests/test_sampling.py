@@ -167,3 +167,8 @@ def test_the_ends_of_the_uniform_range_choose_possible_tokens(uniform):
     weights = torch.tensor([[0, 0, 0.3, 0.1, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 2.0]])
     tokens = choose(weights.expand(4, -1, -1), torch.full((4, 3, 1), uniform))
     assert tokens.tolist() == [[2 if uniform == 0 else 3, 0, 4]] * 4
+
+
+def test_the_smallest_top_p_keeps_the_likeliest_although_float32_rounds_it_to_0():
+    probs = probabilities(torch.tensor([[0.1, 2.0, 1.0]]), Sampling(top_p=5e-324))
+    assert probs.tolist() == [[0.0, 1.0, 0.0]]

@@ -13,13 +13,19 @@ from pathlib import Path
 
 import stills
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
+from preview_page import browser
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path += [str(ROOT / "benchmarks"), str(ROOT / "tests")]
 
-from soak import CHROMIUM, PATIENCE, ROOT, app, draw, go, race, seeds  # noqa: E402
+from soak import PATIENCE, draw, go, race, seeds  # noqa: E402
+from support.moments import ROWS_SAID, as_shipped  # noqa: E402
+from support.page_moments import laid_out  # noqa: E402
+from support.studio_visit import App  # noqa: E402
 
 WIDTH, TALLEST = 960, 1100  # px as saved
+HALF = 12  # rows of 24
 
 
 PROMPTS = ("castle in the mountains", "lighthouse at night", "yellow tent under the stars",
@@ -32,11 +38,19 @@ def ask(page: Page, prompt: str, seed: int) -> None:
     page.press("#seed", "Tab")
 
 
-def create(page: Page) -> None:
-    """Six pictures, the last of them on the stage."""
-    for prompt in PROMPTS:
+def create(page: Page, app: App, path: Path) -> None:
+    """Save the page in mid-run: five pictures are there, the sixth is half drawn."""
+    for prompt in PROMPTS[:-1]:
         ask(page, prompt, 0)
         draw(page)
+    page.wait_for_selector("#filmstrip button >> nth=4")
+    ask(page, PROMPTS[-1], 0)
+    with app.holding(HALF) as hold:
+        page.click("#draw")
+        hold.to(HALF)
+        page.wait_for_function(ROWS_SAID, arg=["#create-stage", HALF])
+        laid_out(page)
+        save(page, path)
     page.wait_for_selector("#filmstrip button >> nth=5")
 
 
@@ -44,7 +58,7 @@ def all_qualities(page: Page) -> None:
     go(page, "create")
     ask(page, PROMPTS[0], 0)
     go(page, "race")
-    page.get_by_role("button", name="All four qualities").click()
+    page.get_by_role("button", name="All qualities").click()
     race(page)
 
 
@@ -86,8 +100,8 @@ def doctor(page: Page) -> None:
     page.wait_for_selector("#doctor-report:not(:empty)")
 
 
-STEPS = {"create": create, "race": all_qualities, "edit": edit, "seeds": finished_seeds,
-         "history": history, "models": models, "doctor": doctor}
+STEPS = {"race": all_qualities, "edit": edit, "seeds": finished_seeds, "history": history,
+         "models": models, "doctor": doctor}
 
 
 def save(page: Page, path: Path, whole: bool = True) -> None:
@@ -111,20 +125,21 @@ def main(arguments: list[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     args.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary, \
-            app(args.folder or Path(temporary)) as (address, _), sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1366, "height": 768})
+            as_shipped(args.folder or Path(temporary)) as app, browser() as chromium:
+        page = opened(chromium, app, 1366, 768)
+        create(page, app, args.out / "create.webp")
         for name, step in STEPS.items():
-            if name == "create":
-                page.goto(address)
-                page.wait_for_selector("body[data-ready]", timeout=PATIENCE)
             step(page)
             save(page, args.out / f"{name}.webp")
-        phone = browser.new_page(viewport={"width": 390, "height": 844})
-        phone.goto(address)
-        phone.wait_for_selector("body[data-ready]", timeout=PATIENCE)
+        phone = opened(chromium, app, 390, 844)
         ask(phone, PROMPTS[0], 0)
         draw(phone)
         phone.evaluate("scrollTo(0, 0)")
         save(phone, args.out / "phone.webp", whole=False)
-        browser.close()
+
+
+def opened(chromium, app: App, width: int, height: int) -> Page:
+    page = chromium.new_page(viewport={"width": width, "height": height})
+    page.goto(app.address)
+    page.wait_for_selector("body[data-ready]", timeout=PATIENCE)
+    return page

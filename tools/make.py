@@ -4,12 +4,14 @@
     python tools/make.py workflows [NAME ...]       after a change to tools/workflow_graphs.py
     python tools/make.py blueprints [NAME ...]      after a change to tools/blueprint_graphs.py
     python tools/make.py pictures [NAME ...]        after a change to their content
+    python tools/make.py moments [NAME ...]         after a change to a page, to look at it
 
 texts: locales, help pages, the list of inputs that saved workflows rely on, new widgets in the
 workflows, the workflow inside PNGs, tables of the documents; needs neither ComfyUI nor a browser.
 workflows: laid out by ComfyUI's own page and run for their thumbnails; COMFYUI_PATH names a
 ComfyUI and COMFYUI_PYTHON its Python. Those of large models are copies and need neither.
 blueprints: by the same page. pictures: drawn by `postcard`, some in a headless Chromium.
+moments: the app in all its moments on one sheet, build/moments/sheet.webp, which git ignores.
 """
 
 from __future__ import annotations
@@ -104,20 +106,31 @@ def pictures(names: list[str], check: bool) -> list[str]:
     return []
 
 
+def moments(names: list[str], check: bool) -> list[str]:
+    """Looked at, not kept: there is nothing to compare."""
+    if not check:
+        visits = import_module("moments")
+        unknown(names, visits.VISITS)
+        visits.main(names)
+    return []
+
+
 def unknown(names: list[str], known: dict) -> None:
     if gone := sorted(set(names) - set(known)):
         raise SystemExit(f"{', '.join(gone)}: choose of {', '.join(known)}")
 
 
 WHAT: dict[str, Callable[[list[str], bool], list[str]]] = {
-    "texts": texts, "workflows": workflows, "blueprints": blueprints, "pictures": pictures}
+    "texts": texts, "workflows": workflows, "blueprints": blueprints, "pictures": pictures,
+    "moments": moments}
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=WHAT)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of a workflow or a picture")
+    parser.add_argument("names", nargs="*", metavar="NAME",
+                        help="of a workflow, a picture or a visit")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if something "
                                                              "is missing or stale")
     asked = parser.parse_args(arguments)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from bisect import bisect
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -18,7 +18,9 @@ from ..files import atomic_write
 
 MOST_KEYS = 64  # entries in a file
 MEMORY = 32  # largest weight of a mean, in runs
-CONTRADICTED = 1.5
+STEP = 1.2  # the most that a new timing lowers a figure, so that no plan jumps
+UP, DOWN = 1.05, 1.1  # the most that one run raises or lowers figures; other programs only slow it
+TIMINGS = 2  # that must agree before another method is taken
 
 Entry = TypeVar("Entry")
 
@@ -57,10 +59,6 @@ class StoredFigures(Generic[Entry]):
             self.entries.pop(next(iter(self.entries)))
         self.save()
 
-    def forget(self, key: str) -> None:
-        del self.entries[key]
-        self.save()
-
     def save(self) -> None:
         """Write the file; a failure to write is ignored."""
         if self.path is not None:
@@ -92,12 +90,18 @@ class Pace:
     """ms: milliseconds of a pass without graphs, by number of threads and by cells.
 
     replays: milliseconds of a pass that is replayed as CUDA graphs, by cells; captures: those that
-    capturing it takes beyond a replay. Both are empty where passes are not replayed.
+    capturing it takes beyond a replay. Both are empty where passes are not replayed. rest: those of
+    a picture beside its passes: the prompt is read, pixels are decoded. timings: `ms` of the last
+    timings, each as it was, {} of one that other programs disturbed; none if known from runs alone.
     """
 
     ms: dict[int, dict[int, float]] = field(default_factory=dict)
     replays: dict[int, float] = field(default_factory=dict)
     captures: dict[int, float] = field(default_factory=dict)
+    rest: float | None = None
+    timings: list[dict[int, dict[int, float]]] = field(default_factory=list)
+
+    # As plans are made from it
 
     def of(self, cells: int, threads: int) -> float | None:
         """Milliseconds of a pass over `cells` cells; None if too little is known.
@@ -132,6 +136,62 @@ class Pace:
         """The cells of the widest pass with a known time."""
         return max((cells for each in self.ms.values() for cells in each), default=0)
 
+    @property
+    def separate(self) -> list[Pace]:
+        """The last timings, each as a pace of its own."""
+        return [replace(self, ms=ms, timings=[]) for ms in self.timings]
+
+    # As it becomes known
+
+    def timed_again(self, new: Pace, alone: bool = True) -> Pace:
+        """This pace after another timing: the least of each time, at most STEP below the known one.
+
+        alone: no other program held the cores meanwhile; otherwise the timing counts as no timing.
+        """
+        ms = {count: dict(each) for count, each in self.ms.items()}
+        for count, each in new.ms.items():
+            for cells, value in each.items():
+                ms.setdefault(count, {})[cells] = self._lowered(count, cells, value)
+        return Pace(ms, lowered(self.replays, new.replays), lowered(self.captures, new.captures),
+                    least(self.rest, new.rest),
+                    [*filter(None, self.timings), new.ms if alone else {}][-TIMINGS:])
+
+    def _lowered(self, count: int, cells: int, value: float) -> float:
+        if (known := self.of(cells, count)) is not None:
+            return min(known, max(value, known / STEP))
+        told = [known for other in self.ms if (known := self.of(cells, other)) is not None]
+        return max(value, min(told) / STEP) if told else value
+
+    def after_run(self, expected: float, ms: float, replayed: bool) -> Pace:
+        """This pace after a run whose passes took `ms` instead of `expected` milliseconds."""
+        ratio = moved(expected, ms) / expected
+        if replayed:
+            return replace(self, replays=scaled(self.replays, ratio),
+                           captures=scaled(self.captures, ratio))
+        return replace(self, ms={count: scaled(each, ratio) for count, each in self.ms.items()})
+
+
+def moved(known: float, seen: float) -> float:
+    """A figure after a run: slow runs raise it little, since other programs may have slowed them.
+    """
+    return min(max(seen, known / DOWN), known * UP)
+
+
+def scaled(figures: dict[int, float], ratio: float) -> dict[int, float]:
+    return {cells: ratio * value for cells, value in figures.items()}
+
+
+def lowered(known: dict[int, float], new: dict[int, float]) -> dict[int, float]:
+    """The least of both figures by cells, at most STEP below the known one."""
+    return {**known, **{cells: least(known.get(cells), value) for cells, value in new.items()}}
+
+
+def least(known: Any, new: Any) -> Any:
+    """The lesser of two figures, at most STEP below the known one; None is no figure."""
+    if known is None or new is None:
+        return new if known is None else known
+    return min(known, max(new, known / STEP))
+
 
 def on_line(known: dict[int, float], cells: int) -> float | None:
     """The value at `cells` on the line through the nearest known points."""
@@ -148,29 +208,44 @@ class Paces(StoredFigures[Pace]):
 
     file = "pace.json"
 
+    def __init__(self, folder: str | Path | None = None) -> None:
+        self.timed_at: dict[str, float] = {}  # by time.monotonic(), in this process
+        super().__init__(folder)
+
     def parsed(self, raw: Any) -> Pace:
-        return Pace({int(count): by_cells(each) for count, each in raw["ms"].items()},
-                    by_cells(raw["replays"]), by_cells(raw["captures"]))
+        rest = raw["rest"]
+        return Pace(by_threads(raw["ms"]), by_cells(raw["replays"]), by_cells(raw["captures"]),
+                    None if rest is None else positive(rest),
+                    [by_threads(each) for each in raw["timings"]][-TIMINGS:])
 
     def to_json(self, entry: Pace) -> Any:
         return asdict(entry)
 
     def note(self, key: str, threads: int, cells: int, ms: float,
              share: float | None = None) -> None:
-        """Add the time of a run's passes if it is unknown; delete figures that contradict it.
+        """Include the time of a run's passes.
 
         share: of `Pace.replayed`, for a run whose passes were replayed; what is unknown of these
         stays so, because a run alone does not tell replays from captures.
         """
         pace = self.entries.get(key, Pace())
         expected = pace.of(cells, threads) if share is None else pace.replayed(cells, share)
-        if expected is None and share is not None:
-            return
-        if expected is None:
-            pace.ms.setdefault(threads, {})[cells] = ms
-            self.put(key, pace)
-        elif not expected / CONTRADICTED <= ms <= expected * CONTRADICTED:
-            self.forget(key)
+        if expected is not None:
+            self.put(key, pace.after_run(expected, ms, share is not None))
+        elif share is None:
+            ms_ = {**pace.ms, threads: {**pace.ms.get(threads, {}), cells: ms}}
+            self.put(key, replace(pace, ms=ms_))
+
+    def note_rest(self, key: str, ms: float) -> None:
+        """Include what a picture took beside its passes."""
+        pace = self.entries.get(key)
+        if pace is not None:
+            self.put(key, replace(pace, rest=ms if pace.rest is None else moved(pace.rest, ms)))
+
+
+def by_threads(raw: Any) -> dict[int, dict[int, float]]:
+    """Milliseconds by number of threads and by cells, from JSON."""
+    return {int(count): by_cells(each) for count, each in raw.items()}
 
 
 def by_cells(raw: Any) -> dict[int, float]:

@@ -35,6 +35,7 @@ from ..postcards.phrases import phrases_of, without_contradictions
 from ..postcards.seen import phrases_seen
 from ..postcards.short_prompts import short_prompt
 from ..postcards.spelling import placed
+from ..postcards.unknown_things import UnknownThing, names_nothing_known, unknown_things
 from ..postcards.wording import lonely, quoted
 from . import presets
 from .base import Backbone
@@ -153,6 +154,12 @@ class Postcard(Backbone):
 
     def nearest_word(self, word: str) -> str | None:
         return nearest(word)
+
+    def unknown_things(self, prompt: str) -> list[UnknownThing]:
+        return unknown_things(prompt)
+
+    def names_nothing_known(self, prompt: str) -> bool:
+        return names_nothing_known(prompt)
 
     def misplaced_words(self, prompt: str) -> list[str]:
         words = [(word, piece.typed) for piece in self.pieces_of(prompt)

@@ -11,6 +11,7 @@ from ..postcards.captions import fresh_prompt
 from ..postcards.chinese import fresh_chinese_prompt
 from ..postcards.chips import Kind
 from ..postcards.expanded import Expanded
+from ..postcards.unknown_things import UnknownThing
 
 _MARKS = re.compile(r"[,.;，。；、\n]")
 
@@ -32,6 +33,14 @@ class PromptGuide:
     def nearest_word(self, word: str) -> str | None:
         """Return a known word that resembles an unknown one; None if there is none."""
         return None
+
+    def unknown_things(self, prompt: str) -> list[UnknownThing]:
+        """Return the things of a prompt that this backbone cannot draw, such as "a dog"."""
+        return []
+
+    def names_nothing_known(self, prompt: str) -> bool:
+        """Whether a prompt consists of unknown words, so that no picture could follow it."""
+        return False
 
     def misplaced_words(self, prompt: str) -> list[str]:
         """Return words that training showed in certain phrases only, with those phrases.

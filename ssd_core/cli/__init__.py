@@ -12,7 +12,7 @@ import typer
 
 from .. import __version__
 from ..errors import SSDError
-from ..train.processes import is_first
+from ..launched import is_first
 from . import (
     backbones,
     bench,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +10,13 @@ from typing import Annotated
 
 import typer
 
+from ..backbones.base import Backbone
 from ..engine.decode import prepare
 from ..errors import SSDError
+from ..files import slug
 from ..output.knobs import check_pictures
 from ..output.labels import label
-from ..output.unknown import require_known, word_notes
+from ..output.unknown import require_known, things_in, word_notes
 from ..output.words import Words, words_to_draw
 from ..runs.batch.finished import named_as, require_same, there_already
 from ..runs.batch.open import WorkerOptions, crew_of
@@ -65,6 +66,7 @@ def command(prompts: File, rendering: RenderOptions, knobs: Knobs, drawing: Samp
                     fall_back=knobs.method is None)
     how = RenderSettings(first.recorded, first.sampling, first.negative)
     prepare(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
+    require_drawable(backbone, lines, prompts)
     print_warnings(first, lines, canvas.strict_words)
     pictures = to_draw(lines, rendering.each)
     pictures = [worded(picture, first, rendering.expand) for picture in pictures]
@@ -103,10 +105,16 @@ def worded(picture: RenderItem, first: Request, fill: bool) -> RenderItem:
 
 def file_name(number: int, prompt: str) -> str:
     """Such as 000007-a-red-house.png: letters and digits of any script, safe on every system."""
-    letters = "".join(letter if letter.isalnum() else " "
-                      for letter in unicodedata.normalize("NFC", prompt.lower()))
-    words = "-".join(letters.split())[:LONGEST].strip("-")
+    words = slug(prompt, LONGEST)
     return f"{number:06d}-{words}.png" if words else f"{number:06d}.png"
+
+
+def require_drawable(backbone: Backbone, prompts: Sequence[str], file: Path) -> None:
+    """Raise SSDError, before anything is drawn, for prompts of unknown words alone."""
+    bad = [prompt for prompt in prompts if backbone.names_nothing_known(prompt)]
+    if bad:
+        raise SSDError(f"{file}: {len(bad):,} of {len(prompts):,} prompts name nothing that "
+                       f"{backbone.name} knows, first {bad[0][:LONGEST]!r}: change or remove them")
 
 
 def print_warnings(request: Request, prompts: Sequence[str], strict: bool) -> None:
@@ -116,5 +124,5 @@ def print_warnings(request: Request, prompts: Sequence[str], strict: bool) -> No
     texts = [*prompts, request.negative or ""]
     if strict:
         require_known(request.backbone, texts)
-    for line in word_notes(request.backbone, texts, NAMED):
+    for line in word_notes(request.backbone, texts, things_in(request.backbone, prompts), NAMED):
         note(f"warning: {line}")

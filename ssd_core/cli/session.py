@@ -84,7 +84,7 @@ def shelf(models_dir: str | None) -> ModelRegistry:
 def print_notes(request: Request, strict_words: bool = False) -> None:
     """Print the request's notes. strict_words: raise SSDError for unknown words."""
     if strict_words:
-        require_known(request.backbone, request.texts)
+        require_known(request.backbone, request.texts, request.unknown_things)
     for line in request.notes:
         note(f"warning: {line}")
 

@@ -12,8 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import SSDError
-from ..train.common import keep_freed_memory, silent
-from ..train.processes import is_first, launched
+from ..launched import is_first, launched
 from .options import Json, takes_groups
 from .output import note
 
@@ -45,6 +44,8 @@ def stages() -> None:
 
 def stage_command(stage: str) -> Any:
     """A stage's module as a command, with one flag per field of its recipe."""
+    from ..train.common import keep_freed_memory, silent
+
     module = importlib.import_module(f"ssd_core.train.{stage.replace('-', '_')}")
 
     def command(recipe: Any, json: Json = True) -> None:

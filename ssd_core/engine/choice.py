@@ -3,7 +3,8 @@ whether passes are replayed as CUDA graphs.
 
 The same rules choose the cells of each row for `wave`. Choices rest on the milliseconds of a pass
 (pace.py) and on the number of passes that windows take (usual.py). Without these figures nothing is
-chosen, and a method's defaults apply. Knows no host.
+chosen, and a method's defaults apply. What other programs do at the moment changes no choice and
+no estimate. Knows no host.
 """
 
 from __future__ import annotations
@@ -16,27 +17,28 @@ from functools import cache
 import torch
 
 from ..backbones.base import Backbone
-from ..backbones.estimates import Pace
+from ..backbones.estimates import TIMINGS, Pace
 from ..model.grid import Grid
 from .heads import DraftHeads
 from .methods import AR, Exact, Method, Rolling
 from .methods.paced import Paced
 from .pace import captures_of, pace_of
 from .region import Region
-from .threads import free_now
 from .usual import between, expected_passes
 
 SLOWEST = 0.05  # share of passes that each doubling of a batch adds for its slowest picture
 ALIKE = 1.08  # windows below this multiple of the least cost are equally good
 MOST_BYTES = 1 << 28  # of the probabilities of all cells of a chosen window
 WORTH = 0.97  # AR replaces `exact` below this share of its seconds, because figures are rough
+BY_RUNS = 0.67  # the same where no timing of passes tells, but single runs
+LADDER = (1, 1.2, 1.5, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10)  # estimates are told in these
 
 
 @dataclass(frozen=True)
 class Cost:
     """The cost of a run: its passes, the milliseconds of each, and the number of threads.
 
-    graphs: whether passes are replayed as CUDA graphs; `ms` then includes the captures. None if
+    rest: seconds beside the passes, until the pixels are there. graphs: whether passes are replayed as CUDA graphs; `ms` then includes the captures. None if
     only one way is known.
     """
 
@@ -44,10 +46,11 @@ class Cost:
     ms: float
     threads: int
     graphs: bool | None = None
+    rest: float = 0.0
 
     @property
     def seconds(self) -> float:
-        return self.passes * self.ms / 1000
+        return self.passes * self.ms / 1000 + self.rest
 
 
 @dataclass(frozen=True)
@@ -55,15 +58,13 @@ class Machine:
     """What is known about runs on this machine.
 
     pace_of: the pace for a number of pictures at once. heads: whether draft heads are loaded.
-    threads: the most that a pass may use; `free` of them find a free core now. region: the cells to
-    draw, None: all. device: its type.
+    threads: the most that a pass may use. region: the cells to draw, None: all. device: its type.
     """
 
     backbone: Backbone
     pace_of: Callable[[int], Pace | None]
     heads: bool = False
     threads: int = 1
-    free: int = 1
     region: Region | None = None
     device: str = "cpu"
 
@@ -74,7 +75,7 @@ class Machine:
         kind = (device or backbone.device).type
         most = torch.get_num_threads() if kind == "cpu" else 1
         paces = cache(lambda pictures: pace_of(backbone, pictures, branches, heads, device))
-        return cls(backbone, paces, heads is not None, most, free_now(most), region, kind)
+        return cls(backbone, paces, heads is not None, most, region, kind)
 
     def cost(self, method: Method, pictures: int = 1) -> Cost | None:
         """The cost of a run, or None if too little is known."""
@@ -82,12 +83,23 @@ class Machine:
         if passes is None or pace is None:
             return None
         cells = self.cells(method)
-        best = pace.best(cells, self.free)
+        best, rest = pace.best(cells, self.threads), pictures * (pace.rest or 0) / 1000
         replayed = pace.replayed(cells, captures_of(self.backbone) / max(1.0, passes))
         if best is None or replayed is None:
-            return None if best is None else Cost(passes, *best)
-        return min(Cost(passes, *best, graphs=False), Cost(passes, replayed, 1, graphs=True),
+            return None if best is None else Cost(passes, *best, rest=rest)
+        return min(Cost(passes, *best, False, rest), Cost(passes, replayed, 1, True, rest),
                    key=lambda cost: cost.seconds)
+
+    def ar_is_quicker(self, method: Method, pictures: int) -> bool:
+        """Whether AR takes less time than the method, by each of several timings."""
+        pace = self.pace_of(pictures)
+        if pace is None or 0 < len(pace.timings) < TIMINGS:
+            return False
+        worth = WORTH if pace.timings else BY_RUNS
+        machines = [replace(self, pace_of=lambda _, pace=each: pace)
+                    for each in [pace, *pace.separate]]
+        costs = [(here.cost(AR(), pictures), here.cost(method, pictures)) for here in machines]
+        return all(ar and own and ar.seconds < worth * own.seconds for ar, own in costs)
 
     def prefers_one_thread(self, method: Method, pictures: int) -> bool:
         """Whether the method's passes are quicker in one thread, even if all cores are free."""
@@ -156,7 +168,7 @@ class Choice:
     """The method that draws, its cost, and the cost of AR; None where a cost is unknown.
 
     threads: 1 where a single thread is quickest; None: all that find a free core. instead: the cost
-    of `exact` where AR draws in its place.
+    of `exact` where AR draws in its place. slower: AR is quicker, as several timings agree.
     """
 
     method: Method
@@ -164,6 +176,7 @@ class Choice:
     ar: Cost | None = None
     threads: int | None = None
     instead: Cost | None = None
+    slower: bool = False
 
     @property
     def graphs(self) -> bool:
@@ -178,12 +191,12 @@ class Choice:
         method, size = self.method, ""
         if isinstance(method, Paced) and method.size is not None:
             size = f"{method.paced} {method.size}, "
-        line = (f"about {seconds(self.cost.seconds)}: {size}"
+        line = (f"about {duration(self.cost.seconds)}: {size}"
                 f"{self.cost.passes:.0f} passes of {brief(self.cost.ms)} ms")
         if self.ar is None or isinstance(self.method, AR):
             return line
-        slower = "; it does not beat AR here" if self.cost.seconds >= self.ar.seconds else ""
-        return f"{line}; plain AR {seconds(self.ar.seconds)}{slower}"
+        slower = "; it does not beat AR here" if self.slower else ""
+        return f"{line}; plain AR {duration(self.ar.seconds)}{slower}"
 
     @property
     def note(self) -> str | None:
@@ -191,11 +204,19 @@ class Choice:
         if self.instead is None or self.cost is None:
             return None
         return (f"drawn by AR, which is quicker here and draws the same picture: about "
-                f"{seconds(self.cost.seconds)}, exact {seconds(self.instead.seconds)}")
+                f"{duration(self.cost.seconds)}, exact {duration(self.instead.seconds)}")
 
 
-def seconds(value: float) -> str:
-    return f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
+def rounded(seconds: float) -> float:
+    """An estimate as it is told: no more digits than it deserves."""
+    power = 10.0 ** math.floor(math.log10(seconds))
+    return min((step * power for step in LADDER), key=lambda step: abs(math.log(seconds / step)))
+
+
+def duration(seconds: float) -> str:
+    """ "2.5 s", "4 min": an estimate in words."""
+    told = rounded(max(seconds, 0.01))
+    return f"{told:g} s" if told < 100 else f"{rounded(seconds / 60):g} min"
 
 
 def brief(ms: float) -> str:
@@ -206,18 +227,15 @@ def chosen(machine: Machine, method: Method, pictures: int = 1, named: bool = Fa
     """The method with its window, or AR in place of `exact`.
 
     named: the user asked for this very method, as in a comparison, so that no other method replaces
-    it. A method that does not promise AR's picture gets the window that suits a single picture on
-    free cores, so that a picture depends neither on its batch nor on other programs.
+    it. A method that does not promise AR's picture gets the window that suits a single picture, so
+    that a picture does not depend on its batch.
     """
-    if method.verdict == "identical":
-        sized = machine.sized(method, pictures)
-    else:
-        sized = replace(machine, free=machine.threads).sized(method)
+    sized = machine.sized(method, pictures if method.verdict == "identical" else 1)
     cost, ar = machine.cost(sized, pictures), machine.cost(AR(), pictures)
-    replaceable = isinstance(method, Exact) and method.window is None and not named
-    if replaceable and cost and ar and ar.seconds < WORTH * cost.seconds:
+    slower = not isinstance(sized, AR) and machine.ar_is_quicker(sized, pictures)
+    if slower and isinstance(method, Exact) and method.window is None and not named:
         return Choice(AR(), ar, ar, threads(machine, AR(), pictures), cost)
-    return Choice(sized, cost, ar, threads(machine, sized, pictures))
+    return Choice(sized, cost, ar, threads(machine, sized, pictures), slower=slower)
 
 
 def threads(machine: Machine, method: Method, pictures: int) -> int | None:

@@ -2,7 +2,8 @@
 
 A graph that repeats old numbers or leaves out a write would draw a wrong picture without an error.
 So the first replay of every kind of call is followed by the call itself, on the same input. What
-both return, and what both write to buffers of the run, must agree. It costs one pass per kind.
+both return, and what both write to buffers of the run, must agree up to rounding. It costs one pass
+per kind and a few operations for each shape of buffer.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-TOLERANCE = 0.05  # of a vector's mean size, for the mean difference between replay and call
-ROOM = 1 << 25  # bytes of all buffers that are compared; of larger ones only a sample is
+# The largest `difference` between replay and call. In bf16 sums in another order make up to 0.03,
+# a position off by one makes 0.17, another token's input 1.
+TOLERANCE = 0.1
+ROOM = 1 << 25  # bytes of all buffers that are compared, about; of more, only some heads are
+POISON = 7.0  # written where a call writes numbers, so that a replay that leaves them out is seen
 HUGE = 1e30  # replaces infinite values
 
 
@@ -77,42 +81,67 @@ def storage(tensor: torch.Tensor) -> int:
 
 
 def checked(replay: Callable[[], Any], call: Callable[[], Any],
-            buffers: Sequence[torch.Tensor]) -> Any:
-    """Return the result of `call` after `replay`, with the call's own contents in all buffers.
+            buffers: Sequence[torch.Tensor]) -> tuple[Any, float]:
+    """Return the result of `call`, and the largest difference of `replay` from it.
 
-    buffers: what the call writes to. Those larger than a share of ROOM are not restored between the
-    two, so a call must not read there what it overwrites. Raises WrongReplay if the two disagree.
+    buffers: what the call writes to; afterwards they hold what it wrote. Those larger than a share
+    of ROOM are not restored between the two, so a call must not read there what it overwrites.
     """
-    samples = [sample(buffer, ROOM // max(1, len(buffers))) for buffer in buffers]
-    before = [part.clone() for part in samples]
-    replayed = [*tensors_in(replay()), *(part.clone() for part in samples)]
-    for part, contents in zip(samples, before, strict=True):
-        part.copy_(contents)
+    groups = alike([sample(buffer, ROOM // max(1, len(buffers))) for buffer in buffers])
+    before = [torch.stack(group) for group in groups]
     result = call()
-    expected = [*tensors_in(result), *samples]
-    worst = max(map(difference, replayed, expected), default=0.0)
-    if not worst <= TOLERANCE:
-        raise WrongReplay(f"the first replay of a graph differs by {worst:.2g} from the pass that "
-                          f"it repeats, {TOLERANCE} is allowed")
-    return result
+    written = [torch.stack(group) for group in groups]
+    for group, old, new in zip(groups, before, written, strict=True):
+        fill(group, poisoned(old, new))
+    found = [*tensors_in(replay()), *map(torch.stack, groups)]
+    for group, new in zip(groups, written, strict=True):
+        fill(group, new)
+    return result, max(map(difference, found, [*tensors_in(result), *written]), default=0.0)
+
+
+def alike(buffers: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
+    """The buffers by shape and type: one operation then reads all layers of a cache."""
+    groups: dict[tuple, list[torch.Tensor]] = {}
+    for buffer in buffers:
+        groups.setdefault((buffer.shape, buffer.dtype), []).append(buffer)
+    return list(groups.values())
+
+
+def fill(group: Sequence[torch.Tensor], contents: torch.Tensor) -> None:
+    """Copy [number of buffers, ...] into the buffers."""
+    torch._foreach_copy_(list(group), list(contents.unbind()))
+
+
+def poisoned(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
+    """The contents before a call, with POISON wherever the call wrote another vector.
+
+    Only of keys, values and hidden states, float [..., vectors, numbers]: a call may read and
+    overwrite single numbers.
+    """
+    if before.dim() < 4 or not before.is_floating_point():
+        return before
+    return before.masked_fill((before != after).any(-1, keepdim=True), POISON)
 
 
 def sample(buffer: torch.Tensor, most: int) -> torch.Tensor:
-    """A view of at most about `most` bytes: every n-th number along the last dimension."""
+    """A view of about `most` bytes: every n-th head of keys or values [N, heads, slots, D].
+
+    Vectors stay whole, because rounding is small only beside the size of a whole one.
+    """
     size = buffer.numel() * buffer.element_size()
-    return buffer[..., :: -(-size // most)] if size > most and buffer.dim() else buffer
+    return buffer[:, :: -(-size // most)] if size > most and buffer.dim() == 4 else buffer
 
 
 def difference(found: torch.Tensor, expected: torch.Tensor) -> float:
     """The largest mean difference of two vectors, as a share of the expected one's mean size.
 
-    Vectors lie along the last dimension. Whole numbers and booleans differ by infinity or not at
-    all.
+    Vectors lie along the last dimension. Of whole numbers and booleans it is the share that is not
+    equal: rounding makes a few of a hundred tokens other ones.
     """
     if found.shape != expected.shape:
         return float("inf")
     if not expected.is_floating_point():
-        return 0.0 if torch.equal(found, expected) else float("inf")
+        return (found != expected).float().mean().nan_to_num(0).item()
     if not expected.numel():
         return 0.0
     a, b = (finite(tensor).view(-1, tensor.shape[-1] if tensor.dim() else 1)

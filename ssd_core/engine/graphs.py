@@ -23,7 +23,7 @@ from ..backbones.base import Backbone
 from ..backbones.stored import stored_dtype
 from ..errors import SSDError
 from ..machine_faults import fault_of, note_fault
-from .first_replay import ROOM, WrittenBuffers, WrongReplay, checked
+from .first_replay import ROOM, TOLERANCE, WrittenBuffers, WrongReplay, checked
 
 VARIABLE, MODES = "SSD_GRAPHS", ("auto", "off")
 MOST = 48  # graphs per run; a run with more kinds of passes would replay each too rarely
@@ -95,9 +95,9 @@ class GraphRunner:
     """Runs each kind of call eagerly the first time and replays its graph from then on.
 
     Calls are of one kind if function, shapes and all values but tensors agree. The first replay is
-    checked (first_replay.py) and raises WrongReplay if it is wrong; the run must then begin again
-    without graphs. If capturing fails, the run continues eagerly and warns once. `failure` says
-    what went wrong.
+    checked (first_replay.py). If it fails, so is the next one, on other input; a second failure
+    raises WrongReplay, and the run must begin again without graphs. If capturing fails, the run
+    continues eagerly and warns once. `failure` says what went wrong.
     """
 
     padded = True
@@ -106,6 +106,8 @@ class GraphRunner:
         self._recorder: Recorder | None = recorder
         self._met: dict[tuple, FirstCall] = {}
         self._captured: dict[tuple, CapturedGraph] = {}
+        self._proven: set[tuple] = set()  # kinds whose first replay was right
+        self._doubted: set[tuple] = set()  # kinds whose first replay seemed wrong
         self._inside = False
         self.failure = ""
 
@@ -120,8 +122,10 @@ class GraphRunner:
 
     def _run(self, recorder: Recorder, fn: Callable[..., T], args: tuple) -> T:
         kind = (fn, *map(signature, args))
-        if kind in self._captured:
+        if kind in self._proven:
             return self._captured[kind](args)
+        if kind in self._captured:
+            return self._checked(kind, fn, args)
         if kind not in self._met:
             if len(self._met) == 2 * MOST:
                 return fn(*args)
@@ -131,24 +135,27 @@ class GraphRunner:
             return result
         if len(self._captured) == MOST:
             return fn(*args)
-        first = self._met[kind]
         try:
-            graph = CapturedGraph(recorder, fn, first.args)
+            self._captured[kind] = CapturedGraph(recorder, fn, self._met[kind].args)
         except RuntimeError as error:
             self._give_up(error)
             return fn(*args)
-        self._captured[kind] = graph
-        return self._checked(graph, fn, args, first.buffers)
+        return self._checked(kind, fn, args)
 
-    def _checked(self, graph: CapturedGraph, fn: Callable[..., T], args: tuple,
-                 buffers: Sequence[torch.Tensor]) -> T:
-        """The result of the call, after a replay that must agree with it."""
-        try:
-            return checked(partial(graph, args), partial(fn, *args), buffers)
-        except WrongReplay as error:
-            self.failure = str(error)
+    def _checked(self, kind: tuple, fn: Callable[..., T], args: tuple) -> T:
+        """The result of the call, beside which a replay is checked."""
+        replay = partial(self._captured[kind], args)
+        result, apart = checked(replay, partial(fn, *args), self._met[kind].buffers)
+        if apart <= TOLERANCE:
+            self._proven.add(kind)
+        elif kind not in self._doubted:
+            self._doubted.add(kind)
+        else:
+            self.failure = (f"the first replay of a graph differs by {apart:.2g} from the pass "
+                            f"that it repeats, {TOLERANCE} is allowed")
             self.close()
-            raise
+            raise WrongReplay(self.failure)
+        return result
 
     def _give_up(self, error: RuntimeError) -> None:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -159,8 +166,8 @@ class GraphRunner:
         self.close()
 
     def close(self) -> None:
-        self._met.clear()
-        self._captured.clear()
+        for kinds in (self._met, self._captured, self._proven, self._doubted):
+            kinds.clear()
         if self._recorder is not None:
             self._recorder.close()
         self._recorder = None
@@ -298,7 +305,8 @@ def switch_off_graphs(backbone: Backbone, error: WrongReplay) -> None:
     """Run this backbone without graphs in this dtype from now on, and warn."""
     path = path_of(stored_dtype(backbone), backbone.name)
     warnings.warn(f"{error}: the run began again without graphs, and {path} are off on this "
-                  "machine until something is updated or `ssd selftest` has passed",
+                  "machine until the program, torch or the driver changes, or until `ssd selftest` "
+                  "has passed",
                   RuntimeWarning, stacklevel=2)
     note_fault(path, str(error), backbone.device)
 

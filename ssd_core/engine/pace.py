@@ -1,17 +1,17 @@
-"""Milliseconds of a pass by its number of cells, on this machine: measured once, then stored.
+"""Milliseconds of a pass by its number of cells, on this machine: measured, then stored.
 
 The time of a pass includes feeding the cells, computing probabilities and choosing tokens. Short
-passes are measured in less than a second, before anything is drawn; for long passes only the times
-of finished runs are known. If a run takes more than 1.5 times as long as the figures say, or less
-than two thirds, they are deleted and measured again. The figures are in the backbone's `estimates`.
-Knows no host.
+passes are measured in less than a second, before anything is drawn, and once more at another time;
+for long passes only the times of finished runs are known. The least of several timings counts,
+because other programs only ever slow a pass. Each run moves the figures a little. They are in the
+backbone's `estimates`. Knows no host.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import statistics
+import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
@@ -22,7 +22,7 @@ import torch
 
 from .. import openmp
 from ..backbones.base import Backbone
-from ..backbones.estimates import Pace
+from ..backbones.estimates import TIMINGS, Pace, Paces
 from ..backbones.presets import resolve_sampling
 from ..errors import SSDError
 from ..files import atomic_write
@@ -45,7 +45,7 @@ from .methods import AR, Exact, Method, Rolling
 from .methods.exact import FirstGuess, rechoose
 from .methods.window import Window
 from .state import DecodeState
-from .threads import drawing, free_now, using_threads
+from .threads import cores_held, drawing, free_now, using_threads
 
 CELLS = (1, 8, 16, 24, 48, 96)
 CARD_CELLS = (*CELLS, 192, 384, 768, 1536, 3072)
@@ -54,7 +54,9 @@ WARM_UP = 0.1  # s
 READS = 8e9  # bytes of weights per second that a CPU reads, to estimate a pass before measuring
 TOO_LONG = 0.1  # s; decoders with longer passes are not measured, no width gets a second pass
 PROMPT = 32  # tokens
+APART = 30.0  # s between two timings of one pace
 LEAST = 0.001  # ms, of a capture
+GUIDED = 2.0  # guidance of timed passes, for backbones that have none of their own; any costs alike
 
 
 def key_of(backbone: Backbone, pictures: int, branches: int, heads: bool,
@@ -98,7 +100,7 @@ def measured(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads
     if device.type == "meta" or device.type == "cpu" and bytes_read > TOO_LONG * READS:
         return None
     passes = Passes(backbone, pictures, branches, heads)
-    pace = passes.direct(threads, limit)
+    pace = replace(passes.direct(threads, limit), rest=passes.rest())
     try:
         with closing(runner(backbone)) as run:
             return passes.replayed(run, pace, limit) if isinstance(run, GraphRunner) else pace
@@ -125,6 +127,19 @@ class Passes:
             return timed(partial(pass_ms, state), self._widths(state), threads, limit)
 
     @torch.inference_mode()
+    def rest(self) -> float | None:
+        """Milliseconds of a picture beside its passes; None on a card, which may lack the memory.
+        """
+        if self.backbone.device.type != "cpu":
+            return None
+        with closing(EagerRunner()) as run:
+            state = self._state(run)
+            codes = torch.zeros(1, self.backbone.grid.rows, self.backbone.grid.columns,
+                                dtype=torch.long)
+            return prefill_ms(state) / self.pictures + min(
+                decode_ms(self.backbone, codes) for _ in range(2))
+
+    @torch.inference_mode()
     def replayed(self, run: GraphRunner, pace: Pace, limit: float) -> Pace:
         """The pace with the times of replays too. Raises WrongReplay if one is wrong."""
         state = self._state(run)
@@ -136,11 +151,19 @@ class Passes:
         return widths_of(state.slots, self.backbone.device.type)
 
     def _state(self, run: PassRunner) -> DecodeState:
-        sampling = resolve_sampling(Sampling(), self.backbone.preset)
+        sampling = sampling_with(self.branches, self.backbone)
         prompts = [[0] * min(PROMPT, self.backbone.prompt_limit)] * (self.pictures * self.branches)
         state = DecodeState(self.backbone, prompts, self.pictures, sampling, self.heads, run=run)
         state.noise.hold()  # once a picture: no single pass may pay for it
         return state
+
+
+def sampling_with(branches: int, backbone: Backbone) -> Sampling:
+    """The backbone's own sampling, with or without guidance, as so many branches need it."""
+    own = resolve_sampling(Sampling(), backbone.preset)
+    if branches == 1:
+        return replace(own, cfg=1.0)
+    return own if own.cfg != 1 else replace(own, cfg=GUIDED)
 
 
 def widths_of(slots: int, device: str) -> list[int]:
@@ -164,7 +187,7 @@ def warm_up(pass_of: Callable[[int], float], widths: Iterable[int]) -> None:
 
 def timed(pass_of: Callable[[int], float], widths: Iterable[int], threads: Iterable[int],
           limit: float) -> Pace:
-    """The median time of a few passes of each width with each number of threads.
+    """The least time of a few passes of each width with each number of threads.
 
     pass_of(cells): runs a pass and returns its milliseconds. limit: s after which no wider pass is
     started. Passes for which memory is too small are left out.
@@ -182,7 +205,7 @@ def timed(pass_of: Callable[[int], float], widths: Iterable[int], threads: Itera
                     each = several(pass_of, cells)
             except torch.OutOfMemoryError:
                 return Pace({count: each for count, each in pace.ms.items() if each})
-            pace.ms[count][cells] = statistics.median_low(each)
+            pace.ms[count][cells] = min(each)
             spent += sum(each) / 1000
         expected = 2 * max((each[cells] for each in pace.ms.values()), default=0) / 1000
     return pace
@@ -210,7 +233,7 @@ def replays_of(pass_of: Callable[[int], float], widths: Iterable[int], limit: fl
             break
         if failed():
             break
-        replays[cells] = statistics.median_low(each)
+        replays[cells] = min(each)
         captures[cells] = max(LEAST, sum(capturing) - len(capturing) * replays[cells])
         spent += (sum(capturing) + sum(each)) / 1000
         expected = 2 * (sum(capturing) + replays[cells]) / 1000
@@ -229,12 +252,32 @@ def several(pass_of: Callable[[int], float], cells: int) -> list[float]:
 
 
 def pass_ms(state: DecodeState, cells: int) -> float:
-    """Milliseconds of one pass in the middle of a picture."""
+    """Milliseconds of one pass in the middle of a picture.
+
+    Of a single thread of a CPU they are its own: it may have waited for other programs.
+    """
     start = min(state.slots // 2, state.slots - cells)
-    state.clock = Stopwatch(state.tokens.device)
+    state.clock, begun = Stopwatch(state.tokens.device), time.thread_time()
     cell_pass(state, start) if cells == 1 else window_pass(state, start, cells)
+    own = time.thread_time() - begun
     state.clock.lap("verify")
-    return 1000 * sum(state.clock.seconds.values())
+    passed = sum(state.clock.seconds.values())
+    single = state.tokens.device.type == "cpu" and torch.get_num_threads() == 1
+    return 1000 * (min(own, passed) or passed if single else passed)
+
+
+def prefill_ms(state: DecodeState) -> float:
+    begun = time.perf_counter()
+    state.prefill()
+    return 1000 * (time.perf_counter() - begun)
+
+
+def decode_ms(backbone: Backbone, codes: torch.Tensor) -> float:
+    """Milliseconds of a picture's pixels; 0 of a backbone that has none."""
+    begun = time.perf_counter()
+    with suppress(NotImplementedError):
+        backbone.decode(codes)
+    return 1000 * (time.perf_counter() - begun)
 
 
 def cell_pass(state: DecodeState, start: int) -> None:
@@ -269,31 +312,43 @@ def entering_after(state: DecodeState, frontier: torch.Tensor, cells: int) -> Fi
 
 def pace_of(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads | None = None,
             device: torch.device | None = None) -> Pace | None:
-    """The stored pace, or one measured now if possible; None if nothing is known.
+    """The stored pace, timed now if that helps; None if nothing is known.
 
-    Nothing is measured while a picture is drawn or while the backbone is on another device.
+    Nothing is timed while a picture is drawn or while the backbone is on another device. A pace is
+    timed until TIMINGS of it agree that no other program disturbed; none follows at once on another.
     """
     paces = backbone.estimates.paces
     key = key_of(backbone, pictures, branches, heads is not None, device)
     pace = paces.entries.get(key)
     here = device in (None, backbone.device) and backbone.sha256
     most = torch.get_num_threads() if backbone.device.type == "cpu" else 1
-    if pace is not None and most in pace.ms or switched_off() or not here or drawing():
+    if switched_off() or not here or drawing() or not worth_timing(paces, key, most):
         return pace
-    if pace is not None and free_now(most) < most:  # measure later, with all threads
-        return pace
+    paces.timed_at[key] = time.monotonic()
+    before = cores_held()
     new = measured(backbone, pictures, branches, heads, (1, most) if most > 1 else (1,))
     if new is None:
         return pace
-    paces.put(key, new)
-    if len(new.ms) > 1:
-        keep_waiting(new, most)
-    return new
+    pace = (pace or Pace()).timed_again(new, alone=not (before or cores_held()))
+    paces.put(key, pace)
+    if len(pace.ms) > 1:
+        keep_waiting(pace, most)
+    return pace
+
+
+def worth_timing(paces: Paces, key: str, most: int) -> bool:
+    """Whether another timing could tell more than is known."""
+    pace = paces.entries.get(key)
+    if pace is None or not pace.ms:
+        return True
+    known = sum(map(bool, pace.timings)) >= TIMINGS and most in pace.ms
+    lately = time.monotonic() - paces.timed_at.get(key, -APART) < APART
+    return not (known or lately) and (most in pace.ms or free_now(most) >= most)
 
 
 def note_pace(backbone: Backbone, method: Method, heads: bool, sampling: Sampling,
               pictures: int, stats: Mapping, graphs: bool = True) -> None:
-    """Compare a finished run's passes with the stored pace, or add them to it.
+    """Include a finished run's passes in the stored pace.
 
     Uses only methods whose passes do what is measured, and runs with a constant number of threads.
     graphs: whether passes were replayed where they can be.
@@ -313,6 +368,15 @@ def note_pace(backbone: Backbone, method: Method, heads: bool, sampling: Samplin
     share = captures_of(backbone) / passes if graphs and not unreplayed(backbone) else None
     backbone.estimates.paces.note(key_of(backbone, pictures, branches, heads), count, cells,
                                   1000 * decoding / passes, share)
+
+
+def note_rest(backbone: Backbone, heads: bool, branches: int, pictures: int,
+              stats: Mapping, pixels: float) -> None:
+    """Include what a finished run took beside its passes; pixels: the seconds of a picture's."""
+    if backbone.sha256 and not switched_off():
+        prefill = stats["seconds"]["prefill"] / pictures
+        backbone.estimates.paces.note_rest(key_of(backbone, pictures, branches, heads),
+                                           1000 * (prefill + pixels))
 
 
 def captures_of(backbone: Backbone) -> int:

@@ -80,6 +80,12 @@ def free_now(most: int, look: Callable[[], int | None] = running,
     return best
 
 
+def cores_held(look: Callable[[], int | None] = running) -> bool:
+    """Whether other programs compute on all cores, so that a single thread must wait, too."""
+    busy = look()
+    return busy is not None and busy > (os.cpu_count() or 1)
+
+
 class Threads:
     """The number of threads for each step of a run; call it before each step.
 

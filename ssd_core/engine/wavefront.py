@@ -5,6 +5,8 @@ Every row stays `delay` cells behind the row above. Knows no tokens and no proba
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 import torch.nn.functional as F
 
@@ -129,9 +131,17 @@ def next_free(region: Region) -> torch.Tensor:
 
 def passes_at_once(place: Grid | Region, delay: int, cells: int) -> int:
     """The passes over a region if every cell is final as soon as it is chosen."""
-    region, passes = Region.of(place), 1
+    region = Region.of(place)
+    free = tuple(region.free.any(0).flatten().tolist())
+    return counted(region.grid, free, delay, cells)
+
+
+@lru_cache(1024)  # a plan asks for a few dozen
+def counted(grid: Grid, is_free: tuple[bool, ...], delay: int, cells: int) -> int:
+    """`passes_at_once` of a region, by whether each cell is free in any picture."""
+    region = Region(grid, torch.tensor(is_free).view(1, grid.rows, grid.columns))
+    passes, free = 1, next_free(region)[0].tolist()
     columns, (first, column) = region.grid.columns, divmod(region.first, region.grid.width)
-    free = next_free(Region(region.grid, region.free.any(0)[None]))[0].tolist()
     done = [column + 1] + [0] * (region.grid.rows - 1 - first)
 
     def limit(above: int) -> int:

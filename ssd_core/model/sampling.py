@@ -114,7 +114,9 @@ def probabilities(logits: torch.Tensor, sampling: Sampling,
 def top_p_filter(probs: torch.Tensor, top_p: float) -> torch.Tensor:
     """Keep the fewest tokens whose probabilities reach top_p, likeliest first, and renormalise."""
     ordered, index = probs.sort(dim=-1, descending=True)
-    ordered = ordered.masked_fill(ordered.cumsum(-1) - ordered >= top_p, 0.0)
+    beyond = ordered.cumsum(-1) - ordered >= top_p
+    beyond[..., 0] = False  # float32 rounds the smallest top_p to 0
+    ordered = ordered.masked_fill(beyond, 0.0)
     return torch.zeros_like(probs).scatter_(-1, index, ordered / ordered.sum(-1, keepdim=True))
 
 

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 from ..backbones.base import Backbone
 from ..errors import SSDError
 
+CANNOT_DRAW = "cannot draw, and leaves out"
+IGNORED = "does not know, and ignores"
+NAMED = 5  # words in an error line
 MISPLACED = "may draw these words elsewhere in the picture, or not at all"
 
 
@@ -15,14 +18,26 @@ def unknown_in(backbone: Backbone, texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(word for text in texts for word in backbone.unknown_words(text)))
 
 
+def things_in(backbone: Backbone, texts: Iterable[str]) -> list[str]:
+    """Things that the backbone cannot draw, such as "a dog", without repeats."""
+    return list(dict.fromkeys(thing.typed for text in texts
+                              for thing in backbone.unknown_things(text)))
+
+
 def misplaced_in(backbone: Backbone, texts: Iterable[str]) -> list[str]:
     """Words that the backbone reads but knows only in other phrases, without repeats."""
     return list(dict.fromkeys(word for text in texts for word in backbone.misplaced_words(text)))
 
 
-def word_notes(backbone: Backbone, texts: Sequence[str], most: int | None = None) -> list[str]:
-    """A sentence for each of the two kinds that occurs, with at most `most` words."""
-    kinds = {"does not know, and ignores": unknown_in(backbone, texts),
+def word_notes(backbone: Backbone, texts: Sequence[str], things: Sequence[str],
+               most: int | None = None) -> list[str]:
+    """A sentence for each of the three kinds that occurs, with at most `most` words.
+
+    things: those that it cannot draw; their words are not told again.
+    """
+    words = {word for thing in things for word in backbone.unknown_words(thing)}
+    kinds = {CANNOT_DRAW: things,
+             IGNORED: [word for word in unknown_in(backbone, texts) if word not in words],
              MISPLACED: misplaced_in(backbone, texts)}
     return [f"{backbone.name} {what}: {listed(words, most)}"
             for what, words in kinds.items() if words]
@@ -33,7 +48,16 @@ def listed(words: Sequence[str], most: int | None = None) -> str:
     return ", ".join(words[:most]) + (f" and {more} more" if more else "")
 
 
-def require_known(backbone: Backbone, texts: Sequence[str]) -> None:
-    """Raise SSDError for words of either kind, as --strict-words asks."""
-    if words := [*unknown_in(backbone, texts), *misplaced_in(backbone, texts)]:
+def require_something_known(backbone: Backbone, prompt: str) -> None:
+    """Raise SSDError for a prompt of unknown words alone."""
+    if backbone.names_nothing_known(prompt):
+        unknown = things_in(backbone, [prompt]) or unknown_in(backbone, [prompt])
+        raise SSDError(
+            f"{backbone.name} cannot draw {listed(unknown, NAMED)}, and the prompt names nothing "
+            "else: name what it knows, such as a house, a tree or the sea")
+
+
+def require_known(backbone: Backbone, texts: Sequence[str], things: Sequence[str] = ()) -> None:
+    """Raise SSDError for unknown things and words of either kind, as --strict-words asks."""
+    if words := [*things, *unknown_in(backbone, texts), *misplaced_in(backbone, texts)]:
         raise SSDError(f"words unknown to {backbone.name}: {', '.join(words)}; use other words")

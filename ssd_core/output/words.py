@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ..backbones.base import Backbone
 from ..errors import SSDError
 from ..postcards.expanded import Expanded
+from .unknown import require_something_known
 
 FIELDS = ("prompt_expanded", "negative_expanded")  # of a recipe, and of JSON
 
@@ -24,10 +25,12 @@ def expansions(backbone: Backbone, prompt: object, negative: object, seeds: Sequ
                leave_open: Sequence[str] = (), fill: bool = True) -> list[Expanded]:
     """The expanded prompt for each seed; [] if there is nothing to expand.
 
-    fill: False only moves negations to the negative prompt.
+    fill: False only moves negations to the negative prompt. Raises SSDError for a prompt of unknown
+    words alone: whatever was drawn would take the place of what it names.
     """
     if not isinstance(prompt, str) or not isinstance(negative, str | None) or not prompt.strip():
         return []  # the engine refuses it and says why
+    require_something_known(backbone, prompt)
     made = [backbone.expand(prompt, negative, seed, tuple(leave_open), fill) for seed in seeds]
     return [expanded for expanded in made if expanded is not None and (fill or expanded.moved)]
 

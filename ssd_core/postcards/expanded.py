@@ -34,13 +34,14 @@ class Expanded:
     """prompt, negative: the words to draw; negative is None if empty.
 
     added: in the order of the prompt. moved: negations of the typed prompt, such as "no trees", now
-    in the negative prompt.
+    in the negative prompt. left_out: its things that cannot be drawn, such as "a dog".
     """
 
     prompt: str
     negative: str | None
     added: tuple[Added, ...] = ()
     moved: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def notes(self) -> list[str]:
@@ -54,6 +55,11 @@ def pinned(prompt: str, addition: Added) -> str:
     With the same seed it expands to the same phrases as before, perhaps in another order.
     """
     return edited(prompt, [(addition.start, addition.end, addition.written)])
+
+
+def blanked(prompt: str, cuts: Iterable[tuple[int, int]]) -> str:
+    """The prompt with blanks in place of [start, end): the positions of the rest stay."""
+    return edited(prompt, [(start, end, " " * (end - start)) for start, end in cuts])
 
 
 def edited(prompt: str, edits: Iterable[tuple[int, int, str]]) -> str:

@@ -21,10 +21,11 @@ from .captions import (
     PLURAL,
 )
 from .chinese import CHINESE, COMMA, SEVERAL
-from .expanded import Added, Expanded, edited
+from .expanded import Added, Expanded, blanked, edited
 from .filling import Filled, Filler, firsts, ruled_out
 from .negations import negations
 from .spelling import ARTICLES, Named, Reading, length_of, read
+from .unknown_things import unknown_things
 
 # If a prompt becomes too long, additions are omitted from the end of this list.
 PRIORITY = ("things", "kind", "place", "count", "ground", "sky", "colour", "time", "ridge", "light")
@@ -46,19 +47,20 @@ def expand(prompt: str, negative: str | None, seed: int, leave_open: Sequence[st
     anything; negations move in any case. limit: the most words and marks of the result, unless the
     prompt alone has more.
     """
-    denied = negations(prompt)
-    cuts = [(negation.start, negation.end, "") for negation in denied]
+    denied, unknown = negations(prompt), unknown_things(prompt) if fill else []
+    cuts = [*((negation.start, negation.end, "") for negation in denied),
+            *((*thing.cut, "") for thing in unknown)]
     ruled = ", ".join([negative or "", *(negation.denied for negation in denied)]).strip(", ")
     additions: list[Added] = []
     if fill:
-        # Blanks in place of the cuts: positions remain those of the typed prompt.
-        rest = read(edited(prompt, [(start, end, " " * (end - start)) for start, end, _ in cuts]))
-        filled = Filler(rest, ruled_out(read(ruled)), seed).filled()
+        rest = read(blanked(prompt, [cut[:2] for cut in cuts]))
+        filled = Filler(rest, ruled_out(read(ruled)), seed, invents=not unknown).filled()
         wanted = [addition for addition in Writer(rest, filled).additions()
                   if addition.name not in leave_open]
         additions = shortened(wanted, prompt, cuts, limit)
     return Expanded(drawn(prompt, cuts, additions), ruled if denied else negative or None,
-                    tuple(additions), tuple(negation.typed for negation in denied))
+                    tuple(additions), tuple(negation.typed for negation in denied),
+                    tuple(thing.typed for thing in unknown))
 
 
 def drawn(prompt: str, cuts: Sequence[Edit], additions: Sequence[Added]) -> str:
@@ -84,9 +86,9 @@ class Writer:
     def __init__(self, reading: Reading, filled: Filled) -> None:
         self.reading, self.filled = reading, filled
         self.chinese = reading.chinese
-        self.mentions = [] if filled.invented else [
+        self.mentions = [
             (first, count, thing) for first, count, thing
-            in zip(firsts(filled.members), filled.members, reading.things, strict=True)]
+            in zip(firsts(filled.members), filled.members, reading.things, strict=False)]
         self.rewritten = [thing for _, count, thing in self.mentions
                           if self._rewrites(count, thing)]
 
@@ -158,8 +160,9 @@ class Writer:
 
         Groups have none, and three things fill the picture.
         """
-        total, first = len(self.filled.kinds), min(thing.front for *_, thing in self.mentions)
-        if self._counted() or any(kind in PLURAL for kind in self.filled.kinds):
+        total = len(self.filled.kinds)
+        first = min((thing.front for *_, thing in self.mentions), default=0)
+        if not total or self._counted() or any(kind in PLURAL for kind in self.filled.kinds):
             return
         if total == 1 and not self.rewritten:
             yield self._lone(self.mentions[0][2])

@@ -73,17 +73,21 @@ def _members(thing: Named) -> int:
 
 
 class Filler:
-    """Chooses one attribute after the other; each depends on the values chosen or typed before."""
+    """Chooses one attribute after the other; each depends on the values chosen or typed before.
 
-    def __init__(self, reading: Reading, out: set[Pair], seed: int) -> None:
+    invents: whether a prompt without a thing gets one.
+    """
+
+    def __init__(self, reading: Reading, out: set[Pair], seed: int, invents: bool = True) -> None:
         self.out, self.things = out, reading.things
         self.typed = {name: values[0] for name, values in reading.scene.items()}
         self.hints, self.light_place = reading.hints, reading.light_place
-        self.members = members_of(self.things) or (1,)
+        self.members = members_of(self.things)
         self.kinds = tuple(_single(thing.kind) if count > 1 else thing.kind for thing, count
                            in zip(self.things, self.members, strict=False) for _ in range(count))
-        self.invented = not self.kinds
+        self.invented = not self.kinds and invents
         if self.invented:
+            self.members = (1,)
             kind = Die(seed).throw("kind", KIND, self._may_stand)
             self.kinds = (kind or "house",)
         self.die = Die(seed, " ".join(sorted(self.kinds)))
@@ -156,13 +160,14 @@ class Filler:
 
     def _said(self, name: str) -> list[str | None]:
         """The typed value of an attribute for every thing, in order."""
-        return [getattr(thing, name) for thing, count
-                in zip(self.things, self.members, strict=False) for _ in range(count)] or [None]
+        said = [getattr(thing, name) for thing, count
+                in zip(self.things, self.members, strict=False) for _ in range(count)]
+        return said or [None] * self.invented
 
     def _places(self) -> tuple[str, ...]:
         """The places of all things in order; the members of a thing stand from left to right."""
         total = len(self.kinds)
-        if total > MOST:
+        if not 0 < total <= MOST:
             return ()
         wanted = [place or hint for place, hint in zip(self._said("place"),
                                                        self._said("place_hint"), strict=True)]
@@ -193,7 +198,7 @@ class Filler:
         return [thing.colour or (thing.shades[min(n, len(thing.shades) - 1)]
                                  if thing.shades else None)
                 for thing, count in zip(self.things, self.members, strict=False)
-                for n in range(count)] or [None]
+                for n in range(count)] or [None] * self.invented
 
     def _colour(self, n: int, scene: Scene) -> str | None:
         kind, ground = self.kinds[n], scene["ground"] or "meadow"

@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from .aliases import MARKS
-from .spelling import ARTICLES, NUMBERS, Word, words_of
+from .spelling import ARTICLES, NUMBERS, Word, pieces_of
 
 _ALWAYS = ("no", "without", "minus", "没", "沒", "無", "无")  # with any words after them
 _BEFORE_A_CLAIM = ("not", "never", "don't", "dont", "不", "别")
@@ -39,7 +38,7 @@ class Negation:
 
 def negations(prompt: str) -> list[Negation]:
     """The negations of a prompt, in order."""
-    pieces = [tuple(group) for _, group in groupby(words_of(prompt), key=lambda word: word.start)]
+    pieces = pieces_of(prompt)
     result: list[Negation] = []
     position = 0
     while position < len(pieces):

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import groupby, takewhile
 
 from .aliases import MARKS, Said, meaning_of, said
 from .captions import _MEANING
@@ -31,12 +31,16 @@ _LETTER = re.compile(r"[a-z]", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Word:
-    """A known word, or "" for a piece without meaning, at [start, end) of the prompt."""
+    """A known word, or "" for a piece without meaning, at [start, end) of the prompt.
+
+    unknown: whether the vocabulary lacks the piece.
+    """
 
     word: str
     typed: str
     start: int
     end: int
+    unknown: bool = False
 
     @property
     def meaning(self) -> tuple[str, str]:
@@ -108,8 +112,13 @@ def length_of(prompt: str) -> int:
 
 def words_of(prompt: str) -> list[Word]:
     """The words of a prompt; those of one piece share its position."""
-    return [Word(word, piece.typed, *span) for piece, *span in placed(prompt)
-            for word in _known(piece) or ("",)]
+    return [Word(word, piece.typed, *span, piece.words is None and not word)
+            for piece, *span in placed(prompt) for word in _known(piece) or ("",)]
+
+
+def pieces_of(prompt: str) -> list[tuple[Word, ...]]:
+    """The words of a prompt, together if they are of one typed piece."""
+    return [tuple(group) for _, group in groupby(words_of(prompt), key=lambda word: word.start)]
 
 
 def placed(prompt: str) -> Iterator[tuple[Said, int, int]]:

@@ -8,9 +8,10 @@ from contextlib import suppress
 from ..backbones.base import Backbone
 from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone, threads
 from ..engine.methods import Method
-from ..engine.pace import note_pace
+from ..engine.pace import note_pace, note_rest
 from ..engine.usual import note
 from ..errors import SSDError
+from ..output.guarantees import guarantee_holds
 from .fields import Choosing
 
 
@@ -23,7 +24,7 @@ def choices(request: Choosing, backbone: Backbone, method: Method) -> dict:
         region = request.region if request.pictures > 0 else None
     if region is not None:
         machine = Machine.of(backbone, request.heads, request.branches, region, request.device)
-        named = request.named or not request.fall_back
+        named = request.named or not request.fall_back or not guarantee_holds(backbone)
         if request.edit is not None:  # its cost is not known
             method_ = machine.sized(method, request.pictures)
             choice = Choice(method_, threads=threads(machine, method_, request.pictures))
@@ -46,3 +47,9 @@ def record(request: Choosing, stats: Mapping) -> None:
     kind = (request.sized, request.method, request.heads is not None, request.sampling)
     note(*kind, stats, partly=not bool(request.region.free.all()))
     note_pace(*kind, request.pictures, stats, request.choice.graphs)
+
+
+def record_rest(request: Choosing, stats: Mapping, pixels: float) -> None:
+    """Record what a picture took beside its passes; pixels: the seconds of its pixels."""
+    note_rest(request.sized, request.heads is not None, request.branches, request.pictures, stats,
+              pixels)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..engine.choice import Machine, seconds
+from ..engine.choice import Machine, duration
 from ..engine.edits.look import change_map
 from ..engine.edits.maps import cleaned, grown
 from ..engine.edits.rule import moved_above
@@ -45,8 +45,8 @@ class Foreseen:
             return (f"these words change most of the picture: the edit takes about {self.cost:.1f} "
                     "times as long as drawing it anew")
         return (f"these words change most of the picture: the edit takes about "
-                f"{seconds(self.cost * self.anew_seconds)}, drawing it anew "
-                f"{seconds(self.anew_seconds)}")
+                f"{duration(self.cost * self.anew_seconds)}, drawing it anew "
+                f"{duration(self.anew_seconds)}")
 
 
 def foreseen(request: Request, change: torch.Tensor | None = None) -> Foreseen:

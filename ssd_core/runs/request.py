@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -30,11 +31,11 @@ from ..output.knobs import check_pictures
 from ..output.pixels import pixels
 from ..output.preview import Preview
 from ..output.recipe import make_recipe
-from ..output.unknown import misplaced_in, unknown_in, word_notes
+from ..output.unknown import misplaced_in, things_in, unknown_in, word_notes
 from ..output.words import Words, expansions, shared
 from ..postcards.expanded import Expanded
 from ..weights.fit import run_bytes
-from .choosing import choices, record
+from .choosing import choices, record, record_rest
 from .edited import Edited
 from .fallback import resolved_method
 from .identity import identity
@@ -59,11 +60,10 @@ class Request:
     pictures are done sooner one after the other (`parts`). asked: the method before any choice.
     drawn_before: a line about the picture that a recipe draws again, for `notes`. expand: whether
     the backbone completes the prompt, picture i by seed + i; never for an edit. Negations in the
-    prompt move to the negative one in both cases. open: names of additions to omit. fixed: the
-    words to draw, for all pictures or for each, whatever `expand` is: those of the parent for a
-    picture that is kept, varied or drawn again; () if there are none. old_prompt: the words of the
-    pictures `keep`, which the prompt edits; keep_mask then limits where. reach, hold: see `Edit`.
-    sources: what `read_sources` of the backbone has read.
+    prompt move to the negative one in both cases. open: names of additions to omit. fixed: words to
+    draw whatever `expand` is, for all pictures or for each: those of the picture that is kept,
+    varied or drawn again. old_prompt: the words of the pictures `keep`, which the prompt edits;
+    keep_mask then limits where. reach, hold: see `Edit`. sources: read by the backbone.
 
     Raises SSDError if size, method and heads do not fit together; `check` checks the other fields.
     """
@@ -121,7 +121,6 @@ class Request:
         return cls(**restored(recipe, backbone, heads, device))
 
     # The run
-
     @property
     def sized(self) -> Backbone:
         """The backbone at this run's size; made anew, as its tables follow the weights' device."""
@@ -155,7 +154,7 @@ class Request:
         """The requests that draw these pictures soonest: this one, or one per picture."""
         check_pictures(self.pictures)
         legal = self.keep is None or len(self.keep) in (1, self.pictures)
-        if not self.alone or not legal:  # the run itself refuses an illegal keep
+        if not (self.alone and legal):  # the run itself refuses an illegal keep
             return [self]
         return [replace(self, method=self.asked, pictures=1, sampling=self.sampling.offset_seed(n),
                         **kept_of_picture(self, n))
@@ -197,10 +196,8 @@ class Request:
     @property
     def choice_text(self) -> str:
         """A line with the choice for this machine and its cost; empty if unknown."""
-        if not self.alone:
-            return self.choice.text
-        return (f"{self.pictures} pictures one after the other, each "
-                f"{self.parts()[0].choice.text}")
+        each = f"{self.pictures} pictures one after the other, each "
+        return each + self.parts()[0].choice.text if self.alone else self.choice.text
 
     @cached_property
     def expansions(self) -> list[Expanded]:
@@ -213,15 +210,20 @@ class Request:
     @cached_property
     def words(self) -> tuple[Words, ...]:
         """The words of each picture; without guidance, none of the negations in the prompt."""
-        expanded = [Words(expansion.prompt, expansion.negative) for expansion in self.expansions]
+        expanded = [Words(made.prompt, made.negative) for made in self.expansions]
         drawn = expanded or self.fixed or (Words(self.prompt, self.negative),)
         if self.sampling.cfg == 1 and not self.negative:
             drawn = [replace(words, negative=None) for words in drawn]
         return shared(drawn, max(1, self.pictures))
 
     @property
+    def stands_in(self) -> bool:
+        """Whether AR draws in place of `exact`, because it is quicker here."""
+        return self.choice.instead is not None
+
+    @property
     def label(self) -> str:
-        return labels.label(self.method)
+        return labels.label(self.asked if self.stands_in else self.method)
 
     @property
     def seeds(self) -> list[int]:
@@ -238,6 +240,11 @@ class Request:
         return unknown_in(self.backbone, self.texts)
 
     @property
+    def unknown_things(self) -> list[str]:
+        """What the typed prompt names and the backbone cannot draw; [] for fixed words."""
+        return [] if self.fixed else things_in(self.backbone, [self.prompt])
+
+    @property
     def misplaced_words(self) -> list[str]:
         """Words of both prompts that the backbone knows only in other phrases."""
         return misplaced_in(self.backbone, self.texts)
@@ -251,7 +258,7 @@ class Request:
     def notes(self) -> list[str]:
         """Sentences to show the user beside the pictures."""
         moved = self.expansions[0].notes if self.expansions else []
-        about_words = word_notes(self.backbone, self.texts)
+        about_words = word_notes(self.backbone, self.texts, self.unknown_things)
         return [note for note in (self.note, self.drawn_before, *moved, *about_words,
                                  *self.backbone.notes(self.sampling)) if note]
 
@@ -267,10 +274,9 @@ class Request:
                 notes: Sequence[str] = ()) -> Preview:
         """A preview panel for the run; notes: sentences to show beside the pictures."""
         return Preview(self.sized, self.method, send, label=self.label, node=node, panel=panel,
-                       pictures=self.pictures, keep=self.keep,
-                       keep_rows=self.region.kept_rows, notes=notes,
-                       stays=kept_by(self) if self.keep_mask is not None else None,
-                       own=self.keep_pixels)
+                       pictures=self.pictures, keep=self.keep, notes=notes,
+                       keep_rows=self.region.kept_rows, own=self.keep_pixels,
+                       stays=kept_by(self) if self.keep_mask is not None else None)
 
     def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
         """The recipe of picture `index` with tokens [R, C]."""
@@ -289,8 +295,11 @@ class Request:
 
     @property
     def recorded(self) -> Method:
-        """The method for recipes, without what changes no picture: a chosen window, guesses."""
-        same = type(self.method) is type(self.asked) and self.method.verdict == "identical"
+        """The method for recipes, without what changes no picture: a chosen window, guesses, AR in
+        place of `exact`.
+        """
+        same = self.stands_in or (
+            type(self.method) is type(self.asked) and self.method.verdict == "identical")
         usual = {"guess": "auto"} if same and hasattr(self.asked, "guess") else {}
         return replace(self.asked, **usual) if same else self.method
 
@@ -381,7 +390,17 @@ class Result:
 
     def pictures(self) -> Iterator[torch.Tensor]:
         """The pictures, [H, W, 3] float 0..1 on the CPU, decoded one after the other."""
-        return finished_pictures(self.request, self.edit, pixels(self.request.sized, self.tokens))
+        decoded = self._recorded(pixels(self.request.sized, self.tokens))
+        return finished_pictures(self.request, self.edit, decoded)
+
+    def _recorded(self, decoded: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:
+        """The pictures; what decoding the first one takes is recorded for later plans."""
+        begun = time.perf_counter()
+        first = next(decoded)
+        if self.stats is not None:
+            record_rest(self.request, self.stats, time.perf_counter() - begun)
+        yield first
+        yield from decoded
 
     def recipes(self) -> list[dict]:
         """One recipe per picture; those of a stopped run state how many rows were final."""

@@ -30,7 +30,14 @@ from . import tokenizer as tokenizer_stage
 from .backbone_recipe import BackboneRecipe
 from .batches import Batch, Batches, Painted, made_ahead
 from .checkpoints import Checkpoint, training_steps
-from .common import descend, mixed_precision, muon_and_adamw, set_rate, trapezoid
+from .common import (
+    descend,
+    mixed_precision,
+    muon_and_adamw,
+    require_muon,
+    set_rate,
+    trapezoid,
+)
 from .data import (
     HELD_OUT,
     counts_by_shape,
@@ -195,6 +202,7 @@ def losses(backbone: Postcard, probes: Probes, batch: Batch, things: float,
 
 def train(recipe: BackboneRecipe) -> dict:
     """Train, save `backbone.safetensors` in recipe.out and return the held-out metrics."""
+    require_muon()  # before hours of painting
     generator = torch.Generator().manual_seed(recipe.seed)
     backbone = start(recipe, generator)
     codec = backbone.picture_codec

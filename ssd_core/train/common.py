@@ -15,11 +15,11 @@ from torch import nn
 
 from ..errors import SSDError
 from ..model.processor import cpu_has_bf16
-from .muon import Float32Muon
 
 REQUIRED = dataclasses.MISSING
 # M_MMAP_THRESHOLD (32 MiB is its maximum), M_TRIM_THRESHOLD and M_TOP_PAD of malloc.h, in bytes.
 MALLOC_OPTIONS = {-3: 32 << 20, -1: (1 << 31) - 1, -2: 64 << 20}
+MUON_SINCE = "2.9"  # the first torch with torch.optim.Muon
 Say = Callable[[str], None]
 
 
@@ -66,9 +66,18 @@ def remember_rates(optimizers: list[torch.optim.Optimizer]) -> list[torch.optim.
     return optimizers
 
 
+def require_muon() -> None:
+    """Raise SSDError if this torch is too old for `muon_and_adamw`."""
+    if not hasattr(torch.optim, "Muon"):
+        raise SSDError(f"training a backbone needs torch {MUON_SINCE} or newer, here is "
+                       f"{torch.__version__}: update torch")
+
+
 def muon_and_adamw(decoder: nn.Module, others: list[nn.Parameter],
                    rate: float) -> list[torch.optim.Optimizer]:
     """Muon for the decoder's matrices, AdamW for its vectors and for the other parameters."""
+    from .muon import Float32Muon  # an older torch can do all but this training
+
     matrices = [p for p in decoder.parameters() if p.dim() == 2]
     rest = [p for p in decoder.parameters() if p.dim() != 2] + others
     muon = torch.optim.Muon if multiplies_bfloat16(str(matrices[0].device)) else Float32Muon

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from .processes import is_first
+from ..launched import is_first
 
 FINISHING = b"\nfinishing the step and writing a checkpoint; Ctrl-C again ends at once\n"
 

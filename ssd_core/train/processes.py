@@ -15,24 +15,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..errors import SSDError, first_line
+from ..launched import launched
 from .common import mixed_precision
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-RANK, SIZE, PRECISION = "RANK", "WORLD_SIZE", "ACCELERATE_MIXED_PRECISION"
+PRECISION = "ACCELERATE_MIXED_PRECISION"
 PRECISIONS = ("no", "bf16")
-
-
-def launched() -> int:
-    """Return how many processes were started together."""
-    size = os.environ.get(SIZE, "1")
-    return int(size) if size.isdecimal() else 1
-
-
-def is_first() -> bool:
-    """Whether this process writes files and prints; known before the team is joined."""
-    return launched() == 1 or os.environ.get(RANK, "0") == "0"
 
 
 class Team:

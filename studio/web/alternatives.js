@@ -2,7 +2,7 @@
 
 import { make, setText } from "./core/elements.js";
 import { rememberPrompt } from "./recent.js";
-import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
+import { savesRecipe, withSeed } from "./seed.js";
 
 export function alternatives(app) {
   const { words } = app.words;
@@ -27,11 +27,11 @@ export function alternatives(app) {
 /** Queue a picture of each alternative, all with the same seed. */
 async function drawAll(app) {
   const { settings, jobs } = app;
-  const made = await app.attempt(jobs.submit("draw",
-    { settings: settings.values, metadata: savesRecipe(), all: true }));
+  const prompt = settings.get("prompt");
+  const made = await withSeed(app, (asked) => jobs.submit("draw",
+    { settings: asked, metadata: savesRecipe(), all: true }));
   if (made === null) return;
-  rememberPrompt(settings.get("prompt"));
-  if (!keepsSeed()) settings.set({ seed: freshSeed() });
+  rememberPrompt(prompt);
   app.toast(app.say(app.words.words.queued, { count: made.length }));
   app.go("create", { fresh: true });
 }

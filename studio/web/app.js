@@ -44,6 +44,16 @@ export class App {
   }
 }
 
+/** The first stop of the Tab key goes past the head; the address stays that of the place. */
+function skipLink({ words }) {
+  const link = document.getElementById("skip");
+  link.append(words.head.skip);
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    document.getElementById("main").focus();
+  });
+}
+
 /** The schema stands in the page, which spares a question. */
 async function start() {
   const schema = JSON.parse(document.getElementById("schema").textContent);
@@ -51,6 +61,7 @@ async function start() {
   document.getElementById("places").append(
     ...app.places.links(["create", "race", "seeds", "history"]));
   document.getElementById("head-side").append(...headMenu(app));
+  skipLink(app);
   await app.places.start();
   app.jobs.refresh();
   document.body.dataset.ready = "true";
@@ -60,9 +71,10 @@ async function start() {
 
 /** What nobody needs at once. */
 async function later(app) {
-  const [{ takeIncoming }, { notifySwitch }] = await Promise.all(
-    [import("./incoming.js"), import("./notify.js")]);
+  const [{ takeIncoming }, { notifySwitch }, { listenForSheet }] = await Promise.all(
+    [import("./incoming.js"), import("./notify.js"), import("./shortcuts.js")]);
   takeIncoming(app);
+  listenForSheet(app);
   document.getElementById("notify").replaceWith(notifySwitch(app));
 }
 

@@ -1,7 +1,7 @@
 /** Everything beside the prompt that decides how a picture is drawn. */
 
 import { make, setText } from "./core/elements.js";
-import { field, knobControl, segments, select } from "./form.js";
+import { check, field, knobControl, segments, select } from "./form.js";
 import { recipeSwitch, seedField } from "./seed.js";
 
 /** The element with all controls. */
@@ -10,11 +10,11 @@ export function controls(app) {
     [quality(app), plan(app), shape(app), seedField(app), more(app)]);
 }
 
-/** Reference, Faithful, Balanced, Fast: each makes a few settings. */
+/** Faithful, Balanced, Fast: each makes a few settings. The reference is there to compare with. */
 function quality(app) {
   const { schema, settings, words } = app;
-  const options = schema.qualities.map(({ name, label, about }) => (
-    { value: name, label, title: about }));
+  const options = schema.qualities.filter(({ compares }) => !compares).map(
+    ({ name, label, about }) => ({ value: name, label, title: about }));
   const bar = segments("quality", words.create.quality, options, (name) => settings.set(
     schema.qualities.find((choice) => choice.name === name).settings));
   bar.element.id = "quality";
@@ -60,6 +60,19 @@ function shape(app) {
     field(words.create.pictures, count)]);
 }
 
+/** The switch that draws the reference, for a picture to compare with. */
+function reference({ schema, settings, words, planner }) {
+  const plain = schema.qualities.find(({ compares }) => compares);
+  const { method } = schema.settings;
+  const otherwise = schema.qualities.find((choice) => choice.settings.method === method);
+  const { box, element } = check(words.create.reference, false,
+    (on) => settings.set((on ? plain : otherwise).settings));
+  box.id = "reference";
+  element.title = plain.about;
+  planner.watch((answer) => { box.checked = answer.quality === plain.name; });
+  return element;
+}
+
 /** The method with its knobs, sampling, and what is saved. */
 function more(app) {
   const { schema, settings, words } = app;
@@ -87,5 +100,5 @@ function more(app) {
     settings.set({ ...schema.settings, prompt, negative, seed });
   });
   return make("details", "more", { id: "more" }, [make("summary", "", {}, [words.create.more]),
-    make("div", "stack", {}, [...basic, recipeSwitch(app), expert, reset])]);
+    make("div", "stack", {}, [...basic, reference(app), recipeSwitch(app), expert, reset])]);
 }

@@ -2,10 +2,11 @@
 
 import { addStyleSheet, make, setText } from "./core/elements.js";
 import { controls } from "./controls.js";
+import { enable, stopButton } from "./form.js";
 import { Filmstrip } from "./filmstrip.js";
+import { keep, recall } from "./kept.js";
 import { promptArea } from "./prompt.js";
-import { queueList } from "./queue.js";
-import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
+import { savesRecipe, withSeed } from "./seed.js";
 import { Stage } from "./stage.js";
 
 const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
@@ -32,8 +33,7 @@ class Create {
     this.strip = new Filmstrip(app, (entry) => this.stage.showPicture(entry));
     this.stage.onSaved = () => this.strip.refresh();
     this.stage.onShown = (ids) => this.strip.mark(ids);
-    this.prompt = promptArea(app, make("div", "stack", {},
-      [this.#buttons(), queueList(app, this.stage)]));
+    this.prompt = promptArea(app, this.#buttons());
     const side = make("div", "stage-side", {}, [this.stage.element, this.strip.element]);
     this.stage.onEdit = () => {
       side.lastElementChild.replaceWith(this.stage.editing?.strip ?? this.strip.element);
@@ -45,7 +45,20 @@ class Create {
       make("h1", "unseen", {}, [app.words.places.create]),
       side,
     ]));
-    setTimeout(() => this.strip.refresh()); // once the page can be used
+    setTimeout(() => { // once the page can be used
+      this.strip.refresh();
+      this.#editOn();
+    });
+  }
+
+  /** An edit that a reload of the page broke off goes on, with its mask. */
+  async #editOn() {
+    const broken = recall("edit", null, { ofTab: true });
+    if (!broken) return;
+    keep("edit", null, { ofTab: true }); // if its picture is gone, that is told once
+    await this.app.jobs.refresh();
+    if (this.app.jobs.running) return; // it is shown
+    this.stage.edit(broken.edit, broken);
   }
 
   #buttons() {
@@ -53,14 +66,13 @@ class Create {
     const draw = make("button", "button main grow", { type: "button", id: "draw",
       title: MAC ? "⌘ + Enter" : "Ctrl + Enter" }, [words.draw]);
     draw.addEventListener("click", () => this.draw());
-    const stop = make("button", "button danger", { type: "button", id: "stop",
-      title: words.stopHint }, [words.stop]);
-    stop.addEventListener("click",
-      () => app.jobs.running && app.attempt(app.jobs.act(app.jobs.running.id, "stop")));
+    const stop = stopButton(app, "stop", () => app.attempt(
+      app.jobs.act(app.jobs.running.id, "stop")));
     this.button = draw;
     app.jobs.watch(() => {
-      stop.hidden = app.jobs.running === null;
-      setText(stop, app.words.stops[app.jobs.running?.kind] ?? words.stop);
+      const { running } = app.jobs;
+      enable(stop, running !== null, draw);
+      stop.title = app.words.stops[running?.kind] ?? words.stopHint;
       this.#label();
     });
     return make("div", "row buttons", {}, [draw, stop]);
@@ -81,24 +93,27 @@ class Create {
     if (this.stage.editing && Object.keys(changes).length === 0) {
       return this.stage.editing.apply();
     }
-    const settings = { ...app.settings.values, ...changes };
     const busy = app.jobs.active.length > 0;
-    const job = await app.attempt(app.jobs.submit(settings.panel ? "control" : "draw",
-      { settings, metadata: savesRecipe() }));
+    const { prompt } = { ...app.settings.values, ...changes };
+    const job = await withSeed(app, (settings) => app.jobs.submit(
+      settings.panel ? "control" : "draw", { settings, metadata: savesRecipe() }), changes);
     if (job === null) return null;
-    this.prompt.remember?.(settings.prompt);
-    if (!keepsSeed()) app.settings.set({ seed: freshSeed() });
+    this.prompt.remember(prompt);
     if (busy) app.toast(app.words.queue.added);
     this.stage.follow();
     this.stage.element.scrollIntoView({ block: "nearest" });
     return job;
   }
 
-  /** value: {edit: id of a picture, ...options}, {redo: id of one} or {show: id of one}. */
+  /**
+   * value: {edit: id of a picture, ...options}, {redo: id of one}, {show: id of one}, or {file,
+   * text, actions} as in `Stage.showFile`.
+   */
   shown(value) {
     if (value?.edit) this.stage.edit(value.edit, value);
     if (value?.redo) this.stage.edit(value.redo, { tool: "rows" });
     if (value?.show) this.stage.showById(value.show);
+    if (value?.file) this.stage.showFile(value.file, value.text, value.actions);
     if (value?.fresh) this.stage.follow();
   }
 }

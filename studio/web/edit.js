@@ -11,28 +11,31 @@ import { Line, PaintTools } from "./edit_tools.js";
 import { EditWords } from "./edit_words.js";
 import { Feed } from "./feed.js";
 import { segments } from "./form.js";
-import { menuButton } from "./menu.js";
+import { keep } from "./kept.js";
 import { detailsOf } from "./picture_actions.js";
 import { pixelMode } from "./pixels.js";
-import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
+import { freshSeed, savesRecipe, withSeed } from "./seed.js";
 import { statusText, timeLeft } from "./status.js";
 import { Steps } from "./steps.js";
+import { varyMenu } from "./vary_menu.js";
 
 const SUGGESTED = 4;
-const STRENGTHS = ["subtle", "medium", "strong"];
+const ALL = -1; // of the suggestions
 const masks = new Map(); // by id of an edited picture: what was redrawn, to go back to
 
 /**
  * What edits the picture of this id; null if it is gone. options: `tool` to begin with, `mask`
- * (packed), `size` to extend it to, `words` (false: the prompt stays), and `job`, an edit that goes
- * on. on: tell(line, bad), progress(share), saved(), open(id, options) for another picture, and
+ * (packed), `size` to extend it to, `words` (false: the prompt stays), `job`, an edit that goes on,
+ * and `vary`, how far four variations are from it. on: tell(line, bad), progress(share), saved(), open(id, options) for another picture, and
  * close(entry).
  */
 export async function openEdit(app, id, options, on) {
   const [look, entry] = await Promise.all([app.api.get("look", { id }), detailsOf(app, id)]);
   if (!entry) return null;
   if (options.words !== false) takeWords(app, look, true);
-  return new EditView(app, entry, look, options, on);
+  const view = new EditView(app, entry, look, options, on);
+  await view.complete;
+  return view;
 }
 
 /** An edit begins with the words that its picture was drawn from. */
@@ -68,7 +71,7 @@ class EditView {
     this.strip = this.steps.element;
     this.#build();
     this.#showPicture(entry);
-    this.#begin(options);
+    this.complete = Promise.all([this.#begin(options), ready(entry.picture)]);
     this.keys = (event) => this.#key(event);
     document.addEventListener("keydown", this.keys);
   }
@@ -91,17 +94,19 @@ class EditView {
     this.start = this.#button("edit-apply", words.apply, () => this.apply(), "button main");
     this.suggest = this.#button("edit-suggest", words.suggest, () => this.apply(SUGGESTED));
     this.again = this.#button("edit-again", words.again, () => this.#tryAgain());
-    const vary = menuButton(words.vary, () => STRENGTHS.map((name) => this.#button(`vary-${name}`,
-      words[name], () => this.#vary(name), "button plain")));
+    const vary = varyMenu(app, (strength) => this.#vary(strength));
     vary.button.id = "edit-vary";
+    vary.button.className = "button";
     this.compare = this.#button("edit-compare", words.compare, () => this.#compare(), "button",
       words.compareHint);
-    this.close = this.#button("edit-close", words.close, () => this.on.close(this.entry));
+    this.close = this.#button("edit-close", words.close, () => this.#leave());
+    this.spread = make("div", "edit-spread", { hidden: "" });
     this.choice = make("div", "row edit-choice", { hidden: "" });
     this.hint = make("p", "hint small", { title: this.look.how });
     this.aloud = make("p", "unseen", { role: "status" });
     const { rows } = canvas.grid;
-    const frame = make("div", "edit-frame", {}, [canvas.element, this.prompt.legend]);
+    const frame = make("div", "edit-frame", {}, [canvas.element, this.prompt.legend,
+      this.spread]);
     frame.style.setProperty("--width", String(this.entry.width));
     frame.style.setProperty("--height",
       String((this.entry.height * rows) / this.look.rows));
@@ -121,7 +126,7 @@ class EditView {
     return button;
   }
 
-  async #begin({ tool = "brush", mask = null, job = null }) {
+  async #begin({ tool = "brush", mask = null, job = null, vary = "" }) {
     const { finished, rows } = this.look;
     const grows = this.size !== "" || finished !== null;
     if (grows) this.canvas.setFree(finished ?? rows);
@@ -131,6 +136,7 @@ class EditView {
     if (job) this.#run(job);
     await this.steps.refresh(this.entry.id);
     this.#update();
+    if (vary) this.#vary(vary);
   }
 
   /** Words can be changed where those of the whole picture are known. */
@@ -164,6 +170,24 @@ class EditView {
     app.settings.set(some || old_prompt ? { parent: this.entry.id, old_prompt,
       keep_mask: some ? canvas.mask.packed() : "" }
       : { parent: "", keep_mask: "", old_prompt: "" });
+    this.#remember();
+  }
+
+  /** Leave the tool; a mask that was painted can be had again. */
+  #leave() {
+    const { app, canvas, entry, size } = this;
+    const mask = canvas.mask.count ? canvas.mask.packed() : null;
+    this.on.close(entry);
+    if (!mask) return;
+    app.toast(this.words.left, { action: { label: app.words.common.undo,
+      run: () => app.go("create", { edit: entry.id, mask, size, words: false }) } });
+  }
+
+  /** What a reload of the page goes on with. */
+  #remember() {
+    const { canvas, entry: { id }, size } = this;
+    const mask = canvas.mask.count ? canvas.mask.packed() : null;
+    keep("edit", { edit: id, mask, size, words: false }, { ofTab: true });
   }
 
   #sayCell(x, y, open) {
@@ -188,14 +212,12 @@ class EditView {
   async #submit(changes) {
     const { app } = this;
     this.start.disabled = true;
-    const settings = { ...app.settings.values, parent: this.entry.id, ...changes };
-    const job = await app.attempt(
-      app.jobs.submit("edit", { settings, metadata: savesRecipe() }));
+    const job = await withSeed(app, (settings) => app.jobs.submit("edit",
+      { settings, metadata: savesRecipe() }), { parent: this.entry.id, ...changes });
     this.#update();
     if (!job) return;
-    if (!keepsSeed()) app.settings.set({ seed: freshSeed() });
     if (this.#job === null) this.#run(job);
-    else {
+    else if (![this.#job, ...this.#next].some(({ id }) => id === job.id)) {
       this.#next.push(job);
       app.toast(app.words.queue.added);
     }
@@ -229,22 +251,43 @@ class EditView {
     this.#live = new LiveCells(mask ? Mask.unpacked(mask) : new Mask(rows, columns).inverted());
     this.canvas.layers.append(this.#live.element);
     this.canvas.element.dataset.busy = "true";
-    this.#offer(pictures, 0, (n) => this.#live.show(n));
+    this.#offer(pictures, (n) => this.#live.show(n));
     this.#feed = new Feed([job.id], { take: (id, entry) => this.#take(entry),
       lost: (lost) => lost && this.on.tell(this.app.words.common.lost, true) });
     this.#update();
   }
 
-  /** Pictures to choose from, by their numbers; the arrow keys go from one to the next. */
-  #offer(count, chosen, show) {
+  /**
+   * Pictures to choose from, by their numbers; the arrow keys go from one to the next. steps: if
+   * they are finished, the pictures, which are seen side by side at first.
+   */
+  #offer(count, show, steps = null) {
     this.choice.hidden = count < 2;
     if (count < 2) return;
     const numbers = Array.from({ length: count }, (_, n) => ({ value: n, label: String(n + 1),
       title: this.app.say(this.words.suggestion, { number: n + 1 }) }));
-    const bar = segments("suggestion", this.words.suggestions, numbers, show);
-    bar.set(chosen);
+    const all = steps ? [{ value: ALL, label: this.words.all, title: this.words.allHint }] : [];
+    const bar = segments("suggestion", this.words.suggestions, [...all, ...numbers], (n) => {
+      this.spread.hidden = n !== ALL;
+      if (n !== ALL) show(n);
+    });
+    bar.set(steps ? ALL : 0);
+    if (steps) this.#spreadOut(steps, (n) => bar.inputs[n + 1].click());
     this.choice.replaceChildren(make("span", "label", {}, [this.words.suggestions]), bar.element);
     bar.inputs.find(({ checked }) => checked)?.focus({ preventScroll: true });
+  }
+
+  /** The suggestions side by side; a click takes one. */
+  #spreadOut(steps, take) {
+    this.spread.replaceChildren(...steps.map((step, n) => {
+      const name = this.app.say(this.words.suggestion, { number: n + 1 });
+      const button = make("button", "", { type: "button", "aria-label": name, title: name }, [
+        make("img", "", { src: step.picture, alt: "" }),
+        make("span", "step-number stamp", { "aria-hidden": "true" }, [String(n + 1)])]);
+      button.addEventListener("click", () => take(n));
+      return button;
+    }));
+    this.spread.hidden = false;
   }
 
   async #take(entry) {
@@ -272,7 +315,7 @@ class EditView {
     const steps = order.map((n) => this.steps.entry(saved[n].id)).filter(Boolean);
     await this.#go(steps[0]);
     this.#end();
-    this.#offer(steps.length, 0, (n) => this.#go(steps[n]));
+    this.#offer(steps.length, (n) => this.#go(steps[n]), steps);
     this.on.saved();
     this.on.tell((result?.notes ?? []).join(" "));
     if (result?.unchanged && !result.notes.length) this.app.toast(this.words.unchanged);
@@ -283,7 +326,7 @@ class EditView {
     this.#feed?.stop();
     this.#live?.dispose();
     this.#job = this.#live = this.#feed = null;
-    this.choice.hidden = true;
+    this.choice.hidden = this.spread.hidden = true;
     delete this.canvas.element.dataset.busy;
     this.on.progress(0);
   }
@@ -291,6 +334,7 @@ class EditView {
   // Steps
 
   #chosen(step) {
+    this.spread.hidden = true;
     if (this.#comparing) this.#compareWith(step);
     else if (this.#job) this.on.open(step.id, {}); // the run goes on without being followed
     else this.#go(step);
@@ -299,6 +343,7 @@ class EditView {
   /** Show another step in place; its words are taken, and a mask if it is known. */
   async #go(step, mask = null) {
     if (!step || (step.id === this.entry.id && !mask)) return;
+    this.on.tell(""); // what was told of another step
     const { width, height, look } = { ...this.entry, look: this.look };
     const other = await this.app.attempt(this.app.api.get("look", { id: step.id }));
     if (!other || this.#disposed) return;
@@ -374,6 +419,7 @@ class EditView {
     this.prompt.dispose();
     this.canvas.dispose();
     this.element.remove();
+    keep("edit", null, { ofTab: true });
     this.app.settings.set({ parent: "", keep_mask: "", old_prompt: "" });
   }
 }

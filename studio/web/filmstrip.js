@@ -12,7 +12,7 @@ export class Filmstrip {
   constructor(app, choose) {
     Object.assign(this, { app, choose });
     this.element = make("div", "filmstrip", { role: "group", id: "filmstrip",
-      "aria-label": app.words.create.last, hidden: "" });
+      "aria-label": app.words.create.last });
   }
 
   async refresh() {
@@ -26,7 +26,6 @@ export class Filmstrip {
     if (key === this.#key) return;
     this.#key = key;
     this.element.replaceChildren(...entries.map((entry) => this.#tile(entry)));
-    this.element.hidden = entries.length === 0;
     this.mark(this.#marked);
   }
 

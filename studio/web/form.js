@@ -25,6 +25,20 @@ export function check(label, on, change) {
   return { box, element: make("label", "check", {}, [box, make("span", "", {}, [label])]) };
 }
 
+/** A button that stops runs; the second click of two would stop the next run. */
+export function stopButton(app, id, stop) {
+  const button = make("button", "button danger", { type: "button", id, disabled: "" },
+    [app.words.create.stop]);
+  button.addEventListener("click", ({ detail }) => detail < 2 && stop());
+  return button;
+}
+
+/** Let a button do something or nothing; the focus does not stay on one that does nothing. */
+export function enable(button, on, otherwise) {
+  if (!on && document.activeElement === button) otherwise.focus();
+  button.disabled = !on;
+}
+
 /** A bar of radio buttons. options: [{value, label, title}]. */
 export function segments(name, label, options, change) {
   count += 1;

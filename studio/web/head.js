@@ -3,6 +3,7 @@
 import { make } from "./core/elements.js";
 import { segments } from "./form.js";
 import { keep, recall } from "./kept.js";
+import { queueMenu } from "./queue.js";
 
 const THEME = "theme";
 
@@ -14,16 +15,36 @@ export function headMenu(app) {
   const menu = make("div", "menu stack", { popover: "", id: "gear-menu" }, [
     ...["models", "doctor"].map((name) => make("a", "button plain",
       { href: `#${name}` }, [words.places[name]])),
-    make("hr", ""), themeChoice(words.head),
+    keysButton(app), make("hr", ""), themeChoice(words.head), languageChoice(app),
     make("span", "", { id: "notify" }),
     make("hr", ""), make("span", "small hint", {},
       [app.say(words.head[app.schema.local ? "about" : "aboutShared"],
         { version: app.schema.version })]),
   ]);
-  menu.addEventListener("click", (event) => event.target.closest("a") && menu.hidePopover());
+  menu.addEventListener("click",
+    ({ target }) => target.closest("a, #open-keys") && menu.hidePopover());
   const gear = make("button", "button plain icon", { type: "button", id: "gear",
     popovertarget: "gear-menu", "aria-label": words.head.gear, title: words.head.gear }, ["⚙"]);
-  return [model, gear, menu];
+  return [...queueMenu(app), model, gear, menu];
+}
+
+function keysButton(app) {
+  const button = make("button", "button plain", { type: "button", id: "open-keys" },
+    [app.words.keys.title, make("kbd", "", { "aria-hidden": "true" }, ["?"])]);
+  button.addEventListener("click", async () => (await import("./shortcuts.js")).openSheet(app));
+  return button;
+}
+
+/** The language of the page, which the server reads from a cookie. */
+function languageChoice({ words, language }) {
+  const options = [{ value: "en", label: "English" }, { value: "zh", label: "中文" }];
+  const { element, set } = segments("language", words.head.language, options, (value) => {
+    document.cookie = `ssd-language=${value}; path=/; max-age=31536000; samesite=lax`;
+    location.reload();
+  });
+  set(language);
+  element.id = "language";
+  return element;
 }
 
 function themeChoice(words) {

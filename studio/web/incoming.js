@@ -53,25 +53,20 @@ export function fileButton(label, id, chosen) {
   return [button, input];
 }
 
-/** Use the settings of a picture; one that has none can be edited. */
+/** Show a picture on the stage and use its settings, if it has some. */
 export async function take(app, file) {
   const problem = problemOf(app, file);
   if (problem) {
     app.toast(problem, { bad: true });
     return;
   }
-  const edit = { label: app.words.stage.edit, run: () => editFile(app, file) };
-  try {
-    const answer = await app.api.upload("restore", file);
-    if (answer.settings) {
-      adopt(app, answer, edit);
-      await app.go("create");
-    } else {
-      app.toast(answer.text, { action: edit });
-    }
-  } catch (error) {
-    app.toast(error.message, { bad: true, action: edit });
-  }
+  const answer = await app.attempt(app.api.upload("restore", file));
+  if (!answer) return;
+  const edit = make("button", "button", { type: "button", id: "edit-file" },
+    [app.words.stage.edit]);
+  edit.addEventListener("click", () => editFile(app, file));
+  await app.go("create", { file, text: answer.text, actions: [edit] });
+  if (answer.settings) adopt(app, answer);
 }
 
 /** Why a file cannot be taken; empty if it can. */

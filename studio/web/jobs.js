@@ -4,13 +4,19 @@
 
 const BUSY = 400; // ms between questions while something runs or waits
 const RESTING = 5000; // while only paused jobs are left, which may expire
+const REPEATABLE = new Set(["draw", "edit", "redo", "control", "race"]);
 const OVER = new Set(["done", "failed", "cancelled"]);
 
 export const isOver = (job) => OVER.has(job.state);
+/** Whether a job can be asked for once more, exactly as it was. */
+export const isRepeatable = ({ kind }) => REPEATABLE.has(kind);
+/** Whether a job was taken out of the queue. */
+export const neverBegan = ({ state, seconds }) => state === "cancelled" && seconds === 0;
 const isActive = (job) => job.state === "running" || job.state === "waiting";
 
 export class Jobs {
   #watchers = new Set();
+  #sent = new Map(); // by path and values of what was asked for: a promise of its answer
   #timer = null;
   #asked = 0; // questions so far; of answers that overtake each other the last question's counts
 
@@ -38,8 +44,22 @@ export class Jobs {
     return () => this.#watchers.delete(look);
   }
 
-  /** Ask for a run; resolves to its job, or to a list of jobs. */
+  /**
+   * Ask for a run; resolves to its job, or to a list of jobs. Asked for again before it is over,
+   * the same run is one job.
+   */
   async submit(path, values) {
+    const key = JSON.stringify([path, values]);
+    if (this.#sent.has(key)) return this.#sent.get(key);
+    const answer = this.#post(path, values);
+    this.#sent.set(key, answer);
+    const over = () => this.#sent.delete(key);
+    answer.then((made) => Promise.all([made].flat().map(({ id }) => this.ended(id))))
+      .then(over, over);
+    return answer;
+  }
+
+  async #post(path, values) {
     const answer = await this.api.post(path, values);
     await this.refresh();
     return answer.jobs ?? answer;
@@ -57,7 +77,7 @@ export class Jobs {
     return new Promise((resolve) => {
       const end = this.watch(() => {
         const job = this.job(id);
-        if (job && !isOver(job)) return;
+        if (job && !isOver(job) && job.state !== "paused") return;
         resolve(job);
         queueMicrotask(() => end());
       });
@@ -71,8 +91,9 @@ export class Jobs {
 
   /** "clear": take out what waits; "stop": stop what runs, too. */
   async queue(action) {
-    await this.api.post(`queue/${action}`);
+    const answer = await this.api.post(`queue/${action}`);
     await this.refresh();
+    return answer;
   }
 
   async refresh() {
@@ -83,7 +104,7 @@ export class Jobs {
       const { jobs } = await this.api.get("jobs");
       if (asked !== this.#asked) return;
       this.#tellLost("");
-      this.#show(jobs);
+      this.#show(jobs.filter((job) => !(neverBegan(job) && isRepeatable(job))));
     } catch (error) {
       if (asked !== this.#asked) return;
       this.#tellLost(error.message);

@@ -14,12 +14,12 @@ export function menuButton(label, items, className = "button") {
   menu.addEventListener("beforetoggle", ({ newState }) => {
     if (newState === "open") menu.replaceChildren(...items());
   });
-  menu.addEventListener("toggle", ({ newState }) => newState === "open" && place(menu, button));
+  new ResizeObserver(() => menu.matches(":popover-open") && place(menu, button)).observe(menu);
   menu.addEventListener("click", ({ target }) => target.closest("a, button") && menu.hidePopover());
   return { button, menu };
 }
 
-/** Put the menu above or below its button, wholly inside the window. */
+/** Put the menu above or below its button, wholly inside the window, also once it has grown. */
 function place(menu, button) {
   const { offsetWidth: width, offsetHeight: height } = menu;
   const box = button.getBoundingClientRect();

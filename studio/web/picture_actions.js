@@ -5,6 +5,7 @@ import { copyPicture, copyText } from "./clipboard.js";
 import { pictureUrl } from "./picture_links.js";
 
 const MOST_UNDONE = 64; // pictures that the server can bring back
+const VIEWED = 200; // pictures that are seen one after the other over the whole page
 
 const path = (id) => id.split("/").map(encodeURIComponent).join("/");
 
@@ -24,17 +25,12 @@ export async function restore(app, id) {
     : { show: id });
 }
 
-/**
- * Take over settings; action: what is offered beside that, by default to bring back the old ones.
- */
-export function adopt(app, { settings, text }, action = undoing(app)) {
-  app.settings.set(settings);
-  app.toast(text, { action });
-}
-
-function undoing(app) {
+/** Take over settings; the old ones can be brought back. */
+export function adopt(app, { settings, text }) {
   const before = { ...app.settings.values };
-  return { label: app.words.common.undo, run: () => app.settings.set(before) };
+  app.settings.set(settings);
+  app.toast(text, { action: { label: app.words.common.undo,
+    run: () => app.settings.set(before) } });
 }
 
 export async function copyImage(app, id) {
@@ -84,6 +80,28 @@ export function zipUrl(ids) {
 export async function showLarge(app, entries, at) {
   const { view } = await import("./viewer.js");
   return view(app, entries.map((entry) => ({ src: entry.picture, label: caption(entry) })), at);
+}
+
+/** Show one of some pictures over the whole page; the arrow keys go on to all saved ones. */
+export async function showAmongAll(app, own, n) {
+  const answer = await app.api.get("history", { limit: VIEWED }).catch(() => ({ entries: [] }));
+  const at = answer.entries.findIndex(({ id }) => id === own[n].id);
+  if (at >= 0) return showLarge(app, answer.entries, at);
+  return showLarge(app, own.map((picture) => ({ ...picture, picture: pictureUrl(picture.id),
+    title: picture.prompt })), n); // older than those, or in memory alone
+}
+
+/** Draw the next pictures with a seed, until that is taken back. */
+export function keepSeed(app, seed) {
+  const before = app.settings.get("seed");
+  app.settings.set({ seed });
+  app.keepSeed(true);
+  const run = () => {
+    app.keepSeed(false);
+    app.settings.set({ seed: before });
+  };
+  app.toast(app.say(app.words.stage.seedKept, { seed }),
+    { action: { label: app.words.common.undo, run } });
 }
 
 /** Show two saved pictures on each other; their labels say in what they differ. */

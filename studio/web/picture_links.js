@@ -9,14 +9,13 @@ export function pictureUrl(id, options = {}) {
   return `/studio/picture/${path}${query && `?${query}`}`;
 }
 
-/** Links that save a picture in each format. */
-export function downloadLinks(words, id) {
-  const name = id.split("/").at(-1).replace(/\.png$/, "");
+/** Links that save a picture in each format; `called`: what the file is called. */
+export function downloadLinks(words, { id, called }) {
   const kinds = [["png", 1, "png"], ["png", 2, "png"], ["jpeg", 1, "jpg"], ["webp", 1, "webp"]];
   return kinds.map(([format, scale, ending]) => {
     const options = format === "png" && scale === 1 ? {} : { format, scale };
     return make("a", "button plain", { href: pictureUrl(id, options),
-      download: `${name}${scale === 2 ? "@2x" : ""}.${ending}` },
+      download: `${called}${scale === 2 ? "@2x" : ""}.${ending}` },
     [words[`${format}${scale === 2 ? "2" : ""}`]]);
   });
 }

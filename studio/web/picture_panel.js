@@ -72,7 +72,7 @@ export class PicturePanel {
     const { stage } = app.words;
     const known = entry.seed !== null;
     const one = entry.kind !== "race";
-    const save = menuButton(stage.save, () => downloadLinks(stage, entry.id), "button");
+    const save = menuButton(stage.save, () => downloadLinks(stage, entry), "button");
     this.star = this.#button("favourite", () => this.on.star(entry), [`★ ${stage.favourite}`]);
     this.copySettings = this.#button("copy-settings", () => copyLine(app, this.settings),
       [words.copySettings]);
@@ -85,8 +85,8 @@ export class PicturePanel {
       this.paint,
       known && this.restore,
       one && this.#button("edit", () => app.go("create", { edit: entry.id }), [stage.edit]),
-      known && one && this.#button("vary", () => app.go("seeds", { like: entry.id }),
-        [stage.vary]),
+      known && one && this.#button("seeds", () => app.go("seeds", { like: entry.id }),
+        [stage.seeds]),
       save.button, save.menu,
       this.#button("copy", () => copyImage(app, entry.id), [words.copyPicture]),
       known && this.#button("copy-prompt", () => copyLine(app, entry.prompt), [words.copyPrompt]),

@@ -21,6 +21,7 @@ export class Planner {
   }
 
   #soon(pause = this.answer ? PAUSE : 0) {
+    this.#abort?.abort(); // what it tells would be of the settings before
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.ask(), pause);
   }

@@ -16,7 +16,8 @@ export function promptArea(app, below) {
     make("div", "prompt-text", {}, [marks.layer, area, marks.offer])]);
   const element = make("div", "stack prompt-area", {}, [
     make("div", "stack prompt-head", {}, [label(app), box]), below,
-    suggestions(app, marks), alternatives(app), notes(app), fillIns(app, area),
+    make("div", "stack prompt-says", {}, [
+      suggestions(app, marks), alternatives(app), notes(app)]), fillIns(app, area),
     wordChips(app), drawable(app), negative(app)]);
   return { element, focus: () => area.focus(), remember: rememberPrompt };
 }

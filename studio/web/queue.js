@@ -1,64 +1,143 @@
-/** What waits to be drawn: seen, reordered, emptied; the last run can be asked for again. */
+/** What waits to be drawn, in a menu of the head: seen, reordered, emptied, brought back. */
 
-import { make } from "./core/elements.js";
-import { isOver } from "./jobs.js";
+import { make, setText } from "./core/elements.js";
+import { isRepeatable } from "./jobs.js";
 
-const MOVABLE = new Set(["draw", "edit", "redo", "control", "race"]);
+const SHORT = "(max-width: 720px)"; // where the head has room for a number only
 
-export function queueList(app, stage) {
-  const { words, jobs } = app;
-  const list = make("ol", "queue stack");
-  const act = (name, label, run) => {
-    const button = make("button", "button plain small", { type: "button", id: name }, [label]);
-    button.addEventListener("click", () => app.attempt(run()));
-    return button;
-  };
-  const clear = act("queue-clear", words.queue.clear, () => jobs.queue("clear"));
-  const stop = act("queue-stop", words.queue.stopAll, () => jobs.queue("stop"));
-  const repeat = act("queue-repeat", words.queue.repeat, () => {
-    stage.follow();
-    return jobs.act(lastOf(jobs).id, "repeat");
-  });
-  const title = make("h3", "grow");
-  const head = make("div", "row", {}, [title, repeat, clear, stop]);
-  const element = make("section", "stack queue-box", { "aria-label": words.queue.title,
-    id: "queue" }, [head, list]);
-  jobs.watch(() => {
-    const waiting = jobs.list.filter(({ state }) => state === "waiting");
-    title.textContent = waiting.length
-      ? app.say(words.queue.count, { count: waiting.length }) : "";
-    clear.hidden = waiting.length === 0;
-    stop.hidden = waiting.length === 0 || jobs.running === null;
-    repeat.hidden = jobs.active.length > 0 || lastOf(jobs) === undefined;
-    list.replaceChildren(...waiting.map((job, n) => row(app, job, n, waiting)));
-    element.hidden = waiting.length === 0 && repeat.hidden;
-  });
-  return element;
+/** The elements for the head: a button that counts what waits, and its menu. */
+export function queueMenu(app) {
+  return new Queue(app).elements;
 }
 
-const lastOf = (jobs) => jobs.list.findLast((job) => isOver(job) && MOVABLE.has(job.kind));
+class Queue {
+  #waiting = [];
 
-/** A waiting job with its buttons. */
-function row(app, job, place, waiting) {
-  const { words, jobs } = app;
-  const prompt = job.settings?.prompt || app.say(words.queue[job.kind] ?? job.kind, job);
-  const move = (label, sign, before) => {
-    const button = make("button", "button plain icon", { type: "button", title: label,
-      "aria-label": `${label}: ${prompt}` }, [sign]);
-    button.addEventListener("click", () => app.attempt(jobs.act(job.id, "move", { before })));
+  constructor(app) {
+    Object.assign(this, { app, words: app.words.queue });
+    const { words } = this;
+    this.button = make("button", "button plain small", { type: "button", id: "queue-open",
+      popovertarget: "queue", title: words.title });
+    this.list = make("ol", "queue stack");
+    this.clear = this.#button("queue-clear", words.clear, "clear");
+    this.stop = this.#button("queue-stop", words.stopAll, "stop");
+    this.menu = make("section", "menu stack queue-box", { popover: "", id: "queue",
+      "aria-label": words.title }, [this.list, make("div", "row", {}, [this.clear, this.stop])]);
+    this.elements = [this.button, this.menu];
+    const short = matchMedia(SHORT);
+    short.addEventListener("change", () => this.#count());
+    this.short = short;
+    app.jobs.watch(() => this.#show());
+  }
+
+  #button(id, label, action) {
+    const button = make("button", "button plain small", { type: "button", id }, [label]);
+    button.addEventListener("click", () => this.#empty(action));
     return button;
-  };
-  const up = move(words.queue.up, "↑", waiting[place - 1]?.id ?? "");
-  const down = move(words.queue.down, "↓", waiting[place + 2]?.id ?? "");
-  up.disabled = place === 0;
-  down.disabled = place === waiting.length - 1;
-  const out = make("button", "button plain icon", { type: "button", title: words.queue.remove,
-    "aria-label": `${words.queue.remove}: ${prompt}` }, ["×"]);
-  out.addEventListener("click", () => app.attempt(jobs.remove(job.id)));
-  const seed = job.settings?.seed; // tells pictures of one prompt from each other
-  const seeded = seed
-    ? [make("span", "small hint", {}, [app.say(words.stage.seed, { seed })])] : [];
-  return make("li", "queued row", { "data-id": job.id },
-    [make("span", "grow queued-what", { title: prompt },
-      [make("span", "clip", {}, [prompt]), ...seeded]), up, down, out]);
+  }
+
+  /** What waits has changed; the focus stays where it is in the list. */
+  #show() {
+    const { jobs } = this.app;
+    const focus = this.#focus();
+    this.#waiting = jobs.list.filter(({ state }) => state === "waiting");
+    const none = this.#waiting.length === 0;
+    this.stop.hidden = jobs.running === null;
+    this.#count();
+    this.list.replaceChildren(...this.#waiting.map((job, n) => this.#row(job, n)));
+    if (focus) this.#restore(focus);
+    if (none && this.menu.matches(":popover-open")) this.menu.hidePopover();
+    this.button.style.visibility = none ? "hidden" : ""; // its room stays
+  }
+
+  #count() {
+    const count = this.#waiting.length;
+    const line = this.app.say(this.words.count, { count });
+    setText(this.button, this.short.matches ? String(count) : line);
+    this.button.setAttribute("aria-label", line);
+  }
+
+  /** Where the focus is in the menu: {id, act, place}; null if it is not there. */
+  #focus() {
+    const focused = document.activeElement;
+    if (!this.menu.contains(focused)) return null;
+    const row = focused.closest("li");
+    return { id: row?.dataset.id, act: focused.dataset.act,
+      place: [...this.list.children].indexOf(row) };
+  }
+
+  #restore({ id, act, place }) {
+    const rows = [...this.list.children];
+    if (rows.length === 0) return this.#leave();
+    if (place < 0) return null;
+    const row = rows.find(({ dataset }) => dataset.id === id)
+      ?? rows[Math.min(place, rows.length - 1)];
+    const button = row.querySelector(`[data-act="${act}"]:enabled`)
+      ?? row.querySelector("button:enabled");
+    return button.focus();
+  }
+
+  /** The list is empty: the focus goes to what one does next. */
+  #leave() {
+    const main = [...document.querySelectorAll(".place:not([hidden]) .button.main")];
+    (main.find((button) => button.checkVisibility() && !button.disabled)
+      ?? document.querySelector(".places [aria-current]"))?.focus();
+  }
+
+  #row(job, place) {
+    const { app, words } = this;
+    const waiting = this.#waiting;
+    const prompt = job.settings?.prompt || app.say(words[job.kind] ?? job.kind, job);
+    const move = (before) => () => app.attempt(app.jobs.act(job.id, "move", { before }));
+    const up = act("up", "↑", words.up, prompt, move(waiting[place - 1]?.id ?? ""));
+    const down = act("down", "↓", words.down, prompt, move(waiting[place + 2]?.id ?? ""));
+    up.disabled = place === 0;
+    down.disabled = place === waiting.length - 1;
+    const out = act("out", "×", words.remove, prompt, () => this.#remove(job));
+    const seed = job.settings?.seed; // tells pictures of one prompt from each other
+    const seeded = seed
+      ? [make("span", "small hint", {}, [app.say(app.words.stage.seed, { seed })])] : [];
+    return make("li", "queued row", { "data-id": job.id },
+      [make("span", "grow queued-what", { title: prompt },
+        [make("span", "clip", {}, [prompt]), ...seeded]), up, down, out]);
+  }
+
+  /** A run that is taken out can be brought back; others are forgotten. */
+  async #remove(job) {
+    const { app, words } = this;
+    const back = this.#bringBack([job]);
+    const gone = app.jobs[isRepeatable(job) ? "act" : "remove"](job.id, "stop");
+    if (await app.attempt(gone) === null || !isRepeatable(job)) return;
+    app.toast(words.removed, { action: { label: app.words.common.undo, run: back } });
+  }
+
+  /** action: "clear" what waits, or "stop" what runs, too. */
+  async #empty(action) {
+    const { app, words } = this;
+    const back = this.#bringBack(this.#waiting);
+    if (await app.attempt(app.jobs.queue(action)) === null) return;
+    app.toast(words.cleared, { action: { label: app.words.common.undo, run: back } });
+  }
+
+  /** Ask for these once more, as they were and where they were. */
+  #bringBack(jobs) {
+    const { app } = this;
+    const after = this.#waiting[this.#waiting.indexOf(jobs.at(-1)) + 1]?.id;
+    return async () => {
+      for (const { id } of jobs.filter(isRepeatable)) {
+        const job = await app.attempt(app.jobs.act(id, "repeat", { same: true }));
+        if (job === null) return;
+        if (app.jobs.job(after)?.state === "waiting") {
+          await app.attempt(app.jobs.act(job.id, "move", { before: after }));
+        }
+      }
+    };
+  }
+}
+
+function act(name, sign, label, prompt, run) {
+  const button = make("button", "button plain icon", { type: "button", title: label,
+    "data-act": name, "aria-label": `${label}: ${prompt}` }, [sign]);
+  button.addEventListener("click", run);
+  return button;
 }

@@ -1,11 +1,12 @@
 /** The place where methods draw the same picture side by side. */
 
 import { addStyleSheet, make, setText } from "./core/elements.js";
+import { enable, stopButton } from "./form.js";
 import { isOver } from "./jobs.js";
 import { Racers } from "./racers.js";
 import { resultParts } from "./race_result.js";
 import { RaceView } from "./race_view.js";
-import { freshSeed, keepsSeed, savesRecipe } from "./seed.js";
+import { savesRecipe, withSeed } from "./seed.js";
 import { statusText, timeLeft } from "./status.js";
 import { pictureUrl } from "./picture_links.js";
 import { usesLine } from "./uses.js";
@@ -44,10 +45,9 @@ class Race {
     const { words, app } = this;
     this.start = make("button", "button main grow", { type: "button", id: "race-start" });
     this.start.addEventListener("click", () => this.#begin());
-    const stop = make("button", "button danger", { type: "button", id: "race-stop" },
-      [app.words.create.stop]);
-    stop.addEventListener("click", () => app.attempt(app.jobs.act(this.#active.id, "stop")));
-    app.jobs.watch(() => { stop.hidden = this.#active === undefined; });
+    const stop = stopButton(app, "race-stop",
+      () => app.attempt(app.jobs.act(this.#active.id, "stop")));
+    app.jobs.watch(() => enable(stop, this.#active !== undefined, this.start));
     setText(this.start, words.start);
     return make("div", "row buttons", {}, [this.start, stop]);
   }
@@ -98,11 +98,10 @@ class Race {
     const lineup = this.form.sent();
     if (lineup === null) return;
     const busy = app.jobs.active.length > 0;
-    const job = await app.attempt(app.jobs.submit("race",
-      { settings: app.settings.values, metadata: savesRecipe(), ...lineup }));
+    const job = await withSeed(app, (settings) => app.jobs.submit("race",
+      { settings, metadata: savesRecipe(), ...lineup }));
     if (job === null) return;
     if (busy) app.toast(app.words.queue.added);
-    if (!keepsSeed()) app.settings.set({ seed: freshSeed() });
     this.#dismissed = false;
     this.#look(app.jobs.list, job.id);
     this.body.scrollIntoView({ block: "nearest" });

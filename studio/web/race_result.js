@@ -12,7 +12,8 @@ export function resultParts(app, view, { verdict, rows: measured, problem }, sav
   return [make("h2", "", {}, [words.result]),
     ...lines.filter(Boolean).map((line) => make("p", "", {}, [line])),
     ...(problem ? [make("p", "small bad", {}, [problem])] : []),
-    table(words, view, rows, saved.map(({ place }) => view.cells[place][1]))];
+    make("details", "small", {}, [make("summary", "", {}, [words.figures]),
+      table(words, view, rows, saved.map(({ place }) => view.cells[place][1]))])];
 }
 
 function quickestLine(app, rows) {

@@ -1,7 +1,7 @@
 /** The form of a race: two to six racers, and rows by another setting. */
 
 import { make, setText } from "./core/elements.js";
-import { field, select } from "./form.js";
+import { check, field, select } from "./form.js";
 import { keep, recall } from "./kept.js";
 import { areValues, firstValues, picturesOf, sentValues, valuesIn } from "./lineup.js";
 
@@ -16,7 +16,6 @@ export class Racers {
       changed();
     };
     this.setting = "";
-    this.options = racerOptions(app);
     this.racers = this.#known(recall("racers", []));
     this.list = make("ul", "stack racers");
     this.add = this.#button(this.words.add, () => this.#set([...this.racers, this.#next()]));
@@ -24,7 +23,7 @@ export class Racers {
       () => this.#set(app.schema.qualities.map(({ name }) => name)));
     this.element = make("section", "stack racers-form", {}, [
       make("h2", "", {}, [this.words.racers]), this.list,
-      make("div", "row", {}, [this.add, this.all]), this.#rows()]);
+      make("div", "row", {}, [this.add, this.all]), this.#rows(), this.#offer()]);
     this.#show();
   }
 
@@ -51,7 +50,9 @@ export class Racers {
 
   /** Those racers that there are; with fewer than two the usual ones. */
   #known(names) {
-    const known = names.filter((name) => this.options.some(({ value }) => value === name));
+    const { usual, methods } = racerOptions(this.app);
+    const known = names.filter((name) => [...usual, ...methods].some(
+      ({ value }) => value === name));
     const { schema } = this.app;
     return known.length >= LEAST ? known.slice(0, schema.limits.racers)
       : [schema.qualities[0].name, schema.as_chosen];
@@ -64,6 +65,26 @@ export class Racers {
     this.changed();
   }
 
+  /** What can race: with the switch, or once a method races, single methods, too. */
+  get options() {
+    const { usual, methods } = racerOptions(this.app);
+    const named = this.racers.some((name) => methods.some(({ value }) => value === name));
+    return this.methods || named ? [...usual, ...methods] : usual;
+  }
+
+  #offer() {
+    const { box, element } = check(this.words.methods, this.methods, (on) => {
+      this.methods = on;
+      keep("race-methods", on);
+      this.#show();
+    });
+    box.id = "race-methods";
+    element.title = this.words.methodsHint;
+    return element;
+  }
+
+  methods = recall("race-methods", false);
+
   /** How many pictures that makes. */
   #count() {
     const { racers, values } = this.lineup;
@@ -71,9 +92,10 @@ export class Racers {
       values: values.length, count: picturesOf(this.lineup) }) : "");
   }
 
-  /** A racer that does not race yet. */
+  /** A racer that does not race yet, if there is one. */
   #next() {
-    return this.options.find(({ value }) => !this.racers.includes(value)).value;
+    const free = this.options.find(({ value }) => !this.racers.includes(value));
+    return (free ?? this.options[0]).value;
   }
 
   #button(label, run) {
@@ -88,7 +110,8 @@ export class Racers {
   }
 
   #racer(name, n) {
-    const choice = select(this.options,
+    const { options } = this;
+    const choice = select(options,
       (value) => this.#set(this.racers.with(n, value)));
     choice.set(name);
     choice.element.setAttribute("aria-label", this.app.say(this.words.racer, { number: n + 1 }));
@@ -135,11 +158,11 @@ export class Racers {
   }
 }
 
-/** [{value, label}] of all that can race: the settings as they are, qualities, methods. */
+/** [{value, label}] of all that can race: settings as they are and qualities; single methods. */
 function racerOptions({ schema, words }) {
   const reference = schema.qualities[0].settings.method;
-  return [{ value: schema.as_chosen, label: words.race.asChosen },
-    ...schema.qualities.map(({ name, label }) => ({ value: name, label })),
-    ...schema.methods.filter(({ name }) => name !== reference)
-      .map(({ name, label }) => ({ value: name, label }))];
+  const named = (list) => list.map(({ name, label }) => ({ value: name, label }));
+  return { usual: [{ value: schema.as_chosen, label: words.race.asChosen },
+    ...named(schema.qualities)],
+  methods: named(schema.methods.filter(({ name }) => name !== reference)) };
 }

@@ -32,45 +32,45 @@ export class Replay {
 
   #build(mp4) {
     const { words } = this;
-    this.play = make("button", "button ssd-play", { type: "button" }, [words.play]);
+    this.play = make("button", "button play", { type: "button" }, [words.play]);
     this.play.addEventListener("click",
       () => (this.#frame === null ? this.#begin() : this.#stop()));
-    this.slider = make("input", "ssd-scrub", { type: "range", min: "0", max: String(STEPS),
+    this.slider = make("input", "grow", { type: "range", min: "0", max: String(STEPS),
       value: "0", "aria-label": words.moment });
     this.slider.addEventListener("input", () => {
       this.#stop();
       this.#show();
     });
-    this.moment = make("span", "ssd-moment");
-    this.webp = make("a", "button plain", { download: "replay.webp" }, [words.saveWebp]);
-    this.mp4 = mp4 ? make("a", "button plain", { download: "replay.mp4" }, [words.saveMp4])
-      : make("button", "button plain", { type: "button", disabled: "", title: words.noMp4 },
-        [words.saveMp4]);
-    for (const link of [this.webp, this.mp4]) {
-      link.addEventListener("click", (event) => link.href && this.#save(event, link));
+    this.moment = make("span", "moment small");
+    this.films = Object.fromEntries([["webp", words.saveWebp], ["mp4", words.saveMp4]]
+      .slice(0, mp4 ? 2 : 1).map(([kind, label]) => [kind,
+        make("a", "button plain", { download: `replay.${kind}` }, [label])]));
+    for (const link of Object.values(this.films)) {
+      link.addEventListener("click", (event) => this.#save(event, link));
     }
-    this.place = make("div", "ssd-replayed");
-    this.bar = make("div", "ssd-scrubber");
-    this.element = make("div", "ssd-replay", {}, [this.place, this.bar]);
+    const missing = mp4 ? [] : [make("span", "small hint", {}, [words.noMp4])];
+    this.place = make("div", "replayed");
+    this.element = make("div", "replay", {}, [this.place,
+      make("div", "row scrubber", {}, [this.play, this.slider, this.moment,
+        ...Object.values(this.films), ...missing])]);
   }
 
   /** An empty preview; its overlay is in the film, too. */
   #fresh(overlay) {
     const preview = this.newPreview({ finished: this.finished });
     preview.overlay = overlay;
-    preview.toggle.addEventListener("click", () => this.#link(preview));
-    this.bar.replaceChildren(this.play, this.slider, this.moment, preview.toggle, this.webp,
-      this.mp4);
-    preview.bar.remove(); // there is no room for what the colours mean
     this.#link(preview);
     return preview;
   }
 
+  setOverlay(on) {
+    this.preview.setOverlay(on);
+    this.#link(this.preview);
+  }
+
   #link({ overlay }) {
-    for (const [link, kind] of [[this.webp, "webp"], [this.mp4, "mp4"]]) {
-      if (link.download) {
-        link.href = `/studio/replay/${this.job}.${kind}${overlay ? "?overlay=1" : ""}`;
-      }
+    for (const [kind, link] of Object.entries(this.films)) {
+      link.href = `/studio/replay/${this.job}.${kind}${overlay ? "?overlay=1" : ""}`;
     }
   }
 

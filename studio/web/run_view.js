@@ -3,9 +3,10 @@
 import { make } from "./core/elements.js";
 import { Preview } from "./core/preview.js";
 import { Feed } from "./feed.js";
+import { isOver } from "./jobs.js";
 import { pixelMode } from "./pixels.js";
 import { Replay } from "./replay.js";
-import { statusText, timeLeft } from "./status.js";
+import { statusText } from "./status.js";
 
 const MACHINES = / (window|cells|budget)=\S+/g; // in a label: knobs that are chosen for the machine
 const LARGEST = 2; // screen pixels for each pixel of the picture
@@ -14,6 +15,9 @@ export class RunView {
   #messages = [];
   #entry = null;
   #replay = null;
+  #ended;
+
+  over = new Promise((resolve) => { this.#ended = resolve; }); // all of the run is known
 
   /**
    * on: tell(line, bad), progress(share), saved(pictures) and stopped(kept), whenever there is
@@ -23,7 +27,8 @@ export class RunView {
     Object.assign(this, { app, job, on });
     this.preview = this.#newPreview();
     this.kept = make("div", "row kept");
-    this.element = make("div", "run", { "data-job": job }, [this.preview.element, this.kept]);
+    this.element = make("div", "run", { "data-job": job },
+      [this.preview.element, this.preview.legend, this.kept]);
     this.feed = new Feed([job], { take: (id, entry) => this.#take(entry),
       lost: (lost) => this.#tell(lost) });
     this.#tell(false);
@@ -31,9 +36,10 @@ export class RunView {
 
   #newPreview(options = {}) {
     const preview = new Preview({ language: this.app.language, fills: true, most: LARGEST,
-      smooth: !pixelMode.sharp, ...options });
+      smooth: !pixelMode.sharp, prompt: this.app.jobs.job(this.job)?.settings?.prompt,
+      ...options });
     preview.element.classList.add("on-stage");
-    preview.bar.remove(); // the switch of the overlay stands among the tools
+    preview.bar.remove(); // the switch of the overlay is among the tools
     pixelMode.mark(preview.element);
     return preview;
   }
@@ -44,10 +50,18 @@ export class RunView {
     this.#messages.push(...messages);
     for (const message of messages) this.preview.feed(message);
     this.on.progress(entry.state === "running" ? entry.progress ?? 0 : 0);
-    if (entry.saved?.length) this.on.saved(entry.saved.map((picture) => this.#named(picture)));
+    if (entry.saved?.length) this.#save(entry.saved);
+    else if (isOver(entry)) this.#ended();
     if (entry.state === "failed") this.preview.fail(entry.error ?? "");
     if (entry.state === "cancelled") this.#offerTop();
     this.#tell(false);
+  }
+
+  /** Offer the finished pictures: then all is known. */
+  async #save(pictures) {
+    await this.on.saved(pictures.map((picture) => this.#named(picture)));
+    this.element.classList.add("opens"); // by a click
+    this.#ended();
   }
 
   /** A message or a picture with the name of its quality as its label. */
@@ -60,7 +74,7 @@ export class RunView {
     const { words, schema } = this.app;
     const begun = Object.keys(this.preview.state.panels).length > 0;
     const line = lost ? words.common.lost
-      : statusText(this.#entry, words.stage, begun) || timeLeft(this.#entry, words.stage);
+      : statusText(this.#entry, words.stage, begun); // the preview tells the time left
     this.element.dataset.state = this.#entry?.state ?? "";
     this.on.tell(line, lost || this.#entry?.state === "failed" && Boolean(schema));
   }
@@ -84,12 +98,10 @@ export class RunView {
       [app.say(words.stoppedAt, { row: rows, rows: job.result.rows })]), keep);
   }
 
-  /** Switch the overlay; returns whether it is on. */
+  /** Switch the overlay, also of the replay; returns whether it is on. */
   overlay() {
     this.preview.setOverlay(!this.preview.overlay);
-    this.element.classList.toggle("with-overlay", this.preview.overlay);
-    this.legend ??= this.preview.legend;
-    this.kept.before(this.legend);
+    this.#replay?.setOverlay(this.preview.overlay);
     return this.preview.overlay;
   }
 

@@ -13,6 +13,21 @@ export const freshSeed = () => String(crypto.getRandomValues(new Uint32Array(1))
 export const keepsSeed = () => recall(KEEP, false);
 export const savesRecipe = () => !recall(RECIPE, false);
 
+/**
+ * Ask for a run by ask(settings) with the settings as they are, and these changes. The next run has
+ * another seed from now on, unless the seed is kept: a second click draws another picture.
+ * Resolves to the answer, or to null if there is none; the seed is then as it was.
+ */
+export async function withSeed(app, ask, changes = {}) {
+  const { settings } = app;
+  const asked = { ...settings.values, ...changes };
+  const next = freshSeed();
+  if (!keepsSeed()) settings.set({ seed: next });
+  const answer = await app.attempt(ask(asked));
+  if (answer === null && settings.get("seed") === next) settings.set({ seed: asked.seed });
+  return answer;
+}
+
 /** The seed with its dice, and the switch that keeps it after a run. */
 export function seedField(app) {
   const { words, settings } = app;

@@ -1,7 +1,7 @@
 /** How many seeds are begun and how much of each, with whose settings; Start and Stop. */
 
 import { make, setText } from "./core/elements.js";
-import { segments } from "./form.js";
+import { enable, segments, stopButton } from "./form.js";
 import { keep, recall } from "./kept.js";
 import { freshSeed, keepsSeed } from "./seed.js";
 import { usesLine } from "./uses.js";
@@ -12,7 +12,7 @@ const SEEDS = 2n ** 64n;
 
 export class SeedForm {
   #active = []; // jobs that wait or run
-  #like = null; // {id, settings} of the picture whose variations are drawn
+  #like = null; // {id, settings} of the picture whose settings are drawn with other seeds
   starting = false;
 
   /** on: paused(), how many seeds are paused now; changed(), the form has other values. */
@@ -38,7 +38,7 @@ export class SeedForm {
     return this.#like?.settings ?? this.app.settings.values;
   }
 
-  /** The seed of the first one: of variations the picture's own is in the middle. */
+  /** The seed of the first one: that of a picture stands in the middle. */
   get #first() {
     const seed = BigInt(this.#settings.seed);
     return this.#like ? (seed - BigInt(Math.floor(this.count / 2)) + SEEDS) % SEEDS : seed;
@@ -52,9 +52,7 @@ export class SeedForm {
     const { app, words } = this;
     this.start = make("button", "button main grow", { type: "button", id: "seeds-start" });
     this.start.addEventListener("click", () => this.#begin());
-    this.stop = make("button", "button danger", { type: "button", id: "seeds-stop" },
-      [app.words.create.stop]);
-    this.stop.addEventListener("click", () => app.attempt(this.#stopAll()));
+    this.stop = stopButton(app, "seeds-stop", () => app.attempt(this.#stopAll()));
     setText(this.start, app.say(words.start, { count: this.count }));
     return make("div", "row buttons", {}, [this.start, this.stop]);
   }
@@ -92,7 +90,7 @@ export class SeedForm {
   /** active: the jobs that wait or run. */
   show(active) {
     this.#active = active;
-    this.stop.hidden = active.length === 0;
+    enable(this.stop, active.length > 0, this.start);
     const paused = this.on.paused();
     this.warning.hidden = paused === 0;
     setText(this.warning, this.app.say(this.words.replaces, { count: paused }));
@@ -114,9 +112,7 @@ export class SeedForm {
     await this.app.jobs.refresh();
   }
 
-  // Variations
-
-  /** Draw around the seed of a saved picture, with its settings; at once if none is paused. */
+  /** Offer the seeds around that of a saved picture, with its settings. */
   async like(id) {
     const { app } = this;
     const path = id.split("/").map(encodeURIComponent).join("/");
@@ -128,7 +124,6 @@ export class SeedForm {
     this.#like = { id, settings };
     this.#showLike(entry);
     this.on.changed();
-    if (this.on.paused() === 0) await this.#begin();
   }
 
   #showLike({ thumbnail, title }) {

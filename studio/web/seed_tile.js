@@ -41,7 +41,7 @@ export class SeedTile {
     this.box.checked = ticked && isPaused(job);
     this.crop(shareOf(job, part));
     this.#tell();
-    if (job.saved.length) this.#offer(job.saved[0].id);
+    if (job.saved.length) this.#offer(job.saved[0]);
     else if (job.state === "cancelled" && job.result?.stopped_rows) this.#offerTop(job);
   }
 
@@ -75,13 +75,13 @@ export class SeedTile {
   }
 
   /** What can be done with the finished picture. */
-  #offer(id) {
+  #offer(picture) {
     if (!this.tools.hidden) return;
     const { app } = this;
-    const save = menuButton(app.words.stage.save, () => downloadLinks(app.words.stage, id),
+    const save = menuButton(app.words.stage.save, () => downloadLinks(app.words.stage, picture),
       "button plain small");
     this.tools.append(save.button, save.menu,
-      this.#button(this.words.redo, () => app.go("create", { redo: id })));
+      this.#button(this.words.redo, () => app.go("create", { redo: picture.id })));
     this.tools.hidden = false;
     this.tile.openBy(this.on.open, app.say(this.words.open, { seed: this.seed }));
   }

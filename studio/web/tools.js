@@ -1,28 +1,35 @@
 /** What can be done with the finished pictures on the stage. */
 
 import { compareMenu } from "./compare_menu.js";
-import { make } from "./core/elements.js";
+import { make, setText } from "./core/elements.js";
 import { menuButton } from "./menu.js";
-import { copyImage, favour } from "./picture_actions.js";
-import { downloadLinks, pictureUrl } from "./picture_links.js";
+import { copyImage, favour, keepSeed, restore, showAmongAll } from "./picture_actions.js";
+import { downloadLinks } from "./picture_links.js";
 import { pixelMode } from "./pixels.js";
+import { varyMenu } from "./vary_menu.js";
 
 export class Tools {
   #saved = [];
   #chosen = 0;
 
-  /** does: overlay(), replay() and details(), which return whether they are on now; edit(id). */
+  /**
+   * does, with the picture of this id: overlay(id), replay(id) and details(id), which resolve to
+   * whether they are on now, and edit(id, options).
+   */
   constructor(app, does) {
     Object.assign(this, { app, does, words: app.words.stage });
     const button = (name, run) => this.#button(name, run);
     this.numbers = make("span", "row numbers",
       { role: "group", "aria-label": this.words.pictures });
-    const save = menuButton(this.words.save, () => downloadLinks(this.words, this.#picture.id),
+    const save = menuButton(this.words.save, () => downloadLinks(this.words, this.#picture),
       "button plain");
     save.button.id = "save";
-    this.overlay = button("overlay", () => press(this.overlay, does.overlay()));
-    this.replay = button("replay", () => press(this.replay, does.replay()));
-    this.info = button("details", () => press(this.info, does.details()));
+    const vary = varyMenu(app, (strength) => does.edit(this.#picture.id, { vary: strength }));
+    vary.button.dataset.tool = "vary";
+    [this.overlay, this.replay, this.info] = ["overlay", "replay", "details"].map((name) => {
+      const made = button(name, async () => press(made, await does[name](this.#picture.id)));
+      return made;
+    });
     this.favourite = button("favourite", () => this.#favour());
     const compare = compareMenu(app, () => this.#picture.id, () => this.#saved.map(({ id }) => id));
     this.sharp = button("sharp", () => {
@@ -30,25 +37,35 @@ export class Tools {
       press(this.sharp, pixelMode.sharp);
     });
     press(this.sharp, pixelMode.sharp);
+    this.line = this.#facts();
     this.element = make("div", "tools row", { role: "toolbar", "aria-label": this.words.tools,
       id: "tools", hidden: "" }, [this.numbers, button("edit", () => does.edit(this.#picture.id)),
-      button("vary", () => this.#vary()), compare.button, compare.menu,
-      button("full", () => this.#full()), save.button, save.menu,
+      vary.button, vary.menu, compare.button, compare.menu,
+      button("full", () => this.full()), save.button, save.menu,
       button("copy", () => copyImage(this.app, this.#picture.id)), this.favourite,
       ...this.#more()]);
   }
 
+  /** What is known of the picture, and what the next one can have of it. */
+  #facts() {
+    this.seed = make("span", "", { id: "shown-seed" });
+    this.use = this.#button("use", () => restore(this.app, this.#picture.id), "button small");
+    this.keep = this.#button("keep", () => keepSeed(this.app, this.#picture.seed), "button small");
+    return make("div", "row facts-line", { hidden: "" }, [this.seed, this.use, this.keep]);
+  }
+
   /** What is seldom needed, in a menu. */
   #more() {
-    const items = [this.replay, this.overlay, this.sharp, this.info];
+    this.seeds = this.#button("seeds", () => this.app.go("seeds", { like: this.#picture.id }));
+    const items = [this.seeds, this.replay, this.overlay, this.sharp, this.info];
     const { button, menu } = menuButton(this.words.more, () => items, "button plain");
     menu.append(...items);
     button.id = "more-tools";
     return [button, menu];
   }
 
-  #button(name, run) {
-    const button = make("button", "button plain", { type: "button", "data-tool": name,
+  #button(name, run, className = "button plain") {
+    const button = make("button", className, { type: "button", "data-tool": name,
       title: this.words[`${name}Hint`] ?? "" }, [this.words[name]]);
     button.addEventListener("click", run);
     return button;
@@ -58,18 +75,20 @@ export class Tools {
     return this.#saved[this.#chosen];
   }
 
-  /** Offer the tools for these saved pictures; without any there is nothing to do. */
-  offer(saved, { replay = false } = {}) {
-    if (saved.length && saved[0].id === this.#saved[0]?.id) return;
+  /**
+   * Offer the tools for these saved pictures; without any there is nothing to do. replay: whether
+   * the server still has their run. chosen: id of the first one to choose.
+   */
+  offer(saved, { replay = false, chosen, overlay = false } = {}) {
     this.#saved = saved;
-    this.element.hidden = saved.length === 0;
+    this.element.hidden = this.line.hidden = saved.length === 0;
     for (const button of [this.replay, this.overlay, this.info]) {
       button.hidden = !replay;
-      press(button, false);
+      press(button, button === this.overlay && overlay);
     }
     this.numbers.hidden = saved.length < 2;
     this.numbers.replaceChildren(...saved.map((_, n) => this.#number(n)));
-    if (saved.length) this.#choose(0);
+    if (saved.length) this.#choose(Math.max(0, saved.findIndex(({ id }) => id === chosen)));
   }
 
   #number(n) {
@@ -82,8 +101,13 @@ export class Tools {
 
   #choose(n) {
     this.#chosen = n;
+    const { seed, prompt, favourite } = this.#picture;
     [...this.numbers.children].forEach((button, i) => press(button, i === n));
-    press(this.favourite, Boolean(this.#picture.favourite));
+    press(this.favourite, Boolean(favourite));
+    const known = seed !== null && seed !== undefined;
+    setText(this.seed, known ? this.app.say(this.words.seed, { seed }) : this.words.noSettings);
+    this.keep.hidden = this.seeds.hidden = !known;
+    this.use.hidden = !known || typeof prompt !== "string"; // else it is in memory alone
   }
 
   async #favour() {
@@ -92,20 +116,10 @@ export class Tools {
     press(this.favourite, Boolean(picture.favourite));
   }
 
-  async #full() {
-    const { view } = await import("./viewer.js");
-    view(this.app, this.#saved.map((picture) => this.#shown(picture)), this.#chosen);
-  }
-
-  #shown({ id, label, seed }) {
-    return { src: pictureUrl(id),
-      label: label ?? this.app.say(this.words.seed, { seed: seed ?? "?" }) };
-  }
-
-  #vary() {
-    const { seed } = this.#picture;
-    if (seed) this.app.settings.set({ seed });
-    this.app.go("seeds", { like: this.#picture.id });
+  /** Show a picture of these over the whole page, among all others. */
+  full(n = this.#chosen) {
+    if (n !== this.#chosen) this.#choose(n);
+    showAmongAll(this.app, this.#saved, n);
   }
 }
 

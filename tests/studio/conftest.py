@@ -154,11 +154,11 @@ def running(small_assets, tmp_path_factory):
 @pytest.fixture(scope="module")
 def app(running, small_assets, tmp_path_factory):
     """The running app with a history of this file's own; a busy machine may take its time."""
+    from support.studio_visit import begin_history
+
     playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
     playwright.expect.set_options(timeout=90_000)
-    history = History(tmp_path_factory.mktemp("app") / "outputs")
-    vars(running.services).update(
-        history=history, parked_seeds=ParkedSeeds(running.services.library, history))
+    begin_history(running, tmp_path_factory.mktemp("app") / "outputs")
     with small_bundle(small_assets):
         yield running
 

@@ -9,6 +9,7 @@ import pytest
 gr = pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
 from support.solo import PIXELS  # noqa: E402
+from support.studio_client import CHINESE, line_of  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
 from ssd_core.backbones.postcard import Postcard  # noqa: E402
@@ -139,6 +140,33 @@ def test_negations_are_told_below_the_prompt(client, expanding):
     asked = to_dict(replace(HOUSE, prompt="a red house, no trees"))
     notes = client.post("/api/plan", json={"settings": asked}).json()["notes"]
     assert "Moved to the negative prompt: no trees" in [note["text"] for note in notes]
+
+
+def notes(client, prompt):
+    """What a plan says of a prompt."""
+    settings = to_dict(replace(HOUSE, prompt=prompt))
+    return client.post("/api/plan", json={"settings": settings}).json()["notes"]
+
+
+def test_a_thing_that_cannot_be_drawn_is_asked_about_and_no_other_is_filled_in(client, expanding):
+    asked = {"settings": to_dict(replace(HOUSE, prompt="a zzxq on the beach, two qxz"))}
+    for headers, question in (({}, "cannot draw a zzxq, two qxz. Draw only “on the beach”?"),
+                              (CHINESE, "画不出a zzxq，two qxz。只画“on the beach”吗？")):
+        answer = client.post("/api/plan", json=asked, headers=headers).json()
+        note, = (note for note in answer["notes"] if note["kind"] == "cannot")
+        assert note["text"].endswith(question) and note["without"] == "on the beach"
+    assert not {"kind", "things"} & {chip["name"] for chip in answer["filled"]["chips"]}
+    agreed = notes(client, note["without"])
+    assert not {"cannot", "refused"} & {one["kind"] for one in agreed}
+
+
+def test_of_unknown_words_alone_nothing_is_drawn(client, worker):
+    refused, *_, unknown = notes(client, "a zzxq")
+    assert (refused["kind"], unknown["kind"]) == ("refused", "unknown")
+    assert "cannot draw a zzxq, and the prompt names nothing else" in refused["text"]
+    assert (unknown["start"], unknown["end"]) == (2, 6)
+    answer = client.post("/api/draw", json={"settings": to_dict(replace(HOUSE, prompt="a zzxq"))})
+    assert answer.status_code == 400 and "zzxq" in line_of(answer) and not worker._jobs
 
 
 # Pictures

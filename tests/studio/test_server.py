@@ -84,14 +84,21 @@ def entry(app):
 def test_the_page_is_served_in_the_language_of_its_visitor(app, language):
     status, html, headers = answer(app, "", **{"accept-language": language})
     assert status == 200 and f'<html lang="{language}"'.encode() in html
-    assert headers["cache-control"] == "no-cache" and "data-ssd-language" not in html.decode()
+    assert headers["cache-control"] == "no-cache"
     schema = json.loads(re.search(r'id="schema">(.*)</script>', html.decode())[1])
     assert schema["language"] == language
 
 
-def test_a_forced_language_is_told_to_the_modules(models, tmp_path):
+def test_a_visitor_s_choice_of_a_language_counts_more_than_the_browser_s(app):
+    for cookie, language in (("ssd-language=zh", "zh"), ("a=b; ssd-language=zh; c=d", "zh"),
+                             ("ssd-language=fr", "en"), ("other-ssd-language=zh", "en")):
+        html = answer(app, "", **{"accept-language": "en", "cookie": cookie})[1]
+        assert f'<html lang="{language}"'.encode() in html, cookie
+
+
+def test_a_forced_language_counts_more_than_the_browser_s(models, tmp_path):
     with served(tmp_path, "zh", models, "tiny") as running:
-        assert b'<html lang="zh" data-ssd-language="zh"' in ask(running, "")[1]
+        assert b'<html lang="zh"' in ask(running, "")[1]
 
 
 def test_every_module_of_the_page_is_there_and_kept_by_the_browser_until_it_changes(app):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -11,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from threading import Event
 from typing import Any
 from unittest.mock import patch
 
@@ -46,6 +46,22 @@ PROMPT = "one red house on the left, on a lake, hills behind, in the rain, at su
 
 
 @dataclass
+class Hold:
+    """Where runs wait, and the row at which one did so last."""
+
+    row: int
+    reached: int = -1
+
+    def to(self, row: int) -> None:
+        """Move it, and wait until a run is there."""
+        self.row = row
+        end = time.monotonic() + PATIENCE / 1000
+        while self.reached != row:
+            assert time.monotonic() < end, f"no run comes to row {row}"
+            time.sleep(0.02)
+
+
+@dataclass
 class App:
     """A running app: its address, and what it works with."""
 
@@ -69,20 +85,22 @@ class App:
         self.wait_idle(60)
 
     @contextmanager
-    def holding(self):
-        """Within the block runs wait at row HELD, unless they are stopped."""
-        estimate, over = running.estimate, Event()
+    def holding(self, row: int = HELD):
+        """Within the block runs wait at this row, or where `to` moves it, unless stopped."""
+        estimate, hold = running.estimate, Hold(row)
 
         def wait(job: Job, runs: Sequence[LiveRun]) -> None:
             estimate(job, runs)
-            while not over.wait(0.02) and any(run.result.rows >= HELD for run in runs):
+            while any(run.result.rows >= hold.row for run in runs):
+                hold.reached = hold.row
                 job.check()
+                time.sleep(0.02)
 
         with patch.object(running, "estimate", wait):
             try:
-                yield
+                yield hold
             finally:
-                over.set()
+                hold.row = sys.maxsize
 
     def wait_idle(self, seconds: float = 10) -> None:
         end = time.monotonic() + seconds
@@ -113,6 +131,13 @@ def served(folder: Path, language: str = "auto", models: Path | None = None,
     finally:
         demo.close()
         services.close()
+
+
+def begin_history(app: App, folder: Path) -> None:
+    """Give the app an empty history, as at a first visit."""
+    history = History(folder)
+    vars(app.services).update(history=history,
+                              parked_seeds=ParkedSeeds(app.services.library, history))
 
 
 @contextmanager
@@ -168,9 +193,11 @@ class Visitor:
 
     def go(self, place: str) -> None:
         """Go to a place by its link in the head, or by the gear."""
+        menu = ".places"
         if not self.page.locator(f".places a[href='#{place}']").count():
             self.page.click("#gear")
-        self.page.locator(f"a[href='#{place}']").last.click()
+            menu = "#gear-menu"
+        self.page.click(f"{menu} a[href='#{place}']")
         self.page.wait_for_selector(f"#{place}:not([hidden]) > *")
 
     def unfold(self, *folds: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from PIL import Image
 from support.page_moments import LAID_OUT, decoded, laid_out
-from support.preview_run import opening
+from support.preview_run import base64_png, opening
 
 RED, GREEN, BLUE, WHITE = "#ff0000", "#00ff00", "#0000ff", "#ffffff"
 
@@ -73,6 +73,42 @@ def test_rows_that_are_not_decoded_are_soft_and_end_where_they_end(page, run):
     assert between not in (RED, BLUE, "clear") and between[3:5] == "00"
     feed(page, run.rows(0, GREEN))
     assert [colour(page, y) for y in (0, 7)] == [GREEN, GREEN]
+
+
+def cells(run, first, *rows, **changes):
+    """A message of cells from row `first` on; each row is a list of colours, None if unknown."""
+    image = Image.new("RGBA", (32, 8 * len(rows)))
+    for y, row in enumerate(rows):
+        for x, shade in enumerate(row):
+            if shade:
+                image.paste(shade, (8 * x, 8 * y, 8 * x + 8, 8 * y + 8))
+    return {**run.envelope, "kind": "cells", "first": first, "last": first + len(rows),
+            "top": 8 * first, "strips": [base64_png(image)], **changes}
+
+
+def test_cells_in_flight_are_painted_in_their_place_and_the_pen_stays_above_them(page, run):
+    feed(page, run.started(), run.rows(0, RED), cells(run, 1, [BLUE, BLUE, None, None]))
+    assert [colour(page, y, x) for y in (13, 15) for x in (3, 15, 16, 31)] == [
+        BLUE, BLUE, "clear", "clear"] * 2
+    assert [colour(page, y) for y in (7, 16)] == [RED, "clear"]
+    assert page.locator(".ssd-pen").evaluate("e => e.style.top") == "25%"
+
+
+def test_soft_colours_never_cover_what_is_decoded_nor_clear_what_is_known(page, run):
+    feed(page, run.started(), cells(run, 0, *[[BLUE] * 4] * 4), run.rows(0, RED),
+         cells(run, 0, [GREEN] * 4, [GREEN, None, None, None]))
+    assert [colour(page, 7, x) for x in (0, 31)] == [RED, RED]
+    assert (colour(page, 15, 0), colour(page, 31, 31)) == (GREEN, BLUE)
+
+
+def test_kept_cells_stand_with_their_own_pixels(page, run):
+    kept = Image.new("RGBA", (32, 32))
+    kept.paste(WHITE, (8, 0, 16, 8))
+    kept.paste(RED, (8, 0, 12, 8))
+    message = cells(run, 0, *[[None] * 4] * 4, kept=True, strips=[base64_png(kept)])
+    feed(page, run.started(), message, run.rows(0, BLUE, refined=False))
+    assert [colour(page, 4, x) for x in (2, 9, 11, 12, 15, 30)] == [
+        BLUE, RED, RED, WHITE, WHITE, BLUE]
 
 
 def test_notes_stand_under_the_figures_and_take_no_room_where_there_are_none(page, run, new_run):
@@ -315,7 +351,7 @@ def test_figures_are_text_and_told_politely(page, run):
     told = page.locator("[role=status][aria-live=polite]")
     assert told.inner_text() == "ssd r=2: started, 4 rows"
     feed(page, run.rows(0, RED), run.rows(1, RED), run.finished())
-    assert told.inner_text() == "ssd r=2: done in 1.5 seconds, 9 passes"
+    assert told.inner_text() == "ssd r=2: done in 1.5 seconds"
 
 
 def test_before_any_run_it_says_what_will_be_here(page):

@@ -95,13 +95,23 @@ export function heading(panel, words) {
   return panel.start?.label ?? (panel.end ? "" : words.middle);
 }
 
-/** The text for screen readers: at the start, at every quarter of the picture, at the end. */
-export function aloud(panel, words) {
+/** What picture n of a run shows: the words that it is drawn from, else the prompt as typed. */
+export function shownIn({ start }, n, prompt = "") {
+  return start?.words?.[n]?.map(([text]) => text).join("").trim() || prompt;
+}
+
+/**
+ * The text for screen readers: at the start, at every quarter of the picture, and at the end what
+ * it shows.
+ */
+export function aloud(panel, words, prompt = "") {
   const { start, row, end } = panel;
   if (!start) return "";
   const label = start.label;
   if (end?.kind === "finished") {
-    return say(words.doneAloud, { label, seconds: end.seconds.toFixed(1), passes: end.passes });
+    const done = say(words.doneAloud, { label, seconds: end.seconds.toFixed(1) });
+    const drawn = shownIn(panel, 0, prompt);
+    return drawn ? `${done}. ${drawn}` : done;
   }
   if (end) return `${label}: ${figures(panel, words)}`;
   const quarter = Math.floor((4 * row) / start.rows);

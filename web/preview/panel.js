@@ -7,7 +7,7 @@
 import { Coarse } from "./coarse.js";
 import { CELL, GAP, StripQueue, clear, fit, paintOverlay } from "./drawing.js";
 import { make, makeCanvas, setText } from "./elements.js";
-import { details, figures, heading } from "./figures.js";
+import { details, figures, heading, shownIn } from "./figures.js";
 import { say } from "./strings.js";
 
 export class Panel {
@@ -18,10 +18,11 @@ export class Panel {
 
   /**
    * `fills`: the host gives a height, into which the pictures must fit. `most` and `smooth`: as in
-   * drawing.fit. `finished`: by run, its pictures at the end as bitmaps, if it is an old run.
+   * drawing.fit. `prompt`: as typed, if it is known. `finished`: by run, its pictures at the end as
+   * bitmaps, if it is an old run.
    */
-  constructor(words, { fills, most, smooth, finished = new Map() }, onPainted) {
-    Object.assign(this, { words, fills, most, smooth, onPainted, finished });
+  constructor(words, { fills, most, smooth, prompt, finished = new Map() }, onPainted) {
+    Object.assign(this, { words, fills, most, smooth, prompt, onPainted, finished });
     this.heading = make("div", "ssd-heading");
     this.area = make("div", "ssd-pictures");
     this.summary = make("div", "ssd-summary");
@@ -52,26 +53,29 @@ export class Panel {
     const pixels = makeCanvas("ssd-pixels", width, height);
     const marks = makeCanvas("ssd-marks", columns * CELL, rows * CELL);
     const pen = make("div", "ssd-pen");
-    const name = say(this.words.picture, { label, number: index + 1, count: pictures });
+    const drawn = shownIn(this.state, index, this.prompt);
+    const name = say(this.words[drawn ? "pictureOf" : "picture"],
+      { drawn, label, number: index + 1, count: pictures });
     const element = make("div", "ssd-picture", { role: "img", "aria-label": name },
       [pixels, marks, pen]);
     return { element, pixels, marks, pen, coarse: new Coarse(pixels, rows, columns) };
   }
 
-  #paint({ strips, top, refined = false }) {
+  #paint({ kind, strips, top, refined = false, kept = false }) {
     const finished = this.finished.get(this.state.run) ?? [];
+    const standing = kept && kind === "cells";
     strips.forEach((strip, i) => {
       const { coarse, pixels } = this.#pictures[i];
-      const paint = refined ? coarse.sharpen : coarse.paint;
+      const paint = standing ? coarse.stand : refined ? coarse.sharpen : coarse.paint;
       this.#queue.add(strip, top,
         { paint: paint.bind(coarse), canvas: pixels, finished: finished[i] });
     });
   }
 
-  #addStrips({ strips, top, last, refined }) {
-    this.#paint({ strips, top, refined });
+  #addStrips(message) {
+    this.#paint(message);
     this.#queue.whenPainted(() => {
-      this.#painted = Math.max(this.#painted, last);
+      this.#painted = Math.max(this.#painted, message.last);
       this.onPainted();
     });
   }

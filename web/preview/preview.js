@@ -25,15 +25,15 @@ export class Preview {
   /**
    * language: the host's, such as "zh-CN". fills: whether the host sets the element's height. most
    * and smooth: as in drawing.fit.
-   * words: texts that replace some of ours. teach: show the overlay until the first run ends, if
-   * the user has not chosen yet. finished: by run, bitmaps of finished pictures, from which the
-   * strips are then painted.
+   * prompt: as typed, which names the pictures. words: texts that replace some of ours. teach:
+   * show the overlay until the first run ends, if the user has not chosen yet. finished: by run,
+   * bitmaps of finished pictures, from which the strips are then painted.
    */
-  constructor({ language = "en", fills = false, most, smooth, words = {}, teach = false,
-    finished } = {}) {
+  constructor({ language = "en", fills = false, most, smooth, prompt = "", words = {},
+    teach = false, finished } = {}) {
     addStyleSheet();
     this.state = IDLE;
-    Object.assign(this, { fills, most, smooth, finished });
+    Object.assign(this, { fills, most, smooth, prompt, finished });
     this.words = { ...stringsFor(language), ...words };
     this.teaching = teach && recall() === null;
     this.overlay = this.teaching || recall() === "on";
@@ -89,8 +89,9 @@ export class Preview {
   }
 
   #newPanel(number) {
-    const { fills, most, smooth, finished } = this;
-    const panel = new Panel(this.words, { fills, most, smooth, finished }, () => this.#schedule());
+    const { fills, most, smooth, prompt, finished } = this;
+    const panel = new Panel(this.words, { fills, most, smooth, prompt, finished },
+      () => this.#schedule());
     this.#panels.get(number)?.dispose();
     this.#panels.set(number, panel);
     this.panels.append(panel.element);
@@ -159,7 +160,7 @@ export class Preview {
     this.legend.hidden = !this.overlay;
     this.#renderDrawn();
     for (const panel of this.#panels.values()) panel.render(this.overlay);
-    const sentences = Object.values(this.state.panels).map((panel) => aloud(panel, this.words));
+    const sentences = Object.values(this.state.panels).map((panel) => aloud(panel, this.words, this.prompt));
     setText(this.aloud, sentences.filter(Boolean).join(". "));
   }
 

@@ -18,6 +18,7 @@ from ...engine.methods import AR, Exact, Method
 from ...engine.methods.paced import Paced
 from ...model.grid import Grid
 from ...model.sampling import Sampling
+from ...output.guarantees import guarantee_holds
 from ...output.pixels import pixels
 from ...output.recipe import make_recipe, png_bytes, read_recipe
 from ...output.words import Words
@@ -134,7 +135,7 @@ def quickest(first: Request, how: RenderSettings, sizes: Sequence[int]) -> tuple
 
     first: the request for one of the pictures. Without measurements it is the last size.
     """
-    named = first.named or not first.fall_back
+    named = first.named or not first.fall_back or not guarantee_holds(first.sized)
     machine = Machine.of(first.sized, first.heads, first.branches)
     fastest = cheapest_batch(machine, first.asked, sizes, named)
     how = replace(how, either=isinstance(first.asked, Exact) and not named)

@@ -1,4 +1,4 @@
-"""Race in a real browser: racers, rows, stopping, the verdict, and the tools of the pictures."""
+"""Race on few visits: racers, rows, stopping, the verdict, and the tools of the pictures."""
 
 import pytest
 from PIL import Image
@@ -18,11 +18,6 @@ PHONE = {"viewport": {"width": 390, "height": 844}}
 TILES = "#race-stage .race-tile"
 
 
-@pytest.fixture
-def visitor(visit):
-    return at_race(visit, **DESK)
-
-
 def at_race(visit, **options):
     visitor = visit(**options)
     visitor.page.fill("#prompt", PROMPT)
@@ -31,10 +26,13 @@ def at_race(visit, **options):
 
 
 def race(page, *racers):
-    """Let these race; the table's rows."""
+    """Let these race, in place of the last race; the table's rows."""
+    if page.locator("#race-again").is_visible():
+        page.click("#race-again")
     choose(page, *racers)
     page.click("#race-start")
     expect(page.locator("#race-result")).to_be_visible()
+    page.click("#race-result summary")
     lines = page.locator("#race-result tr:has(td)").all_inner_texts()
     return [line.split("\t") for line in lines]
 
@@ -49,8 +47,31 @@ def choose(page, *racers):
         boxes.nth(n).select_option(label=name)
 
 
-def test_a_race_ends_with_a_verdict_a_table_a_divider_and_a_sheet(visitor, app):
+def is_held(page):
+    """Wait until both pictures are begun."""
+    expect(page.locator(f"{TILES} .ssd-summary").nth(1)).to_contain_text(f"of {SIDE}")
+
+
+def test_a_visit_of_three_races(visit, app):
+    visitor = visit(f"{app.address}#race", **DESK)
     page = visitor.page
+    what_the_server_refuses_is_said_in_one_line(page)
+    page.fill("#prompt", PROMPT)
+    visitor.go("race")
+    it_ends_with_a_verdict_a_table_a_divider_and_a_sheet(page, app)
+    a_stopped_one_keeps_what_is_there(page, app)
+    rows_of_seeds_make_a_grid_of_two_settings(page, app)
+
+
+def what_the_server_refuses_is_said_in_one_line(page):
+    page.click("#race-start")
+    expect(page.locator(".toast")).to_contain_text("the prompt is empty")
+    expect(page.get_by_text("No prompt yet")).to_be_visible()
+    page.get_by_role("link", name="Change in Create").click()
+    expect(page.locator("#prompt")).to_be_visible()
+
+
+def it_ends_with_a_verdict_a_table_a_divider_and_a_sheet(page, app):
     rows = race(page, "Reference", "Faithful")
     assert [row[0] for row in rows] == ["Reference", "Faithful"]
     assert int(rows[0][1]) == SIDE**2 > int(rows[1][1])
@@ -71,29 +92,23 @@ def test_a_race_ends_with_a_verdict_a_table_a_divider_and_a_sheet(visitor, app):
     assert Image.open(app.pictures[-1]).width > 2 * PIXELS
 
 
-@pytest.mark.nightly
-def test_pictures_verdict_and_tools_are_in_sight(visitor):
-    page = visitor.page
-    race(page, "Balanced", "Fast")
-    laid_out(page)
-    for there in ("#race-result p", "#race-compare", *(f"{TILES} >> nth={n}" for n in (0, 1))):
-        box = page.locator(there).first.bounding_box()
-        assert 0 <= box["y"] and box["y"] + box["height"] <= 768, there
-    assert page.evaluate("() => scrollY") == 0
+def a_stopped_one_keeps_what_is_there(page, app):
+    before = len(app.pictures)
+    choose(page, "Reference", "Fast")
+    with app.holding():
+        page.click("#race-start")
+        is_held(page)
+        page.click("#race-stop")
+        expect(page.locator("#race-status")).to_contain_text("Stopped")
+    expect(page.locator("#race-stop")).to_be_disabled()
+    expect(page.locator(f"{TILES} .ssd-summary").first).to_contain_text("stopped at row")
+    assert len(app.pictures) == before
+    page.click("#race-again")
+    expect(page.locator(".race-grid.idle .race-tile")).to_have_count(2)
 
 
-@pytest.mark.nightly
-def test_the_current_settings_race_under_the_name_of_their_quality(visitor, app):
-    rows = race(visitor.page, "Fast", "Current settings")
-    assert [row[0] for row in rows] == ["Fast", "Current settings: Faithful"]
-    picture = visitor.page.get_by_role("button", name="Open Current settings: Faithful larger")
-    picture.click()
-    expect(visitor.page.locator("dialog img").first).to_be_visible()
-    visitor.page.keyboard.press("Escape")
-
-
-def test_rows_of_seeds_make_a_grid_of_two_settings(visitor, app):
-    page, before = visitor.page, len(app.pictures)
+def rows_of_seeds_make_a_grid_of_two_settings(page, app):
+    before = len(app.pictures)
     page.select_option("#race-rows", "seed")
     page.fill("#race-values", "5, 18446744073709551615")
     expect(page.locator(".race-row")).to_have_count(2)
@@ -113,23 +128,7 @@ def test_rows_of_seeds_make_a_grid_of_two_settings(visitor, app):
 
 
 @pytest.mark.nightly
-def test_with_rows_one_racer_is_enough_and_values_must_be_numbers(visitor):
-    page = visitor.page
-    page.select_option("#race-rows", "temperature")
-    page.get_by_role("button", name="Remove racer 1").click()
-    expect(page.locator(".racer")).to_have_count(1)
-    page.fill("#race-values", "1, warm")
-    page.click("#race-start")
-    assert page.evaluate("() => !document.querySelector('#race-values').validity.valid")
-    page.fill("#race-values", "0, 1")
-    page.click("#race-start")
-    expect(page.locator("#race-result tr:has(td)")).to_have_count(2)
-    page.select_option("#race-rows", "")
-    expect(page.locator(".racer")).to_have_count(2)
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.by_day(1)
 def test_axe_finds_nothing_beside_a_result(visit, violations, scheme):
     page = at_race(visit, color_scheme=scheme).page
     race(page, "Fast", "Fast", "Current settings")
@@ -137,44 +136,25 @@ def test_axe_finds_nothing_beside_a_result(visit, violations, scheme):
     assert violations(page) == []
 
 
-def test_a_stopped_race_keeps_what_is_there(visitor, app):
-    page, before = visitor.page, len(app.pictures)
-    choose(page, "Reference", "Fast")
-    with app.holding():
-        page.click("#race-start")
-        expect(page.locator(f"{TILES} .ssd-summary").nth(1)).to_contain_text(f"of {SIDE}")
-        page.click("#race-stop")
-        expect(page.locator("#race-status")).to_contain_text("Stopped")
-    expect(page.locator("#race-stop")).to_be_hidden()
-    expect(page.locator(f"{TILES} .ssd-summary").first).to_contain_text("stopped at row")
-    assert len(app.pictures) == before
+@pytest.mark.nightly
+def test_a_visit_of_more_races(visit, app):
+    visitor = at_race(visit, **DESK)
+    page = visitor.page
+    one_waits_behind_a_picture_and_says_so(visitor, app)
+    pictures_verdict_and_tools_are_in_sight(page)
+    the_overlay_is_one_switch_for_all_pictures(page)
+    the_current_settings_race_under_the_name_of_their_quality(page)
     page.click("#race-again")
-    expect(page.locator(".race-grid.idle .race-tile")).to_have_count(2)
+    one_goes_on_through_a_reload(visitor, app)
+    with_rows_one_racer_is_enough_and_values_must_be_numbers(page)
 
 
-@pytest.mark.nightly
-def test_a_race_goes_on_through_a_reload(visitor, app):
-    page, before = visitor.page, len(app.pictures)
-    choose(page, "Balanced", "Fast")
-    with app.holding():
-        page.click("#race-start")
-        expect(page.locator(f"{TILES} .ssd-summary").nth(1)).to_contain_text(f"of {SIDE}")
-        page.reload()
-        visitor.ready()
-        expect(page.locator(f"{TILES} .ssd-summary").nth(1)).to_contain_text(f"of {SIDE}")
-    expect(page.locator("#race-result tbody tr")).to_have_count(2)
-    assert len(app.pictures) == before + 3  # two, and the sheet
-    assert [box.input_value() for box in page.locator(".racer select").all()] == [
-        "balanced", "fast"]
-
-
-@pytest.mark.nightly
-def test_a_race_waits_behind_a_picture_and_says_so(visitor, app):
+def one_waits_behind_a_picture_and_says_so(visitor, app):
     page = visitor.page
     with app.holding():
         visitor.go("create")
         page.click("#draw")
-        expect(page.locator("#stop")).to_be_visible()
+        expect(page.locator("#stop")).to_be_enabled()
         visitor.go("race")
         page.click("#race-start")
         expect(page.locator("#race-status")).to_contain_text("Waiting")
@@ -182,12 +162,19 @@ def test_a_race_waits_behind_a_picture_and_says_so(visitor, app):
         expect(page.locator("#race-status")).to_contain_text("Stopped before")
         visitor.go("create")
         page.click("#stop")
+    visitor.go("race")
 
 
-@pytest.mark.nightly
-def test_the_overlay_is_one_switch_for_all_pictures(visitor):
-    page = visitor.page
+def pictures_verdict_and_tools_are_in_sight(page):
     race(page, "Balanced", "Fast")
+    laid_out(page)
+    for there in ("#race-result p", "#race-compare", *(f"{TILES} >> nth={n}" for n in (0, 1))):
+        box = page.locator(there).first.bounding_box()
+        assert 0 <= box["y"] and box["y"] + box["height"] <= 768, there
+    assert page.evaluate("() => scrollY") == 0
+
+
+def the_overlay_is_one_switch_for_all_pictures(page):
     assert page.get_attribute("#race-overlay", "aria-pressed") == "false"
     page.click("#race-overlay")
     expect(page.locator(".race-foot .ssd-legend")).to_be_visible()
@@ -199,20 +186,47 @@ def test_the_overlay_is_one_switch_for_all_pictures(visitor):
     assert page.evaluate(painted) == [False, False]
 
 
-def test_what_the_server_refuses_is_said_in_one_line(visit):
-    visitor = visit()
-    visitor.go("race")
-    visitor.page.click("#race-start")
-    expect(visitor.page.locator(".toast")).to_contain_text("the prompt is empty")
-    expect(visitor.page.get_by_text("No prompt yet")).to_be_visible()
-    visitor.page.get_by_role("link", name="Change in Create").click()
-    expect(visitor.page.locator("#prompt")).to_be_visible()
+def the_current_settings_race_under_the_name_of_their_quality(page):
+    rows = race(page, "Fast", "Current settings")
+    assert [row[0] for row in rows] == ["Fast", "Current settings: Faithful"]
+    page.get_by_role("button", name="Open Current settings: Faithful larger").click()
+    expect(page.locator("dialog img").first).to_be_visible()
+    page.keyboard.press("Escape")
+
+
+def one_goes_on_through_a_reload(visitor, app):
+    page, before = visitor.page, len(app.pictures)
+    choose(page, "Balanced", "Fast")
+    with app.holding():
+        page.click("#race-start")
+        is_held(page)
+        page.reload()
+        visitor.ready()
+        is_held(page)
+    expect(page.locator("#race-result tbody tr")).to_have_count(2)
+    assert len(app.pictures) == before + 3  # two, and the sheet
+    assert [box.input_value() for box in page.locator(".racer select").all()] == [
+        "balanced", "fast"]
+
+
+def with_rows_one_racer_is_enough_and_values_must_be_numbers(page):
+    page.select_option("#race-rows", "temperature")
+    page.get_by_role("button", name="Remove racer 1").click()
+    expect(page.locator(".racer")).to_have_count(1)
+    page.fill("#race-values", "1, warm")
+    page.click("#race-start")
+    assert page.evaluate("() => !document.querySelector('#race-values').validity.valid")
+    page.fill("#race-values", "0, 1")
+    page.click("#race-again")
+    page.click("#race-start")
+    expect(page.locator("#race-result tr:has(td)")).to_have_count(2)
+    page.select_option("#race-rows", "")
+    expect(page.locator(".racer")).to_have_count(2)
 
 
 @pytest.mark.nightly
-def test_a_phone_shows_two_pictures_a_line_and_nothing_beside_the_screen(visit):
-    visitor = at_race(visit, **PHONE)
-    page = visitor.page
+def test_a_visit_by_phone_sees_two_pictures_a_line_and_nothing_beside_the_screen(visit):
+    page = at_race(visit, **PHONE).page
     width = "() => document.documentElement.scrollWidth"
     page.select_option("#race-rows", "seed")
     laid_out(page)

@@ -1,0 +1,91 @@
+"""What other programs wrote into a picture about its making: prompt, negative prompt and seed.
+
+Automatic1111's web UI and its kin write a text, ComfyUI its graph. Files are not trusted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from .settings import LONGEST_TEXT
+
+MOST_CHARACTERS = 4 << 20
+SEEDS = 1 << 64
+NEGATIVE = "Negative prompt:"
+SEED = re.compile(r"(?:^|, )Seed: (\d+)(?:,|$)")
+STEPS = re.compile(r"Steps: \d+")
+SAMPLED = ("seed", "noise_seed")  # inputs of ComfyUI's nodes
+TEXTS = ("text", "prompt", "text_g", "clip_l", "t5xxl", "string", "value")
+DEEPEST = 32  # links that are followed to a text
+
+
+def told_by(texts: Mapping[str, str]) -> dict[str, str]:
+    """prompt, negative and seed, as far as a picture's texts tell them."""
+    for name, read in (("parameters", from_parameters), ("prompt", from_graph)):
+        text = texts.get(name, "")
+        if text and len(text) <= MOST_CHARACTERS and (told := read(text)):
+            return {key: value[:LONGEST_TEXT] for key, value in told.items()}
+    return {}
+
+
+def from_parameters(text: str) -> dict[str, str]:
+    """Of the text of Automatic1111's web UI."""
+    lines = text.strip().splitlines()
+    at = next((n for n in range(len(lines) - 1, -1, -1) if STEPS.match(lines[n].strip())), None)
+    if at is None:
+        return {}
+    typed = "\n".join(lines[:at])
+    prompt, _, negative = typed.partition(NEGATIVE)
+    seed = SEED.search(lines[at].strip())
+    return {"prompt": prompt.strip(), "negative": negative.strip(),
+            **({"seed": seed[1]} if seed and int(seed[1]) < SEEDS else {})}
+
+
+def from_graph(text: str) -> dict[str, str]:
+    """Of ComfyUI's graph: of the first node that samples."""
+    try:
+        graph = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(graph, dict):
+        return {}
+    nodes = {id_: node["inputs"] for id_, node in graph.items()
+             if isinstance(node, dict) and isinstance(node.get("inputs"), dict)}
+    for inputs in nodes.values():
+        if any(name in inputs for name in SAMPLED):
+            prompt = worded(nodes, inputs.get("positive", inputs.get("prompt", inputs)))
+            if prompt:
+                return {"prompt": prompt, "negative": worded(nodes, inputs.get("negative")),
+                        **seed_of(nodes, inputs)}
+    return {}
+
+
+def worded(nodes: Mapping[str, Any], value: Any, depth: int = 0) -> str:
+    """The text of an input, which may be a link to a node that has one; "" if there is none."""
+    if isinstance(value, str):
+        return value.strip()
+    if depth > DEEPEST:
+        return ""
+    inputs = value if isinstance(value, dict) else nodes.get(link_of(value), {})
+    named = [inputs[name] for name in TEXTS if name in inputs]
+    linked = [other for name, other in inputs.items() if link_of(other) and name not in TEXTS]
+    found = (worded(nodes, other, depth + 1) for other in named + linked)
+    return next((words for words in found if words), "")
+
+
+def link_of(value: Any) -> str:
+    """The id of the node that an input is linked to."""
+    is_link = isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
+    return value[0] if is_link else ""
+
+
+def seed_of(nodes: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, str]:
+    seed: Any = next(inputs[name] for name in SAMPLED if name in inputs)
+    for name in (*SAMPLED, "value"):
+        if link_of(seed):
+            seed = nodes.get(link_of(seed), {}).get(name, seed)
+    is_seed = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < SEEDS
+    return {"seed": str(seed)} if is_seed else {}
