@@ -27,15 +27,15 @@ import { WordChips } from "./word_chips.js";
 
 const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
-/** Smallest sizes in px: they fit a postcard at native pixels and its text, two of each on Race. */
+/** Smallest sizes in px: a new node is on a laptop's screen as a whole. Larger is up to the user. */
 const NODES = {
-  SSD_Sampler: { width: 300, height: 380 },
-  SSD_StartSeeds: { width: 480, height: 470 },
-  SSD_Finish: { width: 360, height: 430 },
-  SSD_EditByWords: { width: 300, height: 380 },
-  SSD_Control: { width: 300, height: 380 },
-  SSD_Race: { width: 460, height: 400 },
-  SSD_CompareMethods: { width: 640, height: 690 },
+  SSD_Sampler: { width: 400, height: 180 },
+  SSD_StartSeeds: { width: 480, height: 200 },
+  SSD_Finish: { width: 400, height: 240 },
+  SSD_EditByWords: { width: 400, height: 180 },
+  SSD_Control: { width: 400, height: 180 },
+  SSD_Race: { width: 480, height: 200 },
+  SSD_CompareMethods: { width: 640, height: 300 },
 };
 
 const LOADER = "SSD_LoadBackbone";
@@ -59,7 +59,7 @@ const pageLanguage = new Language((query) => fetchJson("/ssd/language", query));
 const sendLanguage = () => pageLanguage.send(api.clientId, language());
 const outcomes = new Outcomes({
   nodeOf: (id) => nodeAt(app.graph, id), previewOf: (node) => previews.get(node),
-  toasts: () => app.extensionManager?.toast, isForm,
+  toasts: () => app.extensionManager?.toast, words: () => words(), isForm,
 });
 let cached = new Set(); // nodes whose results come from ComfyUI's cache in the current prompt
 
@@ -208,7 +208,7 @@ async function restore(nodeId, output) {
 
 function attach(node) {
   const { width, height } = NODES[node.comfyClass];
-  const preview = new NodePreview({ language: language(), fills: true });
+  const preview = new NodePreview({ language: language(), fills: true, beside: true });
   preview.element.style.minHeight = `${height}px`; // Nodes 2.0 does not ask getMinHeight
   // Classic nodes keep wheel events from the canvas; Nodes 2.0 handles them before they get here.
   preview.element.addEventListener("wheel", (event) => app.canvas.processMouseWheel(event));
