@@ -13,6 +13,7 @@ from . import fitting, inputs, keeping, outcome, requests, running, weights
 from .drawing import DrawingNode
 from .errors import readable_errors
 from .newer import ADVANCED, search_aliases
+from .pictures import rgb
 from .types import MethodType, TokenPictures
 from .widgets import original_widgets
 
@@ -84,6 +85,6 @@ def panel_of(backbone: weights.LoadedBackbone, image: torch.Tensor) -> tuple[Tok
     """
     backbone.module.require_controls()
     width, height = backbone.module.two_panels
-    panel, *_ = fitting.fitted_to(image[:1, ..., :3], (width, height // 2), 1, fitting.FILL)
+    panel, *_ = fitting.fitted_to(rgb(image)[:1], (width, height // 2), 1, fitting.FILL)
     tokens, rows, _ = fitting.encoded(backbone, panel, fitting.EXTEND, f"{width}x{height}")
     return tokens, rows

@@ -7,7 +7,7 @@ from typing import Any
 
 from comfy_api.v0_0_2 import io
 
-from . import inputs, previews, running
+from . import limits, previews, running
 from .newer import RESENT
 from .types import CATEGORY
 
@@ -23,7 +23,7 @@ class DrawingNode(io.ComfyNode):
     @classmethod
     def validate_inputs(cls, prompt: str | None = None) -> bool | str:
         """Check the prompt; it is None if it is linked or if the node has none."""
-        return inputs.complaint_about_prompt(prompt) or True
+        return limits.complaint_about_prompt(prompt) or True
 
     @classmethod
     def draw(cls, runs: Sequence[running.NodeRun], preview: str, **options: Any) -> dict | None:

@@ -9,6 +9,7 @@ from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.figures import ModelSize
 from ..ssd_core.weights.memory import MemoryEstimate
 from . import inputs, weights
+from .pictures import rgb, stack
 from .requests import asked_size
 from .types import TokenPictures
 
@@ -19,10 +20,11 @@ FILL, FIT_WIDTH = "scale and crop", "scale to width"
 def encoded(backbone: weights.LoadedBackbone, image: torch.Tensor, fit: str,
             size: str = inputs.AUTO_SIZE) -> tuple[TokenPictures, int, str]:
     """The tokens of pictures, the rows that these fill, and a note on how they were fitted."""
+    image = rgb(image)
     picture_size = size_of(image)
     drawn = picture_size if picture_size in backbone.module.sizes else None
     module = backbone.module.resized(asked_size(size) or drawn)
-    fitted, rows, report = fitted_to(image[..., :3], module.size, module.grid.rows, fit)
+    fitted, rows, report = fitted_to(image, module.size, module.grid.rows, fit)
     room = MemoryEstimate(ModelSize.of(module)).pixels + module.picture_codec.encoder_bytes
     with weights.codec_resident(backbone, room):
         tokens = torch.cat([module.encode(picture[None]).cpu() for picture in fitted])
@@ -32,7 +34,7 @@ def encoded(backbone: weights.LoadedBackbone, image: torch.Tensor, fit: str,
 def fitted_mask(mask: torch.Tensor, picture: tuple[int, int], size: tuple[int, int], rows: int,
                 fit: str) -> torch.Tensor:
     """A MASK [B, h, w] of pictures of size `picture`, fitted as they are; [B, H, W]."""
-    on_picture = interpolate(mask[:, None].float(), picture[::-1], mode="area")
+    on_picture = interpolate(stack(mask)[:, None].float(), picture[::-1], mode="area")
     fitted, filled, _ = fitted_to(on_picture.movedim(1, -1), size, rows, fit)
     fitted = fitted[..., 0].clone()
     fitted[:, filled * size[1] // rows :] = 1

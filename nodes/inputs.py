@@ -21,7 +21,6 @@ from ..ssd_core.model.grid import LONGEST_SIDE
 from ..ssd_core.model.sampling import NUMERICS
 from ..ssd_core.output.knobs import MOST_PICTURES, sampling_knobs, visible_knobs
 from ..ssd_core.weights.catalogue import CATALOGUE
-from .language import localized_for_all
 from .newer import ADVANCED
 from .schedules import CUSTOM, FAITHFUL, FASTER, OWN, PRESETS, QUALITIES
 from .types import BackboneType, HeadsType, MethodType, TokensType
@@ -198,18 +197,3 @@ def source() -> io.Input:
                                   "the prompt what becomes of them. They are scaled by "
                                   "themselves; all pictures of a batch are drawn from all of "
                                   "them.")
-
-
-def complaint_about_prompt(prompt: object) -> str | None:
-    """What is wrong with a prompt; None if it is fine or linked.
-
-    validate_inputs takes only the prompt, because ComfyUI repeats a complaint for every widget that
-    it takes. ComfyUI checks ranges and lists, and the run checks combinations. A program may send
-    a value of any type.
-    """
-    if prompt is not None and not isinstance(prompt, str):
-        return localized_for_all(f"it is of type {type(prompt).__name__}, not text: send one text, "
-                                 "and a request for each prompt of a list")
-    if prompt is not None and not prompt.strip():
-        return localized_for_all("it is empty: say what the picture should show")
-    return None

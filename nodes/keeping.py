@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from ..ssd_core.errors import SSDError
 from ..ssd_core.model.grid import Grid
 from ..ssd_core.output.masks import redrawn_cells
 from ..ssd_core.output.words import Words, inherited
@@ -13,10 +14,15 @@ from .weights import LoadedBackbone
 
 def fields_of(keep: TokenPictures | None, rows: int, mask: torch.Tensor | None,
               model: LoadedBackbone, pictures: int) -> tuple[dict, list[str]]:
-    """The fields of Request that say what is kept, and a note if something has no effect."""
+    """The fields of Request that say what is kept, and a note if something has no effect.
+
+    Raises SSDError if something is to be kept of no picture.
+    """
     if keep is None:
-        idle = [*([f"keep_rows {rows}"] if rows else []), *(["mask"] if mask is not None else [])]
-        return {}, [f"{name} is not used: nothing is connected to keep" for name in idle]
+        if rows or mask is not None:
+            raise SSDError(f"{f'keep_rows {rows}' if rows else 'mask'}: there is no picture to "
+                           "keep a part of: connect its tokens to 'keep'")
+        return {}, []
     if mask is None and rows == 0:
         return {}, ["keep is not used: keep_rows, among the advanced inputs, is 0, and no mask is "
                     "connected"]

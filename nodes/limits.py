@@ -10,7 +10,7 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.knobs import KnobSpec
-from . import inputs
+from .language import localized_for_all
 
 KINDS = {"INT": int, "FLOAT": float, "STRING": str, "BOOLEAN": bool, "COMBO": str}
 OPEN = ("size", "backbone", "heads", "image")  # lists from files: the node says what is legal
@@ -23,9 +23,24 @@ def check(node: type[io.ComfyNode], values: Mapping[str, Any]) -> None:
         if value is None or widget.io_type not in KINDS:
             continue
         asks = widget.id == "prompt" and widget.default  # GLM Decode can do without
-        if asks and (complaint := inputs.complaint_about_prompt(value)):
+        if asks and (complaint := complaint_about_prompt(value)):
             raise SSDError(f"prompt: {complaint}")
         spec_of(widget).checked(value)
+
+
+def complaint_about_prompt(prompt: object) -> str | None:
+    """What is wrong with a prompt; None if it is fine or linked.
+
+    validate_inputs takes only the prompt, because ComfyUI repeats a complaint for every widget that
+    it takes. ComfyUI checks ranges and lists if they are typed, and the run checks combinations. A program may send
+    a value of any type.
+    """
+    if prompt is not None and not isinstance(prompt, str):
+        return localized_for_all(f"it is of type {type(prompt).__name__}, not text: send one text, "
+                                 "and a request for each prompt of a list")
+    if prompt is not None and not prompt.strip():
+        return localized_for_all("it is empty: say what the picture should show")
+    return None
 
 
 def spec_of(widget: io.Input) -> KnobSpec:

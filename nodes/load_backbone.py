@@ -54,7 +54,8 @@ class LoadBackbone(io.ComfyNode):
                                          tooltip="For the sampler, the schedules and the other "
                                                  "nodes of this pack.")],
             hidden=[io.Hidden.unique_id],
-            **search_aliases("checkpoint", "model loader", "janus", "emu3", "lumina", "llamagen"))
+            **search_aliases("checkpoint", "model loader", "postcard", "janus", "emu3", "lumina",
+                             "llamagen"))
 
     @classmethod
     def validate_inputs(cls, backbone: str | None = None) -> bool | str:

@@ -28,7 +28,7 @@ class Sampler(DrawingNode):
                 *inputs.sampling(inputs.keep_picture()), inputs.mask(), inputs.source()],
             outputs=[*outcome.outputs(), *outcome.typed()],
             **search_aliases("ksampler", "speculative decoding", "autoregressive", "text to image",
-                       "janus", "generate"))
+                             "row by row", "variation", "postcard", "janus", "generate"))
 
     @classmethod
     @readable_errors

@@ -15,6 +15,7 @@ from ..ssd_core.output.recipe import CHUNK, pack, parameters, pixels_sha256, sav
 from .errors import readable_errors
 from .filenames import place_for
 from .newer import search_aliases
+from .pictures import rgb
 from .types import CATEGORY, RunStats, StatsType, TokenPictures, TokensType
 
 
@@ -48,12 +49,13 @@ class SaveImage(io.ComfyNode):
     def execute(cls, images: torch.Tensor, filename_prefix: str,
                 tokens: TokenPictures | None = None, stats: RunStats | None = None
                 ) -> io.NodeOutput:
-        check_match(images, tokens, stats)
-        height, width = images.shape[1:3]
+        pictures = rgb(images, "images")
+        check_match(pictures, tokens, stats)
+        height, width = pictures.shape[1:3]
         folder, name, counter, subfolder = place_for(filename_prefix, width, height,
                                                      cls.hidden.prompt)
         saved = []
-        for n, picture in enumerate(images[..., :3]):
+        for n, picture in enumerate(pictures):
             file = f"{name.replace('%batch_num%', str(n))}_{counter + n:05}_.png"
             recipe, extra = ((None, {}) if args.disable_metadata
                              else chunks(cls.hidden, picture, stats, n))

@@ -9,6 +9,7 @@ import torch
 from ..ssd_core.errors import SSDError
 from ..ssd_core.output.source_pictures import sources_of
 from . import weights
+from .pictures import rgb
 from .types import TokenPictures
 
 ROOM = 1 << 30  # bytes besides the weights of the encoder; not measured
@@ -19,7 +20,7 @@ def fields_of(model: weights.LoadedBackbone, source: torch.Tensor | None) -> dic
     if source is None:
         return {}
     with weights.codec_resident(model, model.module.picture_codec.encoder_bytes + ROOM):
-        return {"sources": model.module.read_sources(list(source))}
+        return {"sources": model.module.read_sources(list(rgb(source, "source")))}
 
 
 def painted_from(tokens: TokenPictures, source: torch.Tensor | None
@@ -33,4 +34,4 @@ def painted_from(tokens: TokenPictures, source: torch.Tensor | None
     if found != len(codes):
         raise SSDError(f"the tokens were drawn from {len(codes)} source pictures, {found} are "
                        "connected to 'source': connect what the sampler had")
-    return [] if source is None else list(zip(source, codes, strict=True))
+    return [] if source is None else list(zip(rgb(source, "source"), codes, strict=True))

@@ -17,14 +17,15 @@ LEAST = 0.25  # a cell is redrawn if this share of its area is white
 
 
 def redrawn_cells(mask: torch.Tensor, grid: Grid) -> torch.Tensor:
-    """The cells to redraw, bool [B, R, C], of masks [H, W] or [B, H, W] of any size, 0..1.
+    """The cells to redraw, bool [B, R, C], of masks [H, W], [B, H, W] or [B, 1, H, W] of any size,
+    0..1.
 
     Raises SSDError for a mask that frees no cell.
     """
-    white = (mask if mask.dim() == 3 else mask[None]).float().cpu() >= WHITE
+    white = mask.reshape(-1, *mask.shape[-2:]).float().cpu() >= WHITE
     area = F.interpolate(white[:, None].float(), (grid.rows, grid.columns), mode="area")[:, 0]
     cells = area >= LEAST
-    if not white.flatten(1).any(1).all():
+    if not white.numel() or not white.flatten(1).any(1).all():
         raise SSDError("mask: nothing in it is white, so nothing would be redrawn: paint white "
                        "what is to change")
     if not cells.flatten(1).any(1).all():

@@ -249,7 +249,11 @@ class ModelRegistry:
         raise SSDError(self.no_heads(selection))
 
     def no_heads(self, selection: str) -> str:
-        """A line about draft heads that were not found."""
+        """A line about draft heads that were not found, or whose file holds none."""
+        names = (selection, f"{selection}.safetensors")
+        if path := next((path for path in self.unread_heads() if path.name in names), None):
+            return (f"draft heads {selection!r}: {path} holds none that this version reads: get or "
+                    f"train them again, or choose one of {', '.join((AUTO, NONE, *self.heads()))}")
         return (f"draft heads {selection!r} are not here: put them into "
                 f"{places(self.heads_folders)}, or choose one of "
                 f"{', '.join((AUTO, NONE, *self.heads()))}")

@@ -67,11 +67,33 @@ def test_masks_that_redraw_nothing_are_refused(pack, backbone, drawn, mask, said
         sample(pack, backbone, keep=drawn[1], mask=mask)
 
 
-def test_a_mask_that_is_all_white_or_has_nothing_to_keep_is_told(pack, backbone, drawn):
+@pytest.mark.parametrize(("values", "what"), [
+    ({"mask": painted()}, "mask"), ({"keep_rows": 3}, "keep_rows 3"),
+    ({"mask": painted(), "keep_rows": 3}, "keep_rows 3")])
+def test_a_part_of_no_picture_cannot_be_kept(pack, backbone, values, what):
+    with pytest.raises(pack.error, match=f"^{what}: there is no picture to keep a part of"):
+        sample(pack, backbone, **values)
+
+
+@pytest.mark.slow
+def test_masks_of_every_shape_that_core_nodes_take_are_the_same_mask(pack, backbone, drawn):
+    mask = painted()
+    shapes = [mask[0], mask, mask[:, None]]
+    tokens = [redraw(pack, backbone, keep=drawn[1], mask=one)[1].tokens for one in shapes]
+    assert tokens[0].equal(tokens[1]) and tokens[1].equal(tokens[2])
+    photo = torch.rand(1, 30, 60, 3)
+    fitted = [pack.run("SSD_EncodeImage", backbone=backbone, image=photo, mask=one)[3]
+              for one in shapes]
+    assert fitted[0].equal(fitted[1]) and fitted[1].equal(fitted[2])
+    for node, values in (("SSD_Sampler", {"keep": drawn[1]}), ("SSD_EncodeImage",
+                                                              {"image": photo})):
+        with pytest.raises(pack.error, match="^mask: "):
+            pack.run(node, backbone=backbone, mask=mask[:0], **values)
+
+
+def test_a_mask_that_is_all_white_is_told(pack, backbone, drawn):
     images, *_, report, _, _ = sample(pack, backbone, keep=drawn[1], mask=torch.ones(1, 8, 8))
     assert images.equal(drawn[0]) and "note: keep is not used: the mask is white" in report
-    report = sample(pack, backbone, mask=painted())[3]
-    assert "note: mask is not used: nothing is connected to keep" in report
 
 
 def test_rows_beside_a_mask_stay_too(pack, backbone, drawn):

@@ -333,6 +333,31 @@ def test_a_picture_is_encoded_at_the_size_that_is_asked_for(pack, backbone, monk
         pack.run("SSD_EncodeImage", backbone=backbone, size="8x8", image=torch.rand(1, 8, 8, 3))
 
 
+def test_a_first_photograph_is_encoded_and_the_node_says_how(pack, backbone):
+    for height, width in ((300, 200), (200, 300), (900, 500)):
+        pack.server.texts.clear()
+        tokens, rows, report, _ = pack.run("SSD_EncodeImage", backbone=backbone,
+                                           image=torch.rand(1, height, width, 3))
+        assert rows == tokens.tokens.shape[1] and "cut the middle" in report
+        assert pack.server.texts[-1][0] == report
+
+
+def test_grey_pictures_are_pictures_and_what_is_none_is_refused_in_one_line(pack, backbone):
+    grey = torch.rand(1, 384, 384, 1)
+    colour = pack.run("SSD_EncodeImage", backbone=backbone, image=grey.expand(-1, -1, -1, 3))[0]
+    for same in (grey, torch.cat((grey, grey * 0), -1), grey[0]):  # with transparency, alone
+        tokens = pack.run("SSD_EncodeImage", backbone=backbone, image=same)[0]
+        assert tokens.tokens.equal(colour.tokens)
+        pack.run("SSD_SaveImage", images=same, filename_prefix="grey")
+    for wrong, said in ((grey[:0], "there is no picture in it"),
+                        (grey * float("nan"), "values that are not numbers")):
+        for node, values in (("SSD_EncodeImage", {"backbone": backbone, "image": wrong}),
+                             ("SSD_SaveImage", {"images": wrong}),
+                             ("SSD_EditByWords", {"backbone": backbone, "image": wrong})):
+            with pytest.raises(pack.error, match=f"^images?: .*{said}"):
+                pack.run(node, **values)
+
+
 def test_a_scaled_picture_keeps_its_shape(pack):
     """A white square stays as wide as tall, in the middle."""
     image = torch.zeros(1, 300, 600, 3)

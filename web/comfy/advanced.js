@@ -3,7 +3,7 @@
  * are not chosen. Hidden inputs keep their values and their position among the saved values.
  */
 
-import { chain } from "./chain.js";
+import { chain, derive } from "./chain.js";
 import { widgetOf } from "./graph.js";
 
 const BUTTON = "ssd_advanced";
@@ -80,9 +80,4 @@ export function fitLoaded(node) {
   const limited = widgets.some(({ name, options }) => name === BUTTON || options?.advanced);
   const grows = widgets.some(({ element, options }) => element && !options?.getMaxHeight);
   if (limited && !grows) fit(node);
-}
-
-/** A property that is computed whenever it is read. */
-function derive(object, name, get) {
-  Object.defineProperty(object, name, { get, set() {}, configurable: true, enumerable: true });
 }

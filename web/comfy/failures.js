@@ -3,12 +3,15 @@
  * that a node failed. Knows no ComfyUI by itself.
  */
 
-import { make } from "../preview/elements.js";
+import { Message } from "../preview/message.js";
+import { addElement } from "./room.js";
 
 const WIDGET = "ssd_error";
-const LINE = 17; // px
-const LETTER = 6.5; // px, at most, so that no line is cut off
-const AROUND = 28; // px of padding and margins
+const BAR = 42; // px of the buttons and of what is around them
+const LEAST = 76; // px: two lines
+const AROUND = 20; // px that classic nodes leave around a widget
+const TITLE = 30; // px of a node's title, which stands above its place
+const GAP = 12; // px between two nodes
 const REFUSED = "custom_validation_failed";
 
 /**
@@ -24,18 +27,27 @@ export function refusals(nodeErrors) {
 
 /** Sentences on nodes that have no preview to show them. */
 export class Sentences {
-  #entries = new Map(); // by node: the widget, and the height before
+  #entries = new Map(); // by node: the widget, its message, and the height before
+
+  /** words: those of a Message. */
+  constructor(words) {
+    this.words = words;
+  }
 
   show(node, sentence) {
     this.#take(node);
-    const element = make("div", "ssd-error", { role: "alert" }, [sentence]);
-    const lines = () => Math.ceil((sentence.length * LETTER) / (node.size[0] - 2 * AROUND));
-    const height = () => AROUND + LINE * lines();
-    const widget = node.addDOMWidget(WIDGET, WIDGET, element,
-      { serialize: false, hideOnZoom: false, getMinHeight: height, getMaxHeight: height });
-    widget.serialize = false;
-    this.#entries.set(node, { widget, height: node.size[1] });
-    node.setSize([node.size[0], Math.max(node.size[1], node.computeSize()[1])]);
+    const before = node.size[1];
+    const message = new Message(this.words(), sentence, () => grow());
+    const height = () => Math.min(BAR + message.text.scrollHeight,
+      Math.max(LEAST, roomBelow(node, before)));
+    const widget = addElement(node, WIDGET, WIDGET, message.element,
+      { getMinHeight: () => height() + AROUND, getMaxHeight: () => height() + AROUND });
+    const grow = () => {
+      message.element.style.maxHeight = `${height()}px`; // Nodes 2.0 does not ask for it
+      node.setSize([node.size[0], Math.max(before, node.computeSize()[1])]);
+    };
+    this.#entries.set(node, { widget, message, height: before });
+    grow();
   }
 
   clear() {
@@ -46,8 +58,18 @@ export class Sentences {
     const entry = this.#entries.get(node);
     if (!entry) return;
     this.#entries.delete(node);
+    entry.message.dispose();
     if (!node.widgets?.includes(entry.widget)) return;
     node.removeWidget(entry.widget);
     node.setSize([node.size[0], entry.height]);
   }
+}
+
+/** The px that a node of this height can grow before it reaches another one. */
+function roomBelow(node, height) {
+  const [left, top] = node.pos, right = left + node.size[0];
+  const below = (node.graph?._nodes ?? []).filter((other) => other !== node
+    && other.pos[0] < right && other.pos[0] + other.size[0] > left && other.pos[1] > top);
+  const edge = Math.min(...below.map((other) => other.pos[1] - TITLE));
+  return edge - (top + height) - GAP - AROUND;
 }

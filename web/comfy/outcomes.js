@@ -1,19 +1,20 @@
 /**
  * Shows the server's errors and notes on a run: on their node, or as the page's own message if the
  * node is hidden. The start of the next run removes them. Knows no ComfyUI by itself: `host` has
- * nodeOf(id), previewOf(node), toasts() and isForm().
+ * nodeOf(id), previewOf(node), toasts(), words() and isForm().
  */
 
 import { Sentences, refusals } from "./failures.js";
 import { Toasts } from "./toasts.js";
 
 export class Outcomes {
-  #sentences = new Sentences();
+  #sentences;
   #failed = new Set(); // previews
 
   constructor(host) {
     this.host = host;
     this.toasts = new Toasts(host.toasts);
+    this.#sentences = new Sentences(host.words);
   }
 
   /** Follow the events of ComfyUI's `api`. */

@@ -7,6 +7,7 @@
 import { chain } from "./chain.js";
 import { addStyleSheet, make, setText } from "../preview/elements.js";
 import { sourceOf, widgetOf } from "./graph.js";
+import { addElement } from "./room.js";
 
 const HEIGHT = 48; // px: three lines
 
@@ -24,13 +25,8 @@ export function queryOf(node) {
 export function attachPlan(node, ask) {
   const plan = new PlanText(node, ask);
   const later = () => setTimeout(() => plan.refresh());
-  const widget = node.addDOMWidget("ssd_plan", "ssd_plan", plan.element, {
-    serialize: false,
-    hideOnZoom: false,
-    getMinHeight: () => HEIGHT,
-    getMaxHeight: () => HEIGHT,
-  });
-  widget.serialize = false; // the option keeps it out of the prompt, this out of the workflow
+  addElement(node, "ssd_plan", "ssd_plan", plan.element,
+    { getMinHeight: () => HEIGHT, getMaxHeight: () => HEIGHT });
   for (const input of node.widgets) chain(input, "callback", later);
   chain(node, "onConnectionsChange", later);
   later();

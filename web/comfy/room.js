@@ -2,7 +2,21 @@
  * Divides a node's height: the preview gets the spare height, the prompts keep a few lines.
  */
 
+import { derive } from "./chain.js";
+
 const PROMPT = 64; // px that a text widget takes at most
+
+/**
+ * Add an element to a node as a widget that no workflow or prompt stores. The node decides its
+ * width: the Properties panel writes its own on every widget, and the canvas would keep it.
+ */
+export function addElement(node, name, type, element, options) {
+  const widget = node.addDOMWidget(name, type, element,
+    { serialize: false, hideOnZoom: false, ...options });
+  widget.serialize = false; // the option keeps it out of the prompt, this out of the workflow
+  derive(widget, "width", () => undefined);
+  return widget;
+}
 
 /** Limit a node's text widgets: the canvas shares spare height among widgets without a limit. */
 export function limitTexts(node) {

@@ -17,24 +17,25 @@ import { NodePreview } from "./node_preview.js";
 import { Outcomes } from "./outcomes.js";
 import { markPicked, pickByClick } from "./picking.js";
 import { attachPlan } from "./plan.js";
-import { Places, claimRow, limitTexts } from "./room.js";
+import { Places, addElement, claimRow, limitTexts } from "./room.js";
 import { idOf, nodeAt } from "./routing.js";
 import { Sizes } from "./sizes.js";
 import { stringsFor } from "../preview/strings.js";
 import { withStrips } from "./strips.js";
+import { sortTemplates } from "./templates.js";
 import { WordChips } from "./word_chips.js";
 
 const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
-/** Smallest sizes in px: they fit a postcard at native pixels and its text, two of each on Race. */
+/** Smallest sizes in px: a new node is on a laptop's screen as a whole. Larger is up to the user. */
 const NODES = {
-  SSD_Sampler: { width: 300, height: 380 },
-  SSD_StartSeeds: { width: 480, height: 470 },
-  SSD_Finish: { width: 360, height: 430 },
-  SSD_EditByWords: { width: 300, height: 380 },
-  SSD_Control: { width: 300, height: 380 },
-  SSD_Race: { width: 460, height: 400 },
-  SSD_CompareMethods: { width: 640, height: 690 },
+  SSD_Sampler: { width: 400, height: 180 },
+  SSD_StartSeeds: { width: 480, height: 200 },
+  SSD_Finish: { width: 400, height: 240 },
+  SSD_EditByWords: { width: 400, height: 180 },
+  SSD_Control: { width: 400, height: 180 },
+  SSD_Race: { width: 480, height: 200 },
+  SSD_CompareMethods: { width: 640, height: 300 },
 };
 
 const LOADER = "SSD_LoadBackbone";
@@ -58,7 +59,7 @@ const pageLanguage = new Language((query) => fetchJson("/ssd/language", query));
 const sendLanguage = () => pageLanguage.send(api.clientId, language());
 const outcomes = new Outcomes({
   nodeOf: (id) => nodeAt(app.graph, id), previewOf: (node) => previews.get(node),
-  toasts: () => app.extensionManager?.toast, isForm,
+  toasts: () => app.extensionManager?.toast, words: () => words(), isForm,
 });
 let cached = new Set(); // nodes whose results come from ComfyUI's cache in the current prompt
 
@@ -75,6 +76,7 @@ app.registerExtension({
       cached = new Set(detail.nodes.map(String));
     });
     outcomes.watch(api);
+    sortTemplates(api);
     const { loadApiJson } = app;
     app.loadApiJson = async function (prompt, ...rest) {
       await loadApiJson.call(this, prompt, ...rest);
@@ -85,6 +87,7 @@ app.registerExtension({
     if (!node.comfyClass?.startsWith("SSD_")) return;
     addFold(node, words(), isClassic, knobsOf(node));
     if (widgetOf(node, "prompt")) addChips(node);
+    chain(node, "onConnectionsChange", () => setTimeout(() => refresh(node)));
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
     fillName(node, patternsFilled);
     nameChoices(node, language());
@@ -205,17 +208,13 @@ async function restore(nodeId, output) {
 
 function attach(node) {
   const { width, height } = NODES[node.comfyClass];
-  const preview = new NodePreview({ language: language(), fills: true });
+  const preview = new NodePreview({ language: language(), fills: true, beside: true });
   preview.element.style.minHeight = `${height}px`; // Nodes 2.0 does not ask getMinHeight
   // Classic nodes keep wheel events from the canvas; Nodes 2.0 handles them before they get here.
   preview.element.addEventListener("wheel", (event) => app.canvas.processMouseWheel(event));
   // The type "preview" lets a subgraph show the frames of this node; on the node they are hidden.
-  const widget = node.addDOMWidget("ssd_preview", "preview", preview.element, {
-    serialize: false,
-    hideOnZoom: false,
-    getMinHeight: () => height + 2 * MARGIN,
-  });
-  widget.serialize = false; // the option keeps it out of the prompt, this out of the workflow
+  addElement(node, "ssd_preview", "preview", preview.element,
+    { getMinHeight: () => height + 2 * MARGIN });
   node.onDrawBackground = () => {};
   limitTexts(node);
   const row = claimRow(preview.element);
@@ -226,10 +225,7 @@ function attach(node) {
     outcomes.notedIn(output);
     inOrder(() => restore(node, output));
   });
-  chain(node, "onConnectionsChange", () => setTimeout(() => {
-    refresh(node);
-    showPicked();
-  }));
+  chain(node, "onConnectionsChange", () => setTimeout(showPicked));
   if (node.comfyClass === STARTER) pickByClick(node, preview.element, 0, showPicked);
   chain(node, "onRemoved", () => {
     previews.delete(node);

@@ -6,6 +6,7 @@
 
 import { addStyleSheet, make } from "../preview/elements.js";
 import { sourceOf, widgetOf } from "./graph.js";
+import { addElement } from "./room.js";
 import { clicked, has, usable } from "../preview/prompting.js";
 
 export const WIDGET = "ssd_words";
@@ -27,10 +28,9 @@ export class WordChips {
     this.element = make("div", "ssd-words", {}, [this.tabs, this.chips]);
     this.element.addEventListener("pointerenter", () => this.#render()); // show typed changes
     const height = () => this.height;
-    this.widget = node.addDOMWidget(WIDGET, WIDGET, this.element,
-      { serialize: false, hideOnZoom: false, margin: 0, getMinHeight: height,
-        getMaxHeight: height });
-    Object.assign(this.widget, { serialize: false, label: words.wordKinds });
+    this.widget = addElement(node, WIDGET, WIDGET, this.element,
+      { margin: 0, getMinHeight: height, getMaxHeight: height });
+    this.widget.label = words.wordKinds;
     this.#render();
   }
 

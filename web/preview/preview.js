@@ -9,11 +9,13 @@ import { CELL, panelColumns, tile } from "./drawing.js";
 import { paragraphs } from "./drawn_from.js";
 import { addStyleSheet, make, makeCanvas, setText } from "./elements.js";
 import { aloud, problemText } from "./figures.js";
+import { Message } from "./message.js";
 import { Panel } from "./panel.js";
 import { IDLE, fold } from "./protocol.js";
 import { say, stringsFor } from "./strings.js";
 
 const LINE = "auto minmax(0, 1fr) auto auto"; // heading, pictures, figures, notes
+const WIDE = 1.2; // as wide as this, a single picture has its texts beside it
 const REMEMBERED = "ssd.preview.overlay";
 
 export class Preview {
@@ -23,17 +25,17 @@ export class Preview {
   #observer = new ResizeObserver(() => this.#arrange());
 
   /**
-   * language: the host's, such as "zh-CN". fills: whether the host sets the element's height. most
-   * and smooth: as in drawing.fit.
-   * prompt: as typed, which names the pictures. words: texts that replace some of ours. teach:
-   * show the overlay until the first run ends, if the user has not chosen yet. finished: by run,
-   * bitmaps of finished pictures, from which the strips are then painted.
+   * language: the host's, such as "zh-CN". fills: whether the host sets the element's height.
+   * beside: whether texts stand beside a single picture in a low, wide place. most and smooth: as
+   * in drawing.fit. prompt: as typed, which names the pictures. words: texts that replace some of
+   * ours. teach: show the overlay until the first run ends, if the user has not chosen yet.
+   * finished: by run, bitmaps of finished pictures, from which the strips are then painted.
    */
-  constructor({ language = "en", fills = false, most, smooth, prompt = "", words = {},
-    teach = false, finished } = {}) {
+  constructor({ language = "en", fills = false, beside = false, most, smooth, prompt = "",
+    words = {}, teach = false, finished } = {}) {
     addStyleSheet();
     this.state = IDLE;
-    Object.assign(this, { fills, most, smooth, prompt, finished });
+    Object.assign(this, { fills, beside, most, smooth, prompt, finished });
     this.words = { ...stringsFor(language), ...words };
     this.teaching = teach && recall() === null;
     this.overlay = this.teaching || recall() === "on";
@@ -43,8 +45,7 @@ export class Preview {
 
   #build() {
     const { words } = this;
-    this.error = make("div", "ssd-error", { role: "alert" });
-    this.error.hidden = true;
+    this.error = new Message(words);
     this.note = make("div", "ssd-note");
     this.drawn = make("div", "ssd-drawn", { title: words.drawnHint });
     this.panels = make("div", "ssd-panels");
@@ -57,7 +58,7 @@ export class Preview {
     this.bar = make("div", "ssd-bar", {}, [this.toggle, this.legend]);
     this.element = make("div", this.fills ? "ssd-preview ssd-fills" : "ssd-preview",
       { role: "group", "aria-label": words.group },
-      [this.error, this.note, this.drawn, this.panels, this.bar, this.aloud]);
+      [this.error.element, this.note, this.drawn, this.panels, this.bar, this.aloud]);
     this.#observer.observe(this.element);
   }
 
@@ -105,6 +106,9 @@ export class Preview {
     const box = { width: this.panels.clientWidth,
       height: this.fills ? this.panels.clientHeight : null };
     const columns = panelColumns(count, box);
+    const { clientWidth, clientHeight } = this.element;
+    const isWide = this.beside && count === 1 && clientWidth > WIDE * clientHeight;
+    this.element.classList.toggle("ssd-wide", isWide);
     this.panels.style.gridTemplateRows = `repeat(${Math.ceil(count / columns)}, ${LINE})`;
     for (const [number, { element }] of this.#panels) {
       element.style.gridColumn = (number % columns) + 1;
@@ -120,8 +124,7 @@ export class Preview {
 
   /** The text of the error; empty once the next run begins. */
   sayError(sentence = "") {
-    setText(this.error, sentence);
-    this.error.hidden = sentence === "";
+    this.error.say(sentence);
   }
 
   /** Mark the visible picture as the latest result again. */
@@ -135,6 +138,7 @@ export class Preview {
     this.recover();
     for (const panel of this.#panels.values()) panel.dispose();
     this.#panels.clear();
+    this.#arrange();
     this.state = IDLE;
     this.#schedule();
   }
@@ -160,8 +164,8 @@ export class Preview {
     this.legend.hidden = !this.overlay;
     this.#renderDrawn();
     for (const panel of this.#panels.values()) panel.render(this.overlay);
-    const sentences = Object.values(this.state.panels).map(
-      (panel) => aloud(panel, this.words, this.prompt));
+    const sentences = Object.values(this.state.panels)
+      .map((panel) => aloud(panel, this.words, this.prompt));
     setText(this.aloud, sentences.filter(Boolean).join(". "));
   }
 
@@ -188,6 +192,7 @@ export class Preview {
   dispose() {
     this.#disposed = true;
     this.#observer.disconnect();
+    this.error.dispose();
     if (this.#frame !== null) cancelAnimationFrame(this.#frame);
     for (const panel of this.#panels.values()) panel.dispose();
     this.element.remove();
