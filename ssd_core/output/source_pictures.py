@@ -14,6 +14,7 @@ import torch
 from PIL import Image, ImageOps
 
 from ..errors import SSDError
+from ..files import require_file
 from .packed import pack, unpack
 
 FORMATS = ("PNG", "JPEG", "WEBP")
@@ -21,13 +22,12 @@ FORMATS = ("PNG", "JPEG", "WEBP")
 
 def pixels_of(path: Path) -> torch.Tensor:
     """The pixels [H, W, 3] of a picture, float 0..1, upright; SSDError if it cannot be read."""
+    require_file(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(path, formats=FORMATS) as image:
                 upright = ImageOps.exif_transpose(image).convert("RGB")
-    except FileNotFoundError as error:
-        raise SSDError(f"{path}: no such file") from error
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise SSDError(f"{path}: not a whole PNG, JPEG or WebP picture ({type(error).__name__}): "
                        "give a picture that other programs open") from error
