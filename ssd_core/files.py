@@ -31,8 +31,9 @@ def user_path(typed: str | Path) -> Path:
     return path
 
 
-def require_file(path: Path) -> None:
+def require_file(path: str | Path) -> None:
     """Raise SSDError unless there is a file; reading a pipe or a device might never end."""
+    path = Path(path)
     if not path.exists():
         raise SSDError(f"{path}: no such file")
     if not path.is_file():

@@ -35,6 +35,7 @@ from . import (
 )
 from .options import takes_groups
 from .output import give_up_output, is_of_output
+from .paths import tidy
 
 WRONG_INPUT, INTERRUPTED = 2, 130
 # Raised for a wrong command line: click's class, or that of a typer with its own copy of click.
@@ -73,6 +74,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Any other exception is a bug and is not caught (exit code 1).
     """
+    try:
+        return run(arguments)
+    finally:
+        tidy()
+
+
+def run(arguments: Sequence[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a console may lack a prompt's characters
             stream.reconfigure(errors="backslashreplace")
