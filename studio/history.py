@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 
 from ssd_core import SSDError
-from ssd_core.files import atomic_write
+from ssd_core.files import atomic_write, user_path
 from ssd_core.output.recipe import png_bytes, save_png
 from ssd_core.output.words import FIELDS as WORDS
 
@@ -53,7 +53,7 @@ class History:
     """Pictures under `folder`, which is created when the first one is saved."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = Path(folder).expanduser().absolute()
+        self.folder = user_path(folder).absolute()
         self.favourites, self.unsaved = Favourites(self.folder), Unsaved()
         self._deleted = Pictures()
         self.problems: dict[str, str] = {}  # by id: why a file is not listed

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import torch
 
 from ssd_core import SSDError
+from ssd_core.errors import shortened
 from ssd_core.output.recipe import read_recipe
 from ssd_core.runs.foreseen import foreseen
 from ssd_core.runs.request import Request
@@ -55,7 +56,7 @@ class Query(Protocol):
 
 def readable(services: Services, language: str, error: str) -> str:
     """An error as this visitor may read it."""
-    return services.for_visitors(in_language(language, error))
+    return shortened(services.for_visitors(in_language(language, error)))
 
 
 def readable_or_none(services: Services, language: str, error: str | None) -> str | None:

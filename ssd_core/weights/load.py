@@ -233,7 +233,7 @@ def checked_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.zeros(1, device=device)
         return device
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+    except (RuntimeError, AssertionError, ImportError) as error:
         raise SSDError(f"device {name!r} cannot be used here ({first_line(error)}): "
                        "choose auto or cpu") from error
 
