@@ -111,9 +111,9 @@ def test_a_stopped_run_keeps_its_rows_which_are_then_redone(visitor, app):
 
 def test_the_plan_follows_quality_and_method_and_says_what_is_wrong(visitor):
     page = visitor.page
-    expect(page.locator("#plan")).to_contain_text(f"{SIDE**2}")
+    expect(page.locator("#pace")).to_contain_text(f"{SIDE**2}")
     page.get_by_role("radio", name="Reference").check(force=True)
-    expect(page.locator("#plan")).to_contain_text(f"{SIDE**2} forward passes, one for each token")
+    expect(page.locator("#pace")).to_contain_text(f"{SIDE**2} forward passes, one for each token")
     visitor.unfold("#more", ".expert")
     page.select_option("#method", label=page.locator("#method option").all_inner_texts()[2])
     page.select_option("#method", "ssd")
