@@ -33,7 +33,7 @@ from .jobs import Job
 from .models import InUse
 from .orders import Order, Race
 from .paints import is_paintable
-from .plans import about_speed, edit_text, notes_of, pace_text, request_text
+from .plans import about_speed, edit_pace_text, edit_text, notes_of, pace_text, request_text
 from .races import Raced
 from .runs import Drawn, Source
 from .selftesting import SELFTEST
@@ -103,9 +103,8 @@ def measured_by(result: Drawn | Raced) -> list[Measured]:
     """What was measured of each finished picture."""
     if isinstance(result, Drawn):
         return result.measured
-    return [Measured(*run) for run in zip(
-        result.stats, result.verdicts, [n not in result.judged for n in range(len(result.stats))],
-        result.identical, strict=True)]
+    return [Measured(*run) for run in zip(result.stats, result.verdicts, result.identical,
+                                          strict=True)]
 
 
 def spoken(services: Services, job: str, after: int, language: str) -> dict:
@@ -227,10 +226,9 @@ def edit_cost_view(services: Services, settings: Settings, request: Request,
     """What an edit by words takes beside drawing its words anew; raises SSDError."""
     cost = foreseen(request, services.change_maps.shares(services.library, services.history,
                                                          settings))
-    anew = cost.anew_seconds
     return {"text": edit_text(cost, language), "problem": None, "plan": request.plan.to_json(),
-            "about": about_speed(settings, request.backbone, language), "pace": "",
-            "seconds": None if anew is None else cost.cost * anew, "ar_seconds": None}
+            "about": about_speed(settings, request.backbone, language),
+            "pace": edit_pace_text(cost, language), "seconds": cost.seconds, "ar_seconds": None}
 
 
 # Pictures

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -35,7 +34,7 @@ from ..output.unknown import misplaced_in, unknown_in, word_notes
 from ..output.words import Words, expansions, shared
 from ..postcards.expanded import Expanded
 from ..weights.fit import run_bytes
-from .choosing import choices, record, record_rest
+from .choosing import choices, noting, record
 from .edited import Edited
 from .fallback import resolved_method
 from .identity import identity
@@ -217,13 +216,8 @@ class Request:
         return shared(drawn, max(1, self.pictures))
 
     @property
-    def stands_in(self) -> bool:
-        """Whether AR draws in place of `exact`, because it is quicker here."""
-        return self.choice.instead is not None
-
-    @property
     def label(self) -> str:
-        return labels.label(self.asked if self.stands_in else self.method)
+        return labels.label(self.asked if self.choice.stands_in else self.method)
 
     @property
     def seeds(self) -> list[int]:
@@ -295,11 +289,9 @@ class Request:
 
     @property
     def recorded(self) -> Method:
-        """The method for recipes, without what changes no picture: a chosen window, guesses, AR in
-        place of `exact`.
-        """
-        same = self.stands_in or (
-            type(self.method) is type(self.asked) and self.method.verdict == "identical")
+        """The method for recipes, without what changes no picture: window, guesses, a stand-in."""
+        own = self.choice.stands_in or type(self.method) is type(self.asked)
+        same = own and self.method.verdict == "identical"
         usual = {"guess": "auto"} if same and hasattr(self.asked, "guess") else {}
         return replace(self.asked, **usual) if same else self.method
 
@@ -324,7 +316,7 @@ class Result:
 
     rows: number of final rows. seconds: the run's own time. stats: None until it has finished.
     share: of tokens equal to AR's, None if AR did not run too (see `compare_with_ar`). edit: of a
-    finished edit by words.
+    finished edit by words. pixels_took: the seconds in which the first picture was decoded.
     """
 
     request: Request
@@ -334,6 +326,7 @@ class Result:
     stats: Mapping | None = None
     share: float | None = None
     edit: Edited | None = None
+    pixels_took: float = 0.0
     _final: list[Rows] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
@@ -384,23 +377,13 @@ class Result:
     @property
     def stopped_rows(self) -> int | None:
         """The final rows of a stopped run, 0 if it finished none; None if the run finished."""
-        if self.finished:
-            return None
-        return self.rows if self.rows > self.request.region.kept_rows else 0
+        drew = self.rows > self.request.region.kept_rows
+        return None if self.finished else self.rows if drew else 0
 
     def pictures(self) -> Iterator[torch.Tensor]:
         """The pictures, [H, W, 3] float 0..1 on the CPU, decoded one after the other."""
-        decoded = self._recorded(pixels(self.request.sized, self.tokens))
-        return finished_pictures(self.request, self.edit, decoded)
-
-    def _recorded(self, decoded: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:
-        """The pictures; what decoding the first one takes is recorded for later plans."""
-        begun = time.perf_counter()
-        first = next(decoded)
-        if self.stats is not None:
-            record_rest(self.request, self.stats, time.perf_counter() - begun)
-        yield first
-        yield from decoded
+        return finished_pictures(self.request, self.edit, noting(self, pixels(
+            self.request.sized, self.tokens)))
 
     def recipes(self) -> list[dict]:
         """One recipe per picture; those of a stopped run state how many rows were final."""

@@ -90,7 +90,7 @@ def plan(client, **settings):
 def test_a_plan_counts_passes_and_names_the_quality(client):
     faithful = plan(client)
     assert faithful["quality"] == "faithful" and faithful["problem"] is None
-    assert faithful["plan"]["ar_passes"] == SIDE**2 and "passes" in faithful["text"]
+    assert faithful["plan"]["ar_passes"] == SIDE**2 and str(SIDE**2) in faithful["pace"]
     assert plan(client, method="ar")["quality"] == "plain"
     custom = plan(client, method="ssd", k_h=2)
     assert custom["quality"] is None and custom["settings"]["k_h"] == 2

@@ -56,9 +56,9 @@ def the_gallery_stands_there_until_a_click_draws_one_of_its_pictures(visitor, ap
 
 def the_plan_follows_quality_and_method_and_says_what_is_wrong(visitor):
     page = visitor.page
-    expect(page.locator("#plan")).to_contain_text(f"{SIDE**2}")
+    expect(page.locator("#pace")).to_contain_text(f"{SIDE**2}")
     page.get_by_role("radio", name="Reference").check(force=True)
-    expect(page.locator("#plan")).to_contain_text(f"{SIDE**2} forward passes, one for each token")
+    expect(page.locator("#pace")).to_contain_text(f"{SIDE**2} forward passes, one for each token")
     visitor.unfold("#more", ".expert")
     page.select_option("#method", label=page.locator("#method option").all_inner_texts()[2])
     page.select_option("#method", "ssd")
