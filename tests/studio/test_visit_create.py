@@ -128,7 +128,7 @@ def test_a_visit_by_keyboard_and_by_ear(visit, app):
 def test_a_visit_with_things_that_cannot_be_drawn(visit, app):
     visitor = visit()
     page, before = visitor.page, len(jobs_of(app))
-    visitor.plan()
+    expect(page.locator("#plan")).not_to_be_empty()
     question = page.locator("#prompt-notes [data-kind=cannot]")
 
     page.fill("#prompt", "a dog, a red house on the left")
