@@ -131,6 +131,12 @@ def test_unknown_words_are_noted(client):
     assert notes["hous"]["nearest"] == "house"
 
 
+def test_weights_of_words_are_said_not_to_count(client):
+    notes = plan(client, prompt="a (red:1.4) house")["notes"]
+    assert [note["kind"] for note in notes] == ["weighted"] and "(red:1.4)" in notes[0]["text"]
+    assert plan(client, prompt="a house at (3:30)")["notes"][0]["kind"] != "weighted"
+
+
 def test_a_misplaced_word_is_noted_in_the_language_of_the_page(client):
     asked = {"settings": {**HOUSE, "prompt": "a red"}}
     for headers, known in (({}, "known only in"), (CHINESE, "只在这些短语里认得")):
