@@ -16,11 +16,11 @@ from ssd_core.output.recipe import CHUNK
 
 from . import edits, panels, runs
 from .calls import Call
+from .entries import called
 from .errors import in_language
 from .facts import hint_text, restored_text, wanted, why_empty
-from .entries import called
-from .history import Entry, restore
 from .foreign import told_by
+from .history import Entry, restore
 from .pictures import as_png, encoded, read, texts_of
 from .settings import whole
 from .views import details_view, entry_view, restored_view
