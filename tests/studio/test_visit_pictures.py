@@ -20,6 +20,16 @@ IN_SIGHT = """selector => {
   const { left, top, right, bottom } = document.querySelector(selector).getBoundingClientRect();
   return left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;
 }"""
+# What is seen of the editor in each frame: its width, and how many steps are in the strip.
+WATCH = """() => {
+  window.seen = new Set();
+  const look = () => {
+    const frame = document.querySelector(".edit-frame");
+    window.seen.add(`${frame?.clientWidth} ${document.querySelectorAll("#steps button").length}`);
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
 DROP = """([base64, name]) => {
   const bytes = Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0));
   const dataTransfer = new DataTransfer();
@@ -55,7 +65,7 @@ def is_replayed(page):
       return at === 255;
     }""")
     laid_out(page)
-    box = page.locator(".replayed .ssd-picture").bounding_box()
+    box = page.locator(".replayed .ssd-picture").first.bounding_box()
     return min(box["width"], box["height"]) > PIXELS
 
 
@@ -129,9 +139,17 @@ def test_what_is_taken_out_of_the_queue_or_stopped_is_not_lost(visit, app):
         expect(page.locator("#stop")).to_be_disabled()
         undo(page)
         expect(seeds).to_have_text(["seed 33"])
+        expect(page.locator(".run .ssd-summary")).to_contain_text(f"row {HELD}")
         page.click("#queue-open")
         page.click("#queue-stop")
-        expect(page.locator("#stop")).to_be_disabled()
+        page.click("#keep-top")
+        expect(page.locator("#steps button")).to_have_count(1)
+    page.evaluate(WATCH)
+    page.click("#edit-apply")
+    expect(page.locator("#steps button")).to_have_count(2)
+    expect(page.locator(".mask-field[data-busy]")).to_have_count(0)
+    seen = page.evaluate("[...window.seen]")
+    assert len(seen) == 2 and len({line.split()[0] for line in seen}) == 1, seen
 
 
 def test_a_mask_outlives_done_and_a_reload_and_suggestions_are_seen_at_once(
@@ -163,6 +181,8 @@ def test_a_mask_outlives_done_and_a_reload_and_suggestions_are_seen_at_once(
     expect(page.locator(".edit-spread")).to_be_hidden()
     expect(page.get_by_role("radio", name="3", exact=True)).to_be_checked()
     page.click("#edit-close")
+    more(page, "replay")
+    assert is_replayed(page)
     page.click("#tools [data-tool=vary]")
     page.click("#vary-subtle")
     expect(page.locator(".edit-spread img")).to_have_count(4)
