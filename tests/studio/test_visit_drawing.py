@@ -57,9 +57,9 @@ def the_gallery_stands_there_until_a_click_draws_one_of_its_pictures(visitor, ap
 def the_plan_follows_quality_and_method_and_says_what_is_wrong(visitor):
     page = visitor.page
     expect(page.locator("#pace")).to_contain_text(f"{SIDE**2}")
-    page.get_by_role("radio", name="Reference").check(force=True)
-    expect(page.locator("#pace")).to_contain_text(f"{SIDE**2} forward passes, one for each token")
     visitor.unfold("#more", ".expert")
+    page.check("#reference")
+    expect(page.locator("#pace")).to_contain_text(f"{SIDE**2} forward passes, one for each token")
     page.select_option("#method", label=page.locator("#method option").all_inner_texts()[2])
     page.select_option("#method", "ssd")
     expect(page.locator("#quality-about")).to_contain_text("Your own settings")
@@ -81,7 +81,7 @@ def a_picture_is_drawn_saved_and_shown_with_its_figures_in_words(visitor, app):
     assert str(seed_of(app.pictures[-1])) == seed
     assert page.input_value("#seed") != seed, "the next picture is another one"
     assert visitor.is_painted()
-    expect(page.locator("#create-stage .ssd-summary")).to_contain_text("the reference picture")
+    expect(page.locator("#create-stage .ssd-summary")).to_contain_text("exactly as the model draws it")
     assert "passes instead" not in visitor.figures()
     from_menu(page, "details")
     expect(page.locator("#create-stage .ssd-details")).to_contain_text(f"AR needs {SIDE**2}")

@@ -26,10 +26,10 @@ def original(app, tmp_path_factory):
 def begin(page, app, original):
     """Open the Edit tool on a picture that was never edited."""
     if page.locator("#edit-close").is_visible():
-        page.click("#edit-close")  # else the reload goes on with that edit
+        page.click("#edit-close")  # else the page goes on with that edit
+    page.goto("about:blank")
     fill_history(app, [original])
     page.goto(app.address)
-    page.reload()
     page.wait_for_selector("body[data-ready]")
     page.locator("#filmstrip button").first.click()
     page.click("[data-tool=edit]")
@@ -64,7 +64,7 @@ def a_painted_part_is_redrawn_in_place_and_the_step_can_be_taken_back(page, app,
     begin(page, app, original)
     paint(page, (.3, .5), (.6, .5))
     expect(page.locator(".edit .hint")).to_contain_text("is redrawn")
-    expect(page.locator("#plan")).to_contain_text("instead of")
+    expect(page.locator("#pace")).to_contain_text("drawing it anew")
     expect(page.locator("#draw")).to_be_hidden()
     page.click("#edit-apply")
     steps = page.locator("#steps button")
@@ -93,7 +93,7 @@ def other_words_light_up_their_cells_and_are_applied(page, app, original):
       return context.getImageData(0, 0, width, height).data.some((share) => share);
     }""")
     expect(page.locator(".edit-legend")).to_be_visible()
-    expect(page.locator("#plan")).to_contain_text("Drawing it anew takes")
+    expect(page.locator("#pace")).to_contain_text("drawing it anew")
     page.keyboard.press("Control+Enter")  # in the prompt, as for a new picture
     expect(page.locator("#steps button")).to_have_count(2)
     expect(page.locator("#edit-reach")).to_be_hidden()

@@ -43,19 +43,19 @@ def open_place(chromium, app):
 def history(app, originals):
     """Goes to the place with six pictures: house, boat, house ..., and the ids of them."""
     def begin(page):
+        leave(page)
         begin.ids = fill_history(app, originals * 3)
-        go(page, app, 6)
+        page.goto(f"{app.address}#history")
+        expect(page.locator(".picture")).to_have_count(6)
 
     return begin
 
 
-def go(page, app, count):
-    """Open the place anew."""
+def leave(page):
+    """Leave the page, which then asks for no picture that is gone."""
     if page.locator("#edit-close").is_visible():
-        page.click("#edit-close")  # else the reload goes on with that edit
-    page.goto(f"{app.address}#history")
-    page.reload()
-    expect(page.locator(".picture")).to_have_count(count)
+        page.click("#edit-close")  # else the page goes on with that edit
+    page.goto("about:blank")
 
 
 def sideways(page):
@@ -118,7 +118,8 @@ def several_are_chosen_deleted_and_brought_back(page, history, app):
     assert chosen(page) == history.ids[1:4]
     expect(page.locator(".acting strong")).to_have_text("3 chosen")
     status, packed = answer(app, page.locator("#chosen-zip").get_attribute("href").lstrip("/"))
-    assert status == 200 and zipfile.ZipFile(BytesIO(packed)).namelist() == history.ids[1:4]
+    names = zipfile.ZipFile(BytesIO(packed)).namelist()
+    assert status == 200 and [name.split("-")[1] for name in names] == ["blue", "red", "blue"]
     page.click("#chosen-remove")
     expect(page.locator(".picture")).to_have_count(3)
     assert len(app.pictures) == 3
@@ -132,7 +133,7 @@ def one_tells_its_facts_and_gives_its_settings(page, history):
     page.locator(".picture-open").nth(1).click()
     panel = page.locator("#picture-panel")
     expect(panel.locator("h2")).to_have_text(WORDS[1])
-    expect(panel.locator("h2")).to_be_focused()
+    expect(page.locator(".picture-open").nth(1)).to_be_focused()
     expect(panel.locator(".facts")).to_contain_text("8")
     page.locator("[data-action=restore]").click()
     expect(page.locator("#create")).to_be_visible()
@@ -162,7 +163,8 @@ def test_a_visit_to_many_pictures(open_place, app, originals):
     page = open_place("history")
     more_come_as_one_scrolls(page, ids)
     page.set_viewport_size({"width": 1920, "height": 2000})
-    go(page, app, 60)  # a large screen is filled without scrolling
+    page.reload()
+    expect(page.locator(".picture")).to_have_count(60)  # without scrolling
     new_ones_appear_before_the_others(page, app, originals)
 
 
@@ -231,7 +233,7 @@ def two_are_compared_by_a_line_that_keys_and_pointer_move(page, history):
 def escape_closes_a_picture_and_returns_to_it(page, history):
     history(page)
     page.locator(".picture-open").nth(2).click()
-    expect(page.locator("#picture-panel h2")).to_be_focused()
+    expect(page.locator("#picture-panel h2")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator("#picture-panel")).to_be_hidden()
     expect(page.locator(".picture-open").nth(2)).to_be_focused()
