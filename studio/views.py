@@ -24,7 +24,7 @@ from ssd_core.weights.registry import LocalModel
 from .additions import filled
 from .choices import MOST_CHOICES, choice, every_prompt, has_choices, with_choice
 from .downloads import Download
-from .entries import called, saved_at
+from .entries import called, own_name, saved_at
 from .errors import in_language
 from .facts import caption, copied, facts
 from .figures import Measured, figures, summary
@@ -239,7 +239,7 @@ def entry_view(services: Services, entry: Entry, language: str, marked: Iterable
     return {"id": entry.id, "name": entry.path.stem, "kind": entry.kind, "width": entry.width,
             "height": entry.height, "prompt": entry.prompt, "method": entry.method,
             "seed": None if entry.seed is None else str(entry.seed),
-            "title": entry.prompt or entry.path.stem,
+            "title": entry.prompt or own_name(entry.path.stem),
             "quality": run_title(entry.label, language) if entry.label else None,
             "called": called(entry.prompt, entry.seed, entry.path.stem),
             "saved_at": saved_at(entry.path), "source": entry.source,
