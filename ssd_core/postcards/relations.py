@@ -62,7 +62,7 @@ def _unseen(reading: Reading, first: Named, second: Named) -> str:
         return ""
     if typed[:1] == ["on"] and not any(word.meaning[0] for word in words):
         return "on"
-    return next((one for one in typed if one in _UNSEEN), "")
+    return next((word for word in typed if word in _UNSEEN), "")
 
 
 def _between(reading: Reading, first: Named, second: Named) -> Iterator[Word]:
