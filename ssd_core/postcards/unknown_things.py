@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from .aliases import MARKS
+from .aliases import MARKS, simplified
 from .expanded import blanked, edited, merged, tidy
 from .negations import negations
 from .spelling import ARTICLES, NUMBERS, QUANTITIES, Word, pieces_of, words_of
@@ -56,7 +56,7 @@ _NO_THING = frozenset("""
     flew swim swims float rise rises rising set sets look looks overlook overlooks overlooking
     see seen seems falls grow grows hang hangs shine glows reflect reflects cover covers surround
     surrounds make makes made put want wants need needs love loves let lets give gives get gets
-    create generate imagine add include includes feature features depict depicts else instead
+    create generate imagine add include includes feature features depict depicts either else instead
     tied built pls foot rim travel springtime summertime ok okay same straight miles
 """.split())
 # The same in Chinese, where words have no blanks between them.
@@ -70,10 +70,10 @@ _CHINESE_NO_THING = """
     倒映 盛开 覆盖 环绕 笼罩 穿过 穿 随便 唯美 治愈系 梦幻 高清 热闹 一点 蒙蒙 纷飞 刮 亮 升起
     落下 闪烁 照耀 风格 油画 水彩 水墨 插画 照片 图片 画面 风景画 色 色彩 木 石 石头 木头
 """.split()
-_NO_THING_ENDINGS = re.compile(r".+(?:ly|ful|ous|less|able|ible|ive|esque)$|.{3,}(?:ing|ed)$")
+_NO_THING_ENDINGS = re.compile(r".+(?:ly|ful|ous|less|able|ible|ive|esque)$|.{2,}(?:ing|ed)$")
 _NOUN_ENDINGS = frozenset("""
-    family butterfly fly jelly lily belly king ring wing wings string spring ceiling wedding
-    clothing painting pudding duckling sapling fishing bed shed sled seed weed reed table stable
+    family butterfly fly jelly lily belly king ring wing wings sing thing string spring ceiling
+    wedding clothing painting pudding duckling sapling fishing bed shed sled seed weed reed table stable
     vegetable hive dive beehive olive
 """.split())
 _LEADS = ("in", "on", "at", "by", "under", "above", "among", "before", "along", "with", "of",
@@ -230,6 +230,8 @@ def _leads(piece: Piece) -> bool:
 
 def _may_be_thing(piece: Piece) -> bool:
     typed = _typed(piece)
+    if typed.isascii() and len(typed) == 1:
+        return False
     if typed in (*NUMBERS, *_CHINESE_NO_THING) or not any(map(str.isalpha, typed)):
         return False
     if typed in _NO_THING:
@@ -246,4 +248,4 @@ def _chinese(piece: Piece) -> bool:
 
 
 def _typed(piece: Piece) -> str:
-    return piece[0].typed.lower()
+    return simplified(piece[0].typed.lower())
