@@ -84,6 +84,8 @@ def _phrase(pieces: Sequence[Piece], position: int) -> tuple[int, int] | None:
         position += 1
     end, coloured = position, False
     while end < len(pieces) and not _stops(pieces[end]):
+        if end > position and not coloured and _typed(pieces[end]) == "的":
+            break  # 没有叶子的树
         attribute = next((word.meaning[0] for word in pieces[end] if word.meaning[0]), "")
         if coloured and attribute not in ("kind", "colour") and _typed(pieces[end]) != "的":
             break
