@@ -27,7 +27,7 @@ import { WordChips } from "./word_chips.js";
 
 const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
-/** Smallest sizes in px: a new node is on a laptop's screen as a whole. Larger is up to the user. */
+/** Smallest sizes in px: a new node fits a laptop's screen. */
 const NODES = {
   SSD_Sampler: { width: 400, height: 180 },
   SSD_StartSeeds: { width: 480, height: 200 },
