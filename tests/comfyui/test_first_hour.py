@@ -169,3 +169,25 @@ def test_progress_is_that_of_the_rows(client):
         message["data"] for message in run.messages if message["type"] == "progress")
         if data["node"] == "2"}
     assert {most for _, most in steps} == {24} and len(steps) > 3
+
+
+def test_the_sampler_is_found_by_the_words_of_what_it_does(client):
+    if client.is_old:
+        pytest.skip("this ComfyUI knows no other words for a node")
+    about = client.get("/object_info/SSD_Sampler")["SSD_Sampler"]
+    words = " ".join([about["display_name"], *about["search_aliases"]]).lower().split()
+    assert {"row", "variation", "postcard", "janus"} <= set(words)
+
+
+def test_a_node_without_preview_has_its_backbones_sizes_once_it_is_connected(laptop):
+    page = laptop.page
+    laptop.open(quick_start())
+    page.evaluate("""() => {
+        const loader = app.graph._nodes.find((one) => one.type === "SSD_LoadBackbone");
+        const node = LiteGraph.createNode("SSD_EncodeImage");
+        app.graph.add(node);
+        loader.connect(0, node, node.inputs.findIndex((input) => input.name === "backbone"));
+    }""")
+    page.wait_for_function("""() => app.graph._nodes.find((one) => one.type === "SSD_EncodeImage")
+        .widgets.find((one) => one.name === "size")
+        .options.values.join() === "auto,384x384,512x288,288x512" """)

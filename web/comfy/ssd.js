@@ -39,6 +39,7 @@ const NODES = {
 };
 
 const LOADER = "SSD_LoadBackbone";
+const DOCTOR = "SSD_Doctor";
 const SCHEDULE = "SSD_Schedule";
 const STARTER = "SSD_StartSeeds";
 const PICKER = "SSD_Pick";
@@ -93,6 +94,7 @@ app.registerExtension({
     nameChoices(node, language());
     if (node.comfyClass === SCHEDULE) plans.set(node, attachPlan(node, askPlan));
     fit(node);
+    if (node.comfyClass === DOCTOR) node.setSize([440, 320]); // for the text that it shows
     asSaved(node);
     if (node.comfyClass === LOADER) {
       chain(widgetOf(node, "backbone"), "callback", () => tidyInputs());
