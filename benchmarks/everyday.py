@@ -23,7 +23,7 @@ from pathlib import Path
 
 import torch
 from conditions import conditions
-from everyday_rule import LIST, NONE, Prompt, read_prompts
+from everyday_rule import LIST, Prompt, read_prompts, whole_prompts
 from everyday_sheets import write_sheets
 from everyday_tables import EXPANDED, TYPED, Drawn, Line, write
 from script import options
@@ -181,7 +181,7 @@ def run(asked: argparse.Namespace) -> str:
     loaded = LoadedModels(backbone, heads)
     every, rows = read_prompts(asked.prompts), [Row(m, e) for e in asked.expansion
                                                 for m in asked.methods]
-    prompts = [prompt for prompt in every if prompt.category != NONE]
+    prompts = whole_prompts(every)
     pictures_by_row = drawn(loaded, rows, prompts, asked.seeds, asked.runs)
     lines = [Line(row.spec, row.label(loaded), row.expansion, pictures)
              for row, pictures in pictures_by_row.items()]

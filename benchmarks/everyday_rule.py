@@ -50,6 +50,11 @@ class Prompt:
     means: str
 
 
+def whole_prompts(prompts: Sequence[Prompt]) -> list[Prompt]:
+    """The prompts of which everything can be shown."""
+    return [prompt for prompt in prompts if prompt.category not in (PART, NONE)]
+
+
 def read_prompts(path: Path = LIST) -> list[Prompt]:
     lines = (line.split(" | ") for line in path.read_text(encoding="utf-8").splitlines()
              if line and not line.startswith("#"))

@@ -51,9 +51,9 @@ def summary(pictures: Iterable[Drawn]) -> dict[str, float]:
     for picture in pictures:
         demand = Demand.of(picture.prompt.means)
         fulfilled = demand.fulfilled(picture.reading)
-        obeyed = demand.obeyed(picture.reading) and picture.prompt.category != PART
         by_prompt.setdefault(picture.prompt, []).append(
-            (obeyed, mean(fulfilled) if fulfilled else 1.0, picture.grid_ratio, picture.passes))
+            (demand.obeyed(picture.reading), mean(fulfilled) if fulfilled else 1.0,
+             picture.grid_ratio, picture.passes))
     means = (map(mean, zip(*scores, strict=True)) for scores in by_prompt.values())
     columns = zip(*means, strict=True)
     names = ("obeyed", "claims", "grid_ratio", "passes")
@@ -124,9 +124,9 @@ def shares(prompts: Sequence[Prompt]) -> str:
     of = Counter(prompt.category for prompt in prompts)
     if not {PART, NONE} & set(of):
         return ""
-    return (f"Of {len(prompts)} prompts, {of[NONE]} name nothing that `postcard` knows: they are "
-            f"refused and not in the table. Of the others, {of[PART]} name something that it "
-            "cannot show: it says so and draws the rest, and no such picture counts as obeyed.\n")
+    return (f"Of {len(prompts)} prompts, {of[NONE]} name nothing that `postcard` knows, and are "
+            f"refused; {of[PART]} name something that it cannot show, of which it says so and "
+            "draws the rest: no such picture could obey. The table is of the others.\n")
 
 
 def whole(pictures: Iterable[Drawn]) -> list[Drawn]:

@@ -32,8 +32,8 @@ def complaint_about_prompt(prompt: object) -> str | None:
     """What is wrong with a prompt; None if it is fine or linked.
 
     validate_inputs takes only the prompt, because ComfyUI repeats a complaint for every widget that
-    it takes. ComfyUI checks ranges and lists if they are typed, and the run checks combinations. A program may send
-    a value of any type.
+    it takes. ComfyUI checks ranges and lists if they are typed, and the run checks combinations. A
+    program may send a value of any type.
     """
     if prompt is not None and not isinstance(prompt, str):
         return localized_for_all(f"it is of type {type(prompt).__name__}, not text: send one text, "

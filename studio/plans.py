@@ -162,14 +162,14 @@ def cannot_notes(request: Request, language: str) -> list[Note]:
     for in vain.
     """
     backbone = request.backbone
-    told = [Note("limit", in_language(language, line))
+    limited = [Note("limit", in_language(language, line))
             for line in limits_of(backbone, request.typed)]
     things = things_in(backbone, request.typed)
     if not things:
-        return told
+        return limited
     rest = without_unknown_things(request.prompt)
     return [Note("cannot", say(language, "cannot", model=backbone.name, rest=rest,
-                               things=say(language, "comma").join(things)), without=rest), *told]
+                               things=say(language, "comma").join(things)), without=rest), *limited]
 
 
 def unknown_note(prompt: str, span: Span, backbone: Backbone, language: str) -> Note:

@@ -1,6 +1,8 @@
 """What is filled into a prompt contradicts nothing of it: generated prompts, and people's own."""
 
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +11,8 @@ from support.contradictions import broken, failures
 from ssd_core.postcards.expansion import expand
 from ssd_core.postcards.unknown_things import names_nothing_known
 
+LINES = (Path(__file__).parents[1] / "benchmarks" / "collected.txt").read_text(encoding="utf-8")
+COLLECTED = [line for line in LINES.splitlines() if not line.startswith("#")]
 SEEDS = st.integers(0, 2**32)
 MANY = settings(max_examples=3 * settings().max_examples)
 
@@ -73,6 +77,14 @@ CHINESE = joined(THINGS_CHINESE, one_of("", "海边", "雪地", "山谷", "沙�
 def test_what_was_typed_still_holds_in_the_words_that_are_drawn(prompt, seed):
     if not names_nothing_known(prompt):
         assert failures(prompt, seed) == [], expand(prompt, None, seed).prompt
+
+
+@pytest.mark.parametrize("seed", [7, 105])
+def test_the_prompts_of_people_hold_too(seed):
+    kept = [prompt for prompt in COLLECTED if not names_nothing_known(prompt)]
+    lost = {prompt: failures(prompt, seed) for prompt in kept}
+    assert {prompt: faults for prompt, faults in lost.items() if faults} == {}
+    assert len(COLLECTED) == 300 and len(kept) > 200
 
 
 @pytest.mark.parametrize("typed, drawn, fault", [

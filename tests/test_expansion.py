@@ -291,3 +291,14 @@ def test_a_colour_or_a_place_said_in_another_way_is_kept():
     assert [one.value for one in towers if one.attribute == "count"] == ["two"]
     for seed in range(8):
         assert "house on the left" in expand("on the left, a house", None, seed).prompt
+
+
+@pytest.mark.parametrize("text", ["not ", "no ", "not very nice ", "没有"])
+def test_reading_negations_takes_no_more_steps_than_there_are_words(text, monkeypatch):
+    """A thousand times "not" took a second a plan: each one looked at all that follow."""
+    from ssd_core.postcards import negations as reading
+
+    looked, plain = [], reading._stops
+    monkeypatch.setattr(reading, "_stops", lambda piece: looked.append(piece) or plain(piece))
+    reading.negations(text * 300)
+    assert len(looked) <= 4 * len(text.split() or text) * 300

@@ -6,7 +6,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import time
 import urllib.request
 import venv
@@ -126,8 +125,9 @@ def answer(app, port: int, path: str, body: dict | None = None) -> bytes:
 
 
 def saved_in(folder: Path, app) -> Path:
+    """The picture that the app saves; its file is created empty first."""
     for _ in range(PATIENCE):
-        if found := list(folder.rglob("*.png")):
+        if found := [path for path in folder.rglob("*.png") if path.stat().st_size]:
             return found[0]
         assert app.poll() is None, app.stderr.read()
         time.sleep(1)

@@ -24,17 +24,12 @@ MAP = (560, 400)  # px: a map and its chart, legible
 
 def quick_start() -> Graph:
     graph = Graph(["save"])
-    graph.note("Press **Run** and watch the postcard appear row by row on *SSD Sampler*.\n\n"
-               "The prompt may be short: what it leaves open is filled in, by the seed. *SSD "
-               "Sampler* shows what is drawn, the added words in a lighter colour. Write down "
-               "those you like, or switch it off to draw exactly what you wrote.\n\n"
-               "Change the prompt, in English or Chinese. The postcard backbone knows houses, "
-               "castles, lighthouses, windmills, trees, boats and more, their colours and places, "
-               "the time of day, the weather and the land around. The report lists words that it "
-               "does not know.\n\n"
-               "A picture takes about 80 to 130 forward passes, by prompt, seed and machine. "
-               f"{NEW_SEED}",
-               long=True)
+    graph.note("Press **Run** and watch the postcard appear row by row. What the prompt leaves "
+               "open is filled in; the node shows these words in a lighter colour.\n\n"
+               "Click words on the node, or write your own, in English or Chinese: things, colours "
+               "and places, time, weather, land. Every run takes a new seed.")
+    graph.sizes = {"note": (300, 236), "backbone": (300, 0), "heads": (300, 0),
+                   "sampler": (400, 660), "save": (300, 350), "report": (300, 190)}
     graph.loaders()
     graph.sampler("sampler", 1, prompt=PROMPT, seed=10, **SEED_CHANGES)
     graph.save("sampler", 2, "SSD/postcard")

@@ -60,10 +60,11 @@ BUILD = """([nodes, links, sizes, columnGap, rowGap]) => {
     for (const nodes of columns) {
         let y = 0, width = 0;
         for (const node of nodes) {
-            const least = node.computeSize(), [wide, high] = sizes[nameOf(node)] ?? [340, 0];
+            const least = node.computeSize();
+            const [wide, high] = sizes[nameOf(node)] ?? [Math.max(node.size[0], 340), 0];
             const tall = { PreviewImage: 320, MarkdownNote: 260, PreviewAny: 200,
                            SSD_SaveImage: 380, SSD_Replay: 480, SaveImage: 380 }[node.type] ?? 0;
-            node.setSize([Math.max(node.size[0], least[0], wide), Math.max(least[1], tall, high)]);
+            node.setSize([Math.max(least[0], wide), Math.max(least[1], high || tall)]);
             node.pos = [x, y];
             // Nodes 2.0 draws every widget taller than the size that is saved here.
             y += node.size[1] + 24 + 10 * (node.widgets?.length ?? 0) + rowGap;

@@ -30,7 +30,7 @@ class ConvertOptions:
 
     def __post_init__(self) -> None:
         if not 0 < self.shard_gb < math.inf:
-            raise SSDError(f"shard-gb {self.shard_gb}: must lie above 0 and be finite")
+            raise SSDError(f"shard-gb {self.shard_gb}: must be above 0, and a number")
 
 
 def command(path: Source, target: ConvertOptions, json: Json = False) -> None:

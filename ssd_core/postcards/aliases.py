@@ -28,7 +28,8 @@ _SYNONYMS: dict[str, str] = {
     "hot air balloons": "balloon",
     "sailing boat": "boat", "sailing ship": "boat", "sail boat": "boat", "fishing boat": "boat",
     "fishing boats": "boats", "rowing boat": "boat", "rowing boats": "boats", "rowboat": "boat",
-    "row boat": "boat", "farmhouse": "house", "farm house": "house", "lodge": "house", "watchtower": "tower",
+    "row boat": "boat", "farmhouse": "house", "farm house": "house", "lodge": "house",
+    "watchtower": "tower",
     "shack": "house", "chalet": "house", "villa": "house", "treehouse": "house",
     "tree house": "house", "hamlet": "houses", "abbey": "church", "monastery": "church",
     "church tower": "church", "church steeple": "church",
@@ -46,14 +47,19 @@ _SYNONYMS: dict[str, str] = {
     "drizzle": "rain", "shower": "rain", "mist": "fog", "misty": "foggy", "haze": "fog",
     "hazy": "foggy", "blue sky": "clear sky", "golden hour": "at sunset",
     "blue hour": "at dusk", "first light": "at dawn", "last light": "at dusk",
-    "rainfall": "rain", "snowing": "snow", "snowfall": "snow", "snowstorm": "snow",
+    "going down": "at sunset", "sun setting": "sun at sunset", "setting sun": "sun at sunset",
+    "sun rising": "sun at sunrise", "rising sun": "sun at sunrise", "rainfall": "rain",
+    "snowing": "snow", "snowfall": "snow", "snowstorm": "snow",
     "blizzard": "snow", "wintertime": "snow", "sunlight": "sun", "sunbeams": "sun",
     "sun beams": "sun", "sunlit": "sun", "grey sky": "cloudy sky", "gray sky": "cloudy sky",
     "grey skies": "cloudy sky", "full moon": "moon", "crescent moon": "moon",
     "milky way": "starry sky",
     # land
     "valley": "hills", "valleys": "hills", "hillside": "hills", "hilltop": "hills",
-    "hillsides": "hills", "countryside": "meadow", "country": "meadow", "plains": "meadow",
+    "hillsides": "hills", "slope": "hills", "slopes": "hills",
+    "pine forest": "forest", "pine woods": "woods", "birch forest": "forest",
+    "birch woods": "woods", "oak forest": "forest", "oak woods": "woods", "countryside": "meadow",
+    "country": "meadow", "plains": "meadow",
     "farm": "field",
     "farms": "field", "snowy field": "snow", "snowy fields": "snow", "snowy meadow": "snow",
     "snowy plain": "snow", "snowy landscape": "snow", "snow covered": "snowy",
@@ -158,6 +164,9 @@ _CHINESE: dict[str, str] = {
     "河两岸": "by a river ,", "老房子": "house", "大房子": "house", "小房子": "house",
     "小村庄": "houses", "小教堂": "church", "松林": "a forest behind ,",
     "树叶": "", "烟雨": "in the rain ,", "山水画": "a painting of", "大雪纷飞": "in deep snow ,",
+    "阴天": "under a cloudy sky ,", "雷雨": "in heavy rain ,", "半夜": "at midnight ,",
+    "落日": "at sunset ,", "晚霞": "at sunset ,", "沙丘": "in the desert ,", "渔村": "houses",
+    "小渔村": "houses", "池塘": "on a lake ,", "港湾": "on the sea ,",
     "天上": "", "渔港": "on the sea ,", "风雨": "in the rain ,",
     "两样东西": "two things ,", "三样东西": "three things ,",
     "孤独的": "a lone", "的": "", "在": "", "有": "", "是": "", "上": "", "下": "", "里": "",
@@ -267,6 +276,11 @@ def _chinese_at(prompt: str, start: int) -> str:
         if prompt[start : start + length].translate(_SIMPLIFIED) in _CHINESE:
             return prompt[start : start + length]
     return prompt[start]
+
+
+def simplified(text: str) -> str:
+    """The text with the simplified characters that the tables have."""
+    return text.translate(_SIMPLIFIED)
 
 
 @cache

@@ -30,6 +30,7 @@ _GREEN = ("spring", "springtime", "summer", "summertime", "summery", "autumn", "
           "palm", "flowers", "poppies", "wildflowers", "春天", "夏天", "秋天", "春", "夏", "秋")
 _SUNNY = ("sunny", "sunshine", "sunlit", "sunlight", "阳光")
 _CALM = ("calm", "peaceful", "serene", "tranquil", "still", "quiet", "平静", "宁静")
+_SNOWING = ("snowing", "snowfall", "snowstorm", "blizzard", "下雪", "大雪", "大雪纷飞")
 _GREY = ("grey sky", "gray sky", "grey skies", "overcast", "gloomy")
 _FAR = ("behind", "far", "away", "before", "rolling")  # of a ridge as captions name it
 _LIKE = ({"house", "houses"}, {"boat", "boats"}, {"tree", "trees", "pine"})
@@ -77,6 +78,10 @@ def implied(reading: Reading) -> set[Pair]:
         pairs |= {("sky", "cloudy")}
     if typed & set(_CALM):
         pairs |= {("sky", "rain")}
+    if typed & set(_SNOWING):
+        pairs |= {("sky", "clear"), ("sky", "starry"), ("light", "sun"), ("light", "moon")}
+    if "starry" in reading.scene.get("sky", ()):
+        pairs |= {("light", "sun")}
     if typed & set(_GREY):
         pairs |= {("light", "sun")}
     afloat = {thing.kind for thing in reading.things} & {"boat", "boats", "bridge"}

@@ -18,7 +18,7 @@ def limits(prompt: str) -> list[str]:
     reading = read(known_part(prompt))
     return [*_numbers(reading), *(f"one thing “{word}” another"
                                   for word in relate(reading, sum(members_of(reading.things)))),
-            *(f"{' and '.join(_typed(reading, name))} at once" for name in _SINGLE
+            *(f"both “{'” and “'.join(_typed(reading, name))}”" for name in _SINGLE
               if len(_typed(reading, name)) > 1)]
 
 
@@ -26,14 +26,14 @@ def _numbers(reading: Reading) -> list[str]:
     things = reading.things
     several = [thing for thing in things if thing.plural or thing.number not in (None, 1)]
     too_many = [thing for thing in things if (thing.number or 0) > MOST]
-    told = []
+    asked = []
     if too_many or sum(members_of(things)) > MOST:
-        told.append("more than three things")
+        asked.append("more than three things")
     if any(thing.kind == "balloon" for thing in several):
-        told.append("more than one balloon")
+        asked.append("more than one balloon")
     if any(thing.place and _counted(thing) for thing in several):
-        told.append("more than one thing in one place")
-    return told
+        asked.append("more than one thing in one place")
+    return asked
 
 
 def _counted(thing: Named) -> bool:

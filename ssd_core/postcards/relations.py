@@ -16,6 +16,7 @@ _BETWEEN = ("between", "之间", "中间")
 _UNSEEN = ("behind", "front", "under", "below", "beneath", "underneath", "inside", "atop", "top",
            "over", "above", "后面", "背后", "前面", "下面", "上面", "里面")
 _OVER = ("over", "above", "under", "below", "beneath", "上面", "下面")
+_CHINESE_UNSEEN = re.compile("(?:下|上|里|后|後|前)(?=有)")  # 桥下有一条船
 _MARKS = re.compile("[,.;，。；、]")
 
 
@@ -62,7 +63,8 @@ def _unseen(reading: Reading, first: Named, second: Named) -> str:
         return ""
     if typed[:1] == ["on"] and not any(word.meaning[0] for word in words):
         return "on"
-    return next((one for one in typed if one in _UNSEEN), "")
+    chinese = _CHINESE_UNSEEN.match(reading.prompt[first.end : second.start])
+    return chinese[0] if chinese else next((word for word in typed if word in _UNSEEN), "")
 
 
 def _between(reading: Reading, first: Named, second: Named) -> Iterator[Word]:

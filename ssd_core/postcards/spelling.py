@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 
-from .aliases import MARKS, Said, said
+from .aliases import MARKS, Said, said, simplified
 from .captions import _MEANING
 
 NUMBERS = {"one": 1, "two": 2, "pair": 2, "three": 3, "trio": 3, "four": 4, "five": 5, "six": 6,
@@ -22,13 +22,17 @@ ARTICLES = ("a", "an", "the")
 QUANTITIES = ("lone", "single", "some", "few")
 _MANY = ("several", "many", "lots", "dozens", "多", "几", "些", "群", "排", "片", "十", "都")
 _SIZES = ("小", "大", "老")  # between a colour and its noun
+_SCENERY = ("ground", "path", "ridge", "sky", "time")  # "a lake house" is a lone one
 _OWNERS = ("my", "your", "his", "her", "our", "their", "its", "this", "that", "these", "those")
 _WEATHER = ("foggy", "rainy", "cloudy", "snowy", "sun", "moon", "starry")  # "a misty lighthouse"
 _MEASURES = "一两二三四五六七八九十几多只座棵艘间朵片匹个条顶群排些都这那张幅"
 # Colours that no caption has: no other one is filled in beside them.
 _OTHER_COLOURS = ("black", "grey", "gray", "brown", "beige", "silver", "turquoise", "teal",
-                  "maroon", "colorful", "colourful", "multicolored", "dark", "rainbow", "黑", "灰",
+                  "maroon", "colorful", "colourful", "multicolored", "coloured", "colored", "dark",
+                  "rainbow", "黑", "灰",
                   "棕", "褐", "银", "彩")
+_TWO_NOUNS = (("pine", "tree"), ("pine", "trees"), ("tree", "trees"))  # "pine tree"
+_GROUPS = ("pair", "trio", "dozen")  # numbers behind an article
 _LINKS = ("有", "是")  # behind a place, they join it to the next noun: 左边有一座房子
 HINTS = {"snowy": ("ground", "snow"), "rocky": ("ridge", "mountains")}  # "a snowy village"
 _BEFORE_A_PLACE = ("on", "to", "at", "in", "the")
@@ -64,7 +68,7 @@ class Word:
         if not self.word and self.typed.isdecimal() and self.typed.isascii():
             return int(self.typed)
         return NUMBERS.get(self.word or self.typed.lower()) or (
-            None if self.word else NUMBERS.get(self.typed[:1]))
+            None if self.word else NUMBERS.get(simplified(self.typed[:1])))
 
 
 END = Word(".", ".", 0, 0)  # behind the last word
@@ -233,6 +237,7 @@ class _Reader:
             last.twice = last.end != words[n - 1].end or kind != last.kind
             last.end, last.colour = words[n].end, last.colour or self.colour
             last.plural = last.plural or _is_plural(words[n])
+            last.kind = kind if last.kind == "tree" else last.kind
             return
         thing = _phrase(words, n, kind)
         if (known := self._named_before(thing)) is not None:
@@ -261,7 +266,7 @@ class _Reader:
 
 def _same_noun(words: Sequence[Word], n: int, last: Named, kind: str) -> bool:
     """Whether words[n] repeats the last noun: "oak tree", "pine tree", "fleet of boats"."""
-    if kind != last.kind and (last.kind, kind) not in (("pine", "tree"), ("pine", "trees")):
+    if kind != last.kind and (last.kind, kind) not in _TWO_NOUNS:
         return False
     between = [word for word in words[:n] if word.start >= last.end]
     return not between or (between[0].word == "of" and all(
@@ -281,13 +286,14 @@ def _phrase(words: Sequence[Word], n: int, kind: str) -> Named:
     own = n - len(list(takewhile(_modifies, (word for _, word in _before(words, n)))))
     first = min(first, _first_adjective(words, n))
     if _counted_many(words, n, first):  # 十几只
-        first -= len(list(takewhile(lambda word: word.typed in _MEASURES,
+        first -= len(list(takewhile(lambda word: simplified(word.typed) in _MEASURES,
                                     reversed(words[:first]))))
     before = words[first - 1] if first else None
     return Named(
         kind, words[first].start, noun.start, noun.end, number=number, article=article,
         plural=_is_plural(noun) or _counted_many(words, n, first), own=words[own].start,
-        many=_counted_many(words, n, first), owned=before is not None and _owns(before),
+        many=_counted_many(words, n, first),
+        owned=before is not None and (_owns(before) or before.meaning[0] in _SCENERY),
         shaded=any(word.typed.lower() in _OTHER_COLOURS for _, word in _before(words, n)))
 
 
@@ -306,7 +312,7 @@ def _modifies(word: Word) -> bool:
     """Whether a word before a noun is an adjective that stays with it: "wooden", 小."""
     typed = word.typed.lower()
     if _IDEOGRAPH.match(typed):
-        return typed in _SIZES or (word.unknown and typed not in _MEASURES)
+        return typed in _SIZES or (word.unknown and simplified(typed) not in _MEASURES)
     return (word.unknown and typed.isalpha() and len(typed) > 1 and word.number is None
             and typed not in _OWNERS and not typed.endswith("ing"))
 
@@ -338,5 +344,5 @@ def _before(words: Sequence[Word], n: int) -> Iterator[tuple[int, Word]]:
             return
         yield m, word
         if word.word in ARTICLES or (word.number is not None and not (
-                m and words[m - 1].word == "a" and word.word in ("pair", "trio"))):
+                m and words[m - 1].word == "a" and (word.word or word.typed) in _GROUPS)):
             return

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import torch
 
+from ..arguments import require_fields
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
 from ..engine.choice import Choice
@@ -98,6 +99,7 @@ class Request:
     grid: Grid = field(init=False)
 
     def __post_init__(self) -> None:
+        require_fields(self, "size", "pictures")
         backbone = self.backbone.resized(check_size(self.size)).drawn_from(self.sources)
         method, note = resolved_method(self.method, backbone.preset, self.heads is not None,
                                        self.fall_back)
@@ -156,8 +158,7 @@ class Request:
         if not (self.alone and legal):  # the run itself refuses an illegal keep
             return [self]
         return [replace(self, method=self.asked, pictures=1, sampling=self.sampling.offset_seed(n),
-                        **kept_of_picture(self, n))
-                for n in range(self.pictures)]
+                        **kept_of_picture(self, n)) for n in range(self.pictures)]
 
     @property
     def edit(self) -> Edit | None:
@@ -252,9 +253,9 @@ class Request:
     def notes(self) -> list[str]:
         """Sentences to show the user beside the pictures."""
         moved = self.expansions[0].notes if self.expansions else []
-        about_words = word_notes(self.backbone, self.texts, self.typed)
-        return [note for note in (self.note, self.drawn_before, *moved, *about_words,
-                                 *self.backbone.notes(self.sampling)) if note]
+        about = [*word_notes(self.backbone, self.texts, self.typed),
+                 *self.backbone.notes(self.sampling)]
+        return [note for note in (self.note, self.drawn_before, *moved, *about) if note]
 
     @property
     def bytes_needed(self) -> int:
@@ -268,8 +269,8 @@ class Request:
                 notes: Sequence[str] = ()) -> Preview:
         """A preview panel for the run; notes: sentences to show beside the pictures."""
         return Preview(self.sized, self.method, send, label=self.label, node=node, panel=panel,
-                       pictures=self.pictures, keep=self.keep, notes=notes,
-                       keep_rows=self.region.kept_rows, own=self.keep_pixels,
+                       pictures=self.pictures, keep=self.keep, own=self.keep_pixels,
+                       keep_rows=self.region.kept_rows, notes=notes,
                        stays=kept_by(self) if self.keep_mask is not None else None)
 
     def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
@@ -283,9 +284,8 @@ class Request:
     @property
     def parent(self) -> torch.Tensor | None:
         """`keep`, if more than the rows that the picture shows anyway is needed to draw again."""
-        needed = (self.keep_mask is not None or self.edit is not None
-                  or self.recorded.starts_from_parent(masked=False))
-        return self.keep if needed else None
+        partly = self.keep_mask is not None or self.edit is not None
+        return self.keep if partly or self.recorded.starts_from_parent(masked=False) else None
 
     @property
     def recorded(self) -> Method:

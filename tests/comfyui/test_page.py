@@ -137,7 +137,7 @@ def test_pictures_are_begun_picked_by_a_click_and_finished(page):
 def test_sizes_are_the_backbones_and_advanced_inputs_are_folded(page):
     page.open(read(WORKFLOWS[0]))
     page.page.wait_for_function("""() => app.graph._nodes.find((n) => n.type === "SSD_Sampler")
-        .widgets.find((w) => w.name === "size").options.values.join() === "auto,384x384" """)
+        .widgets.find((w) => w.name === "size").options.values.join() === "auto,384x384,512x288,288x512" """)
     tall = "() => app.graph._nodes.find((n) => n.type === 'SSD_Sampler').computeSize()[1]"
     button = "() => app.graph._nodes.find((n) => n.type === 'SSD_Sampler').widgets.find(" \
         "(w) => w.name === 'ssd_advanced')"
@@ -270,6 +270,8 @@ def test_templates_list_the_workflows(whole_page):
     dialog.get_by_text("ssd-decoding").first.click()
     for path in WORKFLOWS:
         dialog.get_by_text(path.stem).first.wait_for()
+    places = [dialog.get_by_text(path.stem).first.bounding_box() for path in WORKFLOWS[:3]]
+    assert sorted(places, key=lambda box: (box["y"], box["x"])) == places  # the quick start first
     page.wait_for_function("""() => [...document.querySelectorAll("[role=dialog] img")].filter(
         (image) => image.naturalWidth >= 384).length >= 2""")  # the others when scrolled to
     page.keyboard.press("Escape")

@@ -1,4 +1,4 @@
-"""The limits of widgets hold for values that come by a link, on every node and before anything runs.
+"""The limits of widgets hold for values that come by a link, on every node, before anything runs.
 
 ComfyUI checks only what is typed; here nodes are called as ComfyUI calls them, with whatever a link
 brings.

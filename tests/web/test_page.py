@@ -2,6 +2,7 @@
 
 import pytest
 from PIL import Image
+from support.layout_rules import faults
 from support.page_moments import LAID_OUT, decoded, laid_out
 from support.preview_run import base64_png, opening
 
@@ -446,3 +447,56 @@ def test_a_recorded_like_burst_of_messages_ends_complete(page, run):
         messages.append(run.rows(row, shade))
     feed(page, *messages, run.finished())
     assert [colour(page, 8 * y) for y in range(4)] == [RED, GREEN, BLUE, WHITE]
+
+
+# The nodes, by the rules of layout
+
+
+NODE = {"fills": True, "beside": True}
+LOW, TALL, NARROW = ("width: 380px; height: 180px", "width: 380px; height: 420px",
+                     "width: 280px; height: 180px")
+LONG = "backbone Janus-Pro-7B is not here: " + "get it, put it there, and choose it again; " * 12
+WORDS = [["a", False], [" lone", True], [" red house", False], [" in the middle, at noon", True]]
+
+
+@pytest.mark.parametrize("style", [LOW, TALL, NARROW], ids=["low", "tall", "narrow"])
+@pytest.mark.parametrize("pictures", [1, 2])
+def test_nothing_is_wrong_with_a_node_in_any_moment(page, run, style, pictures):
+    rows = [RED, GREEN, BLUE, WHITE]
+    feed(page, run.started(pictures=pictures, words=[WORDS] * pictures,
+                           notes=["not known, left out: dragon"]), style=style, **NODE)
+    drawn = [{**message, "strips": message["strips"] * pictures}
+             for message in (run.rows(row, shade) for row, shade in enumerate(rows))]
+    for messages in (drawn[:2], [*drawn[2:], run.finished()]):
+        feed(page, *messages)
+        assert faults(page, root=".ssd-preview") == []
+    page.evaluate("(sentence) => preview.fail(sentence)", LONG)
+    laid_out(page)
+    assert faults(page, root=".ssd-preview") == []
+
+
+def test_a_low_node_has_its_words_beside_a_picture_that_takes_the_height(page, run):
+    feed(page, run.started(width=384, height=384, words=[WORDS]), run.rows(0, RED), style=LOW,
+         **NODE)
+    picture, drawn = (page.locator(f".ssd-{part}").bounding_box() for part in ("picture", "drawn"))
+    assert picture["height"] > 150 and drawn["x"] > picture["x"] + picture["width"]
+
+
+def test_a_message_is_read_whole_and_copied(page, run):
+    feed(page, run.started(), style=LOW, **NODE)
+    page.evaluate("(sentence) => preview.fail(sentence)", LONG)
+    laid_out(page)
+    page.get_by_role("button", name="Show all").click()
+    whole = page.locator(".ssd-message-whole")
+    assert whole.inner_text() == LONG.strip()
+    assert whole.evaluate("(one) => one.scrollHeight <= one.clientHeight")
+    page.keyboard.press("Escape")
+    whole.wait_for(state="detached")
+    page.evaluate("""() => Object.defineProperty(navigator, "clipboard", { configurable: true,
+        value: { writeText: async (text) => { window.copied = text; } } })""")
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("window.copied") == LONG
+    page.evaluate("() => preview.fail('short')")
+    laid_out(page)
+    assert not page.get_by_role("button", name="Show all").is_visible()

@@ -9,7 +9,8 @@ import { addStyleSheet, make, setText } from "../preview/elements.js";
 import { sourceOf, widgetOf } from "./graph.js";
 import { addElement } from "./room.js";
 
-const HEIGHT = 48; // px: three lines
+const HEIGHT = 48; // px: three lines, at least
+const MARGIN = 20; // px that classic nodes leave around a widget
 
 /** The query from which the server plans a node's schedule. */
 export function queryOf(node) {
@@ -25,8 +26,9 @@ export function queryOf(node) {
 export function attachPlan(node, ask) {
   const plan = new PlanText(node, ask);
   const later = () => setTimeout(() => plan.refresh());
+  const height = () => plan.height;
   addElement(node, "ssd_plan", "ssd_plan", plan.element,
-    { getMinHeight: () => HEIGHT, getMaxHeight: () => HEIGHT });
+    { getMinHeight: height, getMaxHeight: height });
   for (const input of node.widgets) chain(input, "callback", later);
   chain(node, "onConnectionsChange", later);
   later();
@@ -43,7 +45,20 @@ class PlanText {
     this.#node = node;
     this.#ask = ask;
     addStyleSheet();
-    this.element = make("div", "ssd-plan", { role: "status" });
+    this.text = make("div", "");
+    this.element = make("div", "ssd-plan", { role: "status" }, [this.text]);
+  }
+
+  /** Of the whole text: its node grows with it. */
+  get height() {
+    return Math.max(HEIGHT, this.text.offsetHeight + 4 + MARGIN);
+  }
+
+  #show(text) {
+    setText(this.text, text);
+    this.element.style.minHeight = `${this.text.offsetHeight + 4}px`; // for Nodes 2.0
+    const [width, tall] = this.#node.size;
+    this.#node.setSize([width, Math.max(tall, this.#node.computeSize()[1])]);
   }
 
   /** Show the cost of the node's current inputs. */
@@ -53,6 +68,6 @@ class PlanText {
     if (key === this.#key) return;
     this.#key = key;
     const text = await this.#ask(query).catch(() => "");
-    if (this.#key === key) setText(this.element, text); // else a later query is under way
+    if (this.#key === key) this.#show(text); // else a later query is under way
   }
 }

@@ -27,7 +27,7 @@ import { WordChips } from "./word_chips.js";
 
 const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
-/** Smallest sizes in px: a new node is on a laptop's screen as a whole. Larger is up to the user. */
+/** Smallest sizes in px: a new node fits a laptop's screen. */
 const NODES = {
   SSD_Sampler: { width: 400, height: 180 },
   SSD_StartSeeds: { width: 480, height: 200 },
@@ -39,6 +39,7 @@ const NODES = {
 };
 
 const LOADER = "SSD_LoadBackbone";
+const DOCTOR = "SSD_Doctor";
 const SCHEDULE = "SSD_Schedule";
 const STARTER = "SSD_StartSeeds";
 const PICKER = "SSD_Pick";
@@ -93,6 +94,7 @@ app.registerExtension({
     nameChoices(node, language());
     if (node.comfyClass === SCHEDULE) plans.set(node, attachPlan(node, askPlan));
     fit(node);
+    if (node.comfyClass === DOCTOR) node.setSize([440, 320]); // for the text that it shows
     asSaved(node);
     if (node.comfyClass === LOADER) {
       chain(widgetOf(node, "backbone"), "callback", () => tidyInputs());

@@ -3,13 +3,14 @@
  * there is no room for it. Nothing runs on import.
  */
 
-import { make, setText } from "./elements.js";
+import { addStyleSheet, make, setText } from "./elements.js";
 
 export class Message {
   #observer = new ResizeObserver(() => this.#fit());
 
   /** words: copy, copied and showAll. onResize() is called when the sentence takes other room. */
   constructor(words, sentence = "", onResize = () => {}) {
+    addStyleSheet(new URL("message.css", import.meta.url).href);
     Object.assign(this, { words, onResize });
     this.text = make("div", "ssd-error");
     this.copy = this.#button(words.copy, () => this.#copy());
@@ -22,7 +23,7 @@ export class Message {
   }
 
   #button(label, press) {
-    const button = make("button", "ssd-toggle", { type: "button" }, [label]);
+    const button = make("button", "ssd-button", { type: "button" }, [label]);
     button.addEventListener("click", press);
     return button;
   }

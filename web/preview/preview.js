@@ -125,6 +125,7 @@ export class Preview {
   /** The text of the error; empty once the next run begins. */
   sayError(sentence = "") {
     this.error.say(sentence);
+    this.element.classList.toggle("ssd-says", sentence !== "");
   }
 
   /** Mark the visible picture as the latest result again. */

@@ -1,0 +1,193 @@
+"""What a newcomer meets on ComfyUI's page and by its API, on a laptop's screen."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+import uuid
+from itertools import count
+from pathlib import Path
+
+import pytest
+from support.layout_rules import faults
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK_START = ROOT / "workflows" / "1_quick_start.json"
+SEEDS = count(70_000)
+NODES = ".ssd-preview, .ssd-words, .ssd-message"  # what we add to nodes
+SAMPLER = "app.graph._nodes.find((one) => one.type === 'SSD_Sampler')"
+SET = """([kind, name, value]) => {
+    const node = app.graph._nodes.find((one) => one.type === kind);
+    const widget = node.widgets.find((one) => one.name === name);
+    widget.value = value;
+    widget.callback?.(value, app.canvas, node);
+}"""
+FOCUS = """(kind) => {
+    const node = app.graph._nodes.find((one) => one.type === kind);
+    app.canvas.ds.scale = 1;
+    app.canvas.ds.offset = [-node.pos[0] + 100, -node.pos[1] + 90];
+    app.canvas.setDirty(true, true);
+}"""
+WIDTHS = f"""() => {SAMPLER}.widgets.filter((one) => one.element?.offsetParent)
+    .map((one) => [one.name, Math.round(one.element.getBoundingClientRect().width)])"""
+
+
+def quick_start(**values) -> dict:
+    workflow = {**json.loads(QUICK_START.read_text(encoding="utf-8")), "id": str(uuid.uuid4())}
+    sampler = next(node for node in workflow["nodes"] if node["type"] == "SSD_Sampler")
+    for name, value in {"seed": next(SEEDS), **values}.items():
+        sampler["widgets_values"][list(sampler["widgets_values_named"]).index(name)] = value
+        sampler["widgets_values_named"][name] = value
+    return workflow
+
+
+@pytest.fixture
+def laptop(page):
+    """The page on a laptop's screen."""
+    page.page.set_viewport_size({"width": 1366, "height": 768})
+    yield page
+    page.page.set_viewport_size({"width": 1280, "height": 800})
+    assert page.errors == []
+
+
+def test_nothing_is_wrong_with_a_node_before_within_and_after_a_run(laptop):
+    page = laptop.page
+    laptop.open(quick_start(prompt="a red house, a dragon", batch_size=3))
+    page.evaluate(FOCUS, "SSD_Sampler")
+    page.locator(".ssd-kind").first.wait_for()
+    laptop.rest()
+    assert faults(page, root=NODES) == []
+    laptop.queue()
+    page.wait_for_function("""() => /row ([5-9]|1\\d) of/.test(
+        document.querySelector(".ssd-figures")?.innerText ?? "")""", polling=50)
+    within = [fault for fault in faults(page, root=NODES)
+              if not fault.startswith("picture")]  # those that wait for their turn are empty
+    assert within == []
+    page.wait_for_function("""() => document.querySelectorAll('.ssd-panel[data-end=finished]')
+        .length === document.querySelectorAll('.ssd-panel').length""")
+    laptop.rest()
+    assert [fault for fault in faults(page, root=NODES) if "ssd-marks" not in fault] == []
+
+
+def test_the_properties_panel_leaves_the_node_as_it_was(client, laptop):
+    if client.is_old:
+        pytest.skip("this ComfyUI has no Properties panel")
+    page = laptop.page
+    laptop.open(quick_start())
+    page.evaluate(FOCUS, "SSD_Sampler")
+    page.locator(".ssd-kind").first.wait_for()
+    laptop.rest()
+    before = page.evaluate(WIDTHS)
+    page.evaluate(f"() => {{ app.canvas.selectNode({SAMPLER}); app.canvas.setDirty(true, true); }}")
+    page.get_by_test_id("info-button").first.dispatch_event("click")
+    page.get_by_text("Parameters", exact=True).first.click()
+    laptop.rest()
+    page.evaluate("() => { app.canvas.deselectAll(); app.canvas.setDirty(true, true); }")
+    laptop.rest()
+    assert page.evaluate(WIDTHS) == before
+    assert faults(page, root=NODES) == []
+
+
+def test_a_missing_model_is_told_whole_and_covers_no_other_node(laptop):
+    page = laptop.page
+    laptop.open(quick_start())
+    page.evaluate(SET, ["SSD_LoadBackbone", "backbone", "Janus-Pro-1B"])
+    page.evaluate(FOCUS, "SSD_LoadBackbone")
+    with pytest.raises(Exception, match="is not here"):
+        laptop.run()
+    laptop.rest()
+    assert faults(page, root=".ssd-message") == []
+    below = page.evaluate("""() => {
+        const of = (kind) => app.graph._nodes.find((one) => one.type === kind);
+        const [loader, heads] = [of("SSD_LoadBackbone"), of("SSD_LoadHeads")];
+        return heads.pos[1] - 30 - loader.pos[1] - loader.size[1];
+    }""")
+    assert below >= 0
+    page.locator(".ssd-message button:visible").last.dispatch_event("click")
+    whole = page.locator(".ssd-message-whole, .ssd-error").last.inner_text()
+    assert whole.startswith("backbone Janus-Pro-1B is not here") and "no download" in whole
+    page.keyboard.press("Escape")
+
+
+def test_a_new_sampler_fits_a_laptop(laptop):
+    page = laptop.page
+    laptop.open(quick_start())
+    height = page.evaluate("""() => {
+        const node = LiteGraph.createNode("SSD_Sampler");
+        app.graph.add(node);
+        return node.size[1];
+    }""")
+    assert height <= 640
+
+
+def test_a_size_of_a_saved_picture_stays_and_is_drawn(laptop):
+    page = laptop.page
+    laptop.open(quick_start(size="512x288"))
+    page.wait_for_function(f"""() => {SAMPLER}.widgets.find((one) => one.name === "size")
+        .options.values.join() === "auto,384x384,512x288,288x512" """)
+    laptop.run()
+    assert page.evaluate(f"() => {SAMPLER}.widgets.find((one) => one.name === 'size').value"
+                         ) == "512x288"
+    size = page.evaluate("""() => { const { width, height } = document.querySelector(".ssd-pixels");
+        return [width, height]; }""")
+    assert size == [512, 288]
+
+
+def sampled(**inputs) -> dict:
+    """A prompt in API form: a sampler of the bundled backbone, and its picture."""
+    return {"1": {"class_type": "SSD_LoadBackbone", "inputs": {"backbone": "postcard",
+                                                               "dtype": "auto"}},
+            "2": {"class_type": "SSD_Sampler", "inputs": {
+                "backbone": ["1", 0], "prompt": "a red house", "negative": "", "seed": 7,
+                "size": "auto", "quality": "Fast", "batch_size": 1, "keep_rows": 0,
+                "preview": "off", "k_h": -1, "k_v": -1, "r": -1, "i": -1, "cfg": -1.0,
+                "temperature": 1.0, "top_k": 0, "top_p": 1.0, **inputs}},
+            "3": {"class_type": "PreviewImage", "inputs": {"images": ["2", 0]}},
+            "4": {"class_type": "PrimitiveInt", "inputs": {"value": 4096}}}
+
+
+def test_a_linked_batch_is_refused_in_one_line_and_the_server_lives(client):
+    before = len(client.log.read_text())
+    run = client.run(sampled(batch_size=["4", 0]))
+    assert run.end == "execution_error"
+    assert run.error.strip() == "batch_size 4096: must lie in 1 .. 64"
+    log = client.log.read_text()[before:]
+    assert "batch_size 4096" in log and "Traceback" not in log
+    assert client.run(sampled()).end == "execution_success"
+
+
+def test_nan_is_refused_before_it_reaches_the_history(client):
+    said = client.refused(sampled(temperature=float("nan")))
+    assert "nan is not a number" in said
+    with urllib.request.urlopen(f"{client.url}/history") as answer:
+        assert b"NaN" not in answer.read()
+
+
+def test_progress_is_that_of_the_rows(client):
+    run = client.run(sampled(quality="Faithful", preview="on", seed=next(SEEDS)))
+    steps = {(data["value"], data["max"]) for data in (
+        message["data"] for message in run.messages if message["type"] == "progress")
+        if data["node"] == "2"}
+    assert {most for _, most in steps} == {24} and len(steps) > 3
+
+
+def test_the_sampler_is_found_by_the_words_of_what_it_does(client):
+    if client.is_old:
+        pytest.skip("this ComfyUI knows no other words for a node")
+    about = client.get("/object_info/SSD_Sampler")["SSD_Sampler"]
+    words = " ".join([about["display_name"], *about["search_aliases"]]).lower().split()
+    assert {"row", "variation", "postcard", "janus"} <= set(words)
+
+
+def test_a_node_without_preview_has_its_backbones_sizes_once_it_is_connected(laptop):
+    page = laptop.page
+    laptop.open(quick_start())
+    page.evaluate("""() => {
+        const loader = app.graph._nodes.find((one) => one.type === "SSD_LoadBackbone");
+        const node = LiteGraph.createNode("SSD_EncodeImage");
+        app.graph.add(node);
+        loader.connect(0, node, node.inputs.findIndex((input) => input.name === "backbone"));
+    }""")
+    page.wait_for_function("""() => app.graph._nodes.find((one) => one.type === "SSD_EncodeImage")
+        .widgets.find((one) => one.name === "size")
+        .options.values.join() === "auto,384x384,512x288,288x512" """)
