@@ -94,7 +94,7 @@ def the_tools_save_copy_mark_and_enlarge_it(visitor, app):
     with page.expect_download() as saved:
         page.get_by_role("link", name="PNG", exact=True).click()
     assert saved.value.path().read_bytes() == path.read_bytes()
-    named = f"one-red-house-on-the-left-on-a-lake-hills-behin-{seed_of(path)}.png"
+    named = f"one-red-house-on-the-left-on-a-lake-hills-behind-{seed_of(path)}.png"
     assert saved.value.suggested_filename == named
     page.click("[data-tool=favourite]")
     expect(page.locator("[data-tool=favourite]")).to_have_attribute("aria-pressed", "true")

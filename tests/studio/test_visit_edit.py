@@ -64,7 +64,7 @@ def a_painted_part_is_redrawn_in_place_and_the_step_can_be_taken_back(page, app,
     begin(page, app, original)
     paint(page, (.3, .5), (.6, .5))
     expect(page.locator(".edit .hint")).to_contain_text("is redrawn")
-    expect(page.locator("#pace")).to_contain_text("drawing it anew")
+    expect(page.locator("#pace")).to_contain_text("The reference takes")
     expect(page.locator("#draw")).to_be_hidden()
     page.click("#edit-apply")
     steps = page.locator("#steps button")
