@@ -137,11 +137,11 @@ def restore_upload(call: Call) -> dict:
     return restored_view(settings.anew, restored_text(call.services, name, recipe, language))
 
 
-def restored_elsewhere(told: Mapping[str, str], name: str, language: str) -> dict:
+def restored_elsewhere(words: Mapping[str, str], name: str, language: str) -> dict:
     """What another program told of a picture, as settings."""
-    if not told:
+    if not words:
         return {"settings": None, "text": say(language, "no_settings", name=name)}
-    return {"settings": {"fixed": "", "open": "", **told},
+    return {"settings": {"fixed": "", "open": "", **words},
             "text": say(language, "restored_words", name=name)}
 
 

@@ -26,8 +26,8 @@ def told_by(texts: Mapping[str, str]) -> dict[str, str]:
     """prompt, negative and seed, as far as a picture's texts tell them."""
     for name, read in (("parameters", from_parameters), ("prompt", from_graph)):
         text = texts.get(name, "")
-        if text and len(text) <= MOST_CHARACTERS and (told := read(text)):
-            return {key: value[:LONGEST_TEXT] for key, value in told.items()}
+        if text and len(text) <= MOST_CHARACTERS and (found := read(text)):
+            return {key: value[:LONGEST_TEXT] for key, value in found.items()}
     return {}
 
 

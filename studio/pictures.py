@@ -66,10 +66,10 @@ def texts_of(image: Image.Image) -> dict[str, str]:
     if isinstance(image, PngImageFile):
         return {name: text for name, text in image.text.items() if isinstance(text, str)}
     try:
-        told = image.getexif().get_ifd(EXIF)
+        tags = image.getexif().get_ifd(EXIF)
     except UNREADABLE:
         return {}
-    comment, note = told.get(COMMENT), told.get(NOTE)
+    comment, note = tags.get(COMMENT), tags.get(NOTE)
     texts = {"parameters": commented(comment) if isinstance(comment, bytes) else comment}
     if isinstance(note, bytes) and note.startswith(OWN):
         texts[CHUNK] = note[len(OWN):].decode("utf-8", "replace")

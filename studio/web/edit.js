@@ -10,24 +10,23 @@ import { MaskCanvas } from "./core/mask_canvas.js";
 import { Line, PaintTools } from "./edit_tools.js";
 import { EditWords } from "./edit_words.js";
 import { Feed } from "./feed.js";
-import { segments } from "./form.js";
 import { keep } from "./kept.js";
 import { detailsOf } from "./picture_actions.js";
 import { pixelMode } from "./pixels.js";
 import { freshSeed, savesRecipe, withSeed } from "./seed.js";
 import { statusText, timeLeft } from "./status.js";
 import { Steps } from "./steps.js";
+import { Suggestions } from "./suggestions.js";
 import { varyMenu } from "./vary_menu.js";
 
 const SUGGESTED = 4;
-const ALL = -1; // of the suggestions
 const masks = new Map(); // by id of an edited picture: what was redrawn, to go back to
 
 /**
  * What edits the picture of this id; null if it is gone. options: `tool` to begin with, `mask`
  * (packed), `size` to extend it to, `words` (false: the prompt stays), `job`, an edit that goes on,
- * and `vary`, how far four variations are from it. on: tell(line, bad), progress(share), saved(), open(id, options) for another picture, and
- * close(entry).
+ * and `vary`, how far four variations are from it. on: tell(line, bad), progress(share), saved(),
+ * open(id, options) for another picture, and close(entry).
  */
 export async function openEdit(app, id, options, on) {
   const [look, entry] = await Promise.all([app.api.get("look", { id }), detailsOf(app, id)]);
@@ -100,13 +99,12 @@ class EditView {
     this.compare = this.#button("edit-compare", words.compare, () => this.#compare(), "button",
       words.compareHint);
     this.close = this.#button("edit-close", words.close, () => this.#leave());
-    this.spread = make("div", "edit-spread", { hidden: "" });
-    this.choice = make("div", "row edit-choice", { hidden: "" });
+    this.suggestions = new Suggestions(app);
     this.hint = make("p", "hint small", { title: this.look.how });
     this.aloud = make("p", "unseen", { role: "status" });
     const { rows } = canvas.grid;
     const frame = make("div", "edit-frame", {}, [canvas.element, this.prompt.legend,
-      this.spread]);
+      this.suggestions.spread]);
     frame.style.setProperty("--width", String(this.entry.width));
     frame.style.setProperty("--height",
       String((this.entry.height * rows) / this.look.rows));
@@ -116,7 +114,7 @@ class EditView {
       make("div", "edit-box", {}, [frame]), make("div", "edit-controls", {}, [
         this.paint.element, make("div", "row edit-actions", {}, [this.start, this.suggest,
           this.again, vary.button, vary.menu, this.compare, this.close]),
-        make("div", "row edit-context", {}, [this.choice, this.line.element,
+        make("div", "row edit-context", {}, [this.suggestions.choice, this.line.element,
           this.prompt.element, this.hint]), this.aloud])]);
   }
 
@@ -251,43 +249,10 @@ class EditView {
     this.#live = new LiveCells(mask ? Mask.unpacked(mask) : new Mask(rows, columns).inverted());
     this.canvas.layers.append(this.#live.element);
     this.canvas.element.dataset.busy = "true";
-    this.#offer(pictures, (n) => this.#live.show(n));
+    this.suggestions.offer(pictures, (n) => this.#live.show(n));
     this.#feed = new Feed([job.id], { take: (id, entry) => this.#take(entry),
       lost: (lost) => lost && this.on.tell(this.app.words.common.lost, true) });
     this.#update();
-  }
-
-  /**
-   * Pictures to choose from, by their numbers; the arrow keys go from one to the next. steps: if
-   * they are finished, the pictures, which are seen side by side at first.
-   */
-  #offer(count, show, steps = null) {
-    this.choice.hidden = count < 2;
-    if (count < 2) return;
-    const numbers = Array.from({ length: count }, (_, n) => ({ value: n, label: String(n + 1),
-      title: this.app.say(this.words.suggestion, { number: n + 1 }) }));
-    const all = steps ? [{ value: ALL, label: this.words.all, title: this.words.allHint }] : [];
-    const bar = segments("suggestion", this.words.suggestions, [...all, ...numbers], (n) => {
-      this.spread.hidden = n !== ALL;
-      if (n !== ALL) show(n);
-    });
-    bar.set(steps ? ALL : 0);
-    if (steps) this.#spreadOut(steps, (n) => bar.inputs[n + 1].click());
-    this.choice.replaceChildren(make("span", "label", {}, [this.words.suggestions]), bar.element);
-    bar.inputs.find(({ checked }) => checked)?.focus({ preventScroll: true });
-  }
-
-  /** The suggestions side by side; a click takes one. */
-  #spreadOut(steps, take) {
-    this.spread.replaceChildren(...steps.map((step, n) => {
-      const name = this.app.say(this.words.suggestion, { number: n + 1 });
-      const button = make("button", "", { type: "button", "aria-label": name, title: name }, [
-        make("img", "", { src: step.picture, alt: "" }),
-        make("span", "step-number stamp", { "aria-hidden": "true" }, [String(n + 1)])]);
-      button.addEventListener("click", () => take(n));
-      return button;
-    }));
-    this.spread.hidden = false;
   }
 
   async #take(entry) {
@@ -315,7 +280,7 @@ class EditView {
     const steps = order.map((n) => this.steps.entry(saved[n].id)).filter(Boolean);
     await this.#go(steps[0]);
     this.#end();
-    this.#offer(steps.length, (n) => this.#go(steps[n]), steps);
+    this.suggestions.offer(steps.length, (n) => this.#go(steps[n]), steps);
     this.on.saved();
     this.on.tell((result?.notes ?? []).join(" "));
     if (result?.unchanged && !result.notes.length) this.app.toast(this.words.unchanged);
@@ -326,7 +291,7 @@ class EditView {
     this.#feed?.stop();
     this.#live?.dispose();
     this.#job = this.#live = this.#feed = null;
-    this.choice.hidden = this.spread.hidden = true;
+    this.suggestions.hide();
     delete this.canvas.element.dataset.busy;
     this.on.progress(0);
   }
@@ -334,7 +299,7 @@ class EditView {
   // Steps
 
   #chosen(step) {
-    this.spread.hidden = true;
+    this.suggestions.spread.hidden = true;
     if (this.#comparing) this.#compareWith(step);
     else if (this.#job) this.on.open(step.id, {}); // the run goes on without being followed
     else this.#go(step);

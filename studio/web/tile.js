@@ -76,7 +76,8 @@ export class Tile {
 
   /** Whether the Tab key reaches it. */
   reach(on) {
-    for (const control of [this.button, this.box, this.star, this.count]) control.tabIndex = on ? 0 : -1;
+    const controls = [this.button, this.box, this.star, this.count];
+    for (const control of controls) control.tabIndex = on ? 0 : -1;
   }
 
   /** Others lie behind it: so many; turn() shows them, or folds them again. */
