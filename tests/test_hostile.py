@@ -44,7 +44,7 @@ COMMANDS = [line.split() for line in (
     "train heads --out=o --backbone=V", "train self-distill --out=o --prompts=V")]
 LONG = ("x" * 256, "é" * 200, "a" * 2600, "9" * 2000, "x/" * 2500 + "x.png", "n" * 250 + ".png",
         "a b " * 700, "/" + "y" * 300 + "/z.png")
-PLACES = ("~nobody/x", "~nobody/x.png", "/dev/zero", "/dev/null", "/dev/stdin", "/proc/self/mem",
+PLACES = ("~noone/x", "~noone/x.png", "/dev/zero", "/dev/null", "/dev/stdin", "/proc/self/mem",
           "pipe", "pipe.png", "folder", "folder.png", ".", "/", "", "nowhere/x.png", "x.png/y.png",
           "prompts.txt/x", "loop", "loop.png", "https://example.org/x.png")
 ODD = ("inf", "nan", "-inf", "-1", "0", "1e400", "1_000", "0x10", "٣", "privateuseone", "hpu",
@@ -104,9 +104,9 @@ def test_any_value_works_or_is_refused_in_one_line(here, capsys, command, value)
     ("generate boat --heads=V", "é" * 200), ("generate boat --out=V", f"{'x' * 256}.png"),
     ("render prompts.txt --out=V", "x" * 256), ("convert V", "x" * 256), ("colours V", "x" * 256),
     ("convert . --shard-gb=V", "inf"), ("convert . --shard-gb=V", "nan"),
-    ("generate boat --device=V", "privateuseone"), ("generate boat --backbone=V", "~nobody/x"),
-    ("convert V", "~nobody/x"), ("backbones --models-dir=V", "~nobody"),
-    ("generate boat --out=V", "~nobody/x.png"), ("render V", "/dev/zero"), ("render V", "pipe"),
+    ("generate boat --device=V", "privateuseone"), ("generate boat --backbone=V", "~noone/x"),
+    ("convert V", "~noone/x"), ("backbones --models-dir=V", "~noone"),
+    ("generate boat --out=V", "~noone/x.png"), ("render V", "/dev/zero"), ("render V", "pipe"),
     ("edit V house", "pipe"), ("edit V house", "/dev/zero"), ("vary V", "pipe.png"),
     ("edit x.png house --mask=V", "pipe"), ("generate boat --keep=V --keep-rows=2", "pipe"),
     ("generate V --strict-words", "a" * 2600), ("V", "v" * 2600),
