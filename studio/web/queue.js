@@ -114,7 +114,7 @@ class Queue {
   /** action: "clear" what waits, or "stop" what runs, too. */
   async #empty(action) {
     const { app, words } = this;
-    const back = this.#bringBack(this.#waiting);
+    const back = this.#bringBack(action === "stop" ? app.jobs.active : this.#waiting);
     if (await app.attempt(app.jobs.queue(action)) === null) return;
     app.toast(words.cleared, { action: { label: app.words.common.undo, run: back } });
   }

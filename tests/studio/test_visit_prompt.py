@@ -69,7 +69,7 @@ def an_unknown_one_is_underlined_and_a_click_takes_the_nearest_known_one(page):
     page.fill("#prompt", "a red hous, a blue hous, near a zzxq")
     page.get_by_role("button", name="hous → house").press("Enter")
     expect(page.locator("#prompt")).to_have_value("a red house, a blue house, near a zzxq")
-    expect(page.locator("#unknown")).to_contain_text("zzxq")
+    expect(page.locator("#prompt-notes .question")).to_contain_text("zzxq")
 
 
 def what_is_filled_in_can_be_written_into_the_prompt_or_left_open(page, visitor, app):
