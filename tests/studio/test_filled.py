@@ -162,8 +162,8 @@ def test_a_thing_that_cannot_be_drawn_is_asked_about_and_no_other_is_filled_in(c
 
 def test_what_no_postcard_shows_is_noted_in_the_language_of_the_page(client):
     asked = {"settings": to_dict(replace(HOUSE, prompt="four red houses"))}
-    for headers, text in (({}, "cannot draw more than three things"),
-                          (CHINESE, "画不出三样以上的东西")):
+    for headers, text in (({}, "never draws more than three things"),
+                          (CHINESE, "从不画三样以上的东西")):
         answer = client.post("/api/plan", json=asked, headers=headers).json()
         line, = (note["text"] for note in answer["notes"] if note["kind"] == "limit")
         assert line.endswith(text)
