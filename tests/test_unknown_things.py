@@ -55,6 +55,6 @@ def test_a_prompt_of_unknown_words_alone_is_known(prompt, nothing):
 def test_what_no_postcard_shows_is_said_in_both_languages(prompt, said):
     assert limits(prompt) == said
     for limit in said:
-        line = in_chinese(f"postcard cannot draw {limit}")
-        assert line.startswith("postcard 画不出") and "more than" not in line
+        line = in_chinese(f"postcard never draws {limit}")
+        assert line.startswith("postcard 从不画") and "more than" not in line
         assert "another" not in line and "both" not in line

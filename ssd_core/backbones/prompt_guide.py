@@ -40,7 +40,7 @@ class PromptGuide:
 
     def limits(self, prompt: str) -> list[str]:
         """Return phrases for what a prompt asks for and this backbone never draws, such as "more
-        than three things"; they follow "cannot draw".
+        than three things"; they follow "never draws".
         """
         return []
 

@@ -31,7 +31,7 @@ def misplaced_in(backbone: Backbone, texts: Iterable[str]) -> list[str]:
 
 def limits_of(backbone: Backbone, prompts: Iterable[str]) -> list[str]:
     """Sentences about what prompts ask for and the backbone never draws, without repeats."""
-    return list(dict.fromkeys(f"{backbone.name} cannot draw {limit}"
+    return list(dict.fromkeys(f"{backbone.name} never draws {limit}"
                               for prompt in prompts for limit in backbone.limits(prompt)))
 
 

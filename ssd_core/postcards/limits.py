@@ -14,7 +14,7 @@ _SINGLE = ("time", "sky", "ridge", "ground")  # a picture shows one value of eac
 
 
 def limits(prompt: str) -> list[str]:
-    """Phrases for what a prompt asks for and no postcard shows, to follow "cannot draw"."""
+    """Phrases for what a prompt asks for and no postcard shows, to follow "never draws"."""
     reading = read(known_part(prompt))
     return [*_numbers(reading), *(f"one thing “{word}” another"
                                   for word in relate(reading, sum(members_of(reading.things)))),

@@ -72,9 +72,9 @@ _CHINESE_NO_THING = """
 """.split()
 _NO_THING_ENDINGS = re.compile(r".+(?:ly|ful|ous|less|able|ible|ive|esque)$|.{2,}(?:ing|ed)$")
 _NOUN_ENDINGS = frozenset("""
-    family butterfly fly jelly lily belly king ring wing wings sing thing string spring ceiling
-    wedding clothing painting pudding duckling sapling fishing bed shed sled seed weed reed table stable
-    vegetable hive dive beehive olive
+    family butterfly fly jelly lily belly king ring wing wings sing thing string spring
+    ceiling wedding clothing painting pudding duckling sapling fishing bed shed sled seed weed
+    reed table stable vegetable hive dive beehive olive
 """.split())
 _LEADS = ("in", "on", "at", "by", "under", "above", "among", "before", "along", "with", "of",
           "between", "and", "behind", "around", "against", "through", "across", "past", "beyond",

@@ -77,6 +77,20 @@ def test_negations_move_and_the_node_says_so(pack, backbone, sample):
     assert "'no trees' was moved to the negative prompt" in started(pack)[0]["notes"]
 
 
+def test_a_thing_that_is_not_known_is_left_out_and_said_before_the_first_row(pack, sample):
+    sample(prompt="a dog by a lake")
+    first = pack.preview()[0]
+    assert "postcard cannot draw, and leaves out: a dog" in first["notes"]
+    words = "".join(text for text, _ in first["words"][0])
+    assert words.startswith("by a lake") and "dog" not in words
+
+
+def test_of_unknown_words_alone_the_node_draws_nothing(pack, sample):
+    with pytest.raises(Exception, match="cannot draw a dog, and the prompt names nothing else"):
+        sample(prompt="a dog")
+    assert not started(pack)
+
+
 def test_without_a_preview_the_words_are_told_as_text(pack, sample):
     sample(preview="off")
     assert any(text.startswith("drawn from: ") for text, *_ in pack.server.texts)

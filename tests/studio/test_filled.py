@@ -160,6 +160,15 @@ def test_a_thing_that_cannot_be_drawn_is_asked_about_and_no_other_is_filled_in(c
     assert not {"cannot", "refused"} & {one["kind"] for one in agreed}
 
 
+def test_what_no_postcard_shows_is_noted_in_the_language_of_the_page(client):
+    asked = {"settings": to_dict(replace(HOUSE, prompt="four red houses"))}
+    for headers, text in (({}, "never draws more than three things"),
+                          (CHINESE, "从不画三样以上的东西")):
+        answer = client.post("/api/plan", json=asked, headers=headers).json()
+        line, = (note["text"] for note in answer["notes"] if note["kind"] == "limit")
+        assert line.endswith(text)
+
+
 def test_of_unknown_words_alone_nothing_is_drawn(client, worker):
     refused, *_, unknown = notes(client, "a zzxq")
     assert (refused["kind"], unknown["kind"]) == ("refused", "unknown")
