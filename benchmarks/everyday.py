@@ -3,6 +3,7 @@
     python benchmarks/everyday.py                       (every row of the table)
     python benchmarks/everyday.py --methods fast rolling:budget=36 --expansion expanded
     python benchmarks/everyday.py --sheets exact        (also the contact sheets)
+    python benchmarks/everyday.py --prompts benchmarks/stranger.txt --name stranger
     python benchmarks/everyday.py --size 512x288 --name everyday_wide
 
 Methods are presets of the hosts (*balanced*, *fast*) or written as on the command line. Methods
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import torch
 from conditions import conditions
-from everyday_rule import Prompt, read_prompts
+from everyday_rule import LIST, Prompt, read_prompts, whole_prompts
 from everyday_sheets import write_sheets
 from everyday_tables import EXPANDED, TYPED, Drawn, Line, write
 from script import options
@@ -163,6 +164,7 @@ def main() -> None:
     parser.add_argument("--backbone", default="postcard", help="bundled name, file or folder")
     parser.add_argument("--size", help="512x288 or 288x512, of a postcard that draws it")
     parser.add_argument("--runs", type=Path, default=Path("runs/everyday"))
+    parser.add_argument("--prompts", type=Path, default=LIST, help="in the form of everyday.txt")
     parser.add_argument("--name", default="everyday", help="of the files in benchmarks/results")
     parser.add_argument("--sheets", metavar="METHOD", help="also contact sheets of this method")
     try:
@@ -177,7 +179,9 @@ def run(asked: argparse.Namespace) -> str:
     heads = load_heads(asked.backbone, backbone)
     backbone = backbone.resized(size_of(asked.size))
     loaded = LoadedModels(backbone, heads)
-    prompts, rows = read_prompts(), [Row(m, e) for e in asked.expansion for m in asked.methods]
+    every, rows = read_prompts(asked.prompts), [Row(m, e) for e in asked.expansion
+                                                for m in asked.methods]
+    prompts = whole_prompts(every)
     pictures_by_row = drawn(loaded, rows, prompts, asked.seeds, asked.runs)
     lines = [Line(row.spec, row.label(loaded), row.expansion, pictures)
              for row, pictures in pictures_by_row.items()]
@@ -188,7 +192,7 @@ def run(asked: argparse.Namespace) -> str:
     where = (f"{conditions(backbone.device, stored_dtype(backbone), threads=[1])}; `postcard`, "
              f"{width}x{height}, {len(prompts)} prompts, seeds from "
              f"{' and '.join(map(str, asked.seeds))}")
-    return write(asked.name, lines, where)
+    return write(asked.name, lines, every, where)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ from ssd_core.postcards.reading import which_hold
 from ssd_core.postcards.wording import meaning
 
 LIST = Path(__file__).with_name("everyday.txt")
+STRANGER = Path(__file__).with_name("stranger.txt")
+PART, NONE = "part", "none"  # of stranger.txt: not all of it can be shown, or nothing of it
 MEMBERS = {"boats": 2, "houses": 3, "trees": 3}  # of a painted group; anything else is one
 DENIALS, JOINTS = ("no", "not", "without"), ("or", "and")
 ALSO = {
@@ -46,6 +48,11 @@ class Prompt:
     category: str
     text: str
     means: str
+
+
+def whole_prompts(prompts: Sequence[Prompt]) -> list[Prompt]:
+    """The prompts of which everything can be shown."""
+    return [prompt for prompt in prompts if prompt.category not in (PART, NONE)]
 
 
 def read_prompts(path: Path = LIST) -> list[Prompt]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from statistics import mean
 
 import numpy as np
 from conditions import RESULTS, page_of, table
-from everyday_rule import Demand, Prompt
+from everyday_rule import NONE, PART, Demand, Prompt
 from everyday_sheets import eyes_table
 
 from ssd_core.evaluate.metrics import with_errors
@@ -118,17 +119,27 @@ def comparisons(lines: Sequence[Line]) -> str:
     return "\n".join(f"- {line}" for line in lines) + "\n" if lines else ""
 
 
+def shares(prompts: Sequence[Prompt]) -> str:
+    """How many prompts can be shown in part, and how many are refused; "" if all are whole."""
+    of = Counter(prompt.category for prompt in prompts)
+    if not {PART, NONE} & set(of):
+        return ""
+    return (f"Of {len(prompts)} prompts, {of[NONE]} name nothing that `postcard` knows, and are "
+            f"refused; {of[PART]} name something that it cannot show, of which it says so and "
+            "draws the rest: no such picture could obey. The table is of the others.\n")
+
+
 def whole(pictures: Iterable[Drawn]) -> list[Drawn]:
     """The pictures whose prompt names everything."""
     return [picture for picture in pictures if picture.prompt.category == NAMES_ALL]
 
 
-def write(name: str, lines: Sequence[Line], where: str) -> str:
+def write(name: str, lines: Sequence[Line], prompts: Sequence[Prompt], where: str) -> str:
     """Write NAME.md and NAME.json into the folder of results; returns the text."""
     rows = [line.measured() for line in lines]
     text = page_of(
         "Everyday prompts", f"{where}. Made by `python benchmarks/everyday.py`, ± one standard "
-        "error over prompts. Columns: [README.md](README.md).", main_table(rows),
+        "error over prompts. Columns: [README.md](README.md).", shares(prompts), main_table(rows),
         category_table(rows), comparisons(lines), eyes_table(name))
     write_with_rows(RESULTS, name, text, rows)
     return text

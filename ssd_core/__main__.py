@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
 
 
 def stop(*_: object) -> None:
@@ -38,6 +38,7 @@ def run() -> None:
             raise
         sys.exit(f"error: the commands need the package {error.name}: activate .venv, which python "
                  "install.py app makes, or pip install typer rich")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that cleanup runs
     sys.exit(main())
 
 

@@ -1,8 +1,27 @@
 """The one exception whose message is written for users, and what is quoted of others."""
 
+import re
+
+LONGEST = 300  # characters of a line about an error
+LONG_WORD = re.compile(r"(\S{50})\S{30,}(\S{20})")
+
 
 class SSDError(Exception):
     """The user's input cannot work. The message is one line: what is wrong, where, what to do."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.splitlines()))
+
+
+def shortened(line: str) -> str:
+    """A line about an error as it is shown: long words, then its middle, give way to "..."."""
+    line = " ".join(line.split())
+    if len(line) > LONGEST:
+        line = LONG_WORD.sub(r"\1...\2", line)
+    if len(line) > LONGEST:  # it begins with what is wrong, and ends with what to do
+        head = LONGEST * 2 // 3
+        line = f"{line[:head]} ... {line[head + 5 - LONGEST:]}"
+    return line
 
 
 def first_line(error: BaseException, most: int = 200) -> str:

@@ -17,6 +17,28 @@ from safetensors.torch import save
 from .errors import SSDError
 
 ASSETS = Path(__file__).parent / "assets"
+LONGEST_PART, LONGEST_PATH = 255, 4095  # bytes, on nearly every system
+
+
+def user_path(typed: str | Path) -> Path:
+    """A path that was typed, with ~ expanded; SSDError if no file can be there."""
+    try:
+        path = Path(typed).expanduser()
+    except RuntimeError as error:
+        raise SSDError(f"{typed}: there is no such user; write out the path") from error
+    longest = max((len(os.fsencode(part)) for part in path.parts), default=0)
+    if longest > LONGEST_PART or len(os.fsencode(path)) > LONGEST_PATH or "\0" in str(path):
+        raise SSDError(f"{typed}: no file can have this name; choose a shorter one")
+    return path
+
+
+def require_file(path: str | Path) -> None:
+    """Raise SSDError unless there is a file; reading a pipe or a device might never end."""
+    path = Path(path)
+    if not path.exists():
+        raise SSDError(f"{path}: no such file")
+    if not path.is_file():
+        raise SSDError(f"{path}: a folder, a pipe or a device; name a file")
 
 
 @contextmanager

@@ -5,8 +5,10 @@ from __future__ import annotations
 from ssd_core import SSDError
 from ssd_core.runs.diagnostics import report
 from ssd_core.weights import quotes
+from ssd_core.weights.catalogue import CATALOGUE
 
 from .calls import Call
+from .expected import picture_seconds, time_text
 from .models import load
 from .selftesting import start as start_selftest
 from .views import download_view, fit_view, job_view, models_view, quote_view
@@ -17,10 +19,13 @@ def models(call: Call) -> dict:
 
 
 def fit(call: Call) -> dict:
-    """Whether a run with these settings would fit into memory with a model."""
-    estimate = call.services.library.fit(call.text("name"), call.settings,
-                                         call.text("dtype", "auto"))
-    return fit_view(estimate, call.language)
+    """Whether a run with these settings would fit into memory with a model, and how long it takes.
+    """
+    name, dtype, library = call.text("name"), call.text("dtype", "auto"), call.services.library
+    estimate, row = library.fit(name, call.settings, dtype), CATALOGUE.get(name)
+    seconds = (picture_seconds(row, dtype, library.device)
+               if row is not None and estimate.fits else None)
+    return {**fit_view(estimate, call.language), "time": time_text(seconds, call.language)}
 
 
 def use(call: Call) -> dict:

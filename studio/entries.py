@@ -22,6 +22,7 @@ from .settings import Settings, from_recipe
 MOST_BYTES, MOST_PIXELS = 64 << 20, 64 << 20
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 END = b"IEND\xaeB`\x82"  # the last bytes of every complete PNG
+UPLOADED = re.compile(r"\d{6}_.")  # time and own name
 THUMBNAIL = 256  # px
 MOST_LETTERS = 48  # of a prompt in the name of a file
 
@@ -52,10 +53,15 @@ def key_of(path: Path) -> tuple[str, int]:
 
 
 def name_of(recipe: Mapping | None, kind: str) -> str:
-    """HHMMSS-SEED-METHOD, with the kind unless it is a plain picture."""
+    """HHMMSS-SEED-METHOD, with the kind unless it is a plain picture; of an upload HHMMSS_NAME."""
     parts = [time.strftime("%H%M%S")]
     parts += [str(recipe["seed"]), recipe["method"]] if recipe else []
     return "-".join(parts + ([kind] if kind != "picture" else []))
+
+
+def own_name(stem: str) -> str:
+    """What a picture without a prompt is called: an uploaded one as its file was."""
+    return stem[7:].replace("_", " ") if UPLOADED.match(stem) else stem
 
 
 def called(prompt: str | None, seed: object, stem: str) -> str:

@@ -8,7 +8,7 @@ from ssd_core.output.recipe import opened
 from ssd_core.output.words import drawn_words
 from ssd_core.weights.figures import stored_dtype
 
-from .entries import saved_at
+from .entries import own_name, saved_at
 from .errors import in_language
 from .history import Entry
 from .services import Services
@@ -18,7 +18,7 @@ from .words import run_title, say
 def caption(entry: Entry, language: str) -> str:
     """The prompt and the method of a picture; its name if it has no recipe."""
     if entry.prompt is None or entry.label is None:
-        return entry.path.stem
+        return own_name(entry.path.stem)
     return f"{entry.prompt} · {run_title(entry.label, language)}"
 
 

@@ -6,36 +6,37 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from ssd_core.engine.methods import AR
 from ssd_core.output.labels import percent
 from ssd_core.runs.request import Result
 
 from .words import say
 
+DRAWN = {"identical": "drawn_exactly", "same distribution": "drawn_likely",
+         "approximate": "drawn_close", "relaxed": "drawn_close"}
+
 
 @dataclass(frozen=True)
 class Measured:
-    """A finished picture's run. share: of tokens equal to the reference's, None if unknown."""
+    """A finished picture's run. share: of tokens equal to the reference's, None if unknown.
+
+    pixels: the seconds that its pixels took after the run.
+    """
 
     stats: Mapping
     verdict: str
-    is_ar: bool
     share: float | None = None
+    pixels: float = 0.0
 
     @classmethod
     def of(cls, result: Result) -> Measured:
-        return cls(result.measured, result.verdict, isinstance(result.request.method, AR),
-                   result.share)
+        return cls(result.measured, result.verdict, result.share, result.pixels_took)
 
 
 def summary(run: Measured, language: str) -> str:
-    """What everybody reads: "0.4 s, 5.0× fewer passes, the reference picture"."""
-    seconds, times = run.stats["seconds"]["total"], run.stats["step_acceleration"]
-    parts = [say(language, "took", seconds=f"{seconds:.{1 if seconds < 10 else 0}f}")]
-    if times is not None and times > 1:
-        parts.append(say(language, "fewer", times=f"{times:.1f}"))
-    parts.append(say(language, "race_ar" if run.is_ar else run.verdict))
-    return say(language, "comma").join(parts)
+    """What everybody reads: "0.4 s, exactly as the model draws it"."""
+    seconds = run.stats["seconds"]["total"] + run.pixels
+    took = say(language, "took", seconds=f"{seconds:.{1 if seconds < 10 else 0}f}")
+    return say(language, "comma").join((took, say(language, DRAWN[run.verdict])))
 
 
 def figures(run: Measured, language: str) -> list[list[str]]:

@@ -20,12 +20,13 @@ from pathlib import Path
 import torch
 
 from ssd_core import SSDError
-from ssd_core.files import atomic_write
+from ssd_core.files import atomic_write, slug, user_path
 from ssd_core.output.recipe import png_bytes, save_png
 from ssd_core.output.words import FIELDS as WORDS
 
 from .entries import (
     DAY,
+    MOST_LETTERS,
     Entry,
     key_of,
     name_of,
@@ -53,7 +54,7 @@ class History:
     """Pictures under `folder`, which is created when the first one is saved."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = Path(folder).expanduser().absolute()
+        self.folder = user_path(folder).absolute()
         self.favourites, self.unsaved = Favourites(self.folder), Unsaved()
         self._deleted = Pictures()
         self.problems: dict[str, str] = {}  # by id: why a file is not listed
@@ -111,10 +112,13 @@ class History:
             if len(self._unwritten) > KEPT_UNWRITTEN:
                 self._unwritten.popitem(last=False)
 
-    def write(self, saver, recipe: Mapping | None, kind: str) -> Entry:
-        """Let saver(path) write a PNG named after the time, the seed and the method."""
+    def write(self, saver, recipe: Mapping | None, kind: str, own: str = "") -> Entry:
+        """Let saver(path) write a PNG named after the time, the seed and the method.
+
+        own: name of a file that was sent, in words joined by "-".
+        """
         with self._saving:
-            path = self._reserved(name_of(recipe, kind))
+            path = self._reserved("_".join((name_of(recipe, kind), *own.split("-"))).strip("_"))
             try:
                 saver(path)
             except BaseException:
@@ -150,7 +154,7 @@ class History:
             except SSDError as error:
                 raise SSDError(str(error).replace(str(path), name)) from error
         self.require_writable()
-        return self.write(save, None, "picture")
+        return self.write(save, None, "picture", slug(Path(name).stem, MOST_LETTERS))
 
     def id_of(self, path: Path) -> str:
         """The id of a picture; "" if it is none of this history."""

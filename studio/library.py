@@ -15,6 +15,7 @@ from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.estimates import Estimates
 from ssd_core.engine.graphs import unreplayed
 from ssd_core.engine.heads import DraftHeads
+from ssd_core.files import user_path
 from ssd_core.runs import diagnostics as doctor
 from ssd_core.runs.fallback import resolved_method
 from ssd_core.runs.request import Request
@@ -55,7 +56,7 @@ class Library:
                  heads: str | None = None, device: str = AUTO, dtype: str = AUTO,
                  offload: bool = False, graphs: str = AUTO,
                  estimates: Estimates | None = None) -> None:
-        self.models_dir = Path(models_dir or "models").expanduser()
+        self.models_dir = user_path(models_dir or "models")
         self.shelf = ModelRegistry.below(self.models_dir)
         self.device = pick_device(device)
         self.before_switch: list[Callable[[], None]] = []  # drop references to it

@@ -19,7 +19,7 @@ from .seeds import NOTHING, KeptRows
 from .services import Services
 from .settings import Settings, racing
 
-PARTS = {"third": 1 / 3, "half": 1 / 2, "most": 2 / 3}  # how much of each seed is drawn first
+PARTS = {"third": 1 / 3, "half": 1 / 2, "most": 5 / 6}  # how much of each seed is drawn first
 TOPS, FINISHED = "seeds", "finish"  # titles of jobs: drawing the tops of seeds, finishing some
 
 

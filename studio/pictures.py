@@ -6,15 +6,16 @@ import io
 import warnings
 from collections.abc import Mapping, Sequence
 
-from PIL import Image, ImageOps
+from PIL import Image
 from PIL.PngImagePlugin import PngImageFile, PngInfo
 
 from ssd_core import SSDError
 from ssd_core.output.recipe import CHUNK, UNREADABLE
+from ssd_core.output.source_pictures import FORMATS as TAKEN
+from ssd_core.output.source_pictures import Size, fitted, upright
 
 from .entries import MOST_PIXELS
 
-TAKEN = ("PNG", "JPEG", "WEBP")
 FORMATS = {"png": "image/png", "jpeg": "image/jpeg", "webp": "image/webp"}
 SCALES, QUALITY = (1, 2), 92
 KEPT = ("parameters", CHUNK)  # texts of a picture that say how it was drawn
@@ -22,7 +23,6 @@ EXIF, COMMENT, NOTE = 0x8769, 0x9286, 0x927C  # tags: where these texts stand in
 OWN = b"ssd\0"  # how our recipe begins there
 UNICODE = b"UNICODE\0"
 MOST_EXIF = 60_000  # bytes that fit into a JPEG
-Size = tuple[int, int]
 
 
 def read(body: bytes, name: str) -> Image.Image:
@@ -46,15 +46,7 @@ def as_png(body: bytes, name: str, sizes: Sequence[Size]) -> bytes:
     image = read(body, name)
     if image.format == "PNG" and image.size in sizes:
         return body
-    upright = ImageOps.exif_transpose(image).convert("RGB")
-    size = min(sizes, key=lambda size: misfit(upright.size, size))
-    return encoded(ImageOps.fit(upright, size, Image.Resampling.LANCZOS), "png")
-
-
-def misfit(own: Size, size: Size) -> tuple[float, int]:
-    """How much of a picture a size cuts off; then how far its pixels are from the picture's."""
-    ratio = own[0] * size[1] / (own[1] * size[0])
-    return max(ratio, 1 / ratio), abs(own[0] * own[1] - size[0] * size[1])
+    return encoded(fitted(upright(image), sizes), "png")
 
 
 def converted(png: bytes, kind: str, scale: int, smooth: bool) -> bytes:

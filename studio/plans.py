@@ -1,4 +1,4 @@
-"""What is said of a run before it starts: its passes and time, and what is wrong with its words."""
+"""What is said of a run before it starts: its time and passes, and what is wrong with its words."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from dataclasses import dataclass
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
+from ssd_core.engine.choice import brief, duration
 from ssd_core.engine.methods import AR
 from ssd_core.engine.methods.paced import Paced
 from ssd_core.engine.plan import Plan
 from ssd_core.output.guarantees import guarantee_holds
+from ssd_core.output.unknown import limits_of, things_in
+from ssd_core.postcards.aliases import weighted
 from ssd_core.postcards.unknown_things import without_unknown_things
 from ssd_core.runs.fallback import FALLBACK_NOTE
 from ssd_core.runs.foreseen import Foreseen
@@ -28,8 +31,8 @@ Span = tuple[int, int]  # [start, end) of a text
 
 
 def request_text(request: Request, language: str) -> str:
-    """How long a run takes, and its passes; only these if its seconds are unknown."""
-    lines = about_cost(request, language) or [about_passes(request.plan, language)]
+    """How long a run takes, as far as that is known."""
+    lines = about_cost(request, language)
     if request.note == FALLBACK_NOTE:
         lines.append(say(language, "fell_back"))
     return ("" if language == CHINESE else " ").join(lines)
@@ -37,14 +40,27 @@ def request_text(request: Request, language: str) -> str:
 
 def edit_text(cost: Foreseen, language: str) -> str:
     """What an edit by words takes beside drawing its words anew."""
-    if (anew := cost.anew_seconds) is None:
-        line = say(language, "plan_edit_passes", passes=cost.passes, anew=cost.anew_passes)
+    if cost.seconds is None or cost.anew_seconds is None:
+        line = say(language, "plan_unknown")
     else:
-        line = say(language, "plan_edit", seconds=f"{cost.cost * anew:.2f}", anew=f"{anew:.2f}")
+        line = say(language, "plan_edit", time=time_text(cost.seconds, language),
+                   anew=time_text(cost.anew_seconds, language))
     if cost.cost <= 1:
         return line
     between = "" if language == CHINESE else " "
     return between.join((line, say(language, "plan_edit_slower")))
+
+
+def edit_pace_text(cost: Foreseen, language: str) -> str:
+    """The passes of an edit by words, in small print."""
+    return say(language, "plan_edit_passes", passes=cost.passes, anew=cost.anew_passes)
+
+
+def time_text(seconds: float, language: str) -> str:
+    """An estimate in words: "a second", "2.5 s", "4 min"."""
+    number, unit = duration(seconds).split()
+    return say(language, "time_second" if (number, unit) == ("1", "s") else f"time_{unit}",
+               number=number)
 
 
 def about_passes(plan: Plan, language: str) -> str:
@@ -57,36 +73,33 @@ def about_passes(plan: Plan, language: str) -> str:
 
 
 def about_cost(request: Request, language: str) -> list[str]:
-    """What the run takes on this machine beside the reference; empty if that is unknown.
+    """What the run takes on this machine, from the click to the picture.
 
     Of pictures that are drawn one after the other it is what each of them takes.
     """
     count, request = request.pictures, request.parts()[0]
-    choice = request.choice
-    if choice.cost is None or choice.ar is None:
-        return []
-    cost, ar = choice.cost, choice.ar
+    cost = request.choice.cost
+    if cost is None:
+        return [say(language, "plan_unknown")]
     lines = [say(language, "plan_alone", count=count)] if request.pictures < count else []
-    plain = isinstance(request.method, AR)
-    lines.append(say(language, "plan_cost_plain" if plain else "plan_cost",
-                     seconds=f"{cost.seconds:.2f}", ar=f"{ar.seconds:.2f}"))
-    if choice.instead is not None:
-        lines.append(say(language, "plan_by_ar", exact=f"{choice.instead.seconds:.2f}"))
-    elif cost.seconds >= ar.seconds and not plain:
-        lines.append(say(language, "plan_slower"))
-    return lines
+    return [*lines, say(language, "plan_cost", time=time_text(cost.seconds, language))]
 
 
 def pace_text(request: Request, language: str) -> str:
-    """The passes, their milliseconds and the window, in small print; empty if unknown."""
+    """The passes, their milliseconds, the window and the reference's time, in small print."""
     request = request.parts()[0]
-    cost, ar, method = request.choice.cost, request.choice.ar, request.method
-    kind = "plan_pace_plain" if isinstance(method, AR) else "plan_pace"
-    lines = [] if cost is None or ar is None else [
-        say(language, kind, passes=f"{cost.passes:.0f}", ms=f"{cost.ms:.1f}",
-            most=f"{ar.passes:.0f}")]
+    choice, method, plain = request.choice, request.method, isinstance(request.method, AR)
+    cost, ar = choice.cost, choice.ar
+    if cost is None or ar is None:
+        return about_passes(request.plan, language)
+    lines = [say(language, "plan_pace_plain" if plain else "plan_pace",
+                 passes=f"{cost.passes:.0f}", ms=brief(cost.ms), most=f"{ar.passes:.0f}")]
     if isinstance(method, Paced) and method.size:
         lines.append(say(language, f"plan_{method.paced}", size=method.size))
+    if not plain:
+        lines.append(say(language, "plan_reference", time=time_text(ar.seconds, language)))
+    if request.choice.stands_in or choice.slower:
+        lines.append(say(language, "plan_by_ar" if request.choice.stands_in else "plan_slower"))
     return " ".join(lines)
 
 
@@ -103,7 +116,9 @@ def about_speed(settings: Settings, backbone: Backbone, language: str) -> str:
 
 @dataclass(frozen=True)
 class Note:
-    """A line below the prompt. kind: refused, cannot, moved, unknown or misplaced; see `notes_of`.
+    """A line below the prompt; see `notes_of`.
+
+    kind: refused, cannot, limit, moved, unknown, misplaced, weighted or weights.
 
     start, end: of an unknown word in the typed prompt. nearest: a known word that it may mean.
     without: of `cannot`, the prompt without the things that it names.
@@ -119,7 +134,8 @@ class Note:
 
 def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note]:
     """What is wrong with the prompts, and which words are drawn as negative, unknown, or known
-    only beside others. A thing that cannot be drawn is asked about.
+    only beside others. A thing that cannot be drawn is asked about. Weights are not used: those
+    of a model that takes any text are part of its text.
     """
     prompt = settings.prompt
     try:
@@ -133,7 +149,8 @@ def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note
     marked = {plain(prompt[start:end]) for start, end in spans}
     left = [word for word in request.unknown_words if word not in marked]
     misplaced = [in_language(language, word) for word in request.misplaced_words]
-    words = {"moved": moved(request), "unknown": left, "misplaced": misplaced}
+    words = {"moved": moved(request), "unknown": left, "misplaced": misplaced,
+             "weights" if backbone.takes_any_words else "weighted": weighted(prompt)}
     return [*cannot_notes(request, language),
             *(unknown_note(prompt, span, backbone, language) for span in joined(prompt, spans)),
             *(Note(kind, say(language, kind, words=", ".join(names)))
@@ -141,13 +158,18 @@ def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note
 
 
 def cannot_notes(request: Request, language: str) -> list[Note]:
-    """A question about the things that cannot be drawn: whether to draw the rest alone."""
-    if not request.unknown_things:
-        return []
+    """A question about unknown things, whether to draw the rest alone, and what else is asked
+    for in vain.
+    """
+    backbone = request.backbone
+    limited = [Note("limit", in_language(language, line))
+            for line in limits_of(backbone, request.typed)]
+    things = things_in(backbone, request.typed)
+    if not things:
+        return limited
     rest = without_unknown_things(request.prompt)
-    return [Note("cannot", say(language, "cannot", model=request.backbone.name, rest=rest,
-                               things=say(language, "comma").join(request.unknown_things)),
-                 without=rest)]
+    return [Note("cannot", say(language, "cannot", model=backbone.name, rest=rest,
+                               things=say(language, "comma").join(things)), without=rest), *limited]
 
 
 def unknown_note(prompt: str, span: Span, backbone: Backbone, language: str) -> Note:
@@ -160,7 +182,8 @@ def unknown_spans(prompt: str, request: Request) -> list[Span]:
     """The unknown words of a typed prompt, alternatives included."""
     backbone = request.backbone
     words = {*request.unknown_words,
-             *(word for thing in request.unknown_things for word in backbone.unknown_words(thing))}
+             *(word for thing in things_in(backbone, request.typed)
+               for word in backbone.unknown_words(thing))}
     if has_choices(prompt):
         others = {word for text in every_prompt(prompt) for word in backbone.unknown_words(text)}
         words |= others - set(backbone.unknown_words(request.prompt))

@@ -114,8 +114,7 @@ def serve(services: Services, host: str, port: int | None, share: bool, browser:
     server.launch(
         server_name=host, server_port=port, share=share, inbrowser=browser,
         prevent_thread_lock=True, quiet=True,  # its lines advise on code that users do not have
-        ssr_mode=False, enable_monitoring=False, state_session_capacity=64, run_history=False,
-        mcp_server=mcp)
+        ssr_mode=False, enable_monitoring=False, state_session_capacity=64, mcp_server=mcp)
     running = server.get_blocks()
     if block:
         sys.stdout.write(f"Running on {running.local_url} (Ctrl-C ends it)\n")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ssd_core import SSDError
+from ssd_core.files import require_file, user_path
 
 from .brake import Brake
 
@@ -34,6 +35,8 @@ ABSOLUTE = re.compile(r"(?<![\w.:/])(?:[A-Za-z]:[\\/]|/)(?:[^\s:;,'\"<>|/\\]+[\\
 
 def read_users(file: Path) -> dict[str, str]:
     """Names and passwords of a file with lines NAME:PASSWORD; SSDError if it has none."""
+    file = user_path(file)
+    require_file(file)
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines()  # editors may begin with a mark
     except (OSError, UnicodeDecodeError) as error:

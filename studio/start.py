@@ -21,6 +21,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from ssd_core import SSDError
 from ssd_core.backbones.estimates import Estimates, Paces, PassCounts
+from ssd_core.errors import shortened
 from ssd_core.kept_files import cache_folder
 from ssd_core.weights.memory import WEIGHT_BYTES
 from ssd_core.weights.quantize import ABOUT
@@ -114,7 +115,7 @@ def run(program: str, home: Path = Path(), arguments: Sequence[str] | None = Non
     try:
         app(arguments, prog_name=program, default_map=places)
     except (SSDError, OSError) as error:
-        sys.stderr.write(f"{program}: {error}\n")
+        sys.stderr.write(f"{shortened(f'{program}: {error}')}\n")
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import torch
 
 from ssd_core import SSDError
+from ssd_core.errors import shortened
 from ssd_core.output.recipe import read_recipe
 from ssd_core.runs.foreseen import foreseen
 from ssd_core.runs.request import Request
@@ -23,7 +24,7 @@ from ssd_core.weights.registry import LocalModel
 from .additions import filled
 from .choices import MOST_CHOICES, choice, every_prompt, has_choices, with_choice
 from .downloads import Download
-from .entries import called, saved_at
+from .entries import called, own_name, saved_at
 from .errors import in_language
 from .facts import caption, copied, facts
 from .figures import Measured, figures, summary
@@ -32,7 +33,7 @@ from .jobs import Job
 from .models import InUse
 from .orders import Order, Race
 from .paints import is_paintable
-from .plans import about_speed, edit_text, notes_of, pace_text, request_text
+from .plans import about_speed, edit_pace_text, edit_text, notes_of, pace_text, request_text
 from .races import Raced
 from .runs import Drawn, Source
 from .selftesting import SELFTEST
@@ -41,6 +42,10 @@ from .settings import STOPS, Settings, stop_of, to_dict, with_preset
 from .typed import fixed_text, texts
 from .verdicts import race_rows, verdict
 from .words import CHINESE, run_title, say
+
+# Smaller ones first; all draw any text and come as safetensors.
+RECOMMENDED = ("Janus-Pro-1B-hf", "SimpleAR-1.5B-RL", "Janus-Pro-7B-hf")
+NO_FREE_TEXT = ("LlamaGen-c2i", "Tar")  # how their names begin
 
 
 class Query(Protocol):
@@ -51,7 +56,7 @@ class Query(Protocol):
 
 def readable(services: Services, language: str, error: str) -> str:
     """An error as this visitor may read it."""
-    return services.for_visitors(in_language(language, error))
+    return shortened(services.for_visitors(in_language(language, error)))
 
 
 def readable_or_none(services: Services, language: str, error: str | None) -> str | None:
@@ -98,9 +103,8 @@ def measured_by(result: Drawn | Raced) -> list[Measured]:
     """What was measured of each finished picture."""
     if isinstance(result, Drawn):
         return result.measured
-    return [Measured(*run) for run in zip(
-        result.stats, result.verdicts, [n not in result.judged for n in range(len(result.stats))],
-        result.identical, strict=True)]
+    return [Measured(*run) for run in zip(result.stats, result.verdicts, result.identical,
+                                          strict=True)]
 
 
 def spoken(services: Services, job: str, after: int, language: str) -> dict:
@@ -222,10 +226,9 @@ def edit_cost_view(services: Services, settings: Settings, request: Request,
     """What an edit by words takes beside drawing its words anew; raises SSDError."""
     cost = foreseen(request, services.change_maps.shares(services.library, services.history,
                                                          settings))
-    anew = cost.anew_seconds
     return {"text": edit_text(cost, language), "problem": None, "plan": request.plan.to_json(),
-            "about": about_speed(settings, request.backbone, language), "pace": "",
-            "seconds": None if anew is None else cost.cost * anew, "ar_seconds": None}
+            "about": about_speed(settings, request.backbone, language),
+            "pace": edit_pace_text(cost, language), "seconds": cost.seconds, "ar_seconds": None}
 
 
 # Pictures
@@ -236,7 +239,7 @@ def entry_view(services: Services, entry: Entry, language: str, marked: Iterable
     return {"id": entry.id, "name": entry.path.stem, "kind": entry.kind, "width": entry.width,
             "height": entry.height, "prompt": entry.prompt, "method": entry.method,
             "seed": None if entry.seed is None else str(entry.seed),
-            "title": entry.prompt or entry.path.stem,
+            "title": entry.prompt or own_name(entry.path.stem),
             "quality": run_title(entry.label, language) if entry.label else None,
             "called": called(entry.prompt, entry.seed, entry.path.stem),
             "saved_at": saved_at(entry.path), "source": entry.source,
@@ -293,13 +296,21 @@ def models_view(services: Services, language: str) -> dict:
     library, loaded = services.library, services.library.current
     known = [{"name": name, "title": row.title, "bytes": row.about_bytes,
               "note": in_language(language, row.note), **advice_view(row, language),
-              "licence": licence_view(row.licence, language)} for name, row in CATALOGUE.items()]
+              "why": say(language, f"why_{name}") if name in RECOMMENDED else "",
+              "licence": licence_view(row.licence, language)} for name, row in by_use()]
     return {"models": [model_view(services, model) for model in library.models()],
             "in_use": {"name": loaded.name, "dtype": stored_dtype(loaded.backbone),
                        "heads": loaded.heads is not None,
                        "sizes": sizes_of(loaded.backbone.sizes)},
             "places": [services.for_visitors(str(place)) for place in library.places()],
             "known": known, "local": services.local}
+
+
+def by_use() -> list[tuple[str, KnownBackbone]]:
+    """The rows of the catalogue: recommended ones first, those that draw no free text last."""
+    ranks = {name: n for n, name in enumerate(RECOMMENDED)}
+    return sorted(CATALOGUE.items(), key=lambda pair: (
+        pair[0].startswith(NO_FREE_TEXT), ranks.get(pair[0], len(ranks))))
 
 
 def advice_view(row: KnownBackbone, language: str) -> dict:

@@ -33,6 +33,8 @@ def test_an_alias_stands_for_known_words_and_hides_none(table):
     ("an azure Sailing Boat, misty", "an blue boat , foggy"),
     ("a huose and a ligthhouse at sunst", "a house and a lighthouse at sunset"),
     ("红色的房子在左边", "red house on the left"),
+    ("a (red:1.4) house, (two trees:.8)", "a red house , two trees"),
+    ("a house (red), left: a tree", "a house , red , left , a tree"),
     ("夜晚，海上有一艘红色的船，月亮在右边",
      "at night , on the sea , a red boat , the moon on the right"),
     ("草地上有一座蓝色的灯塔和一棵绿色的树",
@@ -57,11 +59,17 @@ def test_what_remains_unknown_is_named(prompt, names):
 
 
 @pytest.mark.parametrize(("word", "near"), [
-    ("古堡", "城堡"), ("别墅", "房子"), ("帐蓬", "帐篷"), ("凌晨", "早晨"), ("恐龙", None),
+    ("古堡", "城堡"), ("别墅", "房子"), ("帐蓬", "帐篷"), ("晨曦", "早晨"), ("恐龙", None),
     ("汽车", None)])
 def test_an_unknown_chinese_word_has_a_known_one_near_it(word, near):
     assert a.nearest(word) == near and unknown(word)
     assert set(a._ALIKE.values()) <= set(a._CHINESE)
+
+
+@pytest.mark.parametrize(("word", "near"), [
+    ("Haus", None), ("them", None), ("skyy", "sky"), ("castel", "castle")])
+def test_a_word_without_a_picture_is_offered_for_none(word, near):
+    assert a.nearest(word) == near
 
 
 @given(st.sampled_from(LONG), st.data())

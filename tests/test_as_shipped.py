@@ -29,7 +29,7 @@ from studio.settings import Settings, to_dict
 
 PROMPT = "a red house"
 BEGUN = 3  # events of a run that is only begun
-PATIENCE = 120  # s that a job of the app may take
+PATIENCE = 300  # s that a job of the app may take, however busy the machine is
 SAMPLING = [(default_method().name, row) for row in one_by_one(sampling_knobs())]
 KNOBS = [(name, row) for name, kind in METHODS.items() for row in one_by_one(visible_knobs(kind))]
 
@@ -119,7 +119,7 @@ def test_every_size_and_number_of_pictures_is_timed(loaded, cfg, pictures):
     for size in loaded[0].sizes:
         for name in ("exact", "ssd"):
             request = request_of(loaded, name, {"cfg": cfg}, size=size, pictures=pictures)
-            assert request.choice.cost, request
+            assert request.choice.ar, "64 pictures are timed for AR's passes at least"
 
 
 @pytest.mark.parametrize("name", [*METHODS][::-1])
@@ -237,7 +237,10 @@ def ended(client, answer) -> dict | str:
     if answer.status_code == 400:
         return refusal(answer.json()["error"])
     assert answer.status_code == 200, answer.text
-    assert client.worker.job(answer.json()["id"]).wait(PATIENCE)
+    job = client.worker.job(answer.json()["id"])
+    if not (in_time := job.wait(PATIENCE)):
+        job.cancel()  # the next case must not wait for it
+    assert in_time, "a hang"
     return client.get(f"/api/jobs/{answer.json()['id']}").json()
 
 

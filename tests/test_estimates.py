@@ -74,7 +74,7 @@ def test_no_plan_jumps_whatever_other_programs_do(spells):
         for machine.load, machine.busy, runs in spells:
             asked = machine.plan()
             told.append(asked.choice.cost.seconds)
-            assert not asked.stands_in, "AR takes three times as long whatever the load"
+            assert not asked.choice.stands_in, "AR takes three times as long whatever the load"
             if runs:
                 machine.run(asked)
     for before, after in pairwise(told):
@@ -95,26 +95,26 @@ def test_a_plan_is_known_while_a_picture_is_drawn_after_a_slow_run(monkeypatch):
 
 def test_ar_takes_the_place_of_exact_only_when_two_timings_agree(monkeypatch):
     machine = Machine(monkeypatch, SLOW)
-    assert not machine.plan().stands_in, "a single timing"
+    assert not machine.plan().choice.stands_in, "a single timing"
     by_ar = machine.plan()
-    assert by_ar.stands_in and machine.timed == 2 and by_ar.method == methods.AR()
+    assert by_ar.choice.stands_in and machine.timed == 2 and by_ar.method == methods.AR()
     assert by_ar.recorded == methods.Exact() and by_ar.label == "exact"
-    assert machine.plan().stands_in and machine.timed == 2, "nothing more to learn"
+    assert machine.plan().choice.stands_in and machine.timed == 2, "nothing more to learn"
 
 
 def test_timings_beside_other_programs_are_not_believed_alone(monkeypatch):
     machine = Machine(monkeypatch, SLOW)
     machine.busy = HELD
     for _ in range(4):
-        assert not machine.plan().stands_in
+        assert not machine.plan().choice.stands_in
     machine.busy = FREE
-    assert [machine.plan().stands_in for _ in range(3)] == [False, True, True]
+    assert [machine.plan().choice.stands_in for _ in range(3)] == [False, True, True]
 
 
 def test_ar_never_takes_its_place_where_it_may_draw_another_picture(monkeypatch):
     machine = Machine(monkeypatch, SLOW)
     monkeypatch.setattr("ssd_core.runs.choosing.guarantee_holds", lambda backbone: False)
-    assert not any(machine.plan().stands_in for _ in range(3))
+    assert not any(machine.plan().choice.stands_in for _ in range(3))
 
 
 def test_pixels_and_preparation_count(monkeypatch):

@@ -18,6 +18,7 @@ from support.mock_backbone import random_heads, tiny_postcard
 from ssd_core import Grid, SSDError
 from ssd_core.postcards import Reading, Scene, Thing, fresh_prompt, is_valid, paint, read
 from ssd_core.postcards.aliases import said
+from ssd_core.postcards.unknown_things import names_nothing_known, unknown_things
 from ssd_core.postcards.world import COLOURS, KINDS, sample_scene
 from studio.prompts import EXAMPLES
 
@@ -69,6 +70,14 @@ def test_every_prompt_demands_something_and_is_read_to_its_end(rule):
         assert (one.category == "negation") == bool(demand.denied), one
         read_so = [piece for piece in said(one.means) if piece.words is not None]
         assert len(read_so) >= len(demand.mentions), one
+
+
+def test_what_is_said_of_a_stranger_s_prompts_is_what_the_program_says(rule):
+    prompts = rule.read_prompts(rule.STRANGER)
+    assert len(prompts) == len({one.text for one in prompts}) == 100
+    for one in prompts:
+        assert names_nothing_known(one.text) == (one.category == rule.NONE), one
+        assert not unknown_things(one.text) or one.category in (rule.PART, rule.NONE), one
 
 
 # ---- the rule, on painted pictures -------------------------------------------------------------
@@ -191,14 +200,15 @@ def run(script, tmp_path, monkeypatch):
            if one.category in ("negation", "long")][10:19:2]
     monkeypatch.setattr(script, "load_backbone", lambda *_: backbone)
     monkeypatch.setattr(script, "load_heads", lambda *_: heads)
-    monkeypatch.setattr(script, "read_prompts", lambda: few)
+    monkeypatch.setattr(script, "read_prompts", lambda path: few)
     for one in (tables, sheets):
         monkeypatch.setattr(one, "RESULTS", tmp_path)
 
     def runs(methods=("ar", "exact", "fast"), **changes):
         text = script.run(argparse.Namespace(**{
             "methods": list(methods), "expansion": list(script.EXPANSIONS), "seeds": [5],
-            "runs": tmp_path / "runs", "name": "everyday", "sheets": None, "size": None,
+            "prompts": None, "runs": tmp_path / "runs", "name": "everyday", "sheets": None,
+            "size": None,
             "backbone": "postcard", **changes}))
         return text, json.loads((tmp_path / "everyday.json").read_text(encoding="utf-8"))
 
@@ -228,7 +238,7 @@ def test_what_is_there_is_not_drawn_again_and_what_is_lost_is(run, script, tmp_p
     assert run(methods=few)[1] == first[1] and drawn == []
     kept = {path: json.loads(path.read_text(encoding="utf-8"))["drawn"]
             for path in sorted((tmp_path / "runs" / "ar").rglob("*.json"))}
-    lost = next(path for path, words in kept.items() if words == script.read_prompts()[0].text)
+    lost = next(path for path, words in kept.items() if words == script.read_prompts(None)[0].text)
     lost.unlink()  # the first of its batch, which the batch is named by
     assert run(methods=few)[1] == first[1] and drawn == [kept[lost]]
 

@@ -82,6 +82,8 @@ def test_requirements_are_floors_without_torch(install):
     floors = [tuple(line.split(">=")) for line in re.findall(r'"(.*?)"', listed)]
     assert floors == install.requirements()
     assert "torch" not in dict(floors)
+    torch = re.search(r'"torch>=(.+?)"', text).group(1)
+    assert f"torch {torch} or newer" in (ROOT / "docs" / "help.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["app", "--help"], ["test", "-h"]])

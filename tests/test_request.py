@@ -221,7 +221,6 @@ def test_words_without_meaning_are_named_in_both_prompts(postcard):
 def test_an_unknown_thing_is_told_and_no_other_is_drawn_in_its_place(postcard, expand):
     request = Request(postcard[0], None, methods.AR(), Sampling(), "a dog on the beach",
                       expand=expand)
-    assert request.unknown_things == ["a dog"]
     assert "postcard cannot draw, and leaves out: a dog" in request.notes
     assert not read(request.words[0].prompt).things
 

@@ -193,10 +193,20 @@ class Backbone(PromptGuide, nn.Module):
 
     def decode(self, tokens: torch.Tensor) -> torch.Tensor:
         """Tokens [B, R, C] int64 -> pictures [B, H, W, 3] float32 in 0..1."""
+        self.require_codes(tokens)
         codec = self.ensure_on_device(self.picture_codec)
         with in_float32(codec):
             pixels = codec.decode(tokens.to(module_device(codec)))
         return pixels.permute(0, 2, 3, 1).add(1).div(2).clamp(0, 1)
+
+    def require_codes(self, tokens: torch.Tensor) -> None:
+        """Raise SSDError for what are no tokens of this backbone's pictures."""
+        if not isinstance(tokens, torch.Tensor) or tokens.dim() != 3 or (
+                tokens.is_floating_point() or not tokens.numel()):
+            raise SSDError("tokens: must be a tensor of whole numbers [pictures, rows, columns]")
+        if tokens.device.type != "meta" and not 0 <= int(tokens.min()) <= int(
+                tokens.max()) < self.codes:
+            raise SSDError(f"tokens: must lie in 0 .. {self.codes - 1}")
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
         """Pictures [B, H, W, 3] float in 0..1, of `size` -> tokens [B, R, C] int64."""

@@ -159,8 +159,8 @@ class Pace:
     def _lowered(self, count: int, cells: int, value: float) -> float:
         if (known := self.of(cells, count)) is not None:
             return min(known, max(value, known / STEP))
-        told = [known for other in self.ms if (known := self.of(cells, other)) is not None]
-        return max(value, min(told) / STEP) if told else value
+        others = [ms for other in self.ms if (ms := self.of(cells, other)) is not None]
+        return max(value, min(others) / STEP) if others else value
 
     def after_run(self, expected: float, ms: float, replayed: bool) -> Pace:
         """This pace after a run whose passes took `ms` instead of `expected` milliseconds."""

@@ -31,6 +31,7 @@ from ..postcards.chips import KINDS, Kind
 from ..postcards.expanded import Expanded
 from ..postcards.expansion import expand
 from ..postcards.frame import FRAMES
+from ..postcards.limits import limits
 from ..postcards.phrases import phrases_of, without_contradictions
 from ..postcards.seen import phrases_seen
 from ..postcards.short_prompts import short_prompt
@@ -157,6 +158,9 @@ class Postcard(Backbone):
 
     def unknown_things(self, prompt: str) -> list[UnknownThing]:
         return unknown_things(prompt)
+
+    def limits(self, prompt: str) -> list[str]:
+        return limits(prompt)
 
     def names_nothing_known(self, prompt: str) -> bool:
         return names_nothing_known(prompt)

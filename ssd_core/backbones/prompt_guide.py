@@ -38,6 +38,12 @@ class PromptGuide:
         """Return the things of a prompt that this backbone cannot draw, such as "a dog"."""
         return []
 
+    def limits(self, prompt: str) -> list[str]:
+        """Return phrases for what a prompt asks for and this backbone never draws, such as "more
+        than three things"; they follow "cannot draw".
+        """
+        return []
+
     def names_nothing_known(self, prompt: str) -> bool:
         """Whether a prompt consists of unknown words, so that no picture could follow it."""
         return False

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 
 from ..errors import SSDError, first_line
+from ..files import require_file, user_path
 from ..model.grid import Grid
 from ..model.transformer import Decoder, DecoderShape
 from . import presets
@@ -81,7 +82,7 @@ class Tar(Backbone):
         return ids + [self.filler] * (COUNT - len(ids))
 
     def tokenize_codes(self, prompt: str) -> list[int]:
-        codes = read_codes(Path(prompt.removeprefix(SCHEME)).expanduser())
+        codes = read_codes(user_path(prompt.removeprefix(SCHEME)))
         limit = self.slot_embedding.shape[1] + 1 - self.grid.cells
         if len(codes) not in COUNTS or len(codes) > limit:
             legal = ", ".join(str(count) for count in COUNTS if count <= limit)
@@ -164,6 +165,7 @@ def read_codes(path: Path) -> list[int]:
     """Integers in raster order from a .npy or .json file; SSDError for anything else."""
     if path.suffix not in (".npy", ".json"):
         raise SSDError(f"{path}: codes come from a .npy or .json file")
+    require_file(path)
     try:
         if path.suffix == ".npy":
             codes = np.load(path, allow_pickle=False)

@@ -11,7 +11,7 @@ from typing import Annotated, cast
 import typer
 
 from .. import __version__
-from ..errors import SSDError
+from ..errors import SSDError, shortened
 from ..launched import is_first
 from . import (
     backbones,
@@ -35,6 +35,7 @@ from . import (
 )
 from .options import takes_groups
 from .output import give_up_output, is_of_output
+from .paths import tidy
 
 WRONG_INPUT, INTERRUPTED = 2, 130
 # Raised for a wrong command line: click's class, or that of a typer with its own copy of click.
@@ -73,6 +74,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Any other exception is a bug and is not caught (exit code 1).
     """
+    try:
+        return run(arguments)
+    finally:
+        tidy()
+
+
+def run(arguments: Sequence[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a console may lack a prompt's characters
             stream.reconfigure(errors="backslashreplace")
@@ -86,7 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return complain(f"error: {message} (--help lists what there is)", WRONG_INPUT)
     except OSError as error:
         if not is_of_output(error):
-            raise
+            where = f"{error.filename}: " if error.filename else ""
+            return complain(f"error: {where}{error.strerror or error}: name another file or "
+                            "folder, or mend this one", WRONG_INPUT)
         give_up_output()
         return complain(f"error: the output cannot be written ({error.strerror}): send it to "
                         "another place", WRONG_INPUT)
@@ -99,5 +109,5 @@ def complain(message: str, code: int) -> int:
     """Print the message as one line on stderr; of several processes, only the first one prints."""
     if is_first():
         with suppress(OSError):  # there is no other place to print it
-            typer.echo(" ".join(message.split()), err=True)
+            typer.echo(shortened(message), err=True)
     return code

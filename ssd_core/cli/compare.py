@@ -13,6 +13,7 @@ from .generate import Prompt, print_words, result_of, save_all, summary
 from .options import Json, Loading, PictureOptions, SamplingOptions, flag
 from .output import Reporter, note
 from .paths import check_writable, free
+from .saving import saving
 from .session import decode, load, print_notes
 from .specs import ALL, parse_methods
 from .stopped import kept_when_stopped
@@ -102,8 +103,14 @@ def mean_share(results: list[dict]) -> float | None:
 
 def save_sheet(comparison: Comparison, path: Path) -> None:
     """Save the first picture of every method with its words."""
-    with atomic_write(path) as temporary:
-        comparison.sheet().save(temporary, format="PNG")
+    sheet = comparison.sheet()
+
+    def write(path: Path) -> None:
+        with atomic_write(path) as temporary:
+            sheet.save(temporary, format="PNG")
+
+    with saving() as save:
+        save(path, write)
 
 
 def file_name(label: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Annotated
 import typer
 from tqdm import tqdm
 
+from ..errors import SSDError
 from ..weights.convert import convert
 from .options import Json, flag
 from .output import Reporter
@@ -25,6 +27,10 @@ class ConvertOptions:
     out: Path | None = flag(None, "Folder for the new files and a copy of their JSON files "
                                   "(default: beside the old files).")
     shard_gb: float = flag(2.0, "Maximum size of a file, in GiB.")
+
+    def __post_init__(self) -> None:
+        if not 0 < self.shard_gb < math.inf:
+            raise SSDError(f"shard-gb {self.shard_gb}: must be above 0, and a number")
 
 
 def command(path: Source, target: ConvertOptions, json: Json = False) -> None:

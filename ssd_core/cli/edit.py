@@ -19,7 +19,7 @@ from ..output.changed_words import changed_words
 from ..output.knobs import check_pictures
 from ..output.masks import mask_of_box, mask_of_file, redrawn_cells
 from ..output.packed import tokens_sha256
-from ..output.recipe import opened, pixels_from_png, recipe_of, tokens_from_png
+from ..output.recipe import pixels_from_png, tokens_from_png
 from ..output.together import together
 from ..output.words import Words
 from ..runs.foreseen import foreseen
@@ -30,9 +30,10 @@ from .like import Source
 from .options import Canvas, Json, Knobs, Loading, SamplingOptions, flag, knob_flags
 from .output import Reporter, note
 from .paths import batch_paths, check_writable, free
+from .photographs import drawable, recipe_in
 from .session import load, print_notes
 
-Picture = Annotated[Path, typer.Argument(help="The PNG to edit.", show_default=False)]
+Picture = Annotated[Path, typer.Argument(help="The PNG, JPEG or WebP to edit.", show_default=False)]
 NewWords = Annotated[str, typer.Argument(help="What it should show.", show_default=False)]
 
 
@@ -91,15 +92,17 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
             json: Json = False) -> None:
     """Edit a picture by its words, or draw a region of it anew; the rest stays."""
     report = Reporter(json)
-    with opened(picture) as image:
-        recipe = recipe_of(picture, image)
+    recipe = recipe_in(picture)
     source = Source.of_recipe(recipe, context)
     paths = editing.paths(picture)
     check_writable(paths)
     method, canvas = knobs.chosen(), source.picture(canvas)
     backbone, heads = load(source.loading(loading), [method], canvas.pixels())
-    keep, how = tokens_from_png(picture, backbone)
-    report.print(f"editing {picture} ({how})")
+    with drawable(picture, [backbone.size] if canvas.size else backbone.sizes) as (png, fitting):
+        pixels = pixels_from_png(png)
+        backbone = backbone.resized((pixels.shape[2], pixels.shape[1]))
+        keep, how = tokens_from_png(png, backbone)
+    report.print(f"editing {picture} ({fitting}{how})")
     mask = editing.keep_mask(backbone)
     by_words = mask is None or bool({"old", "reach", "hold"} & source.flags_set)
     old, new = words_of(backbone, recipe, editing.old, prompt, by_words)
@@ -107,7 +110,7 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     words = {"old_prompt": old, **editing.knobs} if by_words else {}
     request = Request(backbone, heads, method, source.sampling(drawing), prompt, canvas.negative,
                       pictures=editing.suggest, keep=keep, keep_mask=mask,
-                      keep_pixels=pixels_from_png(picture), fall_back=False,
+                      keep_pixels=pixels, fall_back=False,
                       fixed=(Words(new, canvas.negative or None),), **words)
     print_notes(request)
     if by_words and (slower := foreseen(request).note):

@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from ..errors import SSDError
+from ..files import user_path
 from ..output.knobs import check_pictures
 from ..runs.batch.open import WorkerOptions, crew_of
 from . import score, suite
@@ -64,7 +65,7 @@ def command(ctx: typer.Context, trial: EvaluateOptions, benchmark: suite.Suite, 
     elif trial.out is None:
         raise SSDError("--suite needs --out: the folder for its pictures")
     else:
-        place = suite.SuitePaths(Path(trial.prompts).expanduser(), trial.out, trial.batch)
+        place = suite.SuitePaths(user_path(trial.prompts), trial.out, trial.batch)
         suite.draw(benchmark, canvas, place, knobs, drawing, workers, loading, Reporter(json))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from ..backbones.base import Backbone
 from ..errors import SSDError
 from ..output.labels import accepted
 from ..output.packed import tokens_sha256
-from ..output.recipe import opened, recipe_of, save_png, tokens_from_png
+from ..output.recipe import save_png, tokens_from_png
 from ..output.source_pictures import pixels_of
 from ..output.together import together
 from ..output.words import Words, inherited
@@ -23,6 +24,8 @@ from .like import Like, Source, settled
 from .options import Json, Knobs, Loading, PictureOptions, SamplingOptions, flag
 from .output import Reporter, note
 from .paths import batch_paths, check_writable, free
+from .photographs import drawable, recipe_in
+from .saving import saving
 from .session import decode, load, print_notes
 from .stopped import kept_when_stopped
 
@@ -36,7 +39,7 @@ OwnPrompt = Annotated[str | None, typer.Argument(
 class KeepOptions:
     """Keep the top of a picture."""
 
-    keep: Path | None = flag(None, "PNG whose top rows are kept; needs --keep-rows.")
+    keep: Path | None = flag(None, "Picture whose top rows are kept; needs --keep-rows.")
     keep_rows: int = flag(0, "Number of token rows to keep.")
 
     def options(self, backbone: Backbone, typed: Words, report: Reporter) -> dict:
@@ -45,11 +48,10 @@ class KeepOptions:
             return {"keep_rows": self.keep_rows} if self.keep_rows else {}
         if self.keep_rows == 0:
             raise SSDError("--keep needs --keep-rows: how many of its rows to keep")
-        tokens, how = tokens_from_png(self.keep, backbone)
-        report.print(f"keeping {self.keep_rows} rows of {self.keep} ({how})")
-        with opened(self.keep) as image:
-            parent = recipe_of(self.keep, image)
-        words = inherited(parent, typed)
+        with drawable(self.keep, [backbone.size]) as (png, fitting):
+            tokens, how = tokens_from_png(png, backbone)
+        report.print(f"keeping {self.keep_rows} rows of {self.keep} ({fitting}{how})")
+        words = inherited(recipe_in(self.keep), typed)
         return {"keep": tokens, "keep_rows": self.keep_rows, **({"fixed": words} if words else {})}
 
 
@@ -142,8 +144,9 @@ def save_all(done: Sequence[Result], paths: list[Path]) -> None:
     """Save one PNG per picture, with its recipe."""
     drawn = ((picture, recipe) for result in done
              for picture, recipe in zip(result.pictures(), result.recipes(), strict=True))
-    for path, (picture, recipe) in zip(paths, drawn, strict=True):
-        save_png(path, picture, recipe)
+    with saving() as save:
+        for path, (picture, recipe) in zip(paths, drawn, strict=True):
+            save(path, partial(save_png, picture=picture, recipe=recipe))
 
 
 def result_of(done: Sequence[Result], paths: list[Path], label: str) -> dict:

@@ -10,11 +10,13 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from ..engine.methods import SSD, Method, default_method
+from ..files import user_path
 from ..model.flags import flag
 from ..model.grid import size_of
 from ..model.knobs import KnobSpec
@@ -118,6 +120,7 @@ def takes_groups(command: Callable) -> Callable:
 
     @functools.wraps(command)
     def grouped(**values: Any) -> None:
+        values = {name: path_of(value) for name, value in values.items()}
         for name, group in groups.items():
             values[name] = group(**{f.name: value_of(f, values) for f in fields(group)})
         command(**values)
@@ -128,6 +131,13 @@ def takes_groups(command: Callable) -> Callable:
     grouped.__dict__["__signature__"] = inspect.Signature([*own, *flags])
     grouped.__annotations__ = {p.name: p.annotation for p in (*own, *flags)}
     return grouped
+
+
+def path_of(value: Any) -> Any:
+    """A value as typed, or its paths as `user_path` reads them."""
+    if isinstance(value, list):
+        return [path_of(each) for each in value]
+    return user_path(value) if isinstance(value, Path) else value
 
 
 def value_of(f: Field, values: dict[str, Any]) -> Any:

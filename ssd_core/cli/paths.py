@@ -5,9 +5,13 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import SSDError
+
+_files: list[Path] = []  # reserved
+_folders: list[Path] = []  # made for them, the inner ones first
 
 
 def batch_paths(out: Path, count: int) -> list[Path]:
@@ -20,9 +24,42 @@ def batch_paths(out: Path, count: int) -> list[Path]:
 
 
 def free(named: Callable[[str], list[Path]]) -> list[Path]:
-    """New files: those with the first ending of "", "_2", "_3", ... where none exists."""
+    """New files: those with the first ending of "", "_2", "_3", ... where none exists.
+
+    They are created, so that no other program takes their names; `tidy` removes what stays empty.
+    """
     endings = itertools.chain([""], (f"_{n}" for n in itertools.count(2)))
-    return next(paths for paths in map(named, endings) if not any(p.exists() for p in paths))
+    return next(paths for paths in map(named, endings) if reserve(paths))
+
+
+def reserve(paths: Sequence[Path]) -> bool:
+    """Create these files, or none if one of them exists; whether they were created."""
+    for folder in {nearest_folder(path) for path in paths}:
+        check_folder(folder)
+    for path in paths:
+        made = [folder for folder in path.absolute().parents if not folder.exists()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _folders.extend(made)
+        try:
+            path.open("xb").close()
+        except FileExistsError:
+            tidy()
+            return False
+        _files.append(path)
+    return True
+
+
+def tidy() -> None:
+    """Remove the files that were reserved and are still empty, and the folders made for them."""
+    for path in _files:
+        with suppress(OSError):
+            if not path.stat().st_size:
+                path.unlink()
+    for folder in _folders:
+        with suppress(OSError):  # it holds something
+            folder.rmdir()
+    _files.clear()
+    _folders.clear()
 
 
 def check_writable(paths: Sequence[Path]) -> None:

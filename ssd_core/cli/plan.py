@@ -14,7 +14,7 @@ from ..backbones.postcard import Postcard
 from ..engine.decode import plan
 from ..errors import SSDError
 from ..model.grid import Grid
-from ..output.unknown import things_in, word_notes
+from ..output.unknown import word_notes
 from ..output.words import FIELDS, Words, expansions, recorded
 from ..weights.eight_bits import about
 from ..weights.find import is_bundled
@@ -81,7 +81,7 @@ class ExpansionOptions:
         made = expansions(backbone, prompt, self.negative, [self.seed], fill=self.expand)
         for line in (line for expanded in made for line in expanded.notes):
             note(line)
-        for line in word_notes(backbone, [], things_in(backbone, [prompt])):
+        for line in word_notes(backbone, [], [prompt]):
             note(f"warning: {line}")
         drawn = [Words(expanded.prompt, expanded.negative) for expanded in made]
         return {**dict.fromkeys(FIELDS), **recorded(typed, (*drawn, typed)[0])}

@@ -16,7 +16,7 @@ from ..errors import SSDError
 from ..files import slug
 from ..output.knobs import check_pictures
 from ..output.labels import label
-from ..output.unknown import require_known, things_in, word_notes
+from ..output.unknown import require_known, word_notes
 from ..output.words import Words, words_to_draw
 from ..runs.batch.finished import named_as, require_same, there_already
 from ..runs.batch.open import WorkerOptions, crew_of
@@ -124,5 +124,5 @@ def print_warnings(request: Request, prompts: Sequence[str], strict: bool) -> No
     texts = [*prompts, request.negative or ""]
     if strict:
         require_known(request.backbone, texts)
-    for line in word_notes(request.backbone, texts, things_in(request.backbone, prompts), NAMED):
+    for line in word_notes(request.backbone, texts, prompts, NAMED):
         note(f"warning: {line}")

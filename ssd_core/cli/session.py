@@ -19,7 +19,7 @@ from ..engine.methods import Method
 from ..errors import SSDError
 from ..evaluate.machine import OtherWork, processor, waiting
 from ..kept_files import cache_folder
-from ..output.unknown import require_known
+from ..output.unknown import require_known, things_in
 from ..runs.batch.models import ModelSpec
 from ..runs.batch.open import WorkerOptions
 from ..runs.batch.task import LoadedModels
@@ -84,7 +84,7 @@ def shelf(models_dir: str | None) -> ModelRegistry:
 def print_notes(request: Request, strict_words: bool = False) -> None:
     """Print the request's notes. strict_words: raise SSDError for unknown words."""
     if strict_words:
-        require_known(request.backbone, request.texts, request.unknown_things)
+        require_known(request.backbone, request.texts, things_in(request.backbone, request.typed))
     for line in request.notes:
         note(f"warning: {line}")
 

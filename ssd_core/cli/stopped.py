@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from ..output.pixels import tops
 from ..output.recipe import save_png
 from ..runs.request import Result
 from .output import note
+from .saving import saving
 
 
 @contextmanager
@@ -29,8 +31,10 @@ def keep(result: Result, paths: Sequence[Path]) -> None:
     if rows == 0:
         return
     pictures = tops(result.request.sized, result.tokens, grid.rows if rows is None else rows)
-    for path, picture, recipe in zip(paths, pictures, result.recipes(), strict=True):
-        save_png(path, picture, recipe)
+    with saving() as save:
+        for path, picture, recipe in zip(paths, pictures, result.recipes(), strict=True):
+            save(path, partial(save_png, picture=picture, recipe=recipe))
+    for path in paths:
         note(f"{path} is whole" if rows is None else
              f"{path} has the first {rows} of {grid.rows} rows: --keep {path} --keep-rows {rows} "
              "draws the rest")

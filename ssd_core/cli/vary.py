@@ -21,9 +21,7 @@ from ..model.variation import STRENGTHS
 from ..output.knobs import check_pictures
 from ..output.recipe import (
     method_of,
-    opened,
     pixels_from_png,
-    recipe_of,
     recipe_tokens,
     tokens_from_png,
 )
@@ -34,10 +32,11 @@ from .like import Source, named_in
 from .options import Json, Loading, flag
 from .output import Reporter, note
 from .paths import batch_paths, check_writable, free
+from .photographs import drawable, recipe_in
 from .session import load, print_notes
 
 Picture = Annotated[Path, typer.Argument(help="A PNG that was saved with its settings, or any "
-                                              "PNG with --from.", show_default=False)]
+                                              "PNG, JPEG or WebP with --from.", show_default=False)]
 AGAIN = ("the picture is a variation itself: these are variations of the same picture that it "
          "varies")
 
@@ -83,10 +82,10 @@ def command(context: typer.Context, picture: Picture, varying: VaryOptions, load
             json: Json = False) -> None:
     """Draw variations of a picture, each a picture of its own with the recipe inside."""
     report = Reporter(json)
-    with opened(picture) as image:
-        recipe = recipe_of(picture, image)
+    recipe = recipe_in(picture)
     if recipe is None and varying.words is None:
-        raise SSDError(f"{picture}: this PNG has no settings in it: say with --from what it shows")
+        raise SSDError(f"{picture}: this picture has no settings in it: say with --from what it "
+                       "shows")
     source = Source(None if varying.words else recipe, named_in(context))
     method = default_method() if source.recipe is None else method_of(source.recipe)
     paths = batch_paths(varying.out, varying.count) if varying.out else free(
@@ -131,9 +130,10 @@ def of_photograph(path: Path, varying: VaryOptions, method: Method,
 
     Also its tokens [R, C].
     """
-    pixels = pixels_from_png(path)
-    sized = backbone.resized((pixels.shape[2], pixels.shape[1]))
-    tokens, _ = tokens_from_png(path, sized)
+    with drawable(path, backbone.sizes) as (png, _):
+        pixels = pixels_from_png(png)
+        sized = backbone.resized((pixels.shape[2], pixels.shape[1]))
+        tokens, _ = tokens_from_png(png, sized)
     sampling = varying.sampling(Sampling())
     masks = [~varied_cells(sized.grid, seed, varying.share)
              for seed in sampling.variation_seeds(varying.count)]

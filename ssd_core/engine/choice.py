@@ -38,8 +38,8 @@ LADDER = (1, 1.2, 1.5, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10)  # estimates are 
 class Cost:
     """The cost of a run: its passes, the milliseconds of each, and the number of threads.
 
-    rest: seconds beside the passes, until the pixels are there. graphs: whether passes are replayed as CUDA graphs; `ms` then includes the captures. None if
-    only one way is known.
+    rest: seconds beside the passes, until the pixels are there. graphs: whether passes are replayed
+    as CUDA graphs; `ms` then includes the captures. None if only one way is known.
     """
 
     passes: float
@@ -179,6 +179,11 @@ class Choice:
     slower: bool = False
 
     @property
+    def stands_in(self) -> bool:
+        """Whether AR draws in place of `exact`."""
+        return self.instead is not None
+
+    @property
     def graphs(self) -> bool:
         """Whether to replay passes as CUDA graphs where they can be."""
         return self.cost is None or self.cost.graphs is not False
@@ -215,8 +220,8 @@ def rounded(seconds: float) -> float:
 
 def duration(seconds: float) -> str:
     """ "2.5 s", "4 min": an estimate in words."""
-    told = rounded(max(seconds, 0.01))
-    return f"{told:g} s" if told < 100 else f"{rounded(seconds / 60):g} min"
+    number = rounded(max(seconds, 0.01))
+    return f"{number:g} s" if number < 100 else f"{rounded(seconds / 60):g} min"
 
 
 def brief(ms: float) -> str:

@@ -12,6 +12,7 @@ from itertools import islice
 
 import torch
 
+from ..arguments import checked
 from ..backbones.base import Backbone, Preset
 from ..backbones.presets import resolve_sampling
 from ..errors import SSDError
@@ -56,6 +57,7 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
                    threads, keep_mask, edit).events()
 
 
+@checked("size", "keep", "keep_rows", "keep_mask")
 def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
             heads: DraftHeads | None = None, sampling: Sampling = Sampling(),  # noqa: B008
             negative: str | None = None, size: tuple[int, int] | None = None,
@@ -344,6 +346,7 @@ def check_tokens(backbone: Backbone, keep: torch.Tensor, pictures: int) -> torch
     return keep.expand(pictures, -1, -1)
 
 
+@checked("keep_rows", "keep_mask")
 def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, keep_rows: int = 0,
          heads: bool = False, device: str | None = None,
          keep_mask: torch.Tensor | None = None) -> Plan:

@@ -315,7 +315,7 @@ def pace_of(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads 
     """The stored pace, timed now if that helps; None if nothing is known.
 
     Nothing is timed while a picture is drawn or while the backbone is on another device. A pace is
-    timed until TIMINGS of it agree that no other program disturbed; none follows at once on another.
+    timed until there are TIMINGS that no other program disturbed; none follows at once on another.
     """
     paces = backbone.estimates.paces
     key = key_of(backbone, pictures, branches, heads is not None, device)

@@ -314,10 +314,11 @@ class Preview:
     # Ends
 
     def finish(self, stats: Mapping, pictures: torch.Tensor | None = None,
-               identical: float | None = None) -> None:
+               identical: float | None = None, took: float = 0.0) -> None:
         """Paint the remaining rows, or the finished pictures [B, H, W, 3], and send the statistics.
 
-        identical: share of tokens equal to AR's, None if it was not measured.
+        identical: share of tokens equal to AR's, None if it was not measured. took: the seconds in
+        which the pictures were decoded.
         """
         if self.over:
             return
@@ -332,7 +333,7 @@ class Preview:
         self.over = True
         self.send("finished", passes=stats["passes"], ar_passes=stats["ar_passes"],
                   step_acceleration=stats["step_acceleration"],
-                  seconds=stats["seconds"]["total"],
+                  seconds=stats["seconds"]["total"] + took,
                   tokens_per_second=stats["tokens_per_second"],
                   acceptance=sum(means) / len(means) if means else None,
                   verdict=self._verdict(identical), identical=identical)

@@ -32,7 +32,7 @@ from ..engine.edits.words import Edit
 from ..engine.heads import DraftHeads
 from ..engine.methods import METHODS, Method
 from ..errors import SSDError, first_line
-from ..files import atomic_write
+from ..files import atomic_write, require_file
 from ..model.knobs import LARGEST
 from ..model.noise import VERSION as NOISE_VERSION
 from ..model.sampling import NUMERICS, Sampling
@@ -230,13 +230,12 @@ def fitting(path: Path, tokens: torch.Tensor, backbone: Backbone) -> torch.Tenso
 @contextmanager
 def opened(path: Path) -> Iterator[Image.Image]:
     """Open a PNG; only its header is read. Read errors, also of the block, become SSDError."""
+    require_file(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(path, formats=["PNG"]) as image:
                 yield image
-    except FileNotFoundError as error:
-        raise SSDError(f"{path}: no such file") from error
     except UNREADABLE as error:
         raise SSDError(f"{path}: not a whole PNG picture ({type(error).__name__}): "
                        "give a PNG that other programs open") from error

@@ -29,18 +29,25 @@ def misplaced_in(backbone: Backbone, texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(word for text in texts for word in backbone.misplaced_words(text)))
 
 
-def word_notes(backbone: Backbone, texts: Sequence[str], things: Sequence[str],
-               most: int | None = None) -> list[str]:
-    """A sentence for each of the three kinds that occurs, with at most `most` words.
+def limits_of(backbone: Backbone, prompts: Iterable[str]) -> list[str]:
+    """Sentences about what prompts ask for and the backbone never draws, without repeats."""
+    return list(dict.fromkeys(f"{backbone.name} cannot draw {limit}"
+                              for prompt in prompts for limit in backbone.limits(prompt)))
 
-    things: those that it cannot draw; their words are not told again.
+
+def word_notes(backbone: Backbone, texts: Sequence[str], prompts: Sequence[str],
+               most: int | None = None) -> list[str]:
+    """Sentences about unknown and misplaced words, with at most `most` of them, and about limits.
+
+    texts: as drawn. prompts: as typed; the words of their unknown things are not told again.
     """
+    things = things_in(backbone, prompts)
     words = {word for thing in things for word in backbone.unknown_words(thing)}
     kinds = {CANNOT_DRAW: things,
              IGNORED: [word for word in unknown_in(backbone, texts) if word not in words],
              MISPLACED: misplaced_in(backbone, texts)}
     return [f"{backbone.name} {what}: {listed(words, most)}"
-            for what, words in kinds.items() if words]
+            for what, words in kinds.items() if words] + limits_of(backbone, prompts)
 
 
 def listed(words: Sequence[str], most: int | None = None) -> str:

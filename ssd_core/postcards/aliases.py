@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 
-from .captions import WORDS
+from .captions import _NOUNS, WORDS
 
 _SYNONYMS: dict[str, str] = {
     # things
@@ -25,7 +25,14 @@ _SYNONYMS: dict[str, str] = {
     "yachts": "boats", "fleet": "boats", "aqueduct": "bridge", "viaduct": "bridge",
     "light house": "lighthouse", "light-house": "lighthouse", "airship": "balloon",
     "balloons": "balloon", "hot-air": "", "hot air balloon": "balloon",
-    "sailing boat": "boat", "sailing ship": "boat", "sail boat": "boat",
+    "hot air balloons": "balloon",
+    "sailing boat": "boat", "sailing ship": "boat", "sail boat": "boat", "fishing boat": "boat",
+    "fishing boats": "boats", "rowing boat": "boat", "rowing boats": "boats", "rowboat": "boat",
+    "row boat": "boat", "farmhouse": "house", "farm house": "house", "lodge": "house",
+    "watchtower": "tower",
+    "shack": "house", "chalet": "house", "villa": "house", "treehouse": "house",
+    "tree house": "house", "hamlet": "houses", "abbey": "church", "monastery": "church",
+    "church tower": "church", "church steeple": "church",
     # colours
     "crimson": "red", "scarlet": "red", "ruby": "red", "gold": "golden", "amber": "orange",
     "emerald": "green", "olive": "green", "azure": "blue", "navy": "blue", "cyan": "blue",
@@ -40,17 +47,38 @@ _SYNONYMS: dict[str, str] = {
     "drizzle": "rain", "shower": "rain", "mist": "fog", "misty": "foggy", "haze": "fog",
     "hazy": "foggy", "blue sky": "clear sky", "golden hour": "at sunset",
     "blue hour": "at dusk", "first light": "at dawn", "last light": "at dusk",
-    "full moon": "moon", "crescent moon": "moon", "milky way": "starry sky",
+    "going down": "at sunset", "sun setting": "sun at sunset", "setting sun": "sun at sunset",
+    "sun rising": "sun at sunrise", "rising sun": "sun at sunrise", "rainfall": "rain",
+    "snowing": "snow", "snowfall": "snow", "snowstorm": "snow",
+    "blizzard": "snow", "wintertime": "snow", "sunlight": "sun", "sunbeams": "sun",
+    "sun beams": "sun", "sunlit": "sun", "grey sky": "cloudy sky", "gray sky": "cloudy sky",
+    "grey skies": "cloudy sky", "full moon": "moon", "crescent moon": "moon",
+    "milky way": "starry sky",
     # land
-    "hill": "hills", "hilly": "hills", "mountain": "mountains", "alps": "snowy mountains",
+    "valley": "hills", "valleys": "hills", "hillside": "hills", "hilltop": "hills",
+    "hillsides": "hills", "slope": "hills", "slopes": "hills",
+    "pine forest": "forest", "pine woods": "woods", "birch forest": "forest",
+    "birch woods": "woods", "oak forest": "forest", "oak woods": "woods", "countryside": "meadow",
+    "country": "meadow", "plains": "meadow",
+    "farm": "field",
+    "farms": "field", "snowy field": "snow", "snowy fields": "snow", "snowy meadow": "snow",
+    "snowy plain": "snow", "snowy landscape": "snow", "snow covered": "snowy",
+    "snow-covered": "snowy", "snow capped": "snowy", "snow-capped": "snowy",
+    "snowcapped": "snowy", "hill": "hills", "hilly": "hills", "mountain": "mountains",
+    "alps": "snowy mountains",
     "peak": "peaks", "cliffs": "mountains", "cliff": "mountains", "wood": "woods",
     "jungle": "forest", "forests": "forest", "meadows": "meadow", "lawn": "grass",
     "pasture": "meadow", "prairie": "meadow", "grassland": "meadow", "fields": "field",
     "farmland": "field", "crops": "wheat", "corn": "wheat", "dunes": "desert", "dune": "desert",
     "shore": "sandy beach", "beach": "sandy beach",  # captions never say "beach" alone
-    "coast": "sea", "ice": "snow", "winter": "snow", "snowfield": "snow",
-    "pond": "lake", "water": "lake", "lagoon": "lake", "seas": "sea", "oceans": "ocean",
+    "coast": "sea", "coastline": "sea", "shoreline": "sea", "seashore": "sea",
+    "seaside": "sea", "harbour": "sea", "harbor": "sea", "bay": "sea", "ice": "snow",
+    "winter": "snow", "snowfield": "snow",
+    "lakeside": "lake", "lakeshore": "lake", "loch": "lake", "pond": "lake", "water": "lake",
+    "lagoon": "lake", "seas": "sea", "oceans": "ocean",
     "wave": "waves", "path": "road", "street": "road", "lane": "road", "track": "road",
+    "trail": "road", "highway": "road", "footpath": "road", "roadside": "road",
+    "riverbank": "river", "riverside": "river", "wildflowers": "flowers",
     "stream": "river", "brook": "river", "creek": "river", "flower": "flowers",
     "blossoms": "flowers", "poppies": "flowers", "flowery": "flowers",
     # places and small words
@@ -64,6 +92,8 @@ _SYNONYMS: dict[str, str] = {
     "scene": "view", "scenery": "view", "from": "of", "into": "in", "onto": "on", "side": "",
     "front": "", "nice": "", "beautiful": "", "pretty": "", "lovely": "", "small": "",
     "little": "", "big": "", "large": "", "tall": "", "old": "", "please": "", "very": "",
+    "tiny": "", "huge": "", "great": "", "lonely": "lone", "solitary": "lone",
+    "something": "view", "anything": "view",
     "draw": "", "paint": "", "show": "", "me": "", "1": "one", "2": "two", "3": "three",
     "!": ".", "?": ".", ";": ",", ":": ",", "-": ",", "–": ",", "—": ",", "'": "", '"': "",
     "(": ",", ")": ",", "&": "and", "+": "and", "/": ",",
@@ -120,6 +150,24 @@ _CHINESE: dict[str, str] = {
     # small words
     "和": "and", "与": "and", "以及": "and", "还有": "and", "一座": "a", "一个": "a",
     "一棵": "a", "一艘": "a", "一只": "a", "一顶": "a", "一条": "a", "一幅": "a", "两座": "",
+    # as small words, so that what stands beside them is read whole
+    "小": "", "大": "", "老": "", "下雪": "in the snow ,", "大雪": "in deep snow ,",
+    "冬天": "in the snow ,", "冬日": "in the snow ,", "暴风雨": "in heavy rain ,",
+    "大雨": "in heavy rain ,", "雨天": "in the rain ,", "下雨天": "in the rain ,",
+    "薄雾": "in the fog ,", "凌晨": "at dawn ,",
+    "夜空": "at night ,", "夜": "at night ,", "蓝天": "under a clear sky ,",
+    "阳光": "the sun", "海岸": "on the sea ,", "海滩": "on the sandy beach ,",
+    "海港": "on the sea ,", "港口": "on the sea ,", "公路": "by a road ,", "马路": "by a road ,",
+    "大山": "rocky mountains ,", "山谷": "hills behind ,", "山坡": "hills behind ,",
+    "小山坡": "hills behind ,", "山顶": "hills behind ,", "山脚": "hills behind ,",
+    "乡村": "on a meadow ,", "乡下": "on a meadow ,", "渔船": "boat", "绿草地": "on a meadow ,",
+    "河两岸": "by a river ,", "老房子": "house", "大房子": "house", "小房子": "house",
+    "小村庄": "houses", "小教堂": "church", "松林": "a forest behind ,",
+    "树叶": "", "烟雨": "in the rain ,", "山水画": "a painting of", "大雪纷飞": "in deep snow ,",
+    "阴天": "under a cloudy sky ,", "雷雨": "in heavy rain ,", "半夜": "at midnight ,",
+    "落日": "at sunset ,", "晚霞": "at sunset ,", "沙丘": "in the desert ,", "渔村": "houses",
+    "小渔村": "houses", "池塘": "on a lake ,", "港湾": "on the sea ,",
+    "天上": "", "渔港": "on the sea ,", "风雨": "in the rain ,",
     "两样东西": "two things ,", "三样东西": "three things ,",
     "孤独的": "a lone", "的": "", "在": "", "有": "", "是": "", "上": "", "下": "", "里": "",
     "着": "", "远处": "", "背后": "", "后面": "", "前面": "", "旁边": "", "天空": "",
@@ -136,19 +184,30 @@ _ALIKE: dict[str, str] = {character: word for word, characters in {
     "草地": "草", "麦田": "田麦麥", "沙漠": "沙", "沙滩": "滩灘", "海边": "岸", "大海": "洋",
     "湖": "池塘", "小河": "溪", "小路": "道街",
 }.items() for character in characters}
+# Traditional characters of known words.
+_TRADITIONAL = "漁邊紅藍綠黃橋樹燈風車頂雲霧陽莊鎮裡間塊雙兩個隻幾艘條遠處後麥飄沒無顏"
+_SIMPLE = "渔边红蓝绿黄桥树灯风车顶云雾阳庄镇里间块双两个只几艘条远处后麦飘没无颜"
+_SIMPLIFIED = str.maketrans(_TRADITIONAL, _SIMPLE)
 MARKS = (",", ".")
 # English words that resemble known words without being misspellings of them.
 _OTHER_WORDS = frozenset("""battles bottle brides cattle dessert fellow fiddle fridge hearth horses
-    kettle mellow mother mouses paining parrot pointing riddle saddle salting tables testament
-    violent violets waving winging winning""".split())
+    kettle mellow mother mouses paining parrot place places pointing riddle saddle salting tables
+    testament violent violets waving winging winning""".split())
 _PIECE = re.compile(r"[a-z0-9]+(?:[-'][a-z0-9]+)*|[^\sa-z0-9]", re.IGNORECASE)
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff\u3001\u3002\uff00-\uffef]")
 _KNOWN = frozenset(WORDS)
+_KINDS = frozenset(noun for nouns in _NOUNS.values() for noun in nouns)
 _PHRASES = [alias for alias in _SYNONYMS if " " in alias]
 _FIRST_WORDS = {phrase.split()[0] for phrase in _PHRASES}
 _LONGEST = max(map(len, _CHINESE))
+# Words that tell neither a thing nor what it is like; nobody is offered one in place of a noun.
+_SMALL = frozenset("""along among and are away before below beneath beside from has having image
+    inside into its many near onto over picture scene see several some stand standing stands the
+    things this under view with within""".split())
 _OFFERED = [word for word in dict.fromkeys((*WORDS, *_SYNONYMS)) if len(word) > 2
-            and _SYNONYMS.get(word, word)]
+            and _SYNONYMS.get(word, word) and word not in _SMALL]
+# "(red:1.4)" of other programs: its words count, its weight does not.
+_WEIGHTED = re.compile(r"(\()(?=[^():]*[^\W\d])[^():]+(:\s*[0-9]*\.?[0-9]+\s*\))")
 _LIKE = 0.76  # least likeness of a word that is offered in place of an unknown one, 0..1
 
 
@@ -181,10 +240,20 @@ def without_repeats(words: Iterable[str]) -> list[str]:
     return unrepeated
 
 
+def weighted(prompt: str) -> list[str]:
+    """The parts of a prompt with a weight, such as "(red:1.4)"; their words alone count."""
+    return [match[0] for match in _WEIGHTED.finditer(prompt)]
+
+
 def _pieces(prompt: str) -> Iterator[Said]:
-    position = 0
+    position, weights = 0, {match.start(n): match[n] for match in _WEIGHTED.finditer(prompt)
+                            for n in (1, 2)}
     while match := _PIECE.search(prompt, position):
         start = match.start()
+        if start in weights:
+            position = start + len(weights[start])
+            yield Said(weights[start], ())
+            continue
         piece = (_chinese_at(prompt, start) if _IDEOGRAPH.match(match[0])
                  else _phrase_at(prompt, start, match[0]))
         position = start + len(piece)
@@ -204,21 +273,35 @@ def _phrase_at(prompt: str, start: int, first: str) -> str:
 def _chinese_at(prompt: str, start: int) -> str:
     """The longest known Chinese word that begins at `start`, or one character."""
     for length in range(_LONGEST, 1, -1):
-        if prompt[start : start + length] in _CHINESE:
+        if prompt[start : start + length].translate(_SIMPLIFIED) in _CHINESE:
             return prompt[start : start + length]
     return prompt[start]
+
+
+def simplified(text: str) -> str:
+    """The text with the simplified characters that the tables have."""
+    return text.translate(_SIMPLIFIED)
 
 
 @cache
 def meaning_of(piece: str) -> tuple[str, ...] | None:
     """The vocabulary's words for a piece in lower case; see `Said`."""
+    piece = piece.translate(_SIMPLIFIED)
     for table in (_SYNONYMS, _CHINESE):
         if piece in table:
             return tuple(table[piece].split())
     if piece in _KNOWN:
         return (piece,)
-    if (meant := _misspelt(piece)) is not None:
-        return meaning_of(meant)
+    meant = _singular(piece) or _misspelt(piece)
+    return None if meant is None else meaning_of(meant)
+
+
+def _singular(piece: str) -> str | None:
+    """The known thing of which `piece` is the plural: "towers", "churches"."""
+    for ending in ("s", "es"):
+        single = piece.removesuffix(ending)
+        if single != piece and (single in _KINDS or _SYNONYMS.get(single) in _KINDS):
+            return single
     return None
 
 

@@ -6,8 +6,13 @@ without the others.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+_HANGING = re.compile(  # at the beginning of a part, where something was cut
+    r"(^|[,.;，。；、])\s*(?:[,，、]|"
+    r"(?:and|with|but|of|to|next to|in front of|behind|的|和|与)(?![a-z]))", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,16 @@ def blanked(prompt: str, cuts: Iterable[tuple[int, int]]) -> str:
     return edited(prompt, [(start, end, " " * (end - start)) for start, end in cuts])
 
 
+def merged(cuts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Cuts [start, end) without those that overlap."""
+    whole: list[tuple[int, int]] = []
+    for start, end in sorted(cuts):
+        if whole and start <= whole[-1][1]:
+            start, end = whole[-1][0], max(end, whole.pop()[1])
+        whole.append((start, end))
+    return whole
+
+
 def edited(prompt: str, edits: Iterable[tuple[int, int, str]]) -> str:
     """The prompt with texts in place of [start, end); edits at the same place stay in order."""
     pieces, done = [], 0
@@ -69,3 +84,10 @@ def edited(prompt: str, edits: Iterable[tuple[int, int, str]]) -> str:
         pieces += [prompt[done:start], text]
         done = max(done, end)
     return "".join([*pieces, prompt[done:]])
+
+
+def tidy(prompt: str) -> str:
+    """The prompt without marks and small words that its cuts left hanging."""
+    while (less := _HANGING.sub(r"\1", prompt).strip(" ,，、;；")) != prompt:
+        prompt = less
+    return prompt

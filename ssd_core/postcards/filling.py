@@ -11,6 +11,7 @@ from itertools import permutations
 
 from .captions import PLURAL
 from .odds import KIND, LIGHT, TIME, Die, colour_odds, ground_odds, ridge_odds, sky_odds
+from .relations import relate
 from .spelling import Named, Reading
 from .world import (
     GROUNDS,
@@ -24,6 +25,14 @@ from .world import (
 )
 
 MOST = 3  # things that have a place
+# Words that no caption has, or not as a claim, and that rule values out.
+_GREEN = ("spring", "springtime", "summer", "summertime", "summery", "autumn", "hot", "tropical",
+          "palm", "flowers", "poppies", "wildflowers", "春天", "夏天", "秋天", "春", "夏", "秋")
+_SUNNY = ("sunny", "sunshine", "sunlit", "sunlight", "阳光")
+_CALM = ("calm", "peaceful", "serene", "tranquil", "still", "quiet", "平静", "宁静")
+_SNOWING = ("snowing", "snowfall", "snowstorm", "blizzard", "下雪", "大雪", "大雪纷飞")
+_GREY = ("grey sky", "gray sky", "grey skies", "overcast", "gloomy")
+_FAR = ("behind", "far", "away", "before", "rolling")  # of a ridge as captions name it
 _LIKE = ({"house", "houses"}, {"boat", "boats"}, {"tree", "trees", "pine"})
 Pair = tuple[str, str]  # attribute and value
 Scene = dict[str, str | None]
@@ -35,7 +44,7 @@ class Filled:
 
     scene: a value for every attribute, None if nothing fits. members: the number of things of each
     thing in the prompt. kinds, places, colours: of all things in order; places is () if there are
-    too many. invented: whether the prompt names no thing and the only one was chosen.
+    too many (`crowded`). invented: whether the prompt names no thing and the only one was chosen.
     """
 
     scene: dict[str, str | None]
@@ -44,6 +53,7 @@ class Filled:
     places: tuple[str, ...]
     colours: tuple[str | None, ...]
     invented: bool = False
+    crowded: bool = False
 
 
 def ruled_out(negative: Reading) -> set[Pair]:
@@ -58,10 +68,41 @@ def ruled_out(negative: Reading) -> set[Pair]:
     return pairs
 
 
+def implied(reading: Reading) -> set[Pair]:
+    """The values that words rule out which are no claims themselves: "summer", "a green hill"."""
+    typed = {word.typed.lower() for word in reading.words}
+    pairs: set[Pair] = set()
+    if typed & set(_GREEN) or _green_land(reading):
+        pairs |= {("ground", "snow"), ("ridge", "snowy")}
+    if typed & set(_SUNNY):
+        pairs |= {("sky", "cloudy")}
+    if typed & set(_CALM):
+        pairs |= {("sky", "rain")}
+    if typed & set(_SNOWING):
+        pairs |= {("sky", "clear"), ("sky", "starry"), ("light", "sun"), ("light", "moon")}
+    if "starry" in reading.scene.get("sky", ()):
+        pairs |= {("light", "sun")}
+    if typed & set(_GREY):
+        pairs |= {("light", "sun")}
+    afloat = {thing.kind for thing in reading.things} & {"boat", "boats", "bridge"}
+    if set(reading.scene.get("ridge", ["none"])) - {"none"} and not (
+            typed & set(_FAR) or reading.chinese or afloat):
+        pairs |= {("ground", ground) for ground in (*WATER, "sand")}
+    return pairs
+
+
+def _green_land(reading: Reading) -> bool:
+    """Whether the colour green belongs to no thing: "a green valley"."""
+    coloured = {thing.colour for thing in reading.things}
+    return any(word.word == "green" for word in reading.words) and "green" not in coloured
+
+
 def members_of(things: Sequence[Named]) -> tuple[int, ...]:
-    """The number of things of each: "two houses" are two, "houses" one group; all 1 if too many."""
+    """The number of things of each: "two houses" are two, "houses" one group."""
     members = tuple(_members(thing) for thing in things)
-    return members if sum(members) <= MOST else (1,) * len(things)
+    if len(things) == 1 and things[0].many and things[0].kind not in (*PLURAL, "balloon"):
+        return (MOST,)
+    return members
 
 
 def _members(thing: Named) -> int:
@@ -69,7 +110,9 @@ def _members(thing: Named) -> int:
         return 1
     if thing.number is None:
         return 2 if thing.plural and thing.kind not in PLURAL else 1
-    return thing.number if thing.number <= MOST or thing.kind in PLURAL else MOST
+    if thing.number > MOST:  # as many as there can be
+        return 1 if thing.kind in PLURAL else MOST
+    return thing.number
 
 
 class Filler:
@@ -79,13 +122,18 @@ class Filler:
     """
 
     def __init__(self, reading: Reading, out: set[Pair], seed: int, invents: bool = True) -> None:
-        self.out, self.things = out, reading.things
+        self.out, self.things = out | implied(reading), reading.things
         self.typed = {name: values[0] for name, values in reading.scene.items()}
         self.hints, self.light_place = reading.hints, reading.light_place
         self.members = members_of(self.things)
+        self.crowded = sum(self.members) > MOST
+        if self.crowded:
+            self.members = (1,) * len(self.things)
+        relate(reading, sum(self.members))
         self.kinds = tuple(_single(thing.kind) if count > 1 else thing.kind for thing, count
                            in zip(self.things, self.members, strict=False) for _ in range(count))
-        self.invented = not self.kinds and invents
+        named = {"ground", "ridge", "path"} & set(reading.scene)  # such a scene needs no thing
+        self.invented = not self.kinds and invents and not named
         if self.invented:
             self.members = (1,)
             kind = Die(seed).throw("kind", KIND, self._may_stand)
@@ -98,7 +146,7 @@ class Filler:
                              ("ground", self._ground), ("ridge", self._ridge)):
             scene[name] = self.typed.get(name) or self._hinted(name) or choose(scene)
         return Filled(scene, self.members, self.kinds, self._places(), self._colours(scene),
-                      self.invented)
+                      self.invented, self.crowded)
 
     def _hinted(self, name: str) -> str | None:
         """The hinted value of an attribute, if it is compatible with the typed ones."""
@@ -167,7 +215,7 @@ class Filler:
     def _places(self) -> tuple[str, ...]:
         """The places of all things in order; the members of a thing stand from left to right."""
         total = len(self.kinds)
-        if not 0 < total <= MOST:
+        if self.crowded or not total:
             return ()
         wanted = [place or hint for place, hint in zip(self._said("place"),
                                                        self._said("place_hint"), strict=True)]

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from .aliases import MARKS
 from .spelling import ARTICLES, NUMBERS, Word, pieces_of
 
-_ALWAYS = ("no", "without", "minus", "没", "沒", "無", "无")  # with any words after them
+_ALWAYS = ("no", "without", "minus", "instead", "没", "沒", "無", "无")  # with any words after them
 _BEFORE_A_CLAIM = ("not", "never", "don't", "dont", "不", "别")
-_FILLER = (*ARTICLES, "any", "at", "draw", "paint", "show", "have", "be", "is", "有", "要", "是")
+_FILLER = (*ARTICLES, "any", "of", "at", "draw", "paint", "show", "have", "be", "is", "有", "要",
+           "是", "一", "点")
 _OR, _AND = ("or", "nor", "或"), ("and", "和", "与")
 _INSIDE = ("in", "the", "sky")  # "no clouds in the sky"
 # Marks and words before a negation that are cut with it.
 _HANGING = re.compile(r"(?:[\s,，、;；]|\b(?:and|but|with|has|having|that|which|is|it)\b|但|而)*$",
                       re.IGNORECASE)
+_NEAR = 200  # characters before a negation in which they are looked for
 Piece = tuple[Word, ...]  # the words of one typed piece
 
 
@@ -52,7 +54,7 @@ def negations(prompt: str) -> list[Negation]:
 def _negation(prompt: str, pieces: Sequence[Piece], first: int, end: int,
               denied: Sequence[Sequence[Piece]]) -> Negation:
     start, stop = pieces[first][0].start, pieces[end - 1][0].end
-    hanging = _HANGING.search(prompt[:start])
+    hanging = _HANGING.search(prompt, max(0, start - _NEAR), start)
     texts = [prompt[phrase[0][0].start : phrase[-1][0].end] for phrase in denied]
     return Negation(prompt[start:stop], ", ".join(texts),
                     hanging.start() if hanging else start,
@@ -62,8 +64,9 @@ def _negation(prompt: str, pieces: Sequence[Piece], first: int, end: int,
 def _denied(pieces: Sequence[Piece], first: int) -> tuple[int, list[Sequence[Piece]]]:
     """(end, phrases) of the negation that begins at `first`; (first, []) if none does."""
     typed = _typed(pieces[first])
-    if typed not in (*_ALWAYS, *_BEFORE_A_CLAIM):
+    if not _denies(pieces[first]):
         return first, []
+    anything = typed in _ALWAYS or _follows(pieces, first + 1, ("要",))  # 不要
     phrases: list[Sequence[Piece]] = []
     position = end = first + 1
     while (phrase := _phrase(pieces, position)) is not None:
@@ -73,7 +76,7 @@ def _denied(pieces: Sequence[Piece], first: int) -> tuple[int, list[Sequence[Pie
         if position == end:
             break
     claims = any(word.meaning[0] for phrase in phrases for piece in phrase for word in piece)
-    return (end, phrases) if claims or (phrases and typed in _ALWAYS) else (first, [])
+    return (end, phrases) if claims or (phrases and anything) else (first, [])
 
 
 def _phrase(pieces: Sequence[Piece], position: int) -> tuple[int, int] | None:
@@ -81,7 +84,9 @@ def _phrase(pieces: Sequence[Piece], position: int) -> tuple[int, int] | None:
     while position < len(pieces) and _typed(pieces[position]) in _FILLER:
         position += 1
     end, coloured = position, False
-    while end < len(pieces) and not _stops(pieces[end]):
+    while end < len(pieces) and not _stops(pieces[end]) and not _denies(pieces[end]):
+        if end > position and not coloured and _typed(pieces[end]) == "的":
+            break  # 没有叶子的树
         attribute = next((word.meaning[0] for word in pieces[end] if word.meaning[0]), "")
         if coloured and attribute not in ("kind", "colour") and _typed(pieces[end]) != "的":
             break
@@ -91,6 +96,11 @@ def _phrase(pieces: Sequence[Piece], position: int) -> tuple[int, int] | None:
             end += len(_INSIDE) * _follows(pieces, end, _INSIDE)
             break
     return (position, end) if end > position else None
+
+
+def _denies(piece: Piece) -> bool:
+    """Whether another negation may begin at the piece, which ends the phrase of the last one."""
+    return _typed(piece) in (*_ALWAYS, *_BEFORE_A_CLAIM)
 
 
 def _linked(pieces: Sequence[Piece], end: int) -> int:

@@ -12,14 +12,29 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 
-from .aliases import MARKS, Said, meaning_of, said
+from .aliases import MARKS, Said, said, simplified
 from .captions import _MEANING
 
 NUMBERS = {"one": 1, "two": 2, "pair": 2, "three": 3, "trio": 3, "four": 4, "five": 5, "six": 6,
+           "seven": 7, "eight": 8, "nine": 9, "ten": 10, "dozen": 12, "twenty": 20,
            "一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "4": 4, "5": 5, "6": 6}
 ARTICLES = ("a", "an", "the")
 QUANTITIES = ("lone", "single", "some", "few")
-_HINTS = {"snowy": ("ground", "snow"), "rocky": ("ridge", "mountains")}  # "a snowy village"
+_MANY = ("several", "many", "lots", "dozens", "多", "几", "些", "群", "排", "片", "十", "都")
+_SIZES = ("小", "大", "老")  # between a colour and its noun
+_SCENERY = ("ground", "path", "ridge", "sky", "time")  # "a lake house" is a lone one
+_OWNERS = ("my", "your", "his", "her", "our", "their", "its", "this", "that", "these", "those")
+_WEATHER = ("foggy", "rainy", "cloudy", "snowy", "sun", "moon", "starry")  # "a misty lighthouse"
+_MEASURES = "一两二三四五六七八九十几多只座棵艘间朵片匹个条顶群排些都这那张幅"
+# Colours that no caption has: no other one is filled in beside them.
+_OTHER_COLOURS = ("black", "grey", "gray", "brown", "beige", "silver", "turquoise", "teal",
+                  "maroon", "colorful", "colourful", "multicolored", "coloured", "colored", "dark",
+                  "rainbow", "黑", "灰",
+                  "棕", "褐", "银", "彩")
+_TWO_NOUNS = (("pine", "tree"), ("pine", "trees"), ("tree", "trees"))  # "pine tree"
+_GROUPS = ("pair", "trio", "dozen")  # numbers behind an article
+_LINKS = ("有", "是")  # behind a place, they join it to the next noun: 左边有一座房子
+HINTS = {"snowy": ("ground", "snow"), "rocky": ("ridge", "mountains")}  # "a snowy village"
 _BEFORE_A_PLACE = ("on", "to", "at", "in", "the")
 BREAKS = (*MARKS, "and")
 # Pieces without meaning that do not belong to the noun phrase after them.
@@ -50,18 +65,26 @@ class Word:
     @property
     def number(self) -> int | None:
         """The number it names, if any; a Chinese number may include its measure word."""
+        if not self.word and self.typed.isdecimal() and self.typed.isascii():
+            return int(self.typed)
         return NUMBERS.get(self.word or self.typed.lower()) or (
-            None if self.word else NUMBERS.get(self.typed[:1]))
+            None if self.word else NUMBERS.get(simplified(self.typed[:1])))
+
+
+END = Word(".", ".", 0, 0)  # behind the last word
 
 
 @dataclass
 class Named:
     """A thing as typed: its noun phrase begins at `start`, and its noun is at [noun, end).
 
-    front: where it begins including a place before it: "on the left a house".
-    number: as typed, None without one. plural: typed in the plural. twice: with two nouns, as in
-    "pine tree". shades, place_hint: its colour, or those of its members, and its place, by words
-    that make no claim.
+    front: where it begins including a place before it: "on the left a house". own: where its own
+    adjectives begin: "wooden" in "my wooden house".
+    number: as typed, None without one. plural: typed in the plural. many: "several" or "many".
+    twice: with two nouns, as in "pine tree". shades, place_hint: its colour, or those of its
+    members, and its place, by words that make no claim. owned: behind "my" or "grandma's".
+    free: its place is left open, as the prompt says it in words that no postcard follows. shaded:
+    its colour is left open for the same reason.
     """
 
     kind: str
@@ -77,6 +100,11 @@ class Named:
     front: int = 0
     shades: list[str] = field(default_factory=list)
     place_hint: str | None = None
+    own: int = 0
+    many: bool = False
+    owned: bool = False
+    free: bool = False
+    shaded: bool = False
 
 
 @dataclass
@@ -112,8 +140,8 @@ def length_of(prompt: str) -> int:
 
 def words_of(prompt: str) -> list[Word]:
     """The words of a prompt; those of one piece share its position."""
-    return [Word(word, piece.typed, *span, piece.words is None and not word)
-            for piece, *span in placed(prompt) for word in _known(piece) or ("",)]
+    return [Word(word, piece.typed, *span, piece.words is None)
+            for piece, *span in placed(prompt) for word in piece.words or ("",)]
 
 
 def pieces_of(prompt: str) -> list[tuple[Word, ...]]:
@@ -130,19 +158,6 @@ def placed(prompt: str) -> Iterator[tuple[Said, int, int]]:
         start = text.index(piece.typed, position)
         position = start + len(piece.typed)
         yield piece, origin[start], origin[position - 1] + 1
-
-
-def _known(piece: Said) -> tuple[str, ...]:
-    """The words of a piece; a plural of a known thing is that thing."""
-    if piece.words is not None:
-        return piece.words
-    typed = piece.typed.lower()
-    for ending in ("s", "es"):
-        if typed.endswith(ending):
-            words = meaning_of(typed.removesuffix(ending)) or ()
-            if len(words) == 1 and _MEANING.get(words[0], ("",))[0] == "kind":
-                return words
-    return ()
 
 
 def read(prompt: str) -> Reading:
@@ -186,8 +201,8 @@ class _Reader:
             self._name(n, value)
         elif attribute:
             self._state(attribute, value)
-        elif word.word in _HINTS:
-            self.reading.hints.update([_HINTS[word.word]])
+        elif word.word in HINTS:
+            self.reading.hints.update([HINTS[word.word]])
 
     def _end(self) -> None:
         """End a part at a mark or "and": a place without a noun becomes a hint."""
@@ -206,8 +221,8 @@ class _Reader:
             last.end = words[n].end
 
     def _locate(self, n: int, place: str) -> None:
-        if self.noun is None:
-            words = self.reading.words
+        words = self.reading.words
+        if self.noun is None or next((word.typed for word in words[n + 1:]), "") in _LINKS:
             while n and words[n - 1].word in _BEFORE_A_PLACE:
                 n -= 1
             self.place, self.at = place, words[n].start
@@ -221,12 +236,24 @@ class _Reader:
         if isinstance(last, Named) and _same_noun(words, n, last, kind):
             last.twice = last.end != words[n - 1].end or kind != last.kind
             last.end, last.colour = words[n].end, last.colour or self.colour
+            last.plural = last.plural or _is_plural(words[n])
+            last.kind = kind if last.kind == "tree" else last.kind
             return
         thing = _phrase(words, n, kind)
+        if (known := self._named_before(thing)) is not None:
+            self.noun, self.colour, self.place, self.place_hint = known, None, None, None
+            return
         thing.colour, thing.place, thing.place_hint = self.colour, self.place, self.place_hint
         thing.front = self.at if self.place else thing.start
         self.reading.things.append(thing)
         self.noun, self.colour, self.place, self.place_hint = thing, None, None, None
+
+    def _named_before(self, thing: Named) -> Named | None:
+        """The thing that "the house" means, after "a house"."""
+        if thing.article is None or thing.article.word != "the" or self.place:
+            return None
+        return next((known for known in self.reading.things if known.kind == thing.kind
+                     and self.colour in (None, known.colour)), None)
 
     def _state(self, attribute: str, value: str) -> None:
         values = self.reading.scene.setdefault(attribute, [])
@@ -239,7 +266,7 @@ class _Reader:
 
 def _same_noun(words: Sequence[Word], n: int, last: Named, kind: str) -> bool:
     """Whether words[n] repeats the last noun: "oak tree", "pine tree", "fleet of boats"."""
-    if kind != last.kind and (last.kind, kind) != ("pine", "tree"):
+    if kind != last.kind and (last.kind, kind) not in _TWO_NOUNS:
         return False
     between = [word for word in words[:n] if word.start >= last.end]
     return not between or (between[0].word == "of" and all(
@@ -256,14 +283,55 @@ def _phrase(words: Sequence[Word], n: int, kind: str) -> Named:
             article, first = word, m
         elif word.word in QUANTITIES or word.meaning[0] == "colour":
             first = m
-    if first == n:  # "old windmill"
-        first -= len(list(takewhile(lambda word: not word.word and word.typed.isascii()
-                                    and word.typed.isalpha(),
-                                    (word for _, word in _before(words, n)))))
+    own = n - len(list(takewhile(_modifies, (word for _, word in _before(words, n)))))
+    first = min(first, _first_adjective(words, n))
+    if _counted_many(words, n, first):  # 十几只
+        first -= len(list(takewhile(lambda word: simplified(word.typed) in _MEASURES,
+                                    reversed(words[:first]))))
+    before = words[first - 1] if first else None
+    return Named(
+        kind, words[first].start, noun.start, noun.end, number=number, article=article,
+        plural=_is_plural(noun) or _counted_many(words, n, first), own=words[own].start,
+        many=_counted_many(words, n, first),
+        owned=before is not None and (_owns(before) or before.meaning[0] in _SCENERY),
+        shaded=any(word.typed.lower() in _OTHER_COLOURS for _, word in _before(words, n)))
+
+
+def _is_plural(noun: Word) -> bool:
     typed = noun.typed.lower()
-    plural = typed.endswith("s") and not typed.endswith("ss")
-    return Named(kind, words[first].start, noun.start, noun.end, number=number, plural=plural,
-                 article=article)
+    return typed.endswith("s") and not typed.endswith("ss")
+
+
+def _counted_many(words: Sequence[Word], n: int, first: int) -> bool:
+    """Whether the noun is one of several: "many towers", 都是房子."""
+    near = [word.typed.lower() for word in words[max(0, first - 3) : n]]
+    return any(typed in _MANY for typed in near)
+
+
+def _modifies(word: Word) -> bool:
+    """Whether a word before a noun is an adjective that stays with it: "wooden", 小."""
+    typed = word.typed.lower()
+    if _IDEOGRAPH.match(typed):
+        return typed in _SIZES or (word.unknown and simplified(typed) not in _MEASURES)
+    return (word.unknown and typed.isalpha() and len(typed) > 1 and word.number is None
+            and typed not in _OWNERS and not typed.endswith("ing"))
+
+
+def _first_adjective(words: Sequence[Word], n: int) -> int:
+    """Where the adjectives before words[n] begin: "old windmill", "misty little wooden house"."""
+    first = n
+    for m, word in _before(words, n):
+        small = not word.word and word.typed.isascii() and word.typed.isalpha()
+        verb = word.typed.lower().endswith("ing") and m > 0 and words[m - 1].word not in BREAKS
+        if _owns(word) or verb or not (_modifies(word) or small or word.word in _WEATHER
+                                       or word.meaning[0] == "colour"):
+            break
+        first = m
+    return first
+
+
+def _owns(word: Word) -> bool:
+    return word.typed.lower() in _OWNERS or word.typed.endswith("'s")
 
 
 def _before(words: Sequence[Word], n: int) -> Iterator[tuple[int, Word]]:
@@ -271,10 +339,10 @@ def _before(words: Sequence[Word], n: int) -> Iterator[tuple[int, Word]]:
     for m in range(n - 1, -1, -1):
         word = words[m]
         other = word.word and word.number is None and word.word not in (
-            *ARTICLES, *QUANTITIES, "of") and word.meaning[0] != "colour"
+            *ARTICLES, *QUANTITIES, *_WEATHER, "of") and word.meaning[0] != "colour"
         if other or word.typed.lower() in _ASKING:
             return
         yield m, word
         if word.word in ARTICLES or (word.number is not None and not (
-                m and words[m - 1].word == "a" and word.word in ("pair", "trio"))):
+                m and words[m - 1].word == "a" and (word.word or word.typed) in _GROUPS)):
             return

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from typing import Protocol
+
+import torch
 
 from ..backbones.base import Backbone
 from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone, threads
@@ -49,7 +53,23 @@ def record(request: Choosing, stats: Mapping) -> None:
     note_pace(*kind, request.pictures, stats, request.choice.graphs)
 
 
-def record_rest(request: Choosing, stats: Mapping, pixels: float) -> None:
-    """Record what a picture took beside its passes; pixels: the seconds of its pixels."""
-    note_rest(request.sized, request.heads is not None, request.branches, request.pictures, stats,
-              pixels)
+class Decoding(Protocol):
+    """The outcome of a run whose pictures are decoded."""
+
+    stats: Mapping | None
+    pixels_took: float
+
+    @property
+    def request(self) -> Choosing: ...
+
+
+def noting(result: Decoding, decoded: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:
+    """The pictures; the seconds of the first one are recorded for later plans."""
+    begun = time.perf_counter()
+    first = next(decoded)
+    result.pixels_took, run = time.perf_counter() - begun, result.request
+    if result.stats is not None:
+        note_rest(run.sized, run.heads is not None, run.branches, run.pictures, result.stats,
+                  result.pixels_took)
+    yield first
+    yield from decoded

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 from PIL import Image
 
+from ..arguments import checked
 from ..backbones.base import Backbone
 from ..engine.events import Event
 from ..engine.heads import DraftHeads
@@ -152,6 +153,7 @@ class Comparison:
                         strict=True))
 
 
+@checked("size", "pictures")
 def compare(backbone: Backbone, prompt: str, methods: Mapping[str, Method] | None = None,
             heads: DraftHeads | None = None, sampling: Sampling = Sampling(),  # noqa: B008
             negative: str | None = None, size: tuple[int, int] | None = None, pictures: int = 1,

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from .request import Request
 
 WHOLE = 0.5  # of a row's cells; from here on what lies below it changes, too
+FIRST = 0.25  # the same of the first row, which nothing above it holds
 CELLS_A_PASS = 6  # that `exact` makes final, where nothing else is known
 UNTOUCHED = 200  # cells that a pass makes final where nothing changes
+RULE = 1.4  # an edit's passes in passes of the same width: its rule reads the old picture, too
 NEAR_THINGS = 0.4  # share of the passes that feed the words without things, on a CPU
 
 
@@ -29,23 +31,25 @@ class Foreseen:
     """About how many passes an edit and a new picture take, and how long the edit takes.
 
     cost: times what the new picture takes. anew_seconds: of the new picture; None if unknown.
+    seconds: of the edit; None if unknown.
     """
 
     passes: int
     anew_passes: int
     cost: float
     anew_seconds: float | None
+    seconds: float | None
 
     @property
     def note(self) -> str | None:
         """A sentence if drawing the new words anew would be quicker."""
         if self.cost <= 1:
             return None
-        if self.anew_seconds is None:
+        if self.seconds is None or self.anew_seconds is None:
             return (f"these words change most of the picture: the edit takes about {self.cost:.1f} "
                     "times as long as drawing it anew")
         return (f"these words change most of the picture: the edit takes about "
-                f"{duration(self.cost * self.anew_seconds)}, drawing it anew "
+                f"{duration(self.seconds)}, drawing it anew "
                 f"{duration(self.anew_seconds)}")
 
 
@@ -64,23 +68,34 @@ def foreseen(request: Request, change: torch.Tensor | None = None) -> Foreseen:
     if change is None:
         change = change_map(request.sized, request.keep[0], edit.old_prompt, new,
                             guidance=request.sampling.cfg, min_p=request.sampling.min_p)
-    moved = grown(cleaned(change > moved_above(edit.reach))) & request.region.free[0]
-    below = moved.float().mean(1).gt(WHOLE).nonzero()
-    if len(below):  # what stands below a changed sky or ground follows it
-        moved[int(below[0]) :] = True
-    share = moved.float().mean().item()
+    share = share_drawn(change, edit.reach, request.region.free[0])
     things = len(unchanged_things(request.backbone, edit.old_prompt, new)) if edit.hold else 0
-    cheap = request.branches * (CPU_CELLS if machine.device == "cpu" else CARD_CELLS)
     window, all_ = exact.width(grid), request.branches + things
     near = NEAR_THINGS if machine.device == "cpu" else 1.0
-    drawn = share * anew
-    waiting = (1 - share) * grid.cells / UNTOUCHED
-    cost = (width(grid.cells * (all_ + 1), cheap) + waiting * width(UNTOUCHED * all_, cheap)
-            + drawn * width(window * (request.branches + near * things), cheap))
-    known = machine.cost(exact)
-    return Foreseen(round(2 + drawn + waiting), round(anew),
-                    cost / (anew * width(window * request.branches, cheap)),
-                    known.seconds if known else None)
+    drawn, waiting = share * anew, (1 - share) * grid.cells / UNTOUCHED
+    passes = [(1.0, grid.cells * (all_ + 1)), (waiting, UNTOUCHED * all_),
+              (drawn, window * (request.branches + near * things))]
+    known, pace = machine.cost(exact), machine.pace_of(1)
+    if known is None or pace is None:
+        cheap = request.branches * (CPU_CELLS if machine.device == "cpu" else CARD_CELLS)
+        cost = sum(count * width(cells, cheap) for count, cells in passes)
+        return Foreseen(round(2 + drawn + waiting), round(anew),
+                        RULE * cost / (anew * width(window * request.branches, cheap)), None, None)
+    each = [(count, pace.best(round(cells / request.branches), machine.threads))
+            for count, cells in passes]
+    edit_seconds = known.rest + RULE * sum(count * best[0] for count, best in each if best) / 1000
+    return Foreseen(round(2 + drawn + waiting), round(anew), edit_seconds / known.seconds,
+                    known.seconds, edit_seconds)
+
+
+def share_drawn(change: torch.Tensor, reach: float, free: torch.Tensor) -> float:
+    """About which share of the cells is drawn, by how much the words change each [R, C]."""
+    moved = grown(cleaned(change > moved_above(reach))) & free
+    by_row = moved.float().mean(1)
+    below = (by_row > WHOLE) | (by_row > FIRST) & (torch.arange(len(by_row)) == 0)
+    if below.any():  # what stands below a changed sky or ground follows it
+        moved[int(below.nonzero()[0]) :] = True
+    return moved.float().mean().item()
 
 
 def machine_of(request: Request) -> Machine:

@@ -98,7 +98,8 @@ class LiveRun:
         if self.preview is None:
             return
         if self.result.finished:
-            self.preview.finish(self.result.measured, pictures, self.result.share)
+            self.preview.finish(self.result.measured, pictures, self.result.share,
+                                self.result.pixels_took)
         else:
             self.preview.pause()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
 
+from ..arguments import require_fields
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
 from ..engine.choice import Choice
@@ -31,11 +31,11 @@ from ..output.knobs import check_pictures
 from ..output.pixels import pixels
 from ..output.preview import Preview
 from ..output.recipe import make_recipe
-from ..output.unknown import misplaced_in, things_in, unknown_in, word_notes
+from ..output.unknown import misplaced_in, unknown_in, word_notes
 from ..output.words import Words, expansions, shared
 from ..postcards.expanded import Expanded
 from ..weights.fit import run_bytes
-from .choosing import choices, record, record_rest
+from .choosing import choices, noting, record
 from .edited import Edited
 from .fallback import resolved_method
 from .identity import identity
@@ -99,6 +99,7 @@ class Request:
     grid: Grid = field(init=False)
 
     def __post_init__(self) -> None:
+        require_fields(self, "size", "pictures")
         backbone = self.backbone.resized(check_size(self.size)).drawn_from(self.sources)
         method, note = resolved_method(self.method, backbone.preset, self.heads is not None,
                                        self.fall_back)
@@ -157,8 +158,7 @@ class Request:
         if not (self.alone and legal):  # the run itself refuses an illegal keep
             return [self]
         return [replace(self, method=self.asked, pictures=1, sampling=self.sampling.offset_seed(n),
-                        **kept_of_picture(self, n))
-                for n in range(self.pictures)]
+                        **kept_of_picture(self, n)) for n in range(self.pictures)]
 
     @property
     def edit(self) -> Edit | None:
@@ -217,13 +217,8 @@ class Request:
         return shared(drawn, max(1, self.pictures))
 
     @property
-    def stands_in(self) -> bool:
-        """Whether AR draws in place of `exact`, because it is quicker here."""
-        return self.choice.instead is not None
-
-    @property
     def label(self) -> str:
-        return labels.label(self.asked if self.stands_in else self.method)
+        return labels.label(self.asked if self.choice.stands_in else self.method)
 
     @property
     def seeds(self) -> list[int]:
@@ -240,9 +235,9 @@ class Request:
         return unknown_in(self.backbone, self.texts)
 
     @property
-    def unknown_things(self) -> list[str]:
-        """What the typed prompt names and the backbone cannot draw; [] for fixed words."""
-        return [] if self.fixed else things_in(self.backbone, [self.prompt])
+    def typed(self) -> list[str]:
+        """The typed prompt; [] if it is not what is drawn, as words are fixed."""
+        return [] if self.fixed else [self.prompt]
 
     @property
     def misplaced_words(self) -> list[str]:
@@ -258,9 +253,9 @@ class Request:
     def notes(self) -> list[str]:
         """Sentences to show the user beside the pictures."""
         moved = self.expansions[0].notes if self.expansions else []
-        about_words = word_notes(self.backbone, self.texts, self.unknown_things)
-        return [note for note in (self.note, self.drawn_before, *moved, *about_words,
-                                 *self.backbone.notes(self.sampling)) if note]
+        about = [*word_notes(self.backbone, self.texts, self.typed),
+                 *self.backbone.notes(self.sampling)]
+        return [note for note in (self.note, self.drawn_before, *moved, *about) if note]
 
     @property
     def bytes_needed(self) -> int:
@@ -274,8 +269,8 @@ class Request:
                 notes: Sequence[str] = ()) -> Preview:
         """A preview panel for the run; notes: sentences to show beside the pictures."""
         return Preview(self.sized, self.method, send, label=self.label, node=node, panel=panel,
-                       pictures=self.pictures, keep=self.keep, notes=notes,
-                       keep_rows=self.region.kept_rows, own=self.keep_pixels,
+                       pictures=self.pictures, keep=self.keep, own=self.keep_pixels,
+                       keep_rows=self.region.kept_rows, notes=notes,
                        stays=kept_by(self) if self.keep_mask is not None else None)
 
     def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
@@ -289,17 +284,14 @@ class Request:
     @property
     def parent(self) -> torch.Tensor | None:
         """`keep`, if more than the rows that the picture shows anyway is needed to draw again."""
-        needed = (self.keep_mask is not None or self.edit is not None
-                  or self.recorded.starts_from_parent(masked=False))
-        return self.keep if needed else None
+        partly = self.keep_mask is not None or self.edit is not None
+        return self.keep if partly or self.recorded.starts_from_parent(masked=False) else None
 
     @property
     def recorded(self) -> Method:
-        """The method for recipes, without what changes no picture: a chosen window, guesses, AR in
-        place of `exact`.
-        """
-        same = self.stands_in or (
-            type(self.method) is type(self.asked) and self.method.verdict == "identical")
+        """The method for recipes, without what changes no picture: window, guesses, a stand-in."""
+        own = self.choice.stands_in or type(self.method) is type(self.asked)
+        same = own and self.method.verdict == "identical"
         usual = {"guess": "auto"} if same and hasattr(self.asked, "guess") else {}
         return replace(self.asked, **usual) if same else self.method
 
@@ -324,7 +316,7 @@ class Result:
 
     rows: number of final rows. seconds: the run's own time. stats: None until it has finished.
     share: of tokens equal to AR's, None if AR did not run too (see `compare_with_ar`). edit: of a
-    finished edit by words.
+    finished edit by words. pixels_took: the seconds in which the first picture was decoded.
     """
 
     request: Request
@@ -334,6 +326,7 @@ class Result:
     stats: Mapping | None = None
     share: float | None = None
     edit: Edited | None = None
+    pixels_took: float = 0.0
     _final: list[Rows] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
@@ -384,23 +377,13 @@ class Result:
     @property
     def stopped_rows(self) -> int | None:
         """The final rows of a stopped run, 0 if it finished none; None if the run finished."""
-        if self.finished:
-            return None
-        return self.rows if self.rows > self.request.region.kept_rows else 0
+        drew = self.rows > self.request.region.kept_rows
+        return None if self.finished else self.rows if drew else 0
 
     def pictures(self) -> Iterator[torch.Tensor]:
         """The pictures, [H, W, 3] float 0..1 on the CPU, decoded one after the other."""
-        decoded = self._recorded(pixels(self.request.sized, self.tokens))
-        return finished_pictures(self.request, self.edit, decoded)
-
-    def _recorded(self, decoded: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:
-        """The pictures; what decoding the first one takes is recorded for later plans."""
-        begun = time.perf_counter()
-        first = next(decoded)
-        if self.stats is not None:
-            record_rest(self.request, self.stats, time.perf_counter() - begun)
-        yield first
-        yield from decoded
+        return finished_pictures(self.request, self.edit, noting(self, pixels(
+            self.request.sized, self.tokens)))
 
     def recipes(self) -> list[dict]:
         """One recipe per picture; those of a stopped run state how many rows were final."""

@@ -25,7 +25,7 @@ from ..engine.methods import AR, Exact, Method
 from ..engine.plan import Plan
 from ..engine.sketches import prompts_after
 from ..errors import SSDError
-from ..files import read_safetensors
+from ..files import read_safetensors, user_path
 from ..model.flags import flag
 from ..model.grid import size_of
 from ..model.sampling import Sampling
@@ -82,7 +82,7 @@ class Prompts:
 def prompts_for(backbone: Backbone, path: str) -> Prompts:
     """Return prompts from a file, or the default prompts of a backbone."""
     if path:
-        lines = read_prompts(Path(path).expanduser(), backbone)
+        lines = read_prompts(user_path(path), backbone)
         return Prompts(lambda i: lines[i % len(lines)], len(lines))
     if isinstance(backbone, Postcard):
         return Prompts(lambda i: fresh_caption(PROMPT_SEED + i, 0), POSTCARDS)

@@ -20,6 +20,7 @@ from safetensors.torch import save_file
 from ..backbones.reading.checkpoint import INDEX, Checkpoint, group_of, model_name, models_at
 from ..backbones.reading.tensor_files import TORCH
 from ..errors import SSDError
+from ..files import user_path
 
 SHARD_BYTES = 2 * 2**30
 Progress = Callable[[int, int], None]  # bytes done, total bytes
@@ -32,7 +33,7 @@ def convert(path: Path, out: Path | None = None, shard_bytes: int = SHARD_BYTES,
     With `out`, the JSON files beside them (config, tokenizer ...) are copied too. Returns the new
     files. Raises SSDError if there is nothing to convert, a target exists, or the disk is full.
     """
-    path = Path(path).expanduser()
+    path = user_path(path)
     models = [model for model in models_at(path) if is_torch(model)]
     if not models:
         raise SSDError(f"{path}: nothing to convert, the weights are safetensors already")
@@ -43,7 +44,7 @@ def convert(path: Path, out: Path | None = None, shard_bytes: int = SHARD_BYTES,
         raise SSDError(f"shards of {shard_bytes} bytes: must be above 0")
     written = []
     for checkpoint in checkpoints:
-        folder = checkpoint.folder if out is None else Path(out).expanduser()
+        folder = checkpoint.folder if out is None else user_path(out)
         written += convert_model(checkpoint, folder, shard_bytes, progress)
         if out is not None:
             written += copy_json(checkpoint.folder, folder)

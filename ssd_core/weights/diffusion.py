@@ -14,6 +14,7 @@ import torch
 from PIL import Image
 
 from ..errors import SSDError, first_line
+from ..files import user_path
 from .model_folders import PIPELINE
 
 Source = tuple[torch.Tensor, torch.Tensor]  # pixels [H, W, 3] in 0..1, codes [r, c]
@@ -94,7 +95,7 @@ def load_painter(folder: str | Path, device: str = "cpu",
 
     Raises SSDError if diffusers is not installed, or if a part of the pipeline is missing.
     """
-    pipeline_class, root = imported(), pipeline_folder(Path(folder).expanduser())
+    pipeline_class, root = imported(), pipeline_folder(user_path(folder))
     try:
         pipeline = pipeline_class.from_pretrained(
             root, vision_language_encoder=None, processor=None, torch_dtype=dtype,

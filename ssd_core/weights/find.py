@@ -9,7 +9,7 @@ from types import ModuleType
 from ..backbones import BACKBONES, FAMILIES
 from ..backbones.reading.checkpoint import Checkpoint, attempt, models_at, models_in
 from ..errors import SSDError
-from ..files import ASSETS
+from ..files import ASSETS, user_path
 
 BACKBONE_FILE, HEADS_FILE = "backbone.safetensors", "heads.safetensors"
 
@@ -35,7 +35,7 @@ def find_path(name_or_path: str | Path, file: str = "") -> Path:
     there is none.
     """
     name = str(name_or_path)
-    path = bundled(name) or Path(name).expanduser()
+    path = bundled(name) or user_path(name)
     if file and path.is_dir():
         path = path / file
     if name and (path.is_file() if file else path.exists()):
@@ -50,7 +50,7 @@ def find_path(name_or_path: str | Path, file: str = "") -> Path:
 def portable(name_or_path: str | Path) -> str:
     """Return the name of a bundled model, which is valid on every machine, else the absolute path.
     """
-    path = Path(name_or_path).expanduser().absolute()
+    path = user_path(name_or_path).absolute()
     is_part = path.name in (BACKBONE_FILE, HEADS_FILE)
     folder = bundled(str(name_or_path)) or (path.parent if is_part else path)
     return folder.name if folder.parent == ASSETS else str(path)

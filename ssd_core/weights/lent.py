@@ -11,6 +11,7 @@ from ..backbones import FAMILIES
 from ..backbones.base import Backbone
 from ..backbones.reading.loaded_model import LoadedModel
 from ..errors import SSDError
+from ..files import user_path
 
 TOKENIZER = "tokenizer.json"
 IN_PIPELINE = f"processor/{TOKENIZER}"  # where a pipeline of diffusers has it
@@ -36,7 +37,7 @@ def backbone_of(model: nn.Module, files: str | Path | None = None) -> Backbone:
 def folder_of(model: nn.Module, files: str | Path | None) -> Path:
     """The folder with a model's tokenizer: named, on disk, or in the Hub client's cache."""
     name = str(files or getattr(model, "name_or_path", ""))
-    folder = Path(name).expanduser()
+    folder = user_path(name)
     if name and folder.is_dir():
         return folder
     if files is None and (cached := cached_tokenizer(name)) is not None:

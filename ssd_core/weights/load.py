@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..arguments import checked
 from ..backbones.base import Backbone
 from ..backbones.drafter import FORMAT as SAMPLERS_FORMAT
 from ..backbones.drafter import Drafter, read_drafter
@@ -66,6 +67,7 @@ class LoadOptions:
         return {field.name: getattr(self, field.name) for field in fields(LoadOptions)}
 
 
+@checked("dtype", "graphs")
 def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dtype: str = "auto",
                   offload: bool = False, graphs: str = "auto",
                   estimates: Estimates | None = None,
@@ -214,6 +216,7 @@ def auto_dtype(name_or_path: str | Path, device: torch.device) -> str:
     return SHORT_NAMES[pick_dtype("auto", device, is_small(find_backbone(name_or_path)[0]))]
 
 
+@checked()
 def load_heads(name_or_path: str | Path, backbone: Backbone) -> DraftHeads:
     """Load draft heads for exactly this backbone; SSDError for any other heads."""
     return read_heads(find_path(name_or_path, HEADS_FILE), backbone)
@@ -233,7 +236,7 @@ def checked_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.zeros(1, device=device)
         return device
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+    except (RuntimeError, AssertionError, ImportError) as error:
         raise SSDError(f"device {name!r} cannot be used here ({first_line(error)}): "
                        "choose auto or cpu") from error
 

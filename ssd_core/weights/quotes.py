@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..files import user_path
 from .catalogue import BACKBONES_FOLDER, Licence, known
 from .hub_client import HubFile, check_online, files_of
 
@@ -45,7 +46,7 @@ def quote(name: str, models_dir: str | Path = "models",
     for index, source in enumerate(row.sources):
         for file in files_of(source, revision if index == 0 else None):
             files.setdefault(file.target, file)
-    destination = Path(models_dir).expanduser() / BACKBONES_FOLDER / row.name
+    destination = user_path(models_dir) / BACKBONES_FOLDER / row.name
     missing = sum(missing_bytes(file, destination) for file in files.values())
     return DownloadPlan(row.name, tuple(files.values()), sum(file.bytes for file in files.values()),
                  missing, destination, row.licence)

@@ -14,12 +14,12 @@ from pathlib import Path
 from ..backbones import BACKBONES, postcard
 from ..backbones.reading.checkpoint import ENDINGS
 from ..errors import SSDError
+from ..files import user_path
 from .catalogue import BACKBONES_FOLDER, CATALOGUE, GB, LICENCE, KnownBackbone, Source
 from .find import HEADS_FILE, bundled, family_of, find_backbone
 from .model_folders import backbones_below, heads_files_below, is_heads, metadata_of, visible
 
 HEADS_FOLDER = "ssd_heads"
-LONGEST_NAME = 255  # bytes of a file's name on nearly every system
 AUTO, BUNDLED, NONE = "auto", "bundled", "none"
 
 
@@ -78,14 +78,14 @@ class ModelRegistry:
 
     def __init__(self, backbone_folders: Iterable[str | Path], heads_folders: Iterable[str | Path],
                  command: Callable[[str], str]) -> None:
-        self.backbone_folders = [Path(folder).expanduser() for folder in backbone_folders]
-        self.heads_folders = [Path(folder).expanduser() for folder in heads_folders]
+        self.backbone_folders = [user_path(folder) for folder in backbone_folders]
+        self.heads_folders = [user_path(folder) for folder in heads_folders]
         self.command = command
 
     @classmethod
     def below(cls, models_dir: str | Path) -> ModelRegistry:
         """The models of a single folder, without ComfyUI."""
-        folder = Path(models_dir).expanduser()
+        folder = user_path(models_dir)
         return cls([folder / BACKBONES_FOLDER], [folder / HEADS_FOLDER],
                    lambda name: (f"python -m ssd_core download {name} --models-dir "
                                  f"{shlex.quote(str(models_dir))}"))
@@ -128,13 +128,12 @@ class ModelRegistry:
 
         Raises SSDError with the way to get it, or the names to choose from.
         """
-        if any(len(part) > LONGEST_NAME for part in Path(name).parts):
-            raise SSDError(f"backbone {name[:40]!r}: no file has so long a name; choose another")
+        user_path(name)  # may be no path at all
         if model := self.listed(name):
             return model
         folder = self.folder_of(name)
         whole = folder.exists() and not lacks_files(name, folder)
-        path = folder if whole else Path(name).expanduser()
+        path = folder if whole else user_path(name)
         if not name or not path.exists():
             raise SSDError(self.how_to_get(name))
         family, why_not = family_of(path)
@@ -242,7 +241,7 @@ class ModelRegistry:
         named = [heads.path for label, heads in self.heads().items()
                  if selection in (label, heads.name)]
         below = [root / selection for root in self.heads_folders]
-        for path in (*named, *below, bundled(selection) or Path(selection).expanduser()):
+        for path in (*named, *below, bundled(selection) or user_path(selection)):
             file = path / HEADS_FILE if path.is_dir() else path
             if selection and file.is_file():
                 return file

@@ -93,6 +93,7 @@ class Create {
     if (this.stage.editing && Object.keys(changes).length === 0) {
       return this.stage.editing.apply();
     }
+    if (!await this.#isSaid(changes.prompt ?? app.settings.get("prompt"))) return null;
     const busy = app.jobs.active.length > 0;
     const { prompt } = { ...app.settings.values, ...changes };
     const job = await withSeed(app, (settings) => app.jobs.submit(
@@ -103,6 +104,22 @@ class Create {
     this.stage.follow();
     this.stage.element.scrollIntoView({ block: "nearest" });
     return job;
+  }
+
+  #reading = null; // the question what a prompt asks for that cannot be drawn
+
+  /** Whether nothing is drawn that was not said before: a thing that cannot be drawn is asked. */
+  async #isSaid(prompt) {
+    const { planner } = this.app;
+    const isRead = () => planner.answer?.settings?.prompt === prompt.trim();
+    if (isRead()) return true;
+    for (let tries = 0; tries < 3 && !isRead(); tries += 1) { // other settings may come between
+      this.#reading ??= planner.ask().finally(() => { this.#reading = null; });
+      await this.#reading;
+    }
+    const asks = isRead() && planner.answer.notes.some(({ kind }) => kind === "cannot");
+    if (asks) document.getElementById("draw-without")?.focus();
+    return !asks;
   }
 
   /**

@@ -1,7 +1,11 @@
 /** The place with one text for a bug report: versions, device, models, the last error. */
 
-import { addStyleSheet, make } from "./core/elements.js";
+import { addStyleSheet, make, setText } from "./core/elements.js";
+import { isOver } from "./jobs.js";
 import { copyLine } from "./picture_actions.js";
+import { statusText } from "./status.js";
+
+const LIMIT = 300; // s of a self-test
 
 export function mount(section, app) {
   addStyleSheet(new URL("doctor.css", import.meta.url).href);
@@ -17,25 +21,52 @@ export function mount(section, app) {
     const answer = await app.attempt(app.api.get("doctor"));
     if (answer) report.textContent = answer.report;
   };
-  const test = async () => {
-    const tested = document.getElementById("doctor-test");
-    tested.disabled = true;
-    const job = await app.attempt(app.jobs.submit("selftest", {}));
-    if (job) {
-      app.toast(words.testing);
-      const ended = await app.jobs.ended(job.id);
-      if (ended?.state === "done") app.toast(app.say(words.tested, ended.result));
-      else if (ended?.error) app.toast(ended.error, { bad: true });
-      await refresh();
-    }
-    tested.disabled = false;
-  };
+  const test = button("doctor-test", words.test,
+    () => app.attempt(app.jobs.submit("selftest", {})));
   section.append(make("div", "sheet", {}, [
     make("h1", "title", {}, [words.title]), make("p", "hint", {}, [words.hint]),
     make("div", "row", {}, [
       button("doctor-copy", words.copy, () => copyLine(app, report.textContent)),
       button("doctor-refresh", words.refresh, refresh),
-      ...app.schema.local ? [button("doctor-test", words.test, test)] : []]),
-    report]));
+      ...app.schema.local ? [test] : []]),
+    selfTest(app, test, refresh), report]));
   return { shown: refresh };
+}
+
+/**
+ * How far the self-test has come, with its Stop, then what it found. start: its button. over(): a
+ * report is due.
+ */
+function selfTest(app, start, over) {
+  const { doctor: words, stage } = app.words;
+  const line = make("p", "", { role: "status", id: "doctor-testing" });
+  const bar = make("progress", "", { "aria-label": words.test, max: "1" });
+  let shown = null;
+  let stopping = null; // id of the one that ends after its check
+  const stop = make("button", "button danger", { type: "button", id: "doctor-stop" },
+    [app.words.create.stop]);
+  stop.addEventListener("click", () => {
+    stopping = shown.id;
+    app.attempt(app.jobs.act(shown.id, "stop"));
+  });
+  const element = make("div", "stack card", { hidden: "" }, [line,
+    make("div", "row", {}, [bar, stop])]);
+  app.jobs.watch((jobs) => {
+    const job = jobs.findLast(({ kind }) => kind === "selftest");
+    if (!job) return;
+    const active = !isOver(job);
+    if (!active && shown?.id === job.id && !isOver(shown)) over();
+    shown = job;
+    element.hidden = false;
+    start.disabled = active;
+    if (!active && document.activeElement === stop) start.focus();
+    bar.parentElement.hidden = !active;
+    if (job.state === "waiting") bar.removeAttribute("value");
+    else bar.value = Math.min(1, job.seconds / LIMIT);
+    const told = { running: job.id === stopping ? words.stopping : words.testing,
+      done: job.result?.summary ?? "", failed: job.error ?? "", cancelled: words.stopped };
+    setText(line, told[job.state] ?? statusText(job, stage));
+    line.classList.toggle("bad", job.state === "failed");
+  });
+  return element;
 }

@@ -49,7 +49,16 @@ class FillIns {
     }
     this.chips.replaceChildren(...parts);
     this.chips.hidden = parts.length === 0;
+    this.#keepRoom(filled?.prompt);
     if (focused >= 0) this.#focus(focused);
+  }
+
+  /** Other words of one prompt move nothing below them, unless they need more room than before. */
+  #keepRoom(prompt) {
+    const { chips } = this;
+    if (prompt !== this.prompt) chips.style.minHeight = "";
+    this.prompt = prompt;
+    if (chips.offsetHeight) chips.style.minHeight = `${chips.offsetHeight}px`;
   }
 
   #chip(chip) {

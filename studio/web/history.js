@@ -27,7 +27,8 @@ class HistoryPlace {
     const large = (entry) => this.#large(entry);
     const removed = (entry) => this.#remove([entry.id]);
     this.list = new PictureList(app, this.choice, { star, large, remove: removed,
-      open: (entry) => this.#open(entry, { focus: true }), listed: () => this.#update(),
+      open: (entry, options) => this.#open(entry, options), listed: () => this.#update(),
+      escape: () => (this.choice.size ? this.choice.drop() : this.panel.hide()),
       look: (entry) => this.panel.entry && this.#open(entry) });
     this.panel = new PicturePanel(app, { star, large, remove: removed,
       open: (id) => this.#openById(id), hold: (id, change) => this.list.hold(id, change),
@@ -40,7 +41,8 @@ class HistoryPlace {
       make("div", "history-head", {}, [this.#finding(), this.#acting()]),
       make("div", "history-body", {}, [make("div", "stack", {}, [this.list.element,
         make("div", "row history-end", {}, [this.list.more]), this.list.hint]),
-      this.panel.element])]));
+      make("div", "panel-place", {}, [this.panel.element,
+        make("p", "hint small", {}, [this.words.clickOne])])])]));
     app.jobs.watch((jobs) => this.#look(jobs));
     this.list.find({});
   }

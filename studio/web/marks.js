@@ -6,6 +6,7 @@
 import { make } from "./core/elements.js";
 
 const LISTED = 6;
+const TOLD = new Set(["cannot", "refused"]); // notes that name what is unknown themselves
 const LETTER = /[\p{L}\p{N}]/u;
 
 /**
@@ -114,10 +115,12 @@ export function suggestions(app, marks) {
   const element = make("div", "row small hint suggestions", { id: "unknown", role: "group",
     "aria-label": words.unknown });
   marks.watch((list) => {
-    const each = [...new Map(list.map((mark) => [mark.word, mark])).values()];
+    const told = app.planner.answer?.notes?.some(({ kind }) => TOLD.has(kind)) ?? false;
+    const each = [...new Map(list.map((mark) => [mark.word, mark])).values()]
+      .filter(({ nearest }) => nearest || !told);
     const first = each.slice(0, LISTED).map((mark) => suggestion(app, marks, mark));
     const more = each.length > LISTED ? [`+${each.length - LISTED}`] : [];
-    element.hidden = list.length === 0;
+    element.hidden = each.length === 0;
     element.replaceChildren(make("span", "", {}, [words.unknown]), ...first, ...more);
   });
   return element;

@@ -22,7 +22,7 @@ class Models {
     this.precision = "auto";
     this.here = make("div", "");
     this.folders = make("ul", "small folders");
-    this.known = make("div", "");
+    this.known = make("div", "stack");
     this.download = new DownloadLine(app, () => this.shown());
     const local = app.schema.local ? [
       make("h2", "", { id: "models-get" }, [words.get]), make("p", "hint", {}, [words.getHint]),
@@ -31,7 +31,7 @@ class Models {
     keep(LINE, null, { ofTab: true });
     if (line) app.toast(line);
     section.append(make("div", "sheet models", {}, [
-      make("h1", "title", {}, [words.title]),
+      make("h1", "title", {}, [words.title]), make("p", "notice", {}, [words.untested]),
       ...(app.schema.local ? [this.#precision()] : [make("p", "hint", {}, [words.shared])]),
       this.here, make("details", "", {},
         [make("summary", "", {}, [words.folders]), this.folders]), ...local]));
@@ -56,7 +56,7 @@ class Models {
     this.here.replaceChildren(this.#tableHere());
     this.folders.replaceChildren(...list.places.map((place) => make("li", "", {}, [place])));
     if (this.app.schema.local) {
-      this.known.replaceChildren(this.#tableKnown());
+      this.known.replaceChildren(...this.#tablesKnown());
       this.download.follow();
     }
     await this.#askFits();
@@ -81,7 +81,7 @@ class Models {
         [name, make("td", "bad", { colspan: "6" }, [model.problem])]);
     }
     const fit = cell(words.fits, [words.looking], "hint fit");
-    this.fits.set(model.name, fit);
+    this.fits.set(fit, model.name);
     return make("tr", used ? "used" : "", { "data-model": model.name }, [name,
       cell(words.family, [model.family]), cell(words.licence, [model.licence || "–"]),
       cell(words.heads, [words[model.heads ? "yes" : "no"]]),
@@ -97,16 +97,18 @@ class Models {
     return use;
   }
 
-  /** What each model would take with the settings of Create, one after the other. */
+  /** What each model in sight would take with the settings of Create, one after the other. */
   async #askFits() {
     this.#asked += 1;
     const asked = this.#asked;
-    for (const [name, element] of this.fits) {
-      const { advice, parts } = await this.app.api.post("models/fit", { name,
+    for (const [element, name] of this.fits) {
+      if (!element.checkVisibility()) continue;
+      const { advice, parts, time } = await this.app.api.post("models/fit", { name,
         dtype: this.precision, settings: this.app.settings.values })
-        .catch(({ message }) => ({ advice: message, parts: "" }));
+        .catch(({ message }) => ({ advice: message, parts: "", time: "" }));
       if (asked !== this.#asked) return;
-      element.replaceChildren(advice, make("span", "small parts", {}, [parts]));
+      const here = this.list.models.some((model) => model.name === name);
+      element.replaceChildren(advice, make("span", "small parts", {}, [here ? parts : time]));
     }
   }
 
@@ -123,7 +125,7 @@ class Models {
     const ended = await app.jobs.ended(job.id);
     button.disabled = false;
     if (ended?.state === "done") this.#loaded(ended.result);
-    else app.toast(ended?.error ?? app.words.common.lost, { bad: true });
+    else if (ended?.error) app.toast(ended.error, { bad: true });
   }
 
   #loaded({ name, heads, problem, sizes, settings }) {
@@ -136,24 +138,44 @@ class Models {
     else app.toast(line, { action: { label: words.reload, run: () => location.reload() } });
   }
 
-  #tableKnown() {
+  /** The recommended ones, and all others folded away until they are asked for. */
+  #tablesKnown() {
     const { words, list, app } = this;
-    const here = new Set(list.models.map(({ name }) => name));
-    const rows = list.known.map((model) => {
-      const ask = make("button", "button", { type: "button", "data-ask": model.name,
-        "aria-label": app.say(words.askNamed, { name: model.title }) }, [words.ask]);
-      ask.addEventListener("click", () => this.#ask(model, ask));
-      return make("tr", "", { "data-known": model.name }, [
-        make("th", "", { scope: "row" },
-          [model.title, make("span", "small parts", {}, [model.note]), this.#known(model)]),
-        cell(words.licence, [link(model.licence)]),
-        cell(words.restricts, [model.licence.restricts]),
-        cell(words.size, [model.bytes ? app.say(words.about, { size: sizeText(model.bytes) })
-          : words.unknown]),
-        make("td", "action", {}, [here.has(model.name) ? words.have : ask])]);
+    const [best, others] = [true, false].map(
+      (wanted) => list.known.filter(({ why }) => wanted === (why !== "")));
+    const fold = make("details", "", { id: "models-others" }, [make("summary", "", {},
+      [app.say(words.others, { count: others.length })]), this.#tableKnown(words.others, others)]);
+    fold.open = this.unfolded ?? false;
+    fold.addEventListener("toggle", () => {
+      this.unfolded = fold.open;
+      if (fold.open) this.#askFits();
     });
-    return table(words.get, [words.name, words.licence, words.restricts, words.size, words.fetch],
-      rows);
+    return [make("h3", "", {}, [words.recommended]),
+      this.#tableKnown(words.recommended, best), fold];
+  }
+
+  #tableKnown(name, models) {
+    const { words } = this;
+    return table(name, [words.name, words.licence, words.restricts, words.size, words.onThis,
+      words.fetch], models.map((model) => this.#rowKnown(model)));
+  }
+
+  #rowKnown(model) {
+    const { words, list, app } = this;
+    const ask = make("button", "button", { type: "button", "data-ask": model.name,
+      "aria-label": app.say(words.askNamed, { name: model.title }) }, [words.ask]);
+    ask.addEventListener("click", () => this.#ask(model, ask));
+    const fit = cell(words.onThis, [words.looking], "fit");
+    this.fits.set(fit, model.name);
+    return make("tr", "", { "data-known": model.name }, [
+      make("th", "", { scope: "row" }, [model.title,
+        make("span", "small parts", {}, [model.why || model.note]), this.#known(model)]),
+      cell(words.licence, [link(model.licence)]),
+      cell(words.restricts, [model.licence.restricts]),
+      cell(words.size, [model.bytes ? app.say(words.about, { size: sizeText(model.bytes) })
+        : words.unknown]), fit,
+      make("td", "action", {}, [list.models.some(({ name }) => name === model.name)
+        ? words.have : ask])]);
   }
 
   /** What its authors and users report, folded away. */

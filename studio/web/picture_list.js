@@ -12,10 +12,11 @@ export class PictureList {
   #asking = null; // ends the question that goes on
   #query = {};
   #focused = null; // id of the tile that the Tab key reaches
+  #unfolded = new Set(); // keys of groups whose pictures are all shown
 
   /**
-   * choice: a Choice. on: open(entry), large(entry), star(entry), remove(entry), and look(entry),
-   * called when the arrow keys reach a picture.
+   * choice: a Choice. on: open(entry, {focus}), large(entry), star(entry), remove(entry), escape(),
+   * and look(entry), called when the arrow keys reach a picture.
    */
   constructor(app, choice, on) {
     Object.assign(this, { app, words: app.words.history, choice, on });
@@ -34,6 +35,11 @@ export class PictureList {
 
   get ids() {
     return this.entries.map(({ id }) => id);
+  }
+
+  /** The pictures that are not folded behind others. */
+  get #shown() {
+    return this.entries.filter(({ id }) => !this.#tiles.get(id).element.hidden);
   }
 
   entry(id) {
@@ -65,6 +71,7 @@ export class PictureList {
     const fresh = answer.entries.slice(0, known);
     this.entries.unshift(...fresh);
     this.element.prepend(...fresh.map((entry) => this.#tile(entry)));
+    this.#fold();
     setText(this.hint, answer.hint);
   }
 
@@ -77,6 +84,7 @@ export class PictureList {
       this.#tiles.delete(id);
     }
     this.entries = this.entries.filter(({ id }) => !ids.includes(id));
+    this.#fold();
     this.#reach((next ?? this.entries.at(-1))?.id);
     if (this.entries.length === 0) this.find(this.#query);
   }
@@ -130,6 +138,7 @@ export class PictureList {
     }
     this.entries.push(...entries);
     this.element.append(...entries.map((entry) => this.#tile(entry)));
+    this.#fold();
     this.more.hidden = !more;
     this.nearing.unobserve(this.more); // and anew: it may still be near
     this.nearing.observe(this.more);
@@ -139,11 +148,37 @@ export class PictureList {
     this.on.listed();
   }
 
+  /** Fold what was made of one picture with the same words, one after the other, to one tile. */
+  #fold() {
+    const groups = [];
+    for (const entry of this.entries) {
+      const key = entry.source && `${entry.source} ${entry.prompt}`;
+      if (key && groups.at(-1)?.key === key) groups.at(-1).ids.push(entry.id);
+      else groups.push({ key, ids: [entry.id] });
+    }
+    for (const { key, ids } of groups) {
+      const [front, ...others] = ids.map((id) => this.#tiles.get(id));
+      const open = this.#unfolded.has(key);
+      for (const tile of others) {
+        tile.element.hidden = !open;
+        tile.stack(0);
+      }
+      front.element.hidden = false;
+      front.stack(others.length, open, () => this.#turn(key));
+    }
+  }
+
+  /** Unfold a group, or fold it again. */
+  #turn(key) {
+    if (!this.#unfolded.delete(key)) this.#unfolded.add(key);
+    this.#fold();
+  }
+
   #tile(entry) {
     const tile = new Tile(this.app, entry, {
       open: (event) => this.#clicked(entry, event), large: () => this.on.large(entry),
       star: () => this.on.star(entry),
-      choose: (on, shift) => this.choice.turn(entry.id, on, shift ? this.ids : null),
+      choose: (on, shift) => this.choice.turn(entry.id, on, shift ? this.#shownIds : null),
     });
     this.#tiles.set(entry.id, tile);
     tile.reach(false);
@@ -152,13 +187,14 @@ export class PictureList {
   }
 
   /** While some are chosen, or with Ctrl or Shift, a click chooses; otherwise it opens. */
-  #clicked(entry, { ctrlKey, metaKey, shiftKey }) {
+  #clicked(entry, { ctrlKey, metaKey, shiftKey, detail }) {
     if (ctrlKey || metaKey || shiftKey || this.choosing || this.choice.size) {
       const on = shiftKey || !this.choice.has(entry.id);
-      this.choice.turn(entry.id, on, shiftKey ? this.ids : null);
+      this.choice.turn(entry.id, on, shiftKey ? this.#shownIds : null);
     } else {
-      this.on.open(entry);
+      this.on.open(entry, { focus: detail === 0 }); // after a mouse click keys go on here
     }
+    if (detail > 0) this.focus(entry.id); // Safari does not focus what is clicked
   }
 
   /** Only one tile is reached by the Tab key; the arrow keys go to the others. */
@@ -169,30 +205,34 @@ export class PictureList {
     this.#tiles.get(id).reach(true);
   }
 
+  get #shownIds() {
+    return this.#shown.map(({ id }) => id);
+  }
+
   #key(event) {
-    const at = this.ids.indexOf(this.#focused);
+    const entries = this.#shown;
+    const at = entries.findIndex(({ id }) => id === this.#focused);
     if (at < 0 || event.ctrlKey || event.altKey || event.metaKey) return;
-    const entry = this.entries[at];
+    const entry = entries[at];
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - this.#columns,
-      ArrowDown: at + this.#columns, Home: 0, End: this.entries.length - 1 }[event.key];
+      ArrowDown: at + this.#columns, Home: 0, End: entries.length - 1 }[event.key];
     const does = { x: () => this.choice.turn(entry.id), f: () => this.on.star(entry),
-      Delete: () => this.on.remove(entry), Escape: () => this.choice.drop() }[event.key];
+      Delete: () => this.on.remove(entry), Escape: () => this.on.escape() }[event.key];
     if (to === undefined && !does) return;
     event.preventDefault();
     if (does) does();
-    else this.#go(to);
+    else this.#go(entries[to]);
   }
 
-  #go(at) {
-    const entry = this.entries[at];
+  #go(entry) {
     if (!entry) return;
     this.focus(entry.id);
     this.on.look(entry);
   }
 
   get #columns() {
-    const [first, ...others] = this.element.children;
+    const [first, ...others] = this.#shown.map(({ id }) => this.#tiles.get(id).element);
     const next = others.findIndex((tile) => tile.offsetTop > first.offsetTop);
-    return next < 0 ? this.entries.length : next + 1;
+    return next < 0 ? others.length + 1 : next + 1;
   }
 }

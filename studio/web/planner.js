@@ -1,5 +1,7 @@
 /** What a run with the current settings takes: one question at a time, the last answer counts. */
 
+import { afterClick } from "./pressed.js";
+
 const PAUSE = 250; // ms without a change until the server is asked
 const AGAIN = 2000; // ms until a server that cannot be reached is asked again
 
@@ -28,6 +30,7 @@ export class Planner {
 
   /** Ask now; resolves to the answer, or to null if there is none. */
   async ask() {
+    clearTimeout(this.#timer);
     this.#abort?.abort();
     const abort = this.#abort = new AbortController();
     try {
@@ -43,6 +46,8 @@ export class Planner {
 
   #tell(answer) {
     this.answer = answer;
-    for (const look of this.#watchers) look(answer);
+    afterClick(() => {
+      if (this.answer === answer) for (const look of this.#watchers) look(answer);
+    });
   }
 }

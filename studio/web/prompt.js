@@ -47,10 +47,23 @@ function notes(app) {
       ? all.filter(({ kind, text, end }) => !(kind === "unknown" && end) && text !== problem) : [];
     if (JSON.stringify(lines) === shown) return;
     shown = JSON.stringify(lines);
-    element.replaceChildren(...lines.map(({ kind, text }) => make("p",
-      kind === "refused" ? "small bad" : "small hint", { "data-kind": kind }, [text])));
+    element.replaceChildren(...lines.map((line) => (line.kind === "cannot" ? question(app, line)
+      : make("p", line.kind === "refused" ? "small bad" : "small hint",
+        { "data-kind": line.kind }, [line.text]))));
   });
   return element;
+}
+
+/** A thing that cannot be drawn: the rest is drawn alone, if one wants. */
+function question(app, { text, without }) {
+  const button = make("button", "button small", { type: "button", id: "draw-without" },
+    [app.words.words.drawWithout]);
+  button.addEventListener("click", () => {
+    app.settings.set({ prompt: without });
+    app.draw();
+  });
+  return make("div", "question", { "data-kind": "cannot" }, [make("p", "small", {}, [text]),
+    button]);
 }
 
 /** A text area bound to the setting of this name. */

@@ -6,7 +6,7 @@ import { keep, recall } from "./kept.js";
 import { freshSeed, keepsSeed } from "./seed.js";
 import { usesLine } from "./uses.js";
 
-const SHARES = { third: 1 / 3, half: 1 / 2, most: 2 / 3 };
+const SHARES = { third: 1 / 3, half: 1 / 2, most: 5 / 6 };
 const [LEAST, USUAL, MOST] = [2, 8, 16];
 const SEEDS = 2n ** 64n;
 

@@ -40,8 +40,11 @@ export class Tile {
       "aria-label": app.say(words.choosePicture, { name }) });
     this.star = make("button", "picture-star", { type: "button", title: stage.favourite,
       "aria-label": `${stage.favourite}: ${name}` }, ["★"]);
+    this.count = make("button", "picture-count", { type: "button", hidden: "" });
     this.element = make("li", "picture", { "data-id": entry.id },
-      [this.button, make("label", "picture-check", {}, [this.box]), this.star]);
+      [this.button, make("label", "picture-check", {}, [this.box]), this.star,
+        make("span", "picture-over", {}, [this.count])]);
+    this.named = (count) => app.say(words.stack, { count, name });
     this.#listen();
   }
 
@@ -73,7 +76,18 @@ export class Tile {
 
   /** Whether the Tab key reaches it. */
   reach(on) {
-    for (const control of [this.button, this.box, this.star]) control.tabIndex = on ? 0 : -1;
+    for (const control of [this.button, this.box, this.star, this.count]) control.tabIndex = on ? 0 : -1;
+  }
+
+  /** Others lie behind it: so many; turn() shows them, or folds them again. */
+  stack(others, open = false, turn = null) {
+    this.count.hidden = others === 0;
+    this.count.textContent = open ? "−" : String(others + 1);
+    this.count.title = this.named(others + 1);
+    this.count.setAttribute("aria-label", this.count.title);
+    this.count.setAttribute("aria-expanded", String(open));
+    this.count.onclick = turn;
+    this.element.classList.toggle("stacked", others > 0 && !open);
   }
 
   focus() {

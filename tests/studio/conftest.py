@@ -157,7 +157,7 @@ def app(running, small_assets, tmp_path_factory):
     from support.studio_visit import begin_history
 
     playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
-    playwright.expect.set_options(timeout=90_000)
+    playwright.expect.set_options(timeout=25_000)
     begin_history(running, tmp_path_factory.mktemp("app") / "outputs")
     with small_bundle(small_assets):
         yield running

@@ -90,7 +90,7 @@ def plan(client, **settings):
 def test_a_plan_counts_passes_and_names_the_quality(client):
     faithful = plan(client)
     assert faithful["quality"] == "faithful" and faithful["problem"] is None
-    assert faithful["plan"]["ar_passes"] == SIDE**2 and "passes" in faithful["text"]
+    assert faithful["plan"]["ar_passes"] == SIDE**2 and str(SIDE**2) in faithful["pace"]
     assert plan(client, method="ar")["quality"] == "plain"
     custom = plan(client, method="ssd", k_h=2)
     assert custom["quality"] is None and custom["settings"]["k_h"] == 2
@@ -129,6 +129,12 @@ def test_unknown_words_are_noted(client):
              for note in plan(client, prompt=prompt)["notes"] if note["kind"] == "unknown"}
     assert "zzxq" in notes["zzxq"]["text"] and notes["zzxq"]["nearest"] is None
     assert notes["hous"]["nearest"] == "house"
+
+
+def test_weights_of_words_are_said_not_to_count(client):
+    notes = plan(client, prompt="a (red:1.4) house")["notes"]
+    assert [note["kind"] for note in notes] == ["weighted"] and "(red:1.4)" in notes[0]["text"]
+    assert plan(client, prompt="a house at (3:30)")["notes"][0]["kind"] != "weighted"
 
 
 def test_a_misplaced_word_is_noted_in_the_language_of_the_page(client):

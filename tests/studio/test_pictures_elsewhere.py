@@ -106,3 +106,11 @@ def test_a_stopped_run_is_kept_although_another_waits(client, worker, services, 
     assert client.get(f"/api/jobs/{second}").json()["result"]["kept"] is None
     entry = client.post(f"/api/jobs/{first}/keep", json={}).json()
     assert entry["id"] == kept, "it is not saved twice"
+
+
+def test_an_uploaded_picture_is_called_as_its_file_was(client, services):
+    for name, title in (("Beach photo, race.png", "beach photo race"), ("沙滩.png", "沙滩")):
+        entry = client.post(f"/api/history/add?name={name}", content=png()).json()
+        assert (entry["title"], entry["kind"]) == (title, "picture")
+        found = client.get("/api/history", params={"search": title}).json()["entries"]
+        assert [each["id"] for each in found] == [entry["id"]]

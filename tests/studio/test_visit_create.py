@@ -123,3 +123,34 @@ def test_a_visit_by_keyboard_and_by_ear(visit, app):
     page.click("#gear")
     page.locator("#language label").filter(has_text="English").click()
     expect(page.locator("#draw")).to_have_text("Draw")
+
+
+def test_a_visit_with_things_that_cannot_be_drawn(visit, app):
+    visitor = visit()
+    page, before = visitor.page, len(jobs_of(app))
+    expect(page.locator("#plan")).not_to_be_empty()
+    question = page.locator("#prompt-notes [data-kind=cannot]")
+
+    page.fill("#prompt", "a dog, a red house on the left")
+    page.keyboard.press("Control+Enter")  # before the page has read it
+    expect(question).to_contain_text("postcard cannot draw a dog")
+    expect(page.locator("#draw-without")).to_be_focused()
+    assert len(jobs_of(app)) == before, "it asks first"
+    with page.expect_response("**/api/draw"):
+        page.keyboard.press("Enter")
+    assert page.input_value("#prompt") == "a red house on the left"
+    assert jobs_of(app)[-1].order.settings.prompt == "a red house on the left"
+
+    page.fill("#prompt", "a dog")
+    refused = page.locator("#prompt-notes [data-kind=refused]")
+    expect(refused).to_contain_text("names nothing else")
+    seed = page.input_value("#seed")
+    page.click("#draw")
+    expect(page.locator(".toast.bad")).to_be_visible()
+    assert len(jobs_of(app)) == before + 1, "with nothing left nothing is drawn"
+    assert page.input_value("#seed") == seed
+
+    page.fill("#prompt", "a (red:1.4) house, Haus")
+    expect(page.locator("[data-kind=weighted]")).to_contain_text("(red:1.4)")
+    expect(question).to_contain_text("Haus")
+    expect(page.locator("#unknown")).to_be_hidden()  # nothing is like it, and one line tells it

@@ -23,7 +23,7 @@ PROMPTS = {"en": "a red house on the left, on a lake, hills behind, at sunset",
            "zh": "左边一座红色的房子，在湖上，后面有山丘，日落时分"}
 OTHERS = {"en": "a blue house on the left, on a lake, hills behind, at sunset",
           "zh": "左边一座蓝色的房子，在湖上，后面有山丘，日落时分"}
-UNKNOWN = {"en": "a red hous near a zzxq, no trees, {at noon|at night}",
+UNKNOWN = {"en": "a red hous near a zzxq, a dog, no trees, {at noon|at night}",
            "zh": "红色的房子，恐龙，没有树，{中午|夜晚}"}
 DROP = """async ([base64, name, type]) => {
   const bytes = Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0));
@@ -39,6 +39,13 @@ ROWS_SAID = """([stage, row]) => {
   const said = document.querySelector(`${stage} .ssd-summary`)?.innerText.match(/\\d+/);
   return said && Number(said[0]) >= row;
 }"""
+
+
+# Whether what there is in the window of images has come, or has failed to.
+SEEN = """() => [...document.images].every((image) => {
+  const { top, bottom } = image.getBoundingClientRect();
+  return image.complete || bottom < 0 || top > innerHeight || !image.checkVisibility();
+})"""
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,7 @@ def looks(page, screens, schemes) -> Iterator[str]:
         page.set_viewport_size(screen.viewport)
         for scheme in schemes:
             page.emulate_media(color_scheme=scheme)
+            page.wait_for_function(SEEN)
             laid_out(page)
             yield f"{screen.name} {scheme}"
     page.set_viewport_size(screens[0].viewport)
@@ -266,7 +274,6 @@ class Walk:
         yield Moment("History")
         self.press(".picture-open >> nth=1")
         self.shown("#picture-panel img")
-        self.page.wait_for_load_state("networkidle")
         yield Moment("History, a picture", main=("[data-action=restore]",))
 
     def models(self) -> Iterator[Moment]:

@@ -67,16 +67,15 @@ function acceptanceFigure(share, words) {
   return share === null ? null : say(words.acceptance, { share: percent(share) });
 }
 
-/** "0.4 s, 5.0× fewer passes, the reference picture" */
-function endFigures({ start, end, row }, words) {
+/** "0.4 s, exactly as the model draws it" */
+function endFigures({ end, row }, words) {
   if (end.kind !== "finished") {
     return [say({ failed: words.failed, paused: words.paused }[end.reason] ?? words.interrupted,
       { row })];
   }
-  const { seconds, step_acceleration: times, verdict } = end;
+  const { seconds, verdict } = end;
   return [say(words.seconds, { seconds: seconds.toFixed(seconds < 10 ? 1 : 0) }),
-    times !== null && times > 1 ? say(words.fewer, { times: times.toFixed(1) }) : null,
-    start?.method === "ar" ? words.itself : words.verdict[verdict] ?? verdict];
+    words.verdict[verdict] ?? verdict];
 }
 
 /** The share of AR's tokens, where it was measured and says something. */

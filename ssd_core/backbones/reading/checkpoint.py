@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 
 from ...errors import SSDError, first_line
+from ...files import user_path
 from ...model.products import Matrix
 from .quantised import SCALE, WEIGHT, belongs_to, dequantised, layers_in
 from .tensor_files import SAFETENSORS, TORCH, TensorFile, open_tensors
@@ -170,7 +171,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
     Raises SSDError naming the file if there is none, if there are several, or if one is incomplete.
     """
-    path = Path(path).expanduser()
+    path = user_path(path)
     models = models_at(path)
     if len(models) > 1:
         names = ", ".join(str(model.relative_to(path)) for model in models)

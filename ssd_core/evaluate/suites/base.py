@@ -13,6 +13,7 @@ from pathlib import Path
 from PIL import Image
 
 from ...errors import SSDError, first_line
+from ...files import require_file
 from ...unicode import require_unicode
 
 
@@ -52,6 +53,7 @@ class ScorerLayout:
 
 def text_of(path: Path, wanted: str) -> str:
     """A text file in UTF-8; wanted: what the file should be, for the error."""
+    require_file(path)
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:

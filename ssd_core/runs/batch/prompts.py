@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ...backbones.base import Backbone
 from ...errors import SSDError, first_line
+from ...files import require_file
 from ...unicode import require_unicode
 
 JSON_LINES, KEY = (".jsonl", ".ndjson"), "prompt"
@@ -29,6 +30,7 @@ def prompts_of(path: Path) -> list[tuple[int, str]]:
     if path.suffix.lower() in OTHER_FORMATS:
         raise SSDError(f"{path}: prompts are not read from {path.suffix} files: {WANTED}, or a "
                        f".jsonl file whose lines have the key {KEY}")
+    require_file(path)
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, ValueError) as error:

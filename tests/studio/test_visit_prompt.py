@@ -1,4 +1,4 @@
-"""The prompt of Create in a real browser: words to click, fill-ins, unknown words, alternatives."""
+"""The prompt of Create on few visits: words to click, fill-ins, unknown words, alternatives."""
 
 import pytest
 
@@ -23,16 +23,6 @@ PLACES = """() => {
 }"""
 
 
-@pytest.fixture
-def visitor(visit):
-    return visit()
-
-
-@pytest.fixture
-def page(visitor):
-    return visitor.page
-
-
 def click(page, *names):
     for name in names:
         page.get_by_role("button", name=name, exact=True).click()
@@ -42,7 +32,15 @@ def filled(page):
     return page.locator("#filled .pin")
 
 
-def test_words_are_clicked_by_kind_and_a_second_click_takes_them_back(page):
+def test_a_visit_to_the_words_of_a_prompt(visit, app):
+    visitor = visit()
+    page = visitor.page
+    words_are_clicked_by_kind_and_a_second_click_takes_them_back(page)
+    an_unknown_one_is_underlined_and_a_click_takes_the_nearest_known_one(page)
+    what_is_filled_in_can_be_written_into_the_prompt_or_left_open(page, visitor, app)
+
+
+def words_are_clicked_by_kind_and_a_second_click_takes_them_back(page):
     expect(page.locator(".kind")).to_have_count(7)
     click(page, "Colour")
     expect(page.get_by_role("button", name="purple")).to_be_disabled()
@@ -57,42 +55,7 @@ def test_words_are_clicked_by_kind_and_a_second_click_takes_them_back(page):
     expect(page.locator(".drawable dl")).to_contain_text("lighthouse, windmill")
 
 
-def test_what_is_filled_in_can_be_written_into_the_prompt_or_left_open(page, visitor, app):
-    page.fill("#prompt", "a red house")
-    expect(filled(page).nth(3)).to_be_visible()
-    first, second, *others = filled(page).all_inner_texts()
-    filled(page).nth(0).focus()
-    page.keyboard.press("Delete")
-    expect(filled(page)).to_have_text([second, *others])
-    filled(page).nth(0).click()
-    expect(page.locator("#prompt")).to_be_focused()
-    expect(filled(page)).to_have_text(others)
-    typed = page.input_value("#prompt")
-    assert second in typed and first not in typed
-    visitor.draw()
-    words = drawn_words(read_recipe(app.pictures[-1])).prompt
-    assert all(other in words for other in others) and first not in words.split()
-
-
-@pytest.mark.nightly
-def test_other_words_are_filled_in_with_another_seed_or_none_at_all(page):
-    page.fill("#prompt", "a red house")
-    expect(filled(page).first).to_be_visible()
-    before, seed = filled(page).all_inner_texts(), page.input_value("#seed")
-    for _ in range(5):  # a seed may fill in the same ones
-        with page.expect_response("**/api/plan"):
-            page.click("#fill-other")
-        assert page.input_value("#seed") != seed
-        if filled(page).all_inner_texts() != before:
-            break
-    expect(filled(page)).not_to_have_text(before)
-    page.uncheck("#expand")
-    expect(page.locator("#filled")).to_be_hidden()
-    page.check("#expand")
-    expect(filled(page).first).to_be_visible()
-
-
-def test_an_unknown_word_is_underlined_and_a_click_takes_the_nearest_known_one(page):
+def an_unknown_one_is_underlined_and_a_click_takes_the_nearest_known_one(page):
     page.fill("#prompt", "a red hous, near a zzxq")
     marks = page.locator(".prompt-layer mark")
     expect(marks).to_have_text(["hous", "zzxq"])
@@ -109,8 +72,64 @@ def test_an_unknown_word_is_underlined_and_a_click_takes_the_nearest_known_one(p
     expect(page.locator("#unknown")).to_contain_text("zzxq")
 
 
+def what_is_filled_in_can_be_written_into_the_prompt_or_left_open(page, visitor, app):
+    page.fill("#prompt", "")
+    expect(page.locator("#filled")).to_be_hidden()
+    page.fill("#prompt", "a red house")
+    expect(filled(page).nth(3)).to_be_visible()
+    first, second, *others = filled(page).all_inner_texts()
+    filled(page).nth(0).focus()
+    page.keyboard.press("Delete")
+    expect(filled(page)).to_have_text([second, *others])
+    filled(page).nth(0).click()
+    expect(page.locator("#prompt")).to_be_focused()
+    expect(filled(page)).to_have_text(others)
+    typed = page.input_value("#prompt")
+    assert second in typed and first not in typed
+    visitor.draw()
+    words = drawn_words(read_recipe(app.pictures[-1])).prompt
+    assert all(other in words for other in others) and first not in words.split()
+
+
+def test_a_visit_in_chinese(visit):
+    page = visit(locale="zh-CN").page
+    expect(page.locator("#draw")).to_have_text("绘制")
+    assert page.get_attribute("html", "lang") == "zh"
+    click(page, "事物", "房子", "颜色", "红色")
+    expect(page.locator("#prompt")).to_have_value("红色的房子")
+    expect(filled(page).first).to_be_visible()
+    page.fill("#prompt", "红色的房子，恐龙")
+    expect(page.locator(".prompt-layer mark")).to_have_text("恐龙")
+
+
 @pytest.mark.nightly
-def test_the_layer_grows_and_scrolls_with_the_text(page):
+def test_a_visit_to_what_is_said_of_a_prompt(visit, app):
+    visitor = visit()
+    page = visitor.page
+    other_words_are_filled_in_with_another_seed_or_none_at_all(page)
+    the_layer_grows_and_scrolls_with_the_text(page)
+    what_is_said_of_the_words_stands_below_them(page)
+    one_alternative_is_drawn_by_the_seed_or_each_of_them(page)
+
+
+def other_words_are_filled_in_with_another_seed_or_none_at_all(page):
+    page.fill("#prompt", "a red house")
+    expect(filled(page).first).to_be_visible()
+    before, seed = filled(page).all_inner_texts(), page.input_value("#seed")
+    for _ in range(5):  # a seed may fill in the same ones
+        with page.expect_response("**/api/plan"):
+            page.click("#fill-other")
+        assert page.input_value("#seed") != seed
+        if filled(page).all_inner_texts() != before:
+            break
+    expect(filled(page)).not_to_have_text(before)
+    page.uncheck("#expand")
+    expect(page.locator("#filled")).to_be_hidden()
+    page.check("#expand")
+    expect(filled(page).first).to_be_visible()
+
+
+def the_layer_grows_and_scrolls_with_the_text(page):
     lines = "\n".join(["a house"] * 11)
     for text, grown in (("a hous", False), (f"{lines}\n", True)):
         page.fill("#prompt", text)
@@ -126,8 +145,18 @@ def test_the_layer_grows_and_scrolls_with_the_text(page):
     assert places["scrolled"] > 0 and below <= 10, "the last line is in sight"
 
 
-@pytest.mark.nightly
-def test_one_alternative_is_drawn_by_the_seed_or_each_of_them(page, app):
+def what_is_said_of_the_words_stands_below_them(page):
+    page.fill("#prompt", "a house, no trees, a purple sky")
+    notes = page.locator("#prompt-notes p")
+    expect(notes).to_have_count(2)
+    expect(notes.first).to_have_text("Moved to the negative prompt: no trees")
+    page.fill("#prompt", "house sun " * 300)
+    expect(page.locator("#prompt-notes")).to_contain_text("600 words")
+    page.fill("#prompt", "")
+    expect(notes).to_have_count(0)
+
+
+def one_alternative_is_drawn_by_the_seed_or_each_of_them(page):
     prompt = "a {red|blue} house"
     page.fill("#prompt", prompt)
     expect(page.locator("#alternatives")).to_contain_text("One of 2, by the seed:")
@@ -144,19 +173,16 @@ def test_one_alternative_is_drawn_by_the_seed_or_each_of_them(page, app):
 
 
 @pytest.mark.nightly
-def test_what_is_said_of_the_words_stands_below_them(page):
-    page.fill("#prompt", "a house, no trees, a purple sky")
-    notes = page.locator("#prompt-notes p")
-    expect(notes).to_have_count(2)
-    expect(notes.first).to_have_text("Moved to the negative prompt: no trees")
-    page.fill("#prompt", "house sun " * 300)
-    expect(page.locator("#prompt-notes")).to_contain_text("600 words")
-    page.fill("#prompt", "")
-    expect(notes).to_have_count(0)
+def test_a_visit_of_prompts_that_come_back(visit, app):
+    visitor = visit()
+    page = visitor.page
+    they_come_by_the_menu_and_new_ones_by_surprise(page, visitor, app)
+    by_keys_they_are_drawn_from_anywhere(page, visitor, app)
+    the_negative_one_is_drawn_and_stays_open_after_a_reload(page, visitor, app)
+    the_words_of_a_restored_picture_are_its_own(page, visitor, app)
 
 
-@pytest.mark.nightly
-def test_prompts_come_back_by_the_menu_and_new_ones_by_surprise(page, visitor, app):
+def they_come_by_the_menu_and_new_ones_by_surprise(page, visitor, app):
     page.fill("#prompt", PROMPT)
     page.click("#recent")
     expect(page.locator(".recent-menu")).to_contain_text("in this browser")
@@ -172,8 +198,21 @@ def test_prompts_come_back_by_the_menu_and_new_ones_by_surprise(page, visitor, a
     expect(page.locator(".recent-menu")).to_be_hidden()
 
 
-@pytest.mark.nightly
-def test_the_negative_prompt_is_drawn_and_stays_open_after_a_reload(page, visitor, app):
+def by_keys_they_are_drawn_from_anywhere(page, visitor, app):
+    """Control and Enter anywhere, Enter in a field of one line."""
+    page.fill("#prompt", PROMPT)
+    page.fill("#seed", "77")
+    visitor.drawn(lambda: page.press("#seed", "Enter"))
+    assert read_recipe(app.pictures[-1])["seed"] == 77
+    before = len(app.pictures)
+    click(page, "Time")
+    visitor.drawn(lambda: page.get_by_role("button", name="Time").press("Control+Enter"))
+    assert len(app.pictures) == before + 1
+    page.press("#prompt", "Enter")
+    assert page.input_value("#prompt") == f"{PROMPT}\n"
+
+
+def the_negative_one_is_drawn_and_stays_open_after_a_reload(page, visitor, app):
     page.fill("#prompt", PROMPT)
     visitor.unfold("details.negative")
     page.fill("#negative", "a boat")
@@ -185,8 +224,8 @@ def test_the_negative_prompt_is_drawn_and_stays_open_after_a_reload(page, visito
     expect(page.locator("#negative")).to_be_visible()
 
 
-@pytest.mark.nightly
-def test_the_words_of_a_restored_picture_are_its_own(page, visitor, app):
+def the_words_of_a_restored_picture_are_its_own(page, visitor, app):
+    page.fill("#negative", "")
     page.fill("#prompt", "a red house")
     visitor.draw()
     words = drawn_words(read_recipe(app.pictures[-1])).prompt
@@ -205,40 +244,13 @@ def test_the_words_of_a_restored_picture_are_its_own(page, visitor, app):
     assert all(text in words for text in filled(page).all_inner_texts())
 
 
-def test_chinese_words_are_clicked_marked_and_filled_in(visit):
-    page = visit(locale="zh-CN").page
-    click(page, "事物", "房子", "颜色", "红色")
-    expect(page.locator("#prompt")).to_have_value("红色的房子")
-    expect(filled(page).first).to_be_visible()
-    page.fill("#prompt", "红色的房子，恐龙")
-    expect(page.locator(".prompt-layer mark")).to_have_text("恐龙")
-
-
 @pytest.mark.nightly
-def test_control_and_enter_draw_from_anywhere_and_enter_from_a_field_of_one_line(
-        page, visitor, app):
-    page.fill("#prompt", PROMPT)
-    page.fill("#seed", "77")
-    visitor.drawn(lambda: page.press("#seed", "Enter"))
-    assert read_recipe(app.pictures[-1])["seed"] == 77
-    before = len(app.pictures)
-    click(page, "Time")
-    visitor.drawn(lambda: page.get_by_role("button", name="Time").press("Control+Enter"))
-    assert len(app.pictures) == before + 1
-    page.press("#prompt", "Enter")
-    assert page.input_value("#prompt") == f"{PROMPT}\n"
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.by_day(1)
-def test_axe_finds_nothing_in_a_prompt_with_all_that_can_be_said_of_it(visit, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright",
-                              reason="needs the package axe-playwright-python").Axe()
+def test_axe_finds_nothing_in_a_prompt_with_all_that_can_be_said_of_it(visit, violations, scheme):
     page = visit(color_scheme=scheme).page
     page.fill("#prompt", "a {red|blue} hous and a zzxq, no trees")
     expect(page.locator("#prompt-notes p").first).to_be_visible()
     expect(page.locator("#draw-all")).to_be_visible()
     click(page, "Colour")
     page.click("details.negative > summary")
-    found = axe.run(page).response["violations"]
-    assert [(rule["id"], [node["html"][:160] for node in rule["nodes"]]) for rule in found] == []
+    assert violations(page) == []

@@ -1,4 +1,4 @@
-"""The history in a browser: finding, choosing, deleting, looking closely, and drawing on."""
+"""The history on few visits: finding, choosing, deleting, looking closely, and drawing on."""
 
 import base64
 import shutil
@@ -40,17 +40,22 @@ def open_place(chromium, app):
 
 
 @pytest.fixture
-def history(app, originals, open_place):
-    """The place with six pictures: house, boat, house ..., and the ids of them."""
-    ids = fill_history(app, originals * 3)
-
-    def open_history(**options):
-        page = open_place("history", **options)
+def history(app, originals):
+    """Goes to the place with six pictures: house, boat, house ..., and the ids of them."""
+    def begin(page):
+        leave(page)
+        begin.ids = fill_history(app, originals * 3)
+        page.goto(f"{app.address}#history")
         expect(page.locator(".picture")).to_have_count(6)
-        return page
 
-    open_history.ids = ids
-    return open_history
+    return begin
+
+
+def leave(page):
+    """Leave the page, which then asks for no picture that is gone."""
+    if page.locator("#edit-close").is_visible():
+        page.click("#edit-close")  # else the page goes on with that edit
+    page.goto("about:blank")
 
 
 def sideways(page):
@@ -61,11 +66,33 @@ def chosen(page):
     return page.locator(".picture.chosen").evaluate_all("all => all.map(one => one.dataset.id)")
 
 
-# Finding
+DROP = """async ([base64, name, type]) => {
+  const bytes = Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0));
+  const dataTransfer = new DataTransfer();
+  dataTransfer.items.add(new File([bytes], name, { type }));
+  for (const kind of ["dragover", "drop"]) {
+    const drag = new DragEvent(kind, { dataTransfer, bubbles: true, cancelable: true });
+    document.body.dispatchEvent(drag);
+  }
+}"""
 
 
-def test_pictures_are_found_by_words_by_seed_and_by_favourites(history):
-    page = history()
+def drop(page, data, name, kind):
+    page.evaluate(DROP, [base64.b64encode(data).decode(), name, kind])
+
+
+def test_a_visit_to_six_pictures(open_place, app, history, originals):
+    page = open_place("history")
+    they_are_found_by_words_by_seed_and_by_favourites(page, history)
+    several_are_chosen_deleted_and_brought_back(page, history, app)
+    one_tells_its_facts_and_gives_its_settings(page, history)
+    page.fill("#prompt", "")
+    a_dropped_one_restores_its_settings(page, originals)
+    files_that_are_no_pictures_are_refused_in_words(page)
+
+
+def they_are_found_by_words_by_seed_and_by_favourites(page, history):
+    history(page)
     expect(page.locator(".picture-title").first).to_have_text(WORDS[0])
     page.fill("#history-search", "boat")
     expect(page.locator(".picture")).to_have_count(3)
@@ -83,48 +110,16 @@ def test_pictures_are_found_by_words_by_seed_and_by_favourites(history):
     assert sideways(page) <= 0
 
 
-@pytest.mark.nightly
-def test_more_pictures_come_as_one_scrolls(app, originals, open_place):
-    ids = fill_history(app, originals * 30)
-    page = open_place("history")
-    expect(page.locator(".picture")).to_have_count(48)
-    page.locator("#history-more").scroll_into_view_if_needed()
-    expect(page.locator(".picture")).to_have_count(60)
-    shown = page.locator(".picture").evaluate_all("all => all.map(one => one.dataset.id)")
-    assert shown == ids
-    expect(page.locator("#history-more")).to_be_hidden()
-
-
-@pytest.mark.nightly
-def test_a_large_screen_is_filled_without_scrolling(app, originals, open_place):
-    fill_history(app, originals * 30)
-    page = open_place("history", viewport={"width": 1920, "height": 2000})
-    expect(page.locator(".picture")).to_have_count(60)
-
-
-@pytest.mark.nightly
-def test_new_pictures_appear_before_the_others(history, app, originals):
-    page = history()
-    page.goto(f"{app.address}#create")
-    expect(page.locator("#create")).to_be_visible()
-    shutil.copy(originals[1], app.services.history.folder / "2026-01-02" / "130000.png")
-    page.goto(f"{app.address}#history")
-    expect(page.locator(".picture")).to_have_count(7)
-    expect(page.locator(".picture-title").first).to_have_text(WORDS[1])
-
-
-# Choosing
-
-
-def test_several_are_chosen_deleted_and_brought_back(history, app):
-    page = history()
+def several_are_chosen_deleted_and_brought_back(page, history, app):
+    history(page)
     page.locator(".picture").nth(1).hover()
     page.locator(".picture-check").nth(1).click()
     page.locator(".picture-check").nth(3).click(modifiers=["Shift"])
     assert chosen(page) == history.ids[1:4]
     expect(page.locator(".acting strong")).to_have_text("3 chosen")
     status, packed = answer(app, page.locator("#chosen-zip").get_attribute("href").lstrip("/"))
-    assert status == 200 and zipfile.ZipFile(BytesIO(packed)).namelist() == history.ids[1:4]
+    names = zipfile.ZipFile(BytesIO(packed)).namelist()
+    assert status == 200 and [name.split("-")[1] for name in names] == ["blue", "red", "blue"]
     page.click("#chosen-remove")
     expect(page.locator(".picture")).to_have_count(3)
     assert len(app.pictures) == 3
@@ -133,9 +128,77 @@ def test_several_are_chosen_deleted_and_brought_back(history, app):
     assert len(app.pictures) == 6
 
 
+def one_tells_its_facts_and_gives_its_settings(page, history):
+    history(page)
+    page.locator(".picture-open").nth(1).click()
+    panel = page.locator("#picture-panel")
+    expect(panel.locator("h2")).to_have_text(WORDS[1])
+    expect(page.locator(".picture-open").nth(1)).to_be_focused()
+    expect(panel.locator(".facts")).to_contain_text("8")
+    page.locator("[data-action=restore]").click()
+    expect(page.locator("#create")).to_be_visible()
+    expect(page.locator("#prompt")).to_have_value(WORDS[1])
+    expect(page.locator("#seed")).to_have_value("8")
+    expect(page.get_by_role("radio", name="Fast")).to_be_checked()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#prompt")).to_have_value("")
+
+
+def a_dropped_one_restores_its_settings(page, originals):
+    page.wait_for_selector("#incoming", state="attached")
+    drop(page, originals[1].read_bytes(), "boat.png", "image/png")
+    expect(page.locator("#prompt")).to_have_value(WORDS[1])
+    expect(page.locator(".toast")).to_contain_text("restored from boat.png")
+
+
+def files_that_are_no_pictures_are_refused_in_words(page):
+    page.wait_for_selector("#incoming", state="attached")
+    drop(page, b"hello", "notes.txt", "text/plain")
+    expect(page.locator(".toast.bad")).to_contain_text("notes.txt: PNG, JPEG and WebP")
+
+
 @pytest.mark.nightly
-def test_the_keyboard_reaches_chooses_and_deletes(history, app):
-    page = history()
+def test_a_visit_to_many_pictures(open_place, app, originals):
+    ids = fill_history(app, originals * 30)
+    page = open_place("history")
+    more_come_as_one_scrolls(page, ids)
+    page.set_viewport_size({"width": 1920, "height": 2000})
+    page.reload()
+    expect(page.locator(".picture")).to_have_count(60)  # without scrolling
+    new_ones_appear_before_the_others(page, app, originals)
+
+
+def more_come_as_one_scrolls(page, ids):
+    expect(page.locator(".picture")).to_have_count(48)
+    page.locator("#history-more").scroll_into_view_if_needed()
+    expect(page.locator(".picture")).to_have_count(60)
+    shown = page.locator(".picture").evaluate_all("all => all.map(one => one.dataset.id)")
+    assert shown == ids
+    expect(page.locator("#history-more")).to_be_hidden()
+
+
+def new_ones_appear_before_the_others(page, app, originals):
+    page.goto(f"{app.address}#create")
+    expect(page.locator("#create")).to_be_visible()
+    shutil.copy(originals[1], app.services.history.folder / "2026-01-02" / "130000.png")
+    page.goto(f"{app.address}#history")
+    expect(page.locator(".picture")).to_have_count(61)
+    expect(page.locator(".picture-title").first).to_have_text(WORDS[1])
+
+
+@pytest.mark.nightly
+def test_a_visit_by_keys(open_place, app, history):
+    page = open_place("history", permissions=["clipboard-read", "clipboard-write"])
+    they_reach_choose_and_delete(page, history, app)
+    two_are_compared_by_a_line_that_keys_and_pointer_move(page, history)
+    escape_closes_a_picture_and_returns_to_it(page, history)
+    the_viewer_zooms_moves_and_goes_to_the_next(page, history)
+    a_picture_is_copied_and_pasted(page, history)
+    a_picture_is_saved_in_any_format(page, history, app)
+
+
+def they_reach_choose_and_delete(page, history, app):
+    history(page)
     page.locator(".picture-open").first.focus()
     for key in ("ArrowRight", "x", "End", "x", "Home"):
         page.keyboard.press(key)
@@ -148,10 +211,9 @@ def test_the_keyboard_reaches_chooses_and_deletes(history, app):
     assert len(app.pictures) == 5
 
 
-@pytest.mark.nightly
-def test_two_are_compared_by_a_line_that_keys_and_pointer_move(history):
+def two_are_compared_by_a_line_that_keys_and_pointer_move(page, history):
     """Also where the style sheet comes late, without which the line has no room."""
-    page = history()
+    history(page)
     page.route("**/viewer.css", lambda route: (sleep(0.5), route.continue_()))
     for n in (0, 1):
         page.locator(".picture-open").nth(n).press("x")
@@ -168,53 +230,17 @@ def test_two_are_compared_by_a_line_that_keys_and_pointer_move(history):
     expect(page.locator(".viewer")).to_have_count(0)
 
 
-@pytest.mark.nightly
-def test_a_long_press_chooses_and_opens_nothing(history):
-    page = history(**PHONE)
-    finger = {"pointerType": "touch", "pointerId": 5, "isPrimary": True}
-    picture = page.locator(".picture-open").nth(2)
-    picture.dispatch_event("pointerdown", finger)
-    expect(page.locator(".acting")).to_be_visible()
-    picture.dispatch_event("pointerup", finger)
-    picture.dispatch_event("click")
-    assert chosen(page) == [history.ids[2]]
-    expect(page.locator("#picture-panel")).to_be_hidden()
-    picture.press("Escape")
-    assert chosen(page) == []
-
-
-# One picture
-
-
-def test_a_picture_tells_its_facts_and_gives_its_settings(history):
-    page = history()
-    page.locator(".picture-open").nth(1).click()
-    panel = page.locator("#picture-panel")
-    expect(panel.locator("h2")).to_have_text(WORDS[1])
-    expect(panel.locator("h2")).to_be_focused()
-    expect(panel.locator(".facts")).to_contain_text("8")
-    page.locator("[data-action=restore]").click()
-    expect(page.locator("#create")).to_be_visible()
-    expect(page.locator("#prompt")).to_have_value(WORDS[1])
-    expect(page.locator("#seed")).to_have_value("8")
-    expect(page.get_by_role("radio", name="Fast")).to_be_checked()
-    page.get_by_role("button", name="Undo").click()
-    expect(page.locator("#prompt")).to_have_value("")
-
-
-@pytest.mark.nightly
-def test_escape_closes_a_picture_and_returns_to_it(history):
-    page = history()
+def escape_closes_a_picture_and_returns_to_it(page, history):
+    history(page)
     page.locator(".picture-open").nth(2).click()
-    expect(page.locator("#picture-panel h2")).to_be_focused()
+    expect(page.locator("#picture-panel h2")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator("#picture-panel")).to_be_hidden()
     expect(page.locator(".picture-open").nth(2)).to_be_focused()
 
 
-@pytest.mark.nightly
-def test_the_viewer_zooms_moves_and_goes_to_the_next(history):
-    page = history()
+def the_viewer_zooms_moves_and_goes_to_the_next(page, history):
+    history(page)
     page.locator(".picture-open").first.dblclick()
     share, image = page.locator(".viewer-share"), page.locator(".viewer-image")
     expect(share).to_contain_text("%")
@@ -240,13 +266,39 @@ def test_the_viewer_zooms_moves_and_goes_to_the_next(history):
     expect(page.locator(".viewer")).to_have_count(0)
 
 
+def a_picture_is_copied_and_pasted(page, history):
+    history(page)
+    page.locator(".picture-open").first.click()
+    page.locator("[data-action=copy]").click()
+    expect(page.locator(".toast").last).to_contain_text("Picture copied")
+    page.keyboard.press("Control+v")
+    expect(page.locator(".toast").last).to_contain_text("image.png holds no settings")
+
+
+def a_picture_is_saved_in_any_format(page, history, app):
+    history(page)
+    page.locator(".picture-open").first.click()
+    page.get_by_role("button", name="Save as").click()
+    links = page.locator("#picture-panel .menu a").evaluate_all(
+        "all => all.map(one => one.getAttribute('href'))")
+    saved = [Image.open(BytesIO(answer(app, link.lstrip("/"))[1])) for link in links]
+    assert [image.format for image in saved] == ["PNG", "PNG", "JPEG", "WEBP"]
+    assert [image.width // PIXELS for image in saved] == [1, 2, 1, 1]
+
+
 @pytest.mark.nightly
-def test_a_phone_reaches_everything(history):
-    page = history(**PHONE)
+def test_a_visit_by_phone(open_place, history):
+    page = open_place("history", **PHONE)
+    it_reaches_everything(page, history)
+    a_long_press_chooses_and_opens_nothing(page, history)
+
+
+def it_reaches_everything(page, history):
+    history(page)
     assert sideways(page) <= 0
     page.locator(".picture-open").nth(1).tap()
     expect(page.locator("#picture-panel h2")).to_have_text(WORDS[1])
-    for action in ("restore", "edit", "vary", "copy", "delete", "favourite"):
+    for action in ("restore", "edit", "seeds", "copy", "delete", "favourite"):
         page.locator(f"[data-action={action}]").scroll_into_view_if_needed()
     assert sideways(page) <= 0
     page.locator("[data-action=close]").tap()
@@ -258,7 +310,27 @@ def test_a_phone_reaches_everything(history):
     assert sideways(page) <= 0
 
 
-# Drawing on
+def a_long_press_chooses_and_opens_nothing(page, history):
+    history(page)
+    finger = {"pointerType": "touch", "pointerId": 5, "isPrimary": True}
+    picture = page.locator(".picture-open").nth(2)
+    picture.dispatch_event("pointerdown", finger)
+    expect(page.locator(".acting")).to_be_visible()
+    picture.dispatch_event("pointerup", finger)
+    picture.dispatch_event("click")
+    assert chosen(page) == [history.ids[2]]
+    expect(page.locator("#picture-panel")).to_be_hidden()
+    picture.press("Escape")
+    assert chosen(page) == []
+
+
+@pytest.mark.nightly
+def test_a_visit_that_draws_on(open_place, app, history, originals):
+    page = open_place("history")
+    a_picture_is_redone_below_the_line(page, history, app, originals)
+    the_words_that_a_redo_replaces_come_back(page, history)
+    one_without_settings_is_edited_from_its_pixels(page, history, app, originals)
+    other_seeds_with_the_settings_of_a_picture_are_drawn_on_seeds(page, history)
 
 
 def redo(page, number):
@@ -268,9 +340,8 @@ def redo(page, number):
     return page.locator("#create-stage [role=slider]")
 
 
-@pytest.mark.nightly
-def test_a_picture_is_redone_below_the_line(history, app, originals):
-    page = history()
+def a_picture_is_redone_below_the_line(page, history, app, originals):
+    history(page)
     line = redo(page, 0)
     expect(page.locator("#prompt")).to_have_value(WORDS[0])
     line.press("PageUp")
@@ -288,9 +359,8 @@ def test_a_picture_is_redone_below_the_line(history, app, originals):
     assert old[:5].equal(new[:5]) and not old[5:].equal(new[5:])
 
 
-@pytest.mark.nightly
-def test_the_words_that_a_redo_replaces_come_back(history):
-    page = history()
+def the_words_that_a_redo_replaces_come_back(page, history):
+    history(page)
     page.evaluate("location.hash = 'create'")
     page.fill("#prompt", "three yellow tents")
     page.evaluate("location.hash = 'history'")
@@ -300,50 +370,14 @@ def test_the_words_that_a_redo_replaces_come_back(history):
     expect(page.locator("#prompt")).to_have_value("three yellow tents")
 
 
-@pytest.mark.nightly
-def test_variations_of_a_picture_are_drawn_on_seeds(history):
-    page = history()
-    page.locator(".picture-open").nth(1).click()
-    page.locator("[data-action=vary]").click()
-    expect(page.locator("#seeds .likes")).to_be_visible()
-    page.click("#seeds-start")
-    expect(page.locator("#seeds")).to_contain_text("seed 8")
-
-
-# From outside
-
-
-DROP = """async ([base64, name, type]) => {
-  const bytes = Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0));
-  const dataTransfer = new DataTransfer();
-  dataTransfer.items.add(new File([bytes], name, { type }));
-  for (const kind of ["dragover", "drop"]) {
-    const drag = new DragEvent(kind, { dataTransfer, bubbles: true, cancelable: true });
-    document.body.dispatchEvent(drag);
-  }
-}"""
-
-
-def drop(page, data, name, kind):
-    page.evaluate(DROP, [base64.b64encode(data).decode(), name, kind])
-
-
-def test_a_dropped_picture_restores_its_settings(open_place, originals):
-    page = open_place("create")
-    page.wait_for_selector("#incoming", state="attached")
-    drop(page, originals[1].read_bytes(), "boat.png", "image/png")
-    expect(page.locator("#prompt")).to_have_value(WORDS[1])
-    expect(page.locator(".toast")).to_contain_text("restored from boat.png")
-
-
-@pytest.mark.nightly
-def test_a_picture_without_settings_is_edited_from_its_pixels(open_place, app, originals):
-    page = open_place("create")
+def one_without_settings_is_edited_from_its_pixels(page, history, app, originals):
+    history(page)
+    page.evaluate("location.hash = 'create'")
     page.wait_for_selector("#incoming", state="attached")
     photo = BytesIO()
     Image.open(originals[0]).save(photo, "JPEG")
     drop(page, photo.getvalue(), "photo.jpg", "image/jpeg")
-    page.locator(".toast").get_by_role("button", name="Edit").click()
+    page.click("#edit-file")
     expect(page.locator(".edit .hint")).to_contain_text("its pixels are read")
     page.fill("#prompt", WORDS[1])
     page.get_by_role("radio", name="Below a line").check(force=True)
@@ -357,30 +391,10 @@ def test_a_picture_without_settings_is_edited_from_its_pixels(open_place, app, o
         "src", f"/studio/picture/{photo_id}")
 
 
-@pytest.mark.nightly
-def test_a_picture_is_copied_and_pasted(history):
-    page = history(permissions=["clipboard-read", "clipboard-write"])
-    page.locator(".picture-open").first.click()
-    page.locator("[data-action=copy]").click()
-    expect(page.locator(".toast").last).to_contain_text("Picture copied")
-    page.keyboard.press("Control+v")
-    expect(page.locator(".toast").last).to_contain_text("image.png holds no settings")
-
-
-@pytest.mark.nightly
-def test_a_picture_is_saved_in_any_format(history, app):
-    page = history()
-    page.locator(".picture-open").first.click()
-    page.get_by_role("button", name="Save as").click()
-    links = page.locator("#picture-panel .menu a").evaluate_all(
-        "all => all.map(one => one.getAttribute('href'))")
-    saved = [Image.open(BytesIO(answer(app, link.lstrip("/"))[1])) for link in links]
-    assert [image.format for image in saved] == ["PNG", "PNG", "JPEG", "WEBP"]
-    assert [image.width // PIXELS for image in saved] == [1, 2, 1, 1]
-
-
-def test_files_that_are_no_pictures_are_refused_in_words(open_place):
-    page = open_place("create")
-    page.wait_for_selector("#incoming", state="attached")
-    drop(page, b"hello", "notes.txt", "text/plain")
-    expect(page.locator(".toast.bad")).to_contain_text("notes.txt: PNG, JPEG and WebP")
+def other_seeds_with_the_settings_of_a_picture_are_drawn_on_seeds(page, history):
+    history(page)
+    page.locator(".picture-open").nth(1).click()
+    page.locator("[data-action=seeds]").click()
+    expect(page.locator("#seeds .likes")).to_be_visible()
+    page.click("#seeds-start")
+    expect(page.locator("#seeds")).to_contain_text("seed 8")
