@@ -11,7 +11,7 @@ const BAR = 42; // px of the buttons and of what is around them
 const LEAST = 76; // px: two lines
 const AROUND = 20; // px that classic nodes leave around a widget
 const TITLE = 30; // px of a node's title, which stands above its place
-const GAP = 12; // px between two nodes
+const GAP = 44; // px between two nodes, with the line that Nodes 2.0 adds below one that failed
 const REFUSED = "custom_validation_failed";
 
 /**
