@@ -90,7 +90,7 @@ def check(capsys, line: list[str]) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes among its files")
-@settings(max_examples=4 * settings().max_examples,
+@settings(max_examples=2 * settings().max_examples,
           suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(command=st.sampled_from(COMMANDS),
        value=st.one_of(st.sampled_from(LONG), st.sampled_from(PLACES), st.sampled_from(ODD)))
