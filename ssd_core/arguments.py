@@ -56,7 +56,7 @@ def require_types(values: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
 def require_fields(record: Any, *others: str) -> None:
     """The same for the fields that a dataclass is made with, but for `others`."""
     require_types({f.name: getattr(record, f.name) for f in fields(record)
-                   if f.init and f.name not in others}, hints(type(record)))
+                   if f.init and f.name not in others}, hints(record.__class__))
 
 
 def is_of(value: Any, hint: Any) -> bool:

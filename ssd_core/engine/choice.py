@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import torch
 
@@ -96,8 +96,7 @@ class Machine:
         if pace is None or 0 < len(pace.timings) < TIMINGS:
             return False
         worth = WORTH if pace.timings else BY_RUNS
-        machines = [replace(self, pace_of=lambda _, pace=each: pace)
-                    for each in [pace, *pace.separate]]
+        machines = [replace(self, pace_of=partial(same, each)) for each in [pace, *pace.separate]]
         costs = [(here.cost(AR(), pictures), here.cost(method, pictures)) for here in machines]
         return all(ar and own and ar.seconds < worth * own.seconds for ar, own in costs)
 
@@ -161,6 +160,11 @@ class Machine:
         if self.device != "cpu":
             return alike[-1]
         return alike[0] if isinstance(alike[0], Rolling) else min(costs, key=costs.__getitem__)
+
+
+def same(pace: Pace, pictures: int) -> Pace:
+    """The pace, for any number of pictures."""
+    return pace
 
 
 @dataclass(frozen=True)

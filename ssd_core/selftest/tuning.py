@@ -45,7 +45,7 @@ def tuned(backbone: Backbone, heads: DraftHeads | None, branches: int) -> list[T
 def choices_of(backbone: Backbone, heads: DraftHeads | None, pictures: int, pace: Pace,
                threads: int) -> Tuned:
     """What this pace leads to."""
-    machine = Machine(backbone, lambda pictures: pace, heads is not None, threads, threads,
+    machine = Machine(backbone, lambda pictures: pace, heads is not None, threads,
                       device=backbone.device.type)
     return Tuned(pictures, pace, *(chosen(machine, method, pictures, named=True)
                                    for method in (AR(), Exact())))
