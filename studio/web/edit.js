@@ -10,6 +10,7 @@ import { MaskCanvas } from "./core/mask_canvas.js";
 import { Line, PaintTools } from "./edit_tools.js";
 import { EditWords } from "./edit_words.js";
 import { Feed } from "./feed.js";
+import { enable } from "./form.js";
 import { keep } from "./kept.js";
 import { detailsOf } from "./picture_actions.js";
 import { pixelMode } from "./pixels.js";
@@ -159,7 +160,9 @@ class EditView {
     const { count, cells } = canvas.mask;
     const some = count > 0 && count < cells.length;
     const { old_prompt } = this.prompt.settings();
-    this.start.disabled = this.suggest.disabled = !count && !old_prompt;
+    for (const button of [this.start, this.suggest]) {
+      enable(button, Boolean(count || old_prompt), canvas.element);
+    }
     this.again.hidden = this.#last === null || this.#job !== null;
     this.compare.hidden = this.steps.entries.length < 2;
     const share = Math.max(1, Math.round((100 * count) / cells.length));
@@ -209,7 +212,7 @@ class EditView {
 
   async #submit(changes) {
     const { app } = this;
-    this.start.disabled = true;
+    enable(this.start, false, this.canvas.element);
     const job = await withSeed(app, (settings) => app.jobs.submit("edit",
       { settings, metadata: savesRecipe() }), { parent: this.entry.id, ...changes });
     this.#update();
