@@ -8,7 +8,7 @@ import { addElement } from "./room.js";
 
 const WIDGET = "ssd_error";
 const BAR = 42; // px of the buttons and of what is around them
-const LEAST = 76; // px: two lines
+const LEAST = 60; // px: a line, and the buttons
 const AROUND = 20; // px that classic nodes leave around a widget
 const TITLE = 30; // px of a node's title, which stands above its place
 const GAP = 44; // px between two nodes, with the line that Nodes 2.0 adds below one that failed
