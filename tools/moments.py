@@ -49,24 +49,24 @@ def sheet(pictures: list[Shot]) -> Image.Image:
     """A strip for each moment, all of its looks side by side; the strips fill a square."""
     strips = [strip([shot for shot in pictures if shot[0] == moment])
               for moment in dict.fromkeys(moment for moment, _, _ in pictures)]
-    wide, tall = max(one.width for one in strips) + GAP, TALL + HEAD + GAP
+    wide, tall = max(image.width for image in strips) + GAP, TALL + HEAD + GAP
     across = max(1, round(math.sqrt(len(strips) * tall / wide)))
     made = Image.new("RGB", (across * wide, math.ceil(len(strips) / across) * tall), "white")
-    for n, one in enumerate(strips):
-        made.paste(one, (n % across * wide, n // across * tall))
+    for n, image in enumerate(strips):
+        made.paste(image, (n % across * wide, n // across * tall))
     return made
 
 
 def strip(pictures: list[Shot]) -> Image.Image:
     small = [picture.resize((picture.width * TALL // picture.height, TALL), Image.LANCZOS)
              for _, _, picture in pictures]
-    made = Image.new("RGB", (sum(one.width + GAP for one in small), TALL + HEAD), "white")
+    made = Image.new("RGB", (sum(image.width + GAP for image in small), TALL + HEAD), "white")
     pen, font, left = ImageDraw.Draw(made), ImageFont.load_default(12), 0
-    for (moment, look, _), one in zip(pictures, small, strict=True):
+    for (moment, look, _), image in zip(pictures, small, strict=True):
         for n, line in enumerate((moment, look)):
             pen.text((left, 16 * n), line, "black", font)
-        made.paste(one, (left, HEAD))
-        left += one.width + GAP
+        made.paste(image, (left, HEAD))
+        left += image.width + GAP
     return made
 
 

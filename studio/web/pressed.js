@@ -2,15 +2,16 @@
 
 const LONGEST = 1000; // ms; a pointer may be released outside the window
 const CONTROLS = "button, a, summary, label";
+const page = globalThis.document; // none in Node
 let waiting = null; // what to do after the click; null while no button is pressed
 
-document.addEventListener("pointerdown", ({ target }) => {
+page?.addEventListener("pointerdown", ({ target }) => {
   if (waiting || !target.closest(CONTROLS)) return;
   waiting = [];
   setTimeout(release, LONGEST);
 }, true);
 for (const end of ["pointerup", "pointercancel"]) {
-  document.addEventListener(end, () => setTimeout(release), true); // the click comes before
+  page?.addEventListener(end, () => setTimeout(release), true); // the click comes before
 }
 
 /** Do something now, or after the click that is being made. */

@@ -12,7 +12,7 @@ from support.studio_client import CHINESE, line_of
 from ssd_core.backbones.prompts.two_panels import CONTROLS, Control
 from ssd_core.output.recipe import opened, pixels_from_png, read_recipe, recipe_tokens
 
-BALL = {"prompt": "a {red|blue} ball", "seed": "7", "control": "depth", "method": "ar"}
+BALL = {"prompt": "a {red|blue} house", "seed": "7", "control": "depth", "method": "ar"}
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def test_the_lower_panel_is_saved_and_its_recipe_tells_of_both(services, finishe
     with opened(paths[0]) as image:
         assert image.size == (width, height - height // 2)
     assert recipe["keep_rows"] == omni.grid.rows // 2 and recipe["source"] == panel
-    assert recipe["prompt"] in [Control("depth", f"a {colour} ball").written(omni.size)
+    assert recipe["prompt"] in [Control("depth", f"a {colour} house").written(omni.size)
                                 for colour in ("red", "blue")]
     first, second = (recipe_tokens(read_recipe(path)).chunk(2) for path in paths)
     assert first[0].equal(second[0]) and not first[1].equal(second[1])

@@ -108,5 +108,5 @@ def test_the_registration_is_never_told_twice():
     assert not re.search(r"^web\b", settings.split("\n[")[0], re.MULTILINE)
 
 
-def test_files_are_short_narrow_and_fetch_nothing_from_elsewhere():
-    assert faults([*MODULES, *WEB.rglob("*.css")], 300) == []
+def test_files_are_narrow_and_fetch_nothing_from_elsewhere():
+    assert faults([*MODULES, *WEB.rglob("*.css")]) == []
