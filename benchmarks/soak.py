@@ -92,7 +92,7 @@ def stop(page: Page) -> None:
     page.press("#pictures", "Tab")
     page.click("#draw")
     page.click("#stop", timeout=PATIENCE)
-    page.wait_for_selector("#stop", state="hidden", timeout=PATIENCE)
+    page.wait_for_selector("#stop:disabled", timeout=PATIENCE)
     page.fill("#pictures", "1")
     page.press("#pictures", "Tab")
 
@@ -100,7 +100,7 @@ def stop(page: Page) -> None:
 def race(page: Page) -> None:
     go(page, "race")
     page.click("#race-start")
-    page.wait_for_selector("#race-result table", timeout=PATIENCE)
+    page.wait_for_selector("#race-result h2", timeout=PATIENCE)
 
 
 def seeds(page: Page) -> None:

@@ -108,7 +108,8 @@ def save(page: Page, path: Path, whole: bool = True) -> None:
     """Save the page (or its visible part), reduced, and cropped if it is very long."""
     page.mouse.move(0, 0)
     if whole:
-        page.evaluate("window.scrollTo(0, 0)")
+        page.evaluate("[window, ...document.querySelectorAll('.panel')].forEach("
+                      "(one) => one.scrollTo(0, 0))")
     page.wait_for_timeout(600)
     picture = Image.open(io.BytesIO(page.screenshot(full_page=whole))).convert("RGB")
     width = min(WIDTH, picture.width)
