@@ -137,7 +137,8 @@ def test_pictures_are_begun_picked_by_a_click_and_finished(page):
 def test_sizes_are_the_backbones_and_advanced_inputs_are_folded(page):
     page.open(read(WORKFLOWS[0]))
     page.page.wait_for_function("""() => app.graph._nodes.find((n) => n.type === "SSD_Sampler")
-        .widgets.find((w) => w.name === "size").options.values.join() === "auto,384x384,512x288,288x512" """)
+        .widgets.find((w) => w.name === "size").options.values.join()
+        === "auto,384x384,512x288,288x512" """)
     tall = "() => app.graph._nodes.find((n) => n.type === 'SSD_Sampler').computeSize()[1]"
     button = "() => app.graph._nodes.find((n) => n.type === 'SSD_Sampler').widgets.find(" \
         "(w) => w.name === 'ssd_advanced')"

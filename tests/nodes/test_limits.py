@@ -83,7 +83,7 @@ def test_the_console_has_a_refusal_in_one_line_and_other_errors_whole(pack, capl
         caplog.clear()
         try:
             raise error
-        except Exception as raised:  # as ComfyUI logs it
+        except Exception as raised:  # noqa: BLE001 as ComfyUI logs it
             logging.error("!!! Exception during processing !!! %s", raised)
             logging.error(traceback.format_exc())
         return [record.getMessage() for record in caplog.records]

@@ -81,7 +81,8 @@ def a_picture_is_drawn_saved_and_shown_with_its_figures_in_words(visitor, app):
     assert str(seed_of(app.pictures[-1])) == seed
     assert page.input_value("#seed") != seed, "the next picture is another one"
     assert visitor.is_painted()
-    expect(page.locator("#create-stage .ssd-summary")).to_contain_text("exactly as the model draws it")
+    expect(page.locator("#create-stage .ssd-summary")).to_contain_text(
+        "exactly as the model draws it")
     assert "passes instead" not in visitor.figures()
     from_menu(page, "details")
     expect(page.locator("#create-stage .ssd-details")).to_contain_text(f"AR needs {SIDE**2}")
