@@ -140,8 +140,8 @@ def length_of(prompt: str) -> int:
 
 def words_of(prompt: str) -> list[Word]:
     """The words of a prompt; those of one piece share its position."""
-    return [Word(word, piece.typed, *span, piece.words is None)
-            for piece, *span in placed(prompt) for word in piece.words or ("",)]
+    return [Word(word, piece.typed, start, end, piece.words is None)
+            for piece, start, end in placed(prompt) for word in piece.words or ("",)]
 
 
 def pieces_of(prompt: str) -> list[tuple[Word, ...]]:

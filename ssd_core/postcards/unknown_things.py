@@ -68,7 +68,7 @@ _CHINESE_NO_THING = """
     就 都 也 又 还 再 不 没 中 内 外 前 后 左 右 上 下 边 旁 面 处 那边 这里 那里 附近 之间 对面
     身边 底 停 站 坐 躺 走 跑 飞 游 飘 落 开 照 挂 立 矗 矗立 坐落 停泊 奔跑 飞翔 漂浮 行驶 航行
     倒映 盛开 覆盖 环绕 笼罩 穿过 穿 随便 唯美 治愈系 梦幻 高清 热闹 一点 蒙蒙 纷飞 刮 亮 升起
-    落下 闪烁 照耀 风格 油画 水彩 水墨 插画 照片 图片 画面 风景画 色 色彩 木 石 石头 木头
+    落下 闪烁 照耀 任意 风格 油画 水彩 水墨 插画 照片 图片 画面 风景画 色 色彩 木 石 石头 木头
 """.split()
 _NO_THING_ENDINGS = re.compile(r".+(?:ly|ful|ous|less|able|ible|ive|esque)$|.{2,}(?:ing|ed)$")
 _NOUN_ENDINGS = frozenset("""
@@ -117,7 +117,7 @@ def unknown_things(prompt: str) -> list[UnknownThing]:
             position += 1
         if end > position and _is_thing(pieces, position, end):
             found.append(_thing(text, pieces, position, end))
-        position = max(end, position + 1)
+        position = max(end, position + max(1, _small_words(_chinese_run(pieces, position))))
     return found
 
 
@@ -161,11 +161,22 @@ def _end_of_run(pieces: Sequence[Piece], first: int) -> int:
 
 
 def _end_of_chinese_run(pieces: Sequence[Piece], first: int) -> int:
-    run = list(takewhile(lambda piece: _unknown(piece) and _chinese(piece), pieces[first:]))
-    text = "".join(map(_typed, run))
-    behind, before = _SMALL_BEHIND.search(text), _SMALL_BEFORE.match(text)
+    text = _chinese_run(pieces, first)
+    behind = _SMALL_BEHIND.search(text)
     stop = behind.start() if behind else len(text)
-    return first + stop if before and before.end() < stop else first
+    return first + stop if _small_words(text) < stop else first
+
+
+def _chinese_run(pieces: Sequence[Piece], first: int) -> str:
+    """The unknown Chinese words from `first` on; a piece is one letter."""
+    run = takewhile(lambda piece: _unknown(piece) and _chinese(piece), pieces[first:])
+    return "".join(map(_typed, run))
+
+
+def _small_words(text: str) -> int:
+    """The number of letters of the small words at the beginning."""
+    small = _SMALL_BEFORE.match(text)
+    return small.end() if small else 0
 
 
 def _is_thing(pieces: Sequence[Piece], first: int, end: int) -> bool:

@@ -137,10 +137,10 @@ def test_a_report_names_no_knob_without_a_value_and_no_heads_that_are_not_there(
     assert "None" not in pack.run("SSD_BaselineMethod", method="exact")[2]
 
 
-def test_keep_without_keep_rows_and_the_reverse_are_told_and_not_refused(pack, backbone, heads):
-    """Both are one click away from the node as it comes."""
-    tokens, report = sample(pack, backbone, heads, keep_rows=3)[1::2]
-    assert "note: keep_rows 3 is not used" in report
+def test_keep_without_keep_rows_is_told_and_the_reverse_is_refused(pack, backbone, heads):
+    with pytest.raises(pack.error, match="keep_rows 3: there is no picture to keep a part of"):
+        sample(pack, backbone, heads, keep_rows=3)
+    tokens = sample(pack, backbone, heads)[1]
     again, report = sample(pack, backbone, heads, keep=tokens, seed=99)[1::2]
     assert "note: keep is not used" in report and "kept:" not in report
     assert not torch.equal(again.tokens[:, :3], tokens.tokens[:, :3])
@@ -177,10 +177,9 @@ def test_a_connected_method_overrides_the_widgets_and_says_so(pack, backbone, he
     assert "connected method draws" in pack.preview()[0]["notes"][0]
 
 
-@pytest.mark.parametrize("widgets", [{"quality": "custom", "k_v": 0}, {"quality": "gone"}])
-def test_what_a_connected_method_overrides_is_not_refused(pack, backbone, widgets):
+def test_what_a_connected_method_overrides_is_not_refused(pack, backbone):
     method = pack.run("SSD_BaselineMethod", method="rows", r=0)[0]
-    assert "rows" in sample(pack, backbone, method=method, **widgets)[3]
+    assert "rows" in sample(pack, backbone, method=method, quality="custom", k_v=0)[3]
 
 
 def test_a_method_that_needs_heads_names_those_that_do_not(pack, backbone):
@@ -291,9 +290,9 @@ def test_a_run_is_checked_for_the_device_that_will_draw(pack, backbone, heads, m
 
 
 def test_doctor_tells_refusals_too(pack, backbone, heads):
-    with pytest.raises(pack.error, match="preset 'gone'"):
+    with pytest.raises(pack.error, match="quality 'gone'"):
         sample(pack, backbone, heads, quality="gone")
-    assert "last error: SSDError: preset 'gone'" in pack.run("SSD_Doctor")[0]
+    assert "last error: SSDError: quality 'gone'" in pack.run("SSD_Doctor")[0]
 
 
 @pytest.mark.parametrize(("wish", "client", "seen"), [
