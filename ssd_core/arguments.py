@@ -11,10 +11,13 @@ from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import torch
+
 from .errors import SSDError
 
 F = TypeVar("F", bound=Callable[..., Any])
 UNIONS = (Union, types.UnionType)
+SHOWN = 40  # letters of a text in a line about it
 NUMBERS: dict[Any, type] = {int: Integral, float: Real}
 WORDS = {"str": "text", "int": "a whole number", "float": "a number", "bool": "True or False",
          "NoneType": "None"}
@@ -48,9 +51,16 @@ def hints(owner: Any) -> Mapping[str, Any]:
 def require_types(values: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Raise SSDError for the first value whose type is not the wanted one."""
     for name, value in values.items():
-        if not is_of(value, wanted[name]):
-            raise SSDError(f"{name}: must be {in_words(wanted[name])}, not "
-                           f"{in_words(type(value))}")
+        if is_of(value, wanted[name]):
+            continue
+        if isinstance(value, str | Real):
+            raise SSDError(f"{name} {shown(value)}: must be {in_words(wanted[name])}")
+        raise SSDError(f"{name}: must be {in_words(wanted[name])}, not {in_words(type(value))}")
+
+
+def shown(value: str | Real) -> str:
+    """A value in a line about it."""
+    return repr(str(value)[:SHOWN])
 
 
 def require_fields(record: Any, *others: str) -> None:
@@ -64,6 +74,8 @@ def is_of(value: Any, hint: Any) -> bool:
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any or isinstance(hint, TypeVar):
         return True
+    if hint is torch.device:  # what is used of it
+        return isinstance(getattr(value, "type", None), str)
     if origin in UNIONS:
         return any(is_of(value, each) for each in inner)
     if origin is type:

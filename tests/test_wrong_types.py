@@ -113,7 +113,7 @@ def test_one_picture_of_tokens_is_decoded():
     (lambda: load_backbone("postcard", device=object()), "device: must be text, not an object"),
     (lambda: Request(None, None, kinds.AR(), Sampling(), "a sun"),
      "backbone: must be a Backbone, not None"),
-    (lambda: compare(BACKBONE, 5), "prompt: must be text, not a whole number"),
+    (lambda: compare(BACKBONE, 5), "prompt '5': must be text"),
     (lambda: generate(BACKBONE, ["a", 5], kinds.AR()),
      "prompts: must be text or a Sequence of text, not a list"),
     (lambda: Request(BACKBONE, HEADS, kinds.SSD, Sampling(), "a sun"),

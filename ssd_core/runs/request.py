@@ -99,7 +99,7 @@ class Request:
     grid: Grid = field(init=False)
 
     def __post_init__(self) -> None:
-        require_fields(self, "size", "pictures", "device")
+        require_fields(self, "size", "pictures")
         backbone = self.backbone.resized(check_size(self.size)).drawn_from(self.sources)
         method, note = resolved_method(self.method, backbone.preset, self.heads is not None,
                                        self.fall_back)
