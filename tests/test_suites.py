@@ -173,7 +173,7 @@ def test_names_that_would_lead_elsewhere_are_refused(suite, tmp_path, rows, told
 def test_dpg_says_what_else_is_wrong(suite, tmp_path):
     with pytest.raises(SSDError, match="no columns item_id and text"):
         suite("dpg", written(tmp_path / "t.csv", "name,prompt\n"))
-    with pytest.raises(SSDError, match="prompts cannot be read"):
+    with pytest.raises(SSDError, match="no such file"):
         suite("dpg", tmp_path / "missing.csv")
     with pytest.raises(SSDError, match="samples 5: the suite dpg takes 1 .. 4"):
         suite("dpg", written(tmp_path / "t.csv", "item_id,text\n1,a boat\n"), samples=5)
