@@ -323,7 +323,7 @@ def test_pictures_from_before_prompts_were_kept_have_their_captions_read(card, t
 
 
 @pytest.mark.parametrize(("flags", "said"), [
-    (("--prompts", "{}/none.txt"), "none.txt: prompts cannot be read"),
+    (("--prompts", "{}/none.txt"), "none.txt: no such file"),
     (("--prompts", "{}/blank.txt"), "blank.txt: holds no prompts"),
     (("--prompts", "{}/latin.txt"), "latin.txt: prompts cannot be read"),
     (("--prompts", "{}/long.txt"), "long.txt, line 3: the prompt has 40 words"),
