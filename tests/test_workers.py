@@ -273,9 +273,9 @@ def test_render_draws_a_file_of_prompts_and_goes_on(tiny, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("text", "flags", "said"), [
-    (None, (), "gone.txt: prompts cannot be read"), ("# only\n\n", (), "holds no prompts"),
+    (None, (), "gone.txt: no such file"), ("# only\n\n", (), "holds no prompts"),
     ("red\n" + "red house " * 20, (), "line 2: the prompt has 40 words"),
-    ("a zeppelin", ("--strict-words",), "words unknown to postcard: zeppelin"),
+    ("a zeppelin, the sea", ("--strict-words",), "words unknown to postcard: zeppelin"),
     ("red", ("--each", "0"), "each must be at least 1"), ("red", ("--cfg", "0.5"), "cfg 0.5"),
     ("red", ("--size", "64x64"), "size 64x64"), ("red", ("--cfg", "1", "--negative", "sun"),
                                                 "a negative prompt needs guidance")])

@@ -212,8 +212,8 @@ def test_a_race_fills_two_panels(page):
     page.queue()
     page.page.wait_for_function("""() => {
         const text = [...document.querySelectorAll(".ssd-panel")].map((p) => p.innerText).join();
-        return /fewer passes|前向次数约为/.test(text)
-            && /the reference picture itself|即参考图像/.test(text);
+        return /close to what the model draws|与模型原样相近/.test(text)
+            && /exactly as the model draws it|与模型原样一致/.test(text);
     }""")
     page.page.wait_for_function(f"""() => ({CANVASES})().filter(
         ({{ width, height, painted }}) => painted > 1 && painted === width * height).length >= 2""")
