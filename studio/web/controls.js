@@ -28,16 +28,19 @@ function quality(app) {
     [make("span", "label", {}, [words.create.quality]), bar.element, about]);
 }
 
-/** What the run will take, or why it cannot be started. */
+/** What the run will take, or why it cannot be started; what that rests on is a click away. */
 function plan(app) {
   const line = make("p", "small plan", { id: "plan", role: "status" });
-  const pace = make("p", "small hint pace", { id: "pace" });
+  const pace = make("p", "small hint", { id: "pace" });
+  const figures = make("details", "small hint figures", {},
+    [make("summary", "", {}, [app.words.stage.details]), pace]);
   app.planner.watch((answer) => {
     setText(line, answer ? answer.problem ?? answer.text : "");
     setText(pace, answer?.pace ?? "");
+    figures.hidden = pace.textContent === "";
     line.classList.toggle("bad", Boolean(answer?.problem));
   });
-  return make("div", "planned", {}, [line, pace]);
+  return make("div", "planned", {}, [line, figures]);
 }
 
 function shape(app) {
