@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 INTERRUPTED, TERMINATED = 130, 143
@@ -38,8 +38,24 @@ def run() -> None:
             raise
         sys.exit(f"error: the commands need the package {error.name}: activate .venv, which python "
                  "install.py app makes, or pip install typer rich")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that cleanup runs
-    sys.exit(main())
+    sys.exit(until_terminated(main))
+
+
+def until_terminated(main: Callable[[], int]) -> int:
+    """The exit code of the commands; SIGTERM ends them as an exception, so that cleanup runs."""
+    asked = []
+
+    def end(*_: object) -> None:
+        asked.append(True)
+        sys.exit(TERMINATED)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        return main()
+    except Exception:
+        if asked:  # compiled code may raise another exception in its place
+            return TERMINATED
+        raise
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_HANGING = re.compile(  # at the beginning of a part, where something was cut
-    r"(^|[,.;，。；、])\s*(?:[,，、]|"
+CUT = "\0"  # stands where something was cut
+_HANGING = re.compile(  # at the beginning of a part that was cut
+    rf"(^|[,.;，。；、])\s*{CUT}\s*(?:[,，、]|"
     r"(?:and|with|but|of|to|next to|in front of|behind|的|和|与)(?![a-z]))", re.IGNORECASE)
 
 
@@ -86,8 +87,16 @@ def edited(prompt: str, edits: Iterable[tuple[int, int, str]]) -> str:
     return "".join([*pieces, prompt[done:]])
 
 
-def tidy(prompt: str) -> str:
-    """The prompt without marks and small words that its cuts left hanging."""
-    while (less := _HANGING.sub(r"\1", prompt).strip(" ,，、;；")) != prompt:
+def without(prompt: str, cuts: Iterable[tuple[int, int]],
+            edits: Iterable[tuple[int, int, str]] = ()) -> str:
+    """The prompt without [start, end), and without marks and small words that were left hanging.
+
+    edits: made besides, as in `edited`.
+    """
+    cuts = list(cuts)
+    prompt = edited(prompt, [*((start, end, CUT) for start, end in cuts), *edits])
+    if not cuts:
+        return prompt
+    while (less := _HANGING.sub(rf"\1{CUT}", prompt)) != prompt:
         prompt = less
-    return prompt
+    return prompt.replace(CUT, "").strip(" ,，、;；")

@@ -21,7 +21,7 @@ from .captions import (
     PLURAL,
 )
 from .chinese import CHINESE, COMMA, SEVERAL
-from .expanded import Added, Expanded, blanked, edited, merged, tidy
+from .expanded import Added, Expanded, blanked, merged, without
 from .filling import Filled, Filler, firsts, ruled_out
 from .negations import negations
 from .spelling import ARTICLES, BREAKS, END, Named, Reading, Word, length_of, read
@@ -36,7 +36,7 @@ _WEATHER_ADJECTIVES = ("foggy", "rainy", "cloudy", "clear", "cloudless", "starry
 _LIGHT_ADJECTIVES = ("sunny", "moonlit", "sunlit")
 _BEHIND = ("behind", "后面")
 _MARKS = re.compile("[,.;，。；、]")
-Edit = tuple[int, int, str]
+Span = tuple[int, int]  # [start, end) of the prompt
 Said = tuple[str, str]  # in English and in Chinese
 
 
@@ -49,12 +49,12 @@ def expand(prompt: str, negative: str | None, seed: int, leave_open: Sequence[st
     prompt alone has more.
     """
     denied, unknown = negations(prompt), unknown_things(prompt) if fill else []
-    cuts = [(*cut, "") for cut in merged([*((negation.start, negation.end) for negation in denied),
-                                          *(thing.cut for thing in unknown)])]
+    cuts = merged([*((negation.start, negation.end) for negation in denied),
+                   *(thing.cut for thing in unknown)])
     ruled = ", ".join([negative or "", *(negation.denied for negation in denied)]).strip(", ")
     additions: list[Added] = []
     if fill:
-        rest = read(blanked(prompt, [cut[:2] for cut in cuts]))
+        rest = read(blanked(prompt, cuts))
         filled = Filler(rest, ruled_out(read(ruled)), seed, invents=not unknown).filled()
         writer = Writer(rest, filled)
         wanted = [addition for addition in writer.additions() if addition.name not in leave_open]
@@ -64,13 +64,13 @@ def expand(prompt: str, negative: str | None, seed: int, leave_open: Sequence[st
                     tuple(thing.typed for thing in unknown))
 
 
-def drawn(prompt: str, cuts: Sequence[Edit], additions: Sequence[Added]) -> str:
+def drawn(prompt: str, cuts: Sequence[Span], additions: Sequence[Added]) -> str:
     """The prompt with its cuts and additions."""
-    edits = [*cuts, *((addition.start, addition.end, addition.written) for addition in additions)]
-    return tidy(edited(prompt, edits)) if cuts else edited(prompt, edits)
+    return without(prompt, cuts, (
+        (addition.start, addition.end, addition.written) for addition in additions))
 
 
-def shortened(additions: list[Added], prompt: str, cuts: Sequence[Edit], limit: int,
+def shortened(additions: list[Added], prompt: str, cuts: Sequence[Span], limit: int,
               typed: set[str]) -> list[Added]:
     """The most important additions, as many as the limit allows.
 

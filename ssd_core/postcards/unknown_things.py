@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from .aliases import MARKS, simplified
-from .expanded import blanked, edited, merged, tidy
+from .expanded import blanked, merged, without
 from .negations import negations
 from .spelling import ARTICLES, NUMBERS, QUANTITIES, Word, pieces_of, words_of
 
@@ -123,8 +123,7 @@ def unknown_things(prompt: str) -> list[UnknownThing]:
 
 def without_unknown_things(prompt: str) -> str:
     """The prompt without its unknown things."""
-    cuts = merged(thing.cut for thing in unknown_things(prompt))
-    return tidy(edited(prompt, [(*cut, "") for cut in cuts]))
+    return without(prompt, merged(thing.cut for thing in unknown_things(prompt)))
 
 
 def known_part(prompt: str) -> str:
