@@ -52,6 +52,7 @@ def is_held(page):
     expect(page.locator(f"{TILES} .ssd-summary").nth(1)).to_contain_text(f"of {SIDE}")
 
 
+@pytest.mark.nightly  # by day the moments see a race in mid-run and done
 def test_a_visit_of_three_races(visit, app):
     visitor = visit(f"{app.address}#race", **DESK)
     page = visitor.page

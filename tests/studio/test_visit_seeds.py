@@ -44,6 +44,7 @@ def begin(visitor, count, seed=100):
     return tiles
 
 
+@pytest.mark.nightly  # by day the moments go through Seeds
 def test_a_visit_of_seeds_that_are_finished_reloaded_and_expired(visit, app):
     visitor = at_seeds(visit, **DESK)
     ticked_ones_are_finished_from_where_they_are_paused(visitor, app)
