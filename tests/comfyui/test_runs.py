@@ -165,7 +165,7 @@ def test_one_fault_is_one_message_on_its_own_widget(client, wrong, words):
     assert words in errors[0]["message"] + errors[0]["details"]
 
 
-@pytest.mark.parametrize("legal", [{"quality": "custom"}, {"cfg": 0.5}, {"keep_rows": 1}])
+@pytest.mark.parametrize("legal", [{"quality": "custom"}, {"cfg": 0.5}])
 def test_what_a_click_can_reach_runs(client, legal):
     assert client.run(graph(seed=15, **legal)).end == "execution_success"
 
