@@ -12,6 +12,7 @@ pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)"
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 
 from PIL import Image  # noqa: E402
+from support.moments import DROP  # noqa: E402
 from support.page_moments import laid_out  # noqa: E402
 from support.small_bundle import PIXELS, SIDE  # noqa: E402
 from support.studio_page import drawn, fill_history, places  # noqa: E402
@@ -64,17 +65,6 @@ def sideways(page):
 
 def chosen(page):
     return page.locator(".picture.chosen").evaluate_all("all => all.map(one => one.dataset.id)")
-
-
-DROP = """async ([base64, name, type]) => {
-  const bytes = Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0));
-  const dataTransfer = new DataTransfer();
-  dataTransfer.items.add(new File([bytes], name, { type }));
-  for (const kind of ["dragover", "drop"]) {
-    const drag = new DragEvent(kind, { dataTransfer, bubbles: true, cancelable: true });
-    document.body.dispatchEvent(drag);
-  }
-}"""
 
 
 def drop(page, data, name, kind):
