@@ -121,11 +121,16 @@ class Models {
       button.disabled = false;
       return;
     }
+    this.#asked += 1; // while a model is being loaded, nothing can be told about others
     app.toast(app.say(words.loading, { name }));
     const ended = await app.jobs.ended(job.id);
     button.disabled = false;
-    if (ended?.state === "done") this.#loaded(ended.result);
-    else if (ended?.error) app.toast(ended.error, { bad: true });
+    if (ended?.state === "done") {
+      this.#loaded(ended.result);
+      return;
+    }
+    if (ended?.error) app.toast(ended.error, { bad: true });
+    await this.#askFits();
   }
 
   #loaded({ name, heads, problem, sizes, settings }) {

@@ -80,7 +80,7 @@ def watched(chromium, known=()):
     def said(line):
         if (line.type in ("error", "warning") and line.text not in known
                 and "willReadFrequently" not in line.text):  # it is the tests that read back
-            complaints.append(line.text)
+            complaints.append(f"{line.text} {line.location['url']}")
 
     def failed(error):
         complaints.append(str(error))

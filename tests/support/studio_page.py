@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .preview_run import watched
-from .studio_visit import App
+from .studio_visit import REFUSED, App
 
 VISITOR = {"x-ssd-visitor": "c" * 64, "content-type": "application/json"}
 PATIENCE = 90_000  # ms, on a busy machine
@@ -20,7 +20,7 @@ PATIENCE = 90_000  # ms, on a busy machine
 @contextmanager
 def places(chromium, app: App):
     """Opens places of the page by their names; options go to the browser's context."""
-    with watched(chromium) as new_page:
+    with watched(chromium, REFUSED) as new_page:
         def open_one(place: str, **options):
             page = new_page(**options)
             page.set_default_timeout(PATIENCE)
