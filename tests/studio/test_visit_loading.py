@@ -162,7 +162,7 @@ def test_a_download_goes_on_without_its_page_and_is_cancelled_by_another(
         progress(1_000_000, 2_000_000, "half of it")
         while not stop():
             gate.wait(0.02)
-        raise downloads.hub.DownloadCancelled
+        raise downloads.hub.DownloadCancelled("cancelled")
 
     monkeypatch.setattr(downloads.hub, "download", held_up)
     page = open_place("models")
