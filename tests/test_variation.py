@@ -110,7 +110,7 @@ def test_the_count_tells_places_that_depend_on_the_noise(spread, monkeypatch):
         seeds = NoiseField(other.seeds, len(field.slots), field.codes, CPU).seeds
         field.places = torch.where(keen[..., None], seeds[:, None], own[:, None])
 
-    monkeypatch.setattr(NoiseField, "vary", by_noise)
+    monkeypatch.setattr(NoiseField, "_place", by_noise)
     grid, codes, _ = SMALL["2x3"]
     model = MockBackbone(grid, codes, seed=4)
     assert p_value(counted(model, methods.AR(), 0.5), joint(model, Sampling())) < 1e-4

@@ -27,6 +27,7 @@ from .offload import Offloader
 from .presets import Preset
 from .prompt_guide import PromptGuide
 from .reading.checksums import damaged
+from .sessions import KeptSession
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -79,6 +80,15 @@ class Backbone(PromptGuide, nn.Module):
     files: tuple[Path, ...] = ()  # the weights were read from these
     estimates: Estimates = Estimates()
     """What runs took on this machine: of this process, unless a host loads with stored ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.session = KeptSession()  # of all views: what the last run left for the next one
+
+    def _apply(self, fn: Callable, recurse: bool = True) -> Backbone:
+        """Move or convert; graphs read the weights where they were."""
+        self.session.release()
+        return super()._apply(fn, recurse)
 
     @property
     def size(self) -> tuple[int, int]:

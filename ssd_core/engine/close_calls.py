@@ -65,7 +65,7 @@ def recheck(state: DecodeState, first: int, start: int,
     The hidden states that predict these slots must match their tokens. Returns the first slot that
     changed, or None.
     """
-    _, close = state.run(state.chosen_closely, state.span(start, stop))
+    _, close = state.judge(state.chosen_closely, state.span(start, stop))
     for index in close.any(0).nonzero()[:, 0].tolist():
         slot = start + index
         yield from as_ar(state, first, slot)
@@ -88,7 +88,7 @@ def as_ar(state: DecodeState, first: int, stop: int) -> Iterator[Pass]:
 
 def chosen_again(state: DecodeState, picture: int, slot: int) -> bool:
     """Choose a picture's token again from h; return whether it changed."""
-    token = state.run(state.chosen_at, state.span(slot, slot + 1))[picture, 0]
+    token = state.judge(state.chosen_at, state.span(slot, slot + 1))[picture, 0]
     changed = bool(token != state.tokens[picture, slot])
     state.tokens[picture, slot] = token
     return changed

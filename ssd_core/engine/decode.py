@@ -5,9 +5,10 @@ It draws no pictures and prints nothing. To cancel a run, stop iterating.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 
 import torch
@@ -15,6 +16,7 @@ import torch
 from ..arguments import checked
 from ..backbones.base import Backbone, Preset
 from ..backbones.presets import resolve_sampling
+from ..backbones.sessions import release_all
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.knobs import coerce
@@ -29,12 +31,13 @@ from .edits.words import Edit, Revision, require_editable
 from .events import Event, Finished, RowsDone, Started
 from .final_rows import final_rows, rows_done
 from .first_replay import WrongReplay
-from .graphs import EagerRunner, PassRunner, runner, switch_off_graphs
+from .graphs import EagerRunner, GraphRunner, PassRunner, runner, switch_off_graphs
 from .heads import DraftHeads
 from .methods import Method
 from .plan import Plan
 from .region import Region, region_of
 from .run_statistics import statistics
+from .sessions import state_of
 from .sketches import enlarged, fitted, joined, prompts_after, with_sketch
 from .state import DecodeState
 from .threads import Fixed, Threads, under_way, using_threads
@@ -157,36 +160,59 @@ class PreparedRun:
             yield from self._decoded(threads)
 
     def _decoded(self, threads: Threads | Fixed) -> Generator[Event, None, None]:
-        state, rule = yield from self._drawn()
-        stats = {**statistics(state, self.plan), "threads": sorted(threads.used)}
-        if rule is None:
-            yield Finished(state.picture(), stats)
-        else:
-            yield Finished(state.picture(), {**stats, "edit": rule.to_json()}, rule.held)
+        """The events of all passes, and the last one.
 
-    def _drawn(self) -> Generator[Event, None, tuple[DecodeState, Rule | None]]:
-        """Yield the events of all passes; returns the state behind them, and the edit's rule.
-
-        If a graph replays a wrong pass, the run begins again without graphs. It repeats the same
-        events, so those that were yielded already are left out.
+        If a graph replays a wrong pass, the run begins again without graphs; if memory is short
+        while sessions hold some, it begins again without these. It repeats the same events, so
+        those that were yielded already are left out.
         """
-        clock, yielded = Stopwatch(self.backbone.device), 0
-        direct = EagerRunner(padded=self.backbone.device.type != "cpu")
-        first = runner(self.backbone) if self.graphs else direct
-        for run in (first, EagerRunner(padded=True)):
-            rule = None if self.revision is None else self._rule(self.revision)
-            state = self.allocate(run, rule)
-            state.clock = clock
+        graphs, yielded, retried = self.graphs, 0, False
+        clock = Stopwatch(self.backbone.device)
+        while True:
+            held = self.backbone.session.nbytes > 0
             try:
-                with closing(run):  # before the codec needs the memory, and on cancelling
-                    for event in islice(self.passes(state, rule), yielded, None):
+                with closing(self._attempt(graphs, clock, threads)) as events:
+                    for event in islice(events, yielded, None):
                         yield event
                         yielded += 1
-                return state, rule
+                return
             except WrongReplay as error:
                 switch_off_graphs(self.backbone, error)
-                del state, rule
-        raise AssertionError("a run without graphs has no replays")
+                graphs = False
+            except torch.OutOfMemoryError:
+                if retried or not (release_all() or held):
+                    raise
+                retried = True
+
+    def _attempt(self, graphs: bool, clock: Stopwatch,
+                 threads: Threads | Fixed) -> Generator[Event, None, None]:
+        # without graphs passes have rounded sizes on a card, and where graphs have just failed
+        padded = self.backbone.device.type != "cpu" or graphs != self.graphs
+        run = runner(self.backbone) if graphs else EagerRunner(padded)
+        rule = None if self.revision is None else self._rule(self.revision)
+        shape = self.shape if isinstance(run, GraphRunner) else None
+        with state_of(self.backbone, shape, self.branches, self.sampling,
+                      margin(self.backbone, self.sampling), partial(self.allocate, run, rule),
+                      self.method.widest_pass(self.backbone.grid)) as state:
+            state.clock = clock
+            yield from self.passes(state, rule)
+            stats = {**statistics(state, self.plan), "threads": sorted(threads.used)}
+            tokens = state.picture().clone()
+        if rule is None:
+            yield Finished(tokens, stats)
+        else:
+            yield Finished(tokens, {**stats, "edit": rule.to_json()}, rule.held)
+
+    @property
+    def shape(self) -> Hashable | None:
+        """What runs have in common that can share buffers; None if this run shares with none."""
+        backbone, grid = self.backbone, self.backbone.grid
+        given = any(each is not None for each in (self.keep, self.parent, self.revision))
+        if given or not self.method.shares_buffers or backbone.sources or backbone.first_slot:
+            return None
+        hides = any(map(backbone.masked_prompt_slots, self.branches))
+        return (grid, backbone.size, backbone.device, backbone.dtype, self.pictures,
+                len(self.branches), self.heads, self.method.scratch(grid), hides)
 
     def _after(self, sketch: torch.Tensor) -> PreparedRun:
         """The run that draws the picture after its sketch, by `guess` from its cells above."""

@@ -5,15 +5,15 @@ computation. `EagerRunner` calls a function; `GraphRunner` captures and replays 
 capturable, a function takes tensors of fixed shape, reads no number from the device, makes no
 tensor from the host's numbers, and otherwise reads and writes only buffers of the run.
 
-Graphs and their memory pool belong to one run. They are freed before pixels are decoded and when a
-run is cancelled.
+Graphs hold the addresses of a run's buffers. Both outlive the run, so that the next picture replays
+them (sessions.py).
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache, partial
 from typing import Any, Protocol, TypeVar
 
@@ -26,7 +26,7 @@ from ..machine_faults import fault_of, note_fault
 from .first_replay import ROOM, TOLERANCE, WrittenBuffers, WrongReplay, checked
 
 VARIABLE, MODES = "SSD_GRAPHS", ("auto", "off")
-MOST = 48  # graphs per run; a run with more kinds of passes would replay each too rarely
+MOST = 48  # graphs; a run with more kinds of passes would replay each too rarely
 T = TypeVar("T")
 Work = Callable[[], Any]
 
@@ -36,11 +36,18 @@ class PassRunner(Protocol):
 
     padded: bool
 
-    def __call__(self, fn: Callable[..., T], *args: Any) -> T:
+    def __call__(self, fn: Callable[..., T], *args: Any, given: Hashable = None) -> T:
         """Return fn(*args): a tensor, a tuple of tensors or None, which belong to the caller.
 
-        args: tensors, and hashable values such as sizes, which become part of the graph.
+        args: tensors, and hashable values such as sizes, which become part of the graph. given:
+        what else does, such as the sampling. None: nothing; then it is a forward pass, which writes
+        keys and values, and may be repeated.
         """
+        raise NotImplementedError
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it has graphs that another run can replay."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -50,10 +57,12 @@ class PassRunner(Protocol):
 class EagerRunner:
     """Calls functions directly: one launch per operation."""
 
+    lasting = False
+
     def __init__(self, padded: bool = False) -> None:
         self.padded = padded
 
-    def __call__(self, fn: Callable[..., T], *args: Any) -> T:
+    def __call__(self, fn: Callable[..., T], *args: Any, given: Hashable = None) -> T:
         return fn(*args)
 
     def close(self) -> None:
@@ -61,7 +70,9 @@ class EagerRunner:
 
 
 class Recorder(Protocol):
-    """Captures work on a kind of device."""
+    """Captures work on a kind of device. `nbytes`: memory that its graphs keep between replays."""
+
+    nbytes: int
 
     def warm_up(self, work: Work) -> Any:
         """Call the work once in the way it will be captured, and return its result."""
@@ -108,30 +119,31 @@ class GraphRunner:
         self._captured: dict[tuple, CapturedGraph] = {}
         self._proven: set[tuple] = set()  # kinds whose first replay was right
         self._doubted: set[tuple] = set()  # kinds whose first replay seemed wrong
+        self._used: set[tuple] = set()  # kinds of this run
         self._inside = False
         self.failure = ""
 
-    def __call__(self, fn: Callable[..., T], *args: Any) -> T:
+    def __call__(self, fn: Callable[..., T], *args: Any, given: Hashable = None) -> T:
         if self._recorder is None or self._inside:  # nested calls belong to the outer graph
             return fn(*args)
         self._inside = True
         try:
-            return self._run(self._recorder, fn, args)
+            return self._run(self._recorder, (fn, given, *map(signature, args)), args)
         finally:
             self._inside = False
 
-    def _run(self, recorder: Recorder, fn: Callable[..., T], args: tuple) -> T:
-        kind = (fn, *map(signature, args))
+    def _run(self, recorder: Recorder, kind: tuple, args: tuple) -> Any:
+        fn = kind[0]
+        self._used.add(kind)
         if kind in self._proven:
             return self._captured[kind](args)
         if kind in self._captured:
-            return self._checked(kind, fn, args)
+            return self._checked(kind, args)
         if kind not in self._met:
             if len(self._met) == 2 * MOST:
                 return fn(*args)
-            with WrittenBuffers() as written:
-                result = recorder.warm_up(partial(fn, *args))
-            self._met[kind] = FirstCall(args, written.tensors)
+            result, buffers = self._first_call(recorder, kind, args)
+            self._met[kind] = FirstCall(args, buffers)
             return result
         if len(self._captured) == MOST:
             return fn(*args)
@@ -140,12 +152,31 @@ class GraphRunner:
         except RuntimeError as error:
             self._give_up(error)
             return fn(*args)
-        return self._checked(kind, fn, args)
+        return self._checked(kind, args)
 
-    def _checked(self, kind: tuple, fn: Callable[..., T], args: tuple) -> T:
-        """The result of the call, beside which a replay is checked."""
-        replay = partial(self._captured[kind], args)
-        result, apart = checked(replay, partial(fn, *args), self._met[kind].buffers)
+    def _first_call(self, recorder: Recorder, kind: tuple, args: tuple
+                    ) -> tuple[Any, Sequence[torch.Tensor]]:
+        """The result of the call, and the buffers that it writes to: those of all passes agree."""
+        work = partial(kind[0], *args)
+        if (earlier := self._earlier_pass(kind)) is not None:
+            return recorder.warm_up(work), self._met[earlier].buffers
+        with WrittenBuffers() as written:
+            result = recorder.warm_up(work)
+        return result, written.tensors
+
+    def _earlier_pass(self, kind: tuple) -> tuple | None:
+        """Another kind of the same forward pass, if this is one."""
+        return next((met for met in self._met if met[:2] == (kind[0], None)), None)
+
+    def _checked(self, kind: tuple, args: tuple) -> Any:
+        """The result of the call, beside which a replay is checked.
+
+        Of all passes over other numbers of cells but the first, three layers are compared.
+        """
+        fn, replay = kind[0], partial(self._captured[kind], args)
+        first = self._earlier_pass(kind)
+        few = first is not None and first != kind and first in self._proven
+        result, apart = checked(replay, partial(fn, *args), self._met[kind].buffers, few)
         if apart <= TOLERANCE:
             self._proven.add(kind)
         elif kind not in self._doubted:
@@ -157,6 +188,28 @@ class GraphRunner:
             raise WrongReplay(self.failure)
         return result
 
+    @property
+    def lasting(self) -> bool:
+        return self._recorder is not None and bool(self._captured)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the graphs keep between replays."""
+        return 0 if self._recorder is None else self._recorder.nbytes
+
+    def settle(self) -> None:
+        """At the end of a run: forget the kinds that it did not need, if there are too many."""
+        if len(self._met) > MOST:
+            for kind in self._met.keys() - self._used:
+                self._forget(kind)
+        self._used.clear()
+
+    def _forget(self, kind: tuple) -> None:
+        self._met.pop(kind)
+        self._captured.pop(kind, None)
+        self._proven.discard(kind)
+        self._doubted.discard(kind)
+
     def _give_up(self, error: RuntimeError) -> None:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         self.failure = f"a pass could not be captured: {reason}"
@@ -166,7 +219,7 @@ class GraphRunner:
         self.close()
 
     def close(self) -> None:
-        for kinds in (self._met, self._captured, self._proven, self._doubted):
+        for kinds in (self._met, self._captured, self._proven, self._doubted, self._used):
             kinds.clear()
         if self._recorder is not None:
             self._recorder.close()
@@ -203,12 +256,12 @@ def capture_stream(device: torch.device) -> torch.cuda.Stream:
 
 
 class CudaRecorder:
-    """Captures on a stream of its own, into a memory pool that all graphs of the run share."""
+    """Captures on a stream of its own, into a memory pool that all its graphs share."""
 
     def __init__(self, device: torch.device) -> None:
         self.device, self.stream = device, capture_stream(device)
         self.pool = torch.cuda.graph_pool_handle()
-        self.graphs: list[torch.cuda.CUDAGraph] = []
+        self.nbytes = 0  # of the pool, by what each capture has reserved
 
     def warm_up(self, work: Work) -> Any:
         """Call the work on the capture stream, so that libraries prepare for that stream."""
@@ -220,11 +273,18 @@ class CudaRecorder:
         return result
 
     def record(self, work: Work) -> Work:
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.device(self.device), torch.cuda.stream(self.stream):  # even after an error
-            with torch.cuda.graph(graph, self.pool, self.stream, "thread_local"):
+        """Unlike `torch.cuda.graph`, neither waits for the card nor empties the allocator's cache.
+
+        What is captured next would then have to be allocated anew.
+        """
+        graph, reserved = torch.cuda.CUDAGraph(), torch.cuda.memory_reserved(self.device)
+        with torch.cuda.device(self.device), torch.cuda.stream(self.stream):
+            graph.capture_begin(self.pool, "thread_local")
+            try:
                 result = work()
-        self.graphs.append(graph)
+            finally:  # an error, too, must end the capture
+                graph.capture_end()
+        self.nbytes += max(0, torch.cuda.memory_reserved(self.device) - reserved)
 
         def replay() -> Any:
             graph.replay()
@@ -233,12 +293,8 @@ class CudaRecorder:
         return replay
 
     def close(self) -> None:
-        if not self.graphs:
-            return
+        """Return the pool's memory, after the last replays; their graphs are gone by now."""
         torch.cuda.synchronize(self.device)
-        for graph in self.graphs:
-            graph.reset()
-        self.graphs.clear()
         with torch.cuda.device(self.device):
             torch.cuda.empty_cache()  # otherwise the pool would stay reserved
 
@@ -326,8 +382,8 @@ def pool_bytes(work: int, distribution: int) -> int:
 # some libraries plan for each new size.
 
 CELLS = (1, 2, 8)  # besides these, whole rows
-KEYS = 256  # a pass reads a multiple of this many cache slots
-SLOTS = 64  # the cache has a multiple of this many, so prompts of any length make few sizes
+KEYS = 256  # a pass reads, and the cache has, a multiple of this many slots
+MANY_KEYS = 1024  # beyond these, twice that: reading more costs less than capturing more
 
 
 def rounded(count: int, step: int) -> int:
@@ -342,4 +398,4 @@ def rounded_cells(count: int, row: int) -> int:
 
 def rounded_keys(stop: int, slots: int) -> int:
     """The number of cache slots that a pass reads if it needs those before `stop`."""
-    return min(rounded(stop, KEYS), slots)
+    return min(rounded(stop, KEYS if stop <= MANY_KEYS else 2 * KEYS), slots)

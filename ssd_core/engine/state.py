@@ -7,7 +7,9 @@ look like tokens of probability 1, so methods need no special case. Knows nothin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -21,11 +23,13 @@ from .cell_rule import CellRule
 from .clock import Stopwatch
 from .codebook import Codebook
 from .events import Pass
-from .graphs import SLOTS, EagerRunner, PassRunner, rounded, rounded_cells, rounded_keys
+from .graphs import KEYS, EagerRunner, PassRunner, rounded, rounded_cells, rounded_keys
 from .heads import DraftHeads
 from .prefill import followed, predicting
 from .region import Pinned, Region, by_slot, cells_on
 from .run_stats import RunStats
+
+T = TypeVar("T")
 
 
 class DecodeState:
@@ -46,23 +50,14 @@ class DecodeState:
         """
         grid, device = backbone.grid, backbone.device
         self.backbone, self.heads, self.grid = backbone, heads, grid
-        self.sampling, self.pictures = sampling, pictures
-        self.branches, self.slots = len(prompts) // pictures, grid.slots
-        self.guidance = 1 if sampling.cfg == 1 else 2  # branches that are guided into one
-        self.prompts = prompts
-        self.lengths = torch.tensor([len(ids) for ids in prompts], device=device)
-        self.region = region or Region.below(grid, 0)
-        self.offset = len(prompts[0]) if len({len(ids) for ids in prompts}) == 1 else None
-        self.clock = Stopwatch(device)
+        self.pictures, self.branches, self.slots = pictures, len(prompts) // pictures, grid.slots
+        self.run, self.scratch = run, scratch
+        self.lengths = torch.zeros(len(prompts), dtype=torch.long, device=device)
         self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
                                 run.padded, Variation.of(sampling, grid, pictures),
                                 backbone.first_slot)
-        self.max_prompt = max(len(ids) for ids in prompts)
-        self.run = run
-        self.cache = backbone.new_cache(len(prompts), self._cache_slots(scratch))
+        self.cache = backbone.new_cache(len(prompts), self._cache_slots(prompts))
         self.cache.prompts = self.lengths[:, None]
-        if any(hidden := [backbone.masked_prompt_slots(ids) for ids in prompts]):
-            self.cache.hide(torch.tensor(hidden, device=device))
         self.tokens = torch.zeros(pictures, grid.slots + 1, dtype=torch.long, device=device)
         self.seq_index = torch.arange(len(prompts), device=device)[:, None]
         # slots, the end, and one more, where the surplus cells of a pass write their state
@@ -74,22 +69,68 @@ class DecodeState:
             self.row_end_mask = F.pad(self.row_end_mask, (0, 1))
             self.row_end_probs = torch.zeros(backbone.codes, device=device)
             self.row_end_probs[0] = 1
-            self.tokens[:, self.row_end_mask] = backbone.codes
-        self.parent = None if parent is None else by_slot(grid, parent.to(device))
+        self.codebook = Codebook(backbone, device)
+        self.region = region or Region.below(grid, 0)
         self.pinned: Pinned | None = None
+        self._begin(prompts, sampling, margin)
+        self.parent = None if parent is None else by_slot(grid, parent.to(device))
         if keep is not None:
             self._pin(keep)
         self.rule = rule
         if rule is not None:
             self.write(0, rule.parent[:, :-1])
+
+    def again(self, prompts: Sequence[list[int]], sampling: Sampling, margin: float) -> None:
+        """Fill the buffers for other pictures of the same shape, where graphs read them.
+
+        `takes` tells whether the prompts fit. Not for runs with pinned cells, a parent or a rule.
+        """
+        self.noise.begin(sampling.seeds(self.pictures),
+                         Variation.of(sampling, self.grid, self.pictures))
+        self._clear()
+        self.tokens.zero_()
+        self._begin(prompts, sampling, margin)
+
+    def _begin(self, prompts: Sequence[list[int]], sampling: Sampling, margin: float) -> None:
+        """Set what depends on the prompts and the sampling, and begin at the first slot."""
+        device = self.tokens.device
+        self.prompts, self.sampling, self.margin = prompts, sampling, margin
+        self.guidance = 1 if sampling.cfg == 1 else 2  # branches that are guided into one
+        self.lengths.copy_(torch.tensor([len(ids) for ids in prompts]))
+        self.offset = len(prompts[0]) if len({len(ids) for ids in prompts}) == 1 else None
+        self.max_prompt = max(len(ids) for ids in prompts)
+        if any(hidden := [self.backbone.masked_prompt_slots(ids) for ids in prompts]):
+            self.cache.hide(torch.tensor(hidden, device=device))
+        if self.row_end_mask is not None:
+            self.tokens[:, self.row_end_mask] = self.backbone.codes
         # final: slots before this have their final token in every picture; stale: see `feed`
         self.final, self.stale, self.passes = 0, 0, 0
-        certain = self.row_end_mask if self.pinned is None else self.pinned.certain
-        self.stats = RunStats(pictures, device, certain)
-        self.margin = margin
+        self.stats = RunStats(self.pictures, device, self.row_end_mask)
+        self.clock = Stopwatch(device)
         self.fed: slice | None = None  # the last pass's slots, if they are the same in all pictures
         self.front: list[int] = []  # with a window: each picture's last final slot, on the host
-        self.codebook = Codebook(backbone, device)
+        self._given = replace(sampling, seed=0, variation_seed=0, variation=0.0), margin
+
+    def prepare(self, cells: int) -> None:
+        """Capture the widest pass before all others, so that theirs fit into its memory."""
+        slots = self.slots_between(self.slots - cells, self.slots)
+        for _ in range(2):
+            self.feed_each(slots, self.slots)
+        self._clear()
+
+    def _clear(self) -> None:
+        for buffer in (self.cache.keys, self.cache.values, self.hidden):
+            buffer.zero_()
+
+    def takes(self, prompts: Sequence[list[int]]) -> bool:
+        """Whether prompts of these lengths fit the cache."""
+        return self._cache_slots(prompts) <= self.cache.keys.shape[3]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the large buffers."""
+        noise = self.noise.held
+        return self.cache.nbytes + self.hidden.nbytes + (0 if noise is None else noise.nbytes)
 
     def _pin(self, keep: torch.Tensor) -> None:
         """Write the pinned tokens, and mark them unless they all lie before the first free cell."""
@@ -103,6 +144,11 @@ class DecodeState:
             self.coordinates[..., 1].masked_fill_(certain, self.grid.columns)
         if region.scattered:
             self.pinned = Pinned(region, codes.expand(self.pictures, -1), self.row_end_mask)
+            self.stats = RunStats(self.pictures, codes.device, self.pinned.certain)
+
+    def judge(self, fn: Callable[..., T], *args: Any) -> T:
+        """Call a capturable function whose graph depends on the sampling, but on no seed."""
+        return self.run(fn, *args, given=self._given)
 
     # Passes
 
@@ -128,12 +174,10 @@ class DecodeState:
         self.final = self.stale = stop
         return self.passed("prefill", 0, 0, stop)
 
-    def _cache_slots(self, scratch: int) -> int:
+    def _cache_slots(self, prompts: Sequence[list[int]]) -> int:
         """The number of cache slots; with padded passes, surplus cells write to the last slot."""
-        needed = self.max_prompt + self.grid.slots + scratch
-        if self.run.padded:
-            return rounded(needed + 1, SLOTS)
-        return needed
+        needed = max(map(len, prompts)) + self.grid.slots + self.scratch
+        return rounded(needed + 1, KEYS) if self.run.padded else needed
 
     def keys(self, stop: int) -> int:
         """The number of cache slots that a pass over image slots before `stop` reads."""
@@ -244,7 +288,7 @@ class DecodeState:
 
     def target_probs_at(self, slots: Slots) -> torch.Tensor:
         """p [B, n, V] for slots [B, n], which may differ per picture."""
-        return self.run(self._target_probs, slots)
+        return self.judge(self._target_probs, slots)
 
     def _target_probs(self, slots: Slots) -> torch.Tensor:
         """Capturable: `target_probs_at`."""
@@ -282,7 +326,7 @@ class DecodeState:
         """q [B, n, V] from estimates [N, n, d]; `temperature` multiplies the sampling's own."""
         if isinstance(slots, slice):
             slots = self.span(slots.start, slots.stop)
-        return self.run(self._draft_probs, estimate, slots, temperature)
+        return self.judge(self._draft_probs, estimate, slots, temperature)
 
     def _draft_probs(self, estimate: torch.Tensor, slots: Slots,
                      temperature: float) -> torch.Tensor:
@@ -352,9 +396,9 @@ class DecodeState:
 
     def choose(self, slot: int) -> None:
         """Sample a slot with its fixed noise, as AR does."""
-        self.run(self._choose, self.span(slot, slot + 1))
+        self.judge(self.choose_at, self.span(slot, slot + 1))
 
-    def _choose(self, slots: Slots) -> None:
+    def choose_at(self, slots: Slots) -> None:
         """Capturable: `choose` for a slice of slots, or slots [B, n]."""
         self.write_at(slots, self.chosen_at(slots))
 

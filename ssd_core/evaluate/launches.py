@@ -66,7 +66,7 @@ class CountedGraphs:
     """
 
     def __init__(self, launches: Launches, recorder: Recorder | None = None) -> None:
-        self.launches, self.recorder = launches, recorder
+        self.launches, self.recorder, self.nbytes = launches, recorder, 0
 
     def warm_up(self, work: Work) -> Any:
         return work() if self.recorder is None else self.recorder.warm_up(work)

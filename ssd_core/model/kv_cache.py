@@ -77,7 +77,10 @@ class KVCache:
 
         A hidden slot still attends to itself, because a softmax over nothing would be NaN.
         """
-        self._visible_from = counts[:, None, None]
+        if self._visible_from is None:
+            self._visible_from = counts[:, None, None].clone()
+        else:
+            self._visible_from.copy_(counts[:, None, None])
 
     def seek(self, start: int, count: int) -> None:
         """Prepare a pass over slots start..start+count-1 of every sequence, by plain slices."""

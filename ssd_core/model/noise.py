@@ -105,9 +105,9 @@ class NoiseField:
 
         first: the number of slot 0, so that two grids of one picture have numbers of their own.
         """
-        self.device, self.codes, self.first = device, codes, first
-        self.seeds = seed_words(seeds, device)  # [B, 2]
-        self.places: torch.Tensor | None = None  # seeds [B, slots, 2] of each slot, if they differ
+        self.device, self.codes, self.first, self.at_once = device, codes, first, at_once
+        self.seeds = torch.empty(len(seeds), 2, dtype=torch.int32, device=device)
+        self.places: torch.Tensor | None = None  # seeds [B, slots, 2] of each slot
         self.strides = torch.tensor([1, _signed(0x85EBCA6B)], dtype=torch.int32, device=device)
         self.code_words = torch.arange(codes, dtype=torch.int32, device=device)
         self.code_words *= _signed(0x9E3779B1)
@@ -121,17 +121,29 @@ class NoiseField:
         self._uniforms: dict[Purpose, tuple[int, torch.Tensor]] = {}
         self._cached: torch.Tensor | None = None
         self._small = slots * codes <= CACHED_NUMBERS
+        self.begin(seeds, variation)
+
+    def begin(self, seeds: Sequence[int], variation: Variation | None) -> None:
+        """The numbers of as many other seeds, in the same memory, where graphs read them."""
+        self.seeds.copy_(seed_words(seeds, self.device))
+        self._uniforms.clear()
         self._on_request = FEW_SLOTS  # how many slots are still computed on request
-        if variation is not None:
-            self.vary(variation)
-        if at_once:
+        large = self.at_once and not self._small  # then graphs compute it, with or without places
+        if variation is not None or self.places is not None or large:
+            self._place(variation)
+        if self._cached is not None:
+            self._fill(self._cached)
+        elif self.at_once:
             self.hold()
 
-    def vary(self, variation: Variation) -> None:
+    def _place(self, variation: Variation | None) -> None:
         """Let some slots draw from the fields of other seeds, for every purpose."""
-        other = NoiseField(variation.seeds, len(self.slots), 1, self.device, first=self.first)
-        anew = other.chosen(variation.chances)[..., None]
-        self.places = torch.where(anew, other.seeds[:, None], self.seeds[:, None])
+        places = self.seeds[:, None].repeat(1, len(self.slots), 1)
+        if variation is not None:
+            other = NoiseField(variation.seeds, len(self.slots), 1, self.device, first=self.first)
+            anew = other.chosen(variation.chances)[..., None]
+            places = torch.where(anew, other.seeds[:, None], places)
+        self.places = places if self.places is None else self.places.copy_(places)
 
     def chosen(self, chances: Sequence[int]) -> torch.Tensor:
         """bool [B, slots]: slots drawn by lot; chances: of the first slots, out of CHANCES."""
@@ -148,14 +160,13 @@ class NoiseField:
     def hold(self) -> None:
         """Compute the whole field now, for methods that choose every cell with it."""
         if self._cached is None and self._small:
-            self._cached = self._whole()
+            self._cached = self._fill(torch.empty(len(self.seeds), len(self.slots), self.codes,
+                                                  device=self.device))
 
-    def _whole(self) -> torch.Tensor:
-        """E [B, slots, codes] of all slots, for choosing tokens."""
-        pictures, slots = len(self.seeds), len(self.slots)
-        whole = torch.empty(pictures, slots, self.codes, device=self.device)
-        step = max(SLAB_NUMBERS // (pictures * self.codes), 1)
-        for first in range(0, slots, step):
+    def _fill(self, whole: torch.Tensor) -> torch.Tensor:
+        """Write E [B, slots, codes] of all slots, for choosing tokens."""
+        step = max(SLAB_NUMBERS // (len(self.seeds) * self.codes), 1)
+        for first in range(0, len(self.slots), step):
             part = self.slots[first : first + step]
             whole[:, first : first + step] = self.exponential(Purpose.CHOOSE, 0, part)
         return whole

@@ -92,6 +92,8 @@ def tensors(given: Any) -> list[torch.Tensor]:
 class Rehearsal:
     """A `Recorder` for CPUs."""
 
+    nbytes = 0
+
     def __init__(self) -> None:
         self.warmed = self.recorded = self.replayed = 0
         self.closed = False

@@ -46,6 +46,7 @@ class Method:
     verdict: ClassVar[str] = "approximate"
     uses_heads: ClassVar[bool] = False
     takes_words: ClassVar[bool] = False  # whether it can edit a picture by words
+    shares_buffers: ClassVar[bool] = True  # whether all its graphs read one state (sessions.py)
 
     def __post_init__(self) -> None:
         check_knobs(self)
@@ -232,12 +233,12 @@ class Block:
         slots = state.span(self.start, self.stop)
         before = state.codes_at(slots).clone() if self.tolerance else None
         if self.acceptance == "coupled":
-            unchanged = state.run(resample_step, state, slots)
+            unchanged = state.judge(resample_step, state, slots)
             if before is None:
                 return unchanged
             target_probs = state.target_probs_at(slots)
         else:
-            unchanged, target_probs = state.run(
+            unchanged, target_probs = state.judge(
                 verify_step, state, slots, self.draft_probs,
                 state.noise.uniform(Purpose.ACCEPT, round_, slots),
                 state.noise.fresh(Purpose.REPAIR, round_, slots), self.acceptance)

@@ -20,6 +20,7 @@ from ...model.noise import Slots
 from ...model.sampling import choose, guide
 from ..edits.lanes import Lanes
 from ..events import Pass
+from ..graphs import rounded_cells
 from ..state import DecodeState
 from .judged import judged
 from .knobs import drafted_by
@@ -79,12 +80,14 @@ class FirstGuess:
                        in zip(stops, self.guessed_host, state.front, strict=True))
         self.guessed = torch.maximum(self.guessed, frontier + 1)
         if entering > 0:
+            if state.run.padded:  # some are old, so that there are few sizes
+                entering = rounded_cells(entering, state.grid.width)
             fresh = slots[:, -min(entering, count):]
             old, known = fresh < self.guessed[:, None], self.guessed
             if self.by_row:
                 draft_by_row(state, fresh, state.noise.fixed_at(fresh), old.sum(-1))
                 tokens = (state.codes_at(fresh) if state.rule is None
-                          else state.run(state.chosen_at, fresh))
+                          else state.judge(state.chosen_at, fresh))
             else:
                 tokens = self._tokens(state, fresh, frontier, stops)
             if not self.by_row or state.parent is not None:
@@ -107,7 +110,7 @@ class FirstGuess:
         exact = (above >= 0) & is_final(above, frontier)
         estimate = state.heads.vertical[0](state.hidden_at(source), state.embedding_at(source))
         if state.rule is not None:
-            return torch.where(exact, state.run(drafted_by_rule, state, estimate, slots), copied)
+            return torch.where(exact, state.judge(drafted_by_rule, state, estimate, slots), copied)
         drafted = choose(state.draft_probs(estimate, slots), state.noise.fixed_at(slots))
         return torch.where(exact, drafted, copied)
 
@@ -130,7 +133,7 @@ def rechoose(window: Window, least: int = 1, by_row: bool = False
     """
     state, slots = window.state, window.slots
     next_slots = state.predicted_slots(slots)
-    right, same, tokens, fixed, close = state.run(rechosen, state, slots, next_slots,
+    right, same, tokens, fixed, close = state.judge(rechosen, state, slots, next_slots,
                                                   window.frontier, least)
     if by_row:
         next_slots = window.next_slots

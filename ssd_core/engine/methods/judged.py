@@ -68,7 +68,7 @@ def choices(state: DecodeState, slots: torch.Tensor) -> tuple[torch.Tensor, torc
     for part in parts(state):
         some = slots[:, part]
         if some.shape[1]:
-            each.append(state.run(state.chosen_closely, some) if state.margin else
-                        (state.run(state.chosen_at, some), torch.zeros_like(some).bool()))
+            each.append(state.judge(state.chosen_closely, some) if state.margin else
+                        (state.judge(state.chosen_at, some), torch.zeros_like(some).bool()))
     tokens, close = zip(*each, strict=True)
     return torch.cat(tokens, 1), torch.cat(close, 1)

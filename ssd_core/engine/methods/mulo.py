@@ -41,6 +41,7 @@ class MuLo(Method):
     similar: int = codes_pooled(100)
     delta: float = variation_bound(0.4)
     name: ClassVar[str] = "mulo"
+    shares_buffers: ClassVar[bool] = False
 
     def check_region(self, region: Region) -> None:
         if region.scattered or region.first % region.grid.width:
@@ -183,7 +184,7 @@ def resample(state: DecodeState, start: int, again: torch.Tensor) -> Iterator[Pa
             state.clock.lap("verify")
             accepted = torch.ones_like(fed, dtype=torch.bool)
             yield state.passed_at(fed, accepted, accepted, n_context=fed.shape[1])
-        tokens = state.run(state.chosen_at, slot)
+        tokens = state.judge(state.chosen_at, slot)
         live = (step < count)[:, None]
         state.write_at(slot, torch.where(live, tokens, state.codes_at(slot)))
     if most:

@@ -73,5 +73,5 @@ def carry_over(state: DecodeState, slots: torch.Tensor, tokens: torch.Tensor,
     state.write_at(slots, tokens)
     drafting.set_hidden(exact + drafting.estimate(drafting.inside) - before)
     likely = (choose(state.target_probs_at(slots), noise) if state.rule is None
-              else state.run(state.chosen_at, slots))
+              else state.judge(state.chosen_at, slots))
     state.write_at(slots, torch.where(fixed, tokens, likely))

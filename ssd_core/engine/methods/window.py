@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from ...model.grid import Grid
 from .. import close_calls
 from ..events import Pass
+from ..graphs import rounded_cells
 from ..plan import Plan
 from ..region import Region
 from ..state import DecodeState
@@ -91,6 +92,9 @@ class Window:
             most = max(most, *(region.ahead(i, slot, least) - slot
                                for i, slot in enumerate(state.front)))
         count = min(most, region.end - min(state.front))
+        if state.run.padded:  # the last windows begin earlier, so that they have few sizes
+            whole = rounded_cells(count, state.grid.width)
+            count = min(most, max(count, min(whole, region.end - region.first)))
         self.state, self.first, self.frontier = state, region.first, frontier
         self.start = frontier.clamp(max=region.end - count)
         self.starts = [min(slot, region.end - count) for slot in state.front]  # on the host
@@ -161,7 +165,7 @@ def sliding_windows(state: DecodeState, most: int, least: int = 1,
 def first_frontier(state: DecodeState) -> torch.Tensor:
     """Choose the first free cell; returns its slot for every picture, int64 [B]."""
     first = state.region.first
-    state.choose(first)
+    state.choose_at(state.span(first, first + 1))  # once a picture, which is not worth a graph
     frontier = torch.full((state.pictures,), first, device=state.tokens.device)
     state.front = [first] * state.pictures
     if state.region.ragged:

@@ -1,0 +1,87 @@
+"""Buffers and captured graphs that outlive a run, so that the next picture replays them.
+
+A backbone keeps one session (backbones/sessions.py): the state of its last run, whose runner has
+captured graphs over the state's buffers. The next run of the same shape fills the buffers anew,
+whatever its prompts, seed, guidance and temperature. Only its judges depend on the last two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from ..backbones.base import Backbone
+from ..backbones.offload import plain_parts
+from ..model.sampling import Sampling
+from .graphs import GraphRunner
+from .state import DecodeState
+
+
+@dataclass
+class RunSession:
+    """A state between two runs. shape: what must agree between these runs."""
+
+    shape: Hashable
+    state: DecodeState
+    places: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        run = self.state.run
+        return self.state.nbytes + (run.nbytes if isinstance(run, GraphRunner) else 0)
+
+    def close(self) -> None:
+        self.state.run.close()
+        del self.state
+
+    def suits(self, shape: Hashable, prompts: Sequence[list[int]]) -> bool:
+        """Whether a run can use the buffers, and all weights are where the graphs read them."""
+        return (self.shape == shape and self.state.takes(prompts)
+                and self.places == places_read(self.state))
+
+
+@contextmanager
+def state_of(backbone: Backbone, shape: Hashable | None, prompts: Sequence[list[int]],
+             sampling: Sampling, margin: float, make: Callable[[], DecodeState], widest: int
+             ) -> Iterator[DecodeState]:
+    """The state of a run: the session's, if it suits, or what `make` returns.
+
+    shape: None for a run that shares its buffers with no other. widest: cells of its widest pass.
+    """
+    session = None if shape is None else backbone.session.take()
+    if isinstance(session, RunSession) and session.suits(shape, prompts):
+        state = session.state
+        begin = partial(state.again, prompts, sampling, margin)
+    else:
+        if session is not None:
+            session.close()
+        state = make()
+        begin = partial(state.prepare, widest)
+    try:
+        if shape is not None:
+            begin()
+        yield state
+    except BaseException:
+        state.run.close()
+        raise
+    if shape is None or not state.run.lasting:
+        state.run.close()
+    else:
+        assert isinstance(state.run, GraphRunner)
+        state.run.settle()
+        backbone.session.keep(RunSession(shape, state, places_read(state)))
+
+
+def places_read(state: DecodeState) -> tuple[int, ...]:
+    """The addresses of the weights and tables that graphs of this state read."""
+    backbone = state.backbone
+    modules = [module for module in backbone.children() if module is not backbone.picture_codec]
+    modules += [] if state.heads is None else [state.heads]
+    tables = (value for value in vars(backbone).values() if isinstance(value, torch.Tensor))
+    return tuple(tensor.data_ptr() for tensor in (
+        *backbone.parameters(recurse=False), *tables,
+        *(part for module in modules for part in plain_parts(module))))
