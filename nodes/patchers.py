@@ -12,6 +12,7 @@ from comfy.utils import ProgressBar
 from torch import nn
 
 from ..ssd_core.backbones.offload import StreamedLayers, plain_parts
+from ..ssd_core.backbones.sessions import KeptSession
 from ..ssd_core.model.transformer import Decoder
 from ..ssd_core.weights.figures import stored_bytes
 
@@ -26,6 +27,8 @@ class SSDWeights(nn.Module):
     def __init__(self, module: nn.Module, without: nn.Module | None = None) -> None:
         super().__init__()
         self.whole = (module,)  # in a tuple, so that torch does not register it
+        # what a backbone's last run left on the device; its graphs read the weights there
+        self.session: KeptSession = getattr(module, "session", None) or KeptSession()
         for name, part in module.named_children():
             if part is not without:
                 self.add_module(name, part)
@@ -47,6 +50,7 @@ class SSDWeights(nn.Module):
 
     def move_without(self, waiting: Sequence[nn.Module], device: torch.device) -> None:
         """Move all but some layers to a device, the other layers one at a time."""
+        self.session.release()
         layers = [layer for part in self.children() if isinstance(part, Decoder)
                   for layer in part.layers]
         move_each([layer for layer in layers if layer not in waiting], device)
@@ -70,6 +74,7 @@ class SSDWeights(nn.Module):
                 setattr(owner, name, fn(value))
 
     def _apply(self, fn: Callable, *args) -> SSDWeights:
+        self.session.release()
         super()._apply(fn, *args)
         self._own(fn)
         return self
@@ -126,7 +131,19 @@ class StreamingPatcher(WholePatcher):
             self.detach()
             raise
 
+    def loaded_size(self) -> int:
+        """Bytes on the device, with those of the session, which ComfyUI can have back."""
+        return super().loaded_size() + self.model.session.nbytes
+
     def partially_unload(self, device_to, memory_to_free=0, *_, **__) -> int:
+        freed = self.model.session.nbytes
+        self.model.session.release()
+        if freed >= memory_to_free:
+            return freed
+        return freed + self._unloaded(memory_to_free - freed)
+
+    def _unloaded(self, memory_to_free: float) -> int:
+        """Let more layers wait; returns the bytes that this frees."""
         before = self.loaded_size()
         first = self._fitting(before - memory_to_free)
         if self.runs or first >= self.first or self._bytes(first) > before - memory_to_free:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from traceback import clear_frames
 from typing import TypeVar
-from weakref import WeakValueDictionary, ref
+from weakref import WeakValueDictionary, finalize, ref
 
 import comfy.model_management as mm
 import torch
@@ -126,6 +126,7 @@ def backbone(path: Path, dtype: str, offload: bool = False,
                                 patcher_of(codec, None, idle_device))
         if offload:
             module.turns = ManagedTurns(loaded)
+        finalize(loaded, module.session.release)
         return loaded
 
     args = (path, dtype, offload, graphs)
@@ -260,6 +261,7 @@ def move(patchers: Sequence[WholePatcher], room: int) -> None:
     device = mm.get_torch_device()
     needed = room + sum(patcher.model_size() for patcher in patchers)
     whole = device.type in ("cpu", "privateuseone") or needed <= room_on(device)
+    room = max(0, room - sum(patcher.model.session.nbytes for patcher in patchers))  # is there
     with torch.inference_mode(False):  # inference tensors could not be used outside of it
         mm.load_models_gpu(list(patchers), memory_required=room, force_full_load=whole)
 

@@ -82,7 +82,10 @@ def about_cost(request: Request, language: str) -> list[str]:
     if cost is None:
         return [say(language, "plan_unknown")]
     lines = [say(language, "plan_alone", count=count)] if request.pictures < count else []
-    return [*lines, say(language, "plan_cost", time=time_text(cost.seconds, language))]
+    lines.append(say(language, "plan_cost", time=time_text(cost.seconds, language)))
+    if (first := request.choice.first) is not None:
+        lines.append(say(language, "plan_first", time=time_text(first, language)))
+    return lines
 
 
 def pace_text(request: Request, language: str) -> str:

@@ -61,18 +61,19 @@ def test_where_width_costs_nothing_a_card_takes_the_whole_picture_unless_it_is_h
 
 
 @pytest.mark.parametrize("pictures", [1, 2, 4, 8])
-def test_graphs_are_used_where_they_pay_for_their_captures(pictures):
-    """A run of AR is long and its replays quick; the few passes of `exact` do not pay."""
-    here = machine(Pace({1: {1: 2.0, 240: 3.0}}, {1: 0.5, 240: 2.8}, {1: 20.0, 240: 90.0}),
-                   device="cuda")
+def test_graphs_are_used_where_replays_are_quicker(pictures):
+    """Of later pictures, which capture nothing; the first one is told apart."""
+    pace = Pace({1: {1: 2.0, 240: 3.0}}, {1: 0.5, 240: 3.2}, {1: 20.0, 240: 90.0})
+    here = machine(pace, device="cuda")
     ar = chosen(here, methods.AR(), pictures)
-    assert ar.graphs and ar.cost.graphs
-    assert ar.cost.ms == pytest.approx(0.5 + 20.0 * 3 / 576)  # 624 slots are three multiples
+    assert ar.graphs and ar.cost.graphs and ar.cost.ms == 0.5
+    assert ar.cost.first == pytest.approx(0.06)  # 593 slots are three multiples
+    assert ar.first == ar.cost.seconds + ar.cost.first and ", the first picture 0.35 s" in ar.text
+    ready = chosen(machine(pace, device="cuda", ready=lambda count: count == pictures),
+                   methods.AR(), pictures)
+    assert ready.cost.first == 0 and ready.first is None and "first" not in ready.text
     exact = chosen(here, methods.Exact(window=240), pictures, named=True)
-    assert not exact.graphs and exact.cost.graphs is False
-    free = machine(Pace({1: {1: 2.0, 240: 3.0}}, {1: 0.5, 240: 0.8}, {1: 1.0, 240: 1.0}),
-                   device="cuda")
-    assert chosen(free, methods.Exact(window=240), pictures, named=True).cost.graphs
+    assert not exact.graphs and exact.cost.graphs is False and exact.first is None
     assert chosen(machine(CARD, device="cuda"), methods.AR()).graphs, "unknown: as ever"
 
 

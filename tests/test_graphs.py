@@ -13,7 +13,7 @@ from support.mock_backbone import MockBackbone, random_heads, tiny_postcard, tok
 from support.rehearsal import NotStatic, Rehearsal
 from test_methods import UNDER_TEST, WORDS
 
-from ssd_core import Edit, Finished, Grid, Sampling, SSDError, generate, load_backbone, methods
+from ssd_core import Edit, Grid, Sampling, SSDError, generate, load_backbone, methods
 from ssd_core.engine import decode, graphs
 from ssd_core.engine.first_replay import WrongReplay, checked
 from ssd_core.engine.graphs import EagerRunner, GraphRunner

@@ -83,8 +83,8 @@ PICTURES = ((50, 1, None), (7, 2, None), (40, 3, None), (7, 4, 3.0))
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [methods.AR(), methods.SSD(), methods.Exact()], ids=str)
 def test_a_second_picture_of_janus_captures_nothing(method, record, narrow):
-    first, second, third, other_cfg = new_graphs(record(Counting), narrow("Janus-Pro-7B-hf"), method,
-                                                 PICTURES)
+    subject = narrow("Janus-Pro-7B-hf")
+    first, second, third, other_cfg = new_graphs(record(Counting), subject, method, PICTURES)
     assert first > 0 and (second, third) == (0, 0)
     assert other_cfg < first  # judges alone
 
@@ -92,8 +92,8 @@ def test_a_second_picture_of_janus_captures_nothing(method, record, narrow):
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_rolling_windows_differ_so_a_second_picture_captures_a_few(record, narrow):
-    first, second, third, _ = new_graphs(record(Counting), narrow("Janus-Pro-7B-hf"), methods.Rolling(),
-                                         PICTURES)
+    subject = narrow("Janus-Pro-7B-hf")
+    first, second, third, _ = new_graphs(record(Counting), subject, methods.Rolling(), PICTURES)
     assert first > 0 and second <= 8 and third <= 1
 
 
@@ -146,10 +146,10 @@ def test_pictures_in_any_order_are_those_of_fresh_runs(kind, pictures, record, m
     backbone = BACKBONES[kind]()
     heads, drawn = random_heads(backbone, row=True), []
     settings = [(chance.choice(EVERY), wished(chance)) for _ in range(pictures)]
-    expected = [tokens(backbone, method, heads=heads, **given) for method, given in settings]
+    expected = [tokens(backbone, method, heads=heads, **options) for method, options in settings]
     made = record()
-    for (method, given), own in zip(settings, expected, strict=True):
-        drawn.append(tokens(backbone, method, heads=heads, **given).equal(own))
+    for (method, options), own in zip(settings, expected, strict=True):
+        drawn.append(tokens(backbone, method, heads=heads, **options).equal(own))
     assert all(drawn) and sum(recorder.replayed for recorder in made) > 0
     assert len([recorder for recorder in made if recorder.recorded]) < pictures  # some are shared
 

@@ -31,9 +31,14 @@ class KeptSession:
         every.add(self)
 
     @property
+    def kept(self) -> Session | None:
+        """The session, to look at it; a run `take`s it."""
+        return next(iter(self._kept), None)
+
+    @property
     def nbytes(self) -> int:
         """Memory that `release` would free."""
-        return sum(session.nbytes for session in self._kept)
+        return sum(session.nbytes for session in list(self._kept))
 
     def take(self) -> Session | None:
         """The session, which is the caller's from now on; None if there is none."""

@@ -24,6 +24,7 @@ from .methods import AR, Exact, Method, Rolling
 from .methods.paced import Paced
 from .pace import captures_of, pace_of
 from .region import Region
+from .sessions import RunSession
 from .usual import between, expected_passes
 
 SLOWEST = 0.05  # share of passes that each doubling of a batch adds for its slowest picture
@@ -31,6 +32,7 @@ ALIKE = 1.08  # windows below this multiple of the least cost are equally good
 MOST_BYTES = 1 << 28  # of the probabilities of all cells of a chosen window
 WORTH = 0.97  # AR replaces `exact` below this share of its seconds, because figures are rough
 BY_RUNS = 0.67  # the same where no timing of passes tells, but single runs
+NOTICED = 0.1  # share of a run's seconds from which more time for the first one is told
 LADDER = (1, 1.2, 1.5, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10)  # estimates are told in these
 
 
@@ -39,7 +41,8 @@ class Cost:
     """The cost of a run: its passes, the milliseconds of each, and the number of threads.
 
     rest: seconds beside the passes, until the pixels are there. graphs: whether passes are replayed
-    as CUDA graphs; `ms` then includes the captures. None if only one way is known.
+    as CUDA graphs; None if only one way is known. first: seconds that the next run takes longer,
+    because it captures them.
     """
 
     passes: float
@@ -47,10 +50,26 @@ class Cost:
     threads: int
     graphs: bool | None = None
     rest: float = 0.0
+    first: float = 0.0
 
     @property
     def seconds(self) -> float:
+        """Of a run that need not capture its graphs."""
         return self.passes * self.ms / 1000 + self.rest
+
+
+def never(pictures: int) -> bool:
+    return False
+
+
+def left_ready(backbone: Backbone, heads: DraftHeads | None, branches: int, pictures: int) -> bool:
+    """Whether the last run has left graphs for so many pictures, drawn by these heads or by none.
+    """
+    session = backbone.session.kept
+    return isinstance(session, RunSession) and (
+        session.shape.grid, session.shape.size, session.shape.pictures, session.shape.sequences,
+    ) == (backbone.grid, backbone.size, pictures, pictures * branches) and (
+        session.shape.heads in (heads, None))
 
 
 @dataclass(frozen=True)
@@ -59,6 +78,7 @@ class Machine:
 
     pace_of: the pace for a number of pictures at once. heads: whether draft heads are loaded.
     threads: the most that a pass may use. region: the cells to draw, None: all. device: its type.
+    ready: whether the last run has left graphs for so many pictures at once.
     """
 
     backbone: Backbone
@@ -67,6 +87,7 @@ class Machine:
     threads: int = 1
     region: Region | None = None
     device: str = "cpu"
+    ready: Callable[[int], bool] = never
 
     @classmethod
     def of(cls, backbone: Backbone, heads: DraftHeads | None, branches: int,
@@ -75,7 +96,8 @@ class Machine:
         kind = (device or backbone.device).type
         most = torch.get_num_threads() if kind == "cpu" else 1
         paces = cache(lambda pictures: pace_of(backbone, pictures, branches, heads, device))
-        return cls(backbone, paces, heads is not None, most, region, kind)
+        return cls(backbone, paces, heads is not None, most, region, kind,
+                   partial(left_ready, backbone, heads, branches))
 
     def cost(self, method: Method, pictures: int = 1) -> Cost | None:
         """The cost of a run, or None if too little is known."""
@@ -84,10 +106,12 @@ class Machine:
             return None
         cells = self.cells(method)
         best, rest = pace.best(cells, self.threads), pictures * (pace.rest or 0) / 1000
-        replayed = pace.replayed(cells, captures_of(self.backbone) / max(1.0, passes))
-        if best is None or replayed is None:
+        replayed, captured = pace.replayed(cells, 0), pace.replayed(cells, 1)
+        if best is None or replayed is None or captured is None:
             return None if best is None else Cost(passes, *best, rest=rest)
-        return min(Cost(passes, *best, False, rest), Cost(passes, replayed, 1, True, rest),
+        capturing = 0 if self.ready(pictures) else captures_of(self.backbone)
+        first = capturing * (captured - replayed) / 1000
+        return min(Cost(passes, *best, False, rest), Cost(passes, replayed, 1, True, rest, first),
                    key=lambda cost: cost.seconds)
 
     def ar_is_quicker(self, method: Method, pictures: int) -> bool:
@@ -202,10 +226,19 @@ class Choice:
             size = f"{method.paced} {method.size}, "
         line = (f"about {duration(self.cost.seconds)}: {size}"
                 f"{self.cost.passes:.0f} passes of {brief(self.cost.ms)} ms")
+        if self.first is not None:
+            line += f", the first picture {duration(self.first)}"
         if self.ar is None or isinstance(self.method, AR):
             return line
         slower = "; it does not beat AR here" if self.slower else ""
         return f"{line}; plain AR {duration(self.ar.seconds)}{slower}"
+
+    @property
+    def first(self) -> float | None:
+        """Seconds of the next run, if that takes noticeably longer than those after it."""
+        if self.cost is None or self.cost.first < NOTICED * self.cost.seconds:
+            return None
+        return self.cost.seconds + self.cost.first
 
     @property
     def note(self) -> str | None:

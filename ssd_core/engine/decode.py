@@ -5,7 +5,7 @@ It draws no pictures and prints nothing. To cancel a run, stop iterating.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,13 +31,20 @@ from .edits.words import Edit, Revision, require_editable
 from .events import Event, Finished, RowsDone, Started
 from .final_rows import final_rows, rows_done
 from .first_replay import WrongReplay
-from .graphs import EagerRunner, GraphRunner, PassRunner, runner, switch_off_graphs
+from .graphs import (
+    EagerRunner,
+    GraphRunner,
+    PassRunner,
+    runner,
+    switch_off_graphs,
+    unreplayed,
+)
 from .heads import DraftHeads
 from .methods import Method
 from .plan import Plan
 from .region import Region, region_of
 from .run_statistics import statistics
-from .sessions import state_of
+from .sessions import RunShape, is_ready, state_of
 from .sketches import enlarged, fitted, joined, prompts_after, with_sketch
 from .state import DecodeState
 from .threads import Fixed, Threads, under_way, using_threads
@@ -150,7 +157,7 @@ class PreparedRun:
         return _run(device, threads, self._steps(threads))
 
     def _steps(self, threads: Threads | Fixed) -> Generator[Event, None, None]:
-        yield Started(self.plan)
+        yield Started(self.plan, self.prepares)
         if self.sketch is not None:
             yield from with_sketch(self.sketch._steps(threads), lambda codes: self._after(
                 codes)._steps(threads), self.backbone.grid, self.plan)
@@ -204,15 +211,21 @@ class PreparedRun:
             yield Finished(tokens, {**stats, "edit": rule.to_json()}, rule.held)
 
     @property
-    def shape(self) -> Hashable | None:
+    def prepares(self) -> bool:
+        """Whether the run captures the graphs that it and later ones replay."""
+        return self.graphs and not unreplayed(self.backbone) and not is_ready(
+            self.backbone, self.shape)
+
+    @property
+    def shape(self) -> RunShape | None:
         """What runs have in common that can share buffers; None if this run shares with none."""
         backbone, grid = self.backbone, self.backbone.grid
         given = any(each is not None for each in (self.keep, self.parent, self.revision))
         if given or not self.method.shares_buffers or backbone.sources or backbone.first_slot:
             return None
         hides = any(map(backbone.masked_prompt_slots, self.branches))
-        return (grid, backbone.size, backbone.device, backbone.dtype, self.pictures,
-                len(self.branches), self.heads, self.method.scratch(grid), hides)
+        return RunShape(grid, backbone.size, backbone.device, backbone.dtype, self.pictures,
+                        len(self.branches), self.heads, self.method.scratch(grid), hides)
 
     def _after(self, sketch: torch.Tensor) -> PreparedRun:
         """The run that draws the picture after its sketch, by `guess` from its cells above."""

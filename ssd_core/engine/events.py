@@ -29,12 +29,16 @@ class EventBase:
 
 @dataclass(frozen=True)
 class Started(EventBase):
-    """The schedule, yielded before the first pass."""
+    """The schedule, yielded before the first pass.
+
+    prepares: whether this run captures graphs that later ones replay, which takes a moment.
+    """
 
     plan: Plan
+    prepares: bool = False
 
     def to_json(self) -> dict:
-        return {"kind": "started", "plan": self.plan.to_json()}
+        return {"kind": "started", "plan": self.plan.to_json(), "prepares": self.prepares}
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,13 @@ Work = Callable[[], Any]
 
 
 class PassRunner(Protocol):
-    """Calls the capturable functions of a run. `padded`: passes have few, rounded sizes."""
+    """Calls the capturable functions of a run.
+
+    padded: passes have few, rounded sizes. captured: the graphs that this run has captured.
+    """
 
     padded: bool
+    captured: int
 
     def __call__(self, fn: Callable[..., T], *args: Any, given: Hashable = None) -> T:
         """Return fn(*args): a tensor, a tuple of tensors or None, which belong to the caller.
@@ -57,7 +61,7 @@ class PassRunner(Protocol):
 class EagerRunner:
     """Calls functions directly: one launch per operation."""
 
-    lasting = False
+    lasting, captured = False, 0
 
     def __init__(self, padded: bool = False) -> None:
         self.padded = padded
@@ -121,6 +125,7 @@ class GraphRunner:
         self._doubted: set[tuple] = set()  # kinds whose first replay seemed wrong
         self._used: set[tuple] = set()  # kinds of this run
         self._inside = False
+        self.captured = 0
         self.failure = ""
 
     def __call__(self, fn: Callable[..., T], *args: Any, given: Hashable = None) -> T:
@@ -149,6 +154,7 @@ class GraphRunner:
             return fn(*args)
         try:
             self._captured[kind] = CapturedGraph(recorder, fn, self._met[kind].args)
+            self.captured += 1
         except RuntimeError as error:
             self._give_up(error)
             return fn(*args)
@@ -203,6 +209,7 @@ class GraphRunner:
             for kind in self._met.keys() - self._used:
                 self._forget(kind)
         self._used.clear()
+        self.captured = 0
 
     def _forget(self, kind: tuple) -> None:
         self._met.pop(kind)

@@ -36,6 +36,8 @@ from .graphs import (
     EagerRunner,
     GraphRunner,
     PassRunner,
+    rounded,
+    rounded_keys,
     runner,
     switch_off_graphs,
     unreplayed,
@@ -365,7 +367,7 @@ def note_pace(backbone: Backbone, method: Method, heads: bool, sampling: Samplin
     count = threads[0] if backbone.device.type == "cpu" else 1
     branches = 1 if resolve_sampling(sampling, backbone.preset).cfg == 1 else 2
     passes = max(1, stats["passes"] - 1)
-    share = captures_of(backbone) / passes if graphs and not unreplayed(backbone) else None
+    share = stats["captured"] / passes if graphs and not unreplayed(backbone) else None
     backbone.estimates.paces.note(key_of(backbone, pictures, branches, heads), count, cells,
                                   1000 * decoding / passes, share)
 
@@ -373,15 +375,18 @@ def note_pace(backbone: Backbone, method: Method, heads: bool, sampling: Samplin
 def note_rest(backbone: Backbone, heads: bool, branches: int, pictures: int,
               stats: Mapping, pixels: float) -> None:
     """Include what a finished run took beside its passes; pixels: the seconds of a picture's."""
-    if backbone.sha256 and not switched_off():
+    if backbone.sha256 and not switched_off() and not stats["captured"]:
         prefill = stats["seconds"]["prefill"] / pictures
         backbone.estimates.paces.note_rest(key_of(backbone, pictures, branches, heads),
                                            1000 * (prefill + pixels))
 
 
 def captures_of(backbone: Backbone) -> int:
-    """How many graphs a run captures of its usual pass: one for each number of keys it reads."""
-    return -(-(backbone.prompt_limit + backbone.grid.slots) // KEYS)
+    """How many graphs a first run captures of its usual pass: one for each number of keys that it
+    reads.
+    """
+    slots = rounded(backbone.prompt_limit + backbone.grid.slots + 1, KEYS)
+    return len({rounded_keys(stop, slots) for stop in range(KEYS, slots + 1, KEYS)})
 
 
 def keep_waiting(pace: Pace, most: int) -> None:

@@ -20,4 +20,5 @@ def statistics(state: DecodeState, plan: Plan) -> dict:
             "acceptance_by_offset": state.stats.acceptance("+"),
             "passes_each": each.tolist(),
             "converged_rows": state.stats.converged_rows.tolist(),
-            "drafter_passes": state.stats.drafter_passes, "cache_bytes": state.cache.nbytes}
+            "drafter_passes": state.stats.drafter_passes,
+            "captured": state.run.captured, "cache_bytes": state.cache.nbytes}

@@ -7,25 +7,46 @@ whatever its prompts, seed, guidance and temperature. Only its judges depend on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import torch
 
 from ..backbones.base import Backbone
 from ..backbones.offload import plain_parts
+from ..model.grid import Grid
 from ..model.sampling import Sampling
 from .graphs import GraphRunner
+from .heads import DraftHeads
 from .state import DecodeState
+
+
+class RunShape(NamedTuple):
+    """What must agree between runs that share buffers.
+
+    sequences: guidance branches of all pictures. scratch: cache slots behind the picture. hides:
+    whether slots of a prompt are hidden from attention.
+    """
+
+    grid: Grid
+    size: tuple[int, int]
+    device: torch.device
+    dtype: torch.dtype
+    pictures: int
+    sequences: int
+    heads: DraftHeads | None
+    scratch: int
+    hides: bool
 
 
 @dataclass
 class RunSession:
-    """A state between two runs. shape: what must agree between these runs."""
+    """A state between two runs of this shape. places: what `places_read` said of it."""
 
-    shape: Hashable
+    shape: RunShape
     state: DecodeState
     places: tuple[int, ...]
 
@@ -38,14 +59,14 @@ class RunSession:
         self.state.run.close()
         del self.state
 
-    def suits(self, shape: Hashable, prompts: Sequence[list[int]]) -> bool:
+    def suits(self, shape: RunShape | None, prompts: Sequence[list[int]]) -> bool:
         """Whether a run can use the buffers, and all weights are where the graphs read them."""
         return (self.shape == shape and self.state.takes(prompts)
                 and self.places == places_read(self.state))
 
 
 @contextmanager
-def state_of(backbone: Backbone, shape: Hashable | None, prompts: Sequence[list[int]],
+def state_of(backbone: Backbone, shape: RunShape | None, prompts: Sequence[list[int]],
              sampling: Sampling, margin: float, make: Callable[[], DecodeState], widest: int
              ) -> Iterator[DecodeState]:
     """The state of a run: the session's, if it suits, or what `make` returns.
@@ -74,6 +95,12 @@ def state_of(backbone: Backbone, shape: Hashable | None, prompts: Sequence[list[
         assert isinstance(state.run, GraphRunner)
         state.run.settle()
         backbone.session.keep(RunSession(shape, state, places_read(state)))
+
+
+def is_ready(backbone: Backbone, shape: RunShape | None) -> bool:
+    """Whether the last run has left graphs for a run of this shape."""
+    session = backbone.session.kept
+    return isinstance(session, RunSession) and session.shape == shape
 
 
 def places_read(state: DecodeState) -> tuple[int, ...]:

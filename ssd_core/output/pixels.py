@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import torch
 
 from ..backbones.base import Backbone
+from ..backbones.sessions import release_all
+from ..weights.fit import make_room_for_pixels
 
 BLANK = 0.94  # grey of rows that are not drawn yet
 
@@ -16,10 +18,21 @@ def pixels(backbone: Backbone, tokens: torch.Tensor) -> Iterator[torch.Tensor]:
 
     Pictures are decoded one at a time, to save memory and to let a host stop in between.
     """
+    make_room_for_pixels(backbone)
     for codes in tokens:
-        with torch.inference_mode():
-            picture = backbone.decode(codes[None].to(backbone.device))[0].cpu()
+        try:
+            picture = decoded(backbone, codes)
+        except torch.OutOfMemoryError:
+            if not release_all():
+                raise
+            picture = decoded(backbone, codes)
         yield picture.clone()  # not an inference tensor, so callers can modify it
+
+
+@torch.inference_mode()
+def decoded(backbone: Backbone, codes: torch.Tensor) -> torch.Tensor:
+    """The picture [H, W, 3] of codes [R, C], on the CPU."""
+    return backbone.decode(codes[None].to(backbone.device))[0].cpu()
 
 
 def tops(backbone: Backbone, tokens: torch.Tensor, rows: int) -> Iterator[torch.Tensor]:

@@ -23,7 +23,6 @@ from PIL import Image
 from ..backbones.base import Backbone
 from ..engine.events import Event, Pass, RowsDone, Sketched, Started
 from ..engine.methods import Method
-from ..engine.plan import Plan
 from ..engine.sketches import enlarged
 from ..model.grid import Grid
 from ..weights.out_of_memory import empty_caches, is_out_of_memory
@@ -165,7 +164,7 @@ class Preview:
 
     def _take(self, event: Event) -> None:
         if isinstance(event, Started):
-            self._start(event.plan)
+            self._start(event)
         elif isinstance(event, Pass):
             self.marks.note(event)
             self.last = event
@@ -184,13 +183,14 @@ class Preview:
         """Seconds left of a share of the budget."""
         return share * BUDGET * self.seconds - self.spent
 
-    def _start(self, plan: Plan) -> None:
-        width, height = self.backbone.size
+    def _start(self, started: Started) -> None:
+        (width, height), plan = self.backbone.size, started.plan
         self.send("started", label=self.label, rows=self.grid.rows, columns=self.grid.columns,
                   width=width, height=height, pictures=self.pictures, method=self.method.name,
                   verdict=self._verdict(None), passes=plan.passes, passes_max=plan.passes_max,
                   ar_passes=plan.ar_passes, first_row=self.first_row, notes=self.notes,
-                  **({"words": self.words} if self.words else {}))
+                  **({"words": self.words} if self.words else {}),
+                  **({"prepares": True} if started.prepares else {}))
         if self.stays is not None:
             self._show_standing(self.stays)
         elif self.first_row:

@@ -181,6 +181,17 @@ def gib(count: int) -> str:
 
 
 def held_bytes(target: object, device: torch.device) -> int:
-    """Device memory that a loaded backbone already uses."""
-    weights = target.parameters() if isinstance(target, Backbone) else ()
-    return sum(stored_bytes(weight) for weight in weights if weight.device.type == device.type)
+    """Device memory that a loaded backbone already uses, with what its last run left there."""
+    if not isinstance(target, Backbone):
+        return 0
+    weights = [weight for weight in target.parameters() if weight.device.type == device.type]
+    return sum(map(stored_bytes, weights)) + target.session.nbytes
+
+
+def make_room_for_pixels(backbone: Backbone) -> None:
+    """Free what the last run left for the next one, if a picture's pixels do not fit beside it."""
+    if backbone.session.nbytes and (free := free_bytes(backbone.device)) is not None:
+        if backbone.device.type == "cuda":  # and what torch holds without using it
+            free += torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+        if MemoryEstimate(ModelSize.of(backbone)).pixels > free:
+            backbone.session.release()

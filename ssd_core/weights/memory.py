@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..engine.graphs import pool_bytes
+from ..engine.graphs import KEYS, pool_bytes, rounded
 from ..engine.methods import Method
 from ..model.kv_cache import slots_made
 from ..model.noise import CACHED_NUMBERS, SLAB_NUMBERS
@@ -149,8 +149,11 @@ class MemoryEstimate:
     def cache(self) -> int:
         """Keys and values of prompt, picture and tree, for all sequences."""
         s, dtype = self.model.shape, self.setting.cache_dtype
-        slots = slots_made(self.sequence_slots + self.tree_slots, dtype,
-                           torch.device(self.setting.device), self.setting.dtype == "int8")
+        slots = self.sequence_slots + self.tree_slots
+        if self.setting.on_card:
+            slots = rounded(slots + 1, KEYS)
+        slots = slots_made(slots, dtype, torch.device(self.setting.device),
+                           self.setting.dtype == "int8")
         return (2 * s.layers * self.setting.sequences * s.kv_heads * slots * s.head_dim
                 * dtype.itemsize)
 

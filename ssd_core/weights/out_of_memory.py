@@ -6,6 +6,8 @@ import gc
 
 import torch
 
+from ..backbones.sessions import release_all
+
 TEXTS = ("out of memory", "not enough memory", "can't allocate memory")
 CUDA_CODE = 2  # cudaErrorMemoryAllocation, for errors whose text does not say it
 
@@ -20,7 +22,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def empty_caches() -> None:
-    """Free unreferenced memory on every device."""
+    """Free unreferenced memory on every device, and what backbones keep for the next run."""
+    release_all()
     gc.collect()
     for name, present in (("cuda", torch.cuda), ("mps", torch.backends.mps), ("xpu", torch.xpu)):
         if present.is_available():

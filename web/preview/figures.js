@@ -48,6 +48,7 @@ function leftFigure(panel, words) {
 }
 
 function rowFigure({ start, row }, words) {
+  if (start?.prepares && row === start.first_row) return words.prepares;
   return start ? say(words.row, { row, rows: start.rows }) : say(words.rowAlone, { row });
 }
 

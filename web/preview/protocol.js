@@ -33,6 +33,7 @@ const FIELDS = {
     label: isText, rows: isSize, columns: isSize, width: isSize, height: isSize, pictures: isSize,
     method: isText, verdict: isText, passes: orNull(isCount), passes_max: isCount,
     ar_passes: isCount, first_row: isCount, notes: maybe(listOf(isText)),
+    prepares: maybe(isFlag),
     words: maybe(listOf(listOf(isPiece))),
   },
   pass: {

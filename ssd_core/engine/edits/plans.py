@@ -22,4 +22,4 @@ def nothing_drawn(plan: Plan, pictures: int) -> dict:
             "seconds": {"total": 0.0, "prefill": 0.0, "draft": 0.0, "verify": 0.0, "commit": 0.0},
             "tokens_per_second": 0.0, "acceptance": {}, "acceptance_by_offset": {},
             "passes_each": [0] * pictures, "converged_rows": [0] * pictures, "drafter_passes": 0,
-            "cache_bytes": 0, "threads": []}
+            "captured": 0, "cache_bytes": 0, "threads": []}
