@@ -117,7 +117,7 @@ def test_a_row_of_the_catalogue_counts_as_its_model():
     """Janus-Pro-7B takes 14.9 GB by itself where others measured it (transformers, batch 1)."""
     told = estimate(CATALOGUE["Janus-Pro-7B"], methods.AR())
     assert 13.2e9 < told.weights < 15e9
-    assert told.cache == 2 * 480 * 1024 * (128 + 576)
+    assert told.cache == 2 * 480 * 1024 * 768  # 128 + 576 and one for surplus, a multiple of 256
 
 
 def test_a_codec_with_levels_tells_its_channels():
@@ -306,7 +306,7 @@ def test_larger_pictures_never_need_less(row, columns, rows):
     small, large = (estimate(row, methods.AR(), size=(c * row.patch, rows * row.patch))
                     for c in (columns, columns + 1))
     assert large.needed >= small.needed and large.pixels > small.pixels
-    assert large.cache > small.cache
+    assert large.cache >= small.cache
 
 
 @pytest.mark.slow

@@ -199,7 +199,7 @@ def test_a_run_has_few_sizes(monkeypatch):
     seen = set()
 
     class Noted(EagerRunner):
-        def __call__(self, work, *args, given=None):
+        def __call__(self, work, *args, conditions=None):
             if work.__name__ == "_pass":
                 seen.add((args[0].shape[1], args[2]))
             return super().__call__(work, *args)

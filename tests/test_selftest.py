@@ -37,6 +37,7 @@ class Replays:
     """A recorder that does what it should: it calls the work again, into the same tensors."""
 
     pool = 0  # bytes that recorders hold
+    nbytes = 0
 
     def warm_up(self, work):
         return work()

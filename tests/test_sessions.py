@@ -230,8 +230,8 @@ def test_a_session_is_not_used_once_what_its_graphs_read_has_moved(moved, record
     elif moved == "other heads":
         heads = random_heads(backbone)
     else:
-        backbone.double()
-        heads.double()
+        backbone.half()
+        heads.half()
     tokens(backbone, method, ("sun",), heads=heads)
     assert made[0].closed and made[1].recorded and not made[1].closed
 
@@ -312,10 +312,10 @@ def test_kinds_that_a_run_did_not_need_are_forgotten_once_there_are_many():
 
     for number in range(MOST):
         for _ in range(2):
-            run(add, torch.ones(4), number, given="judged")
+            run(add, torch.ones(4), number, conditions="judged")
     run.settle()
     assert len(run._captured) == MOST  # so many are kept whether they are needed or not
-    run(add, torch.ones(4), MOST, given="judged")
+    run(add, torch.ones(4), MOST, conditions="judged")
     run.settle()
     assert len(run._met) == 1 and not run._captured
 

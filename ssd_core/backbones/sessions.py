@@ -27,29 +27,29 @@ class KeptSession:
     """
 
     def __init__(self) -> None:
-        self._kept: list[Session] = []
+        self._sessions: list[Session] = []
         every.add(self)
 
     @property
-    def kept(self) -> Session | None:
+    def latest(self) -> Session | None:
         """The session, to look at it; a run `take`s it."""
-        return next(iter(self._kept), None)
+        return next(iter(self._sessions), None)
 
     @property
     def nbytes(self) -> int:
         """Memory that `release` would free."""
-        return sum(session.nbytes for session in list(self._kept))
+        return sum(session.nbytes for session in list(self._sessions))
 
     def take(self) -> Session | None:
         """The session, which is the caller's from now on; None if there is none."""
         with suppress(IndexError):
-            return self._kept.pop()
+            return self._sessions.pop()
         return None
 
     def keep(self, session: Session) -> None:
         """Keep a session in place of the one that another run has left here meanwhile."""
         self.release()
-        self._kept.append(session)
+        self._sessions.append(session)
 
     def release(self) -> bool:
         """Free the session; returns whether there was one."""
@@ -64,4 +64,4 @@ every: WeakSet[KeptSession] = WeakSet()
 
 def release_all() -> bool:
     """Free the sessions of all backbones; returns whether there was any."""
-    return any([kept.release() for kept in list(every)])
+    return any([session.release() for session in list(every)])

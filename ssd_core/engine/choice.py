@@ -65,7 +65,7 @@ def never(pictures: int) -> bool:
 def left_ready(backbone: Backbone, heads: DraftHeads | None, branches: int, pictures: int) -> bool:
     """Whether the last run has left graphs for so many pictures, drawn by these heads or by none.
     """
-    session = backbone.session.kept
+    session = backbone.session.latest
     return isinstance(session, RunSession) and (
         session.shape.grid, session.shape.size, session.shape.pictures, session.shape.sequences,
     ) == (backbone.grid, backbone.size, pictures, pictures * branches) and (

@@ -220,8 +220,8 @@ class PreparedRun:
     def shape(self) -> RunShape | None:
         """What runs have in common that can share buffers; None if this run shares with none."""
         backbone, grid = self.backbone, self.backbone.grid
-        given = any(each is not None for each in (self.keep, self.parent, self.revision))
-        if given or not self.method.shares_buffers or backbone.sources or backbone.first_slot:
+        own = any(each is not None for each in (self.keep, self.parent, self.revision))
+        if own or not self.method.shares_buffers or backbone.sources or backbone.first_slot:
             return None
         hides = any(map(backbone.masked_prompt_slots, self.branches))
         return RunShape(grid, backbone.size, backbone.device, backbone.dtype, self.pictures,

@@ -40,12 +40,12 @@ class PassRunner(Protocol):
     padded: bool
     captured: int
 
-    def __call__(self, fn: Callable[..., T], *args: Any, given: Hashable = None) -> T:
+    def __call__(self, fn: Callable[..., T], *args: Any, conditions: Hashable = None) -> T:
         """Return fn(*args): a tensor, a tuple of tensors or None, which belong to the caller.
 
-        args: tensors, and hashable values such as sizes, which become part of the graph. given:
-        what else does, such as the sampling. None: nothing; then it is a forward pass, which writes
-        keys and values, and may be repeated.
+        args: tensors, and hashable values such as sizes, which become part of the graph.
+        conditions: what else does, such as the sampling. None: nothing; then it is a forward pass,
+        which writes keys and values, and may be repeated.
         """
         raise NotImplementedError
 
@@ -66,7 +66,7 @@ class EagerRunner:
     def __init__(self, padded: bool = False) -> None:
         self.padded = padded
 
-    def __call__(self, fn: Callable[..., T], *args: Any, given: Hashable = None) -> T:
+    def __call__(self, fn: Callable[..., T], *args: Any, conditions: Hashable = None) -> T:
         return fn(*args)
 
     def close(self) -> None:
@@ -128,12 +128,12 @@ class GraphRunner:
         self.captured = 0
         self.failure = ""
 
-    def __call__(self, fn: Callable[..., T], *args: Any, given: Hashable = None) -> T:
+    def __call__(self, fn: Callable[..., T], *args: Any, conditions: Hashable = None) -> T:
         if self._recorder is None or self._inside:  # nested calls belong to the outer graph
             return fn(*args)
         self._inside = True
         try:
-            return self._run(self._recorder, (fn, given, *map(signature, args)), args)
+            return self._run(self._recorder, (fn, conditions, *map(signature, args)), args)
         finally:
             self._inside = False
 

@@ -99,7 +99,7 @@ def state_of(backbone: Backbone, shape: RunShape | None, prompts: Sequence[list[
 
 def is_ready(backbone: Backbone, shape: RunShape | None) -> bool:
     """Whether the last run has left graphs for a run of this shape."""
-    session = backbone.session.kept
+    session = backbone.session.latest
     return isinstance(session, RunSession) and session.shape == shape
 
 

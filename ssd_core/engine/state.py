@@ -109,13 +109,14 @@ class DecodeState:
         self.clock = Stopwatch(device)
         self.fed: slice | None = None  # the last pass's slots, if they are the same in all pictures
         self.front: list[int] = []  # with a window: each picture's last final slot, on the host
-        self._given = replace(sampling, seed=0, variation_seed=0, variation=0.0), margin
+        self._conditions = replace(sampling, seed=0, variation_seed=0, variation=0.0), margin
 
     def prepare(self, cells: int) -> None:
         """Capture the widest pass before all others, so that theirs fit into its memory."""
-        slots = self.slots_between(self.slots - cells, self.slots)
-        for _ in range(2):
-            self.feed_each(slots, self.slots)
+        if not 0 < cells < self.slots:
+            return
+        for start in (self.slots - cells, 0):  # captured with one input, checked with another
+            self.feed_each(self.slots_between(start, start + cells), self.slots)
         self._clear()
 
     def _clear(self) -> None:
@@ -148,7 +149,7 @@ class DecodeState:
 
     def judge(self, fn: Callable[..., T], *args: Any) -> T:
         """Call a capturable function whose graph depends on the sampling, but on no seed."""
-        return self.run(fn, *args, given=self._given)
+        return self.run(fn, *args, conditions=self._conditions)
 
     # Passes
 
