@@ -49,6 +49,36 @@ few, more, all_ = (is_loaded(memory) for memory in (1, patcher._bytes(2), 2 * si
 assert (few, more, all_) == (1, 2, patcher.layers), (few, more, all_)
 assert patcher.waiting == 0 and not patcher.model.model_lowvram
 (held,) = mm.current_loaded_models
+
+
+class Replays:
+    """Stands in for CUDA graphs on a CPU."""
+
+    nbytes = 1 << 20
+
+    def warm_up(self, work):
+        return work()
+
+    def record(self, work):
+        return work
+
+    def close(self):
+        pass
+
+
+graphs, decode = pack("ssd_core.engine.graphs"), pack("ssd_core.engine.decode")
+eager, decode.runner = decode.runner, lambda backbone: graphs.GraphRunner(Replays())
+session = loaded.module.session
+assert torch.equal(tokens(), expected) and session.nbytes > 1 << 20
+assert patcher.loaded_size() == size + session.nbytes, "ComfyUI sees what a run has left"
+mm.free_memory(mm.get_free_memory() + 1, patcher.load_device)
+assert session.nbytes == 0 and patcher.waiting == 0, "and has it back before any layer"
+assert torch.equal(tokens(), expected) and session.nbytes
+mm.free_memory(1e32, patcher.load_device)
+assert session.nbytes == 0 == patcher.loaded_size() and not mm.current_loaded_models
+decode.runner = eager
+is_loaded(2 * size)
+(held,) = mm.current_loaded_models
 assert held.model_unload(1) is False and patcher.waiting == 2, "freed in part"
 assert torch.equal(tokens(), expected)
 if not __version__.startswith("0.3."):  # which frees only for other models

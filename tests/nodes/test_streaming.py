@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from support.comfyui_stub import InterruptProcessingException
+from support.rehearsal import Rehearsal
 
 pytestmark = pytest.mark.usefixtures("small_bundle")
 CPU = torch.device("cpu")
@@ -96,6 +97,27 @@ def test_memory_is_freed_from_the_last_layer_on_but_not_during_a_run(patcher):
     assert patcher.partially_unload(CPU, size) == 0 and patcher.waiting == 3, "that takes all"
     patcher.detach()
     assert patcher.waiting == 0 and patcher.loaded_size() == 0
+
+
+@pytest.mark.slow
+def test_what_a_run_has_left_is_freed_before_layers_and_whenever_weights_move(
+        pack, model, patcher, monkeypatch):
+    session = model.module.session
+    graphs, decode = (pack.module(f"ssd_core.engine.{name}") for name in ("graphs", "decode"))
+    monkeypatch.setattr(decode, "runner", lambda backbone: graphs.GraphRunner(Rehearsal()))
+    patcher.partially_load(CPU, 1e32)
+    expected = drawn(pack, model)
+    held, size = session.nbytes, patcher.model_size()
+    assert held > 0 and patcher.loaded_size() == size + held
+    assert patcher.partially_unload(CPU, held) == held and session.nbytes == 0
+    assert patcher.waiting == 0 and torch.equal(drawn(pack, model), expected)
+    assert patcher.partially_unload(CPU, held + 1) > held and session.nbytes == 0
+    assert patcher.waiting == 2, "of layers, as before"
+    patcher.partially_load(CPU, 1e32)
+    drawn(pack, model)
+    assert session.nbytes == held
+    patcher.detach()
+    assert session.nbytes == 0 == patcher.loaded_size()
 
 
 @pytest.fixture
