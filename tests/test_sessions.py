@@ -197,6 +197,23 @@ def test_a_field_that_begins_again_has_the_numbers_of_a_new_one(seed, before, af
 # When they are kept, and when they are freed
 
 
+def test_only_the_run_that_captures_says_that_it_prepares(record, monkeypatch):
+    record()
+    backbone = MockBackbone()
+
+    def prepares(**options) -> bool:
+        started, *_ = generate(backbone, "sun", methods.AR(), **options)
+        return started.prepares
+
+    assert not prepares(), "this machine has no graphs"
+    backbone.session.release()
+    monkeypatch.setattr(decode, "unreplayed", lambda backbone: "")
+    assert [prepares() for _ in range(2)] == [True, False]
+    assert prepares(sampling=Sampling(cfg=2.0)), "other buffers"
+    backbone.session.release()
+    assert prepares()
+
+
 def test_runs_that_interleave_have_buffers_of_their_own(record):
     expected = tokens(MockBackbone(), methods.AR(), ("sun",))
     made, backbone = record(), MockBackbone()

@@ -121,6 +121,13 @@ def test_notes_stand_under_the_figures_and_take_no_room_where_there_are_none(pag
     assert not page.locator(".ssd-notes").is_visible()
 
 
+def test_the_first_picture_says_that_it_prepares_until_its_first_row_is_there(page, run):
+    feed(page, run.started(prepares=True), run.passed(index=1, row=0))
+    assert text(page, "summary") == "getting the card ready, once"
+    feed(page, run.rows(0, RED))
+    assert text(page, "summary").startswith("row 1 of")
+
+
 def test_the_words_that_are_drawn_stand_above_the_picture_and_added_ones_are_lighter(
         page, run, new_run):
     words = [["a", False], [" lone", True], [" tent", False]]
