@@ -321,20 +321,19 @@ def test_one_session_is_kept_for_all_sizes_of_a_backbone():
     assert kept.take() is None and not kept.release() and not second.closed
 
 
-def test_kinds_that_a_run_did_not_need_are_forgotten_once_there_are_many():
+def test_a_session_of_too_many_kinds_is_not_kept():
     run, buffer = GraphRunner(Rehearsal()), torch.zeros(4)
 
     def add(x: torch.Tensor, number: int) -> None:
         buffer.copy_(x + number)
 
-    for number in range(MOST):
+    lasted = []
+    for number in range(MOST + 2):
+        lasted.append(run.lasting)
         for _ in range(2):
             run(add, torch.ones(4), number, conditions="judged")
-    run.settle()
-    assert len(run._captured) == MOST  # so many are kept whether they are needed or not
-    run(add, torch.ones(4), MOST, conditions="judged")
-    run.settle()
-    assert len(run._met) == 1 and not run._captured
+    assert lasted == [False] + [True] * (MOST - 1) + [False] * 2
+    assert run.captured == MOST
 
 
 def test_runs_that_share_buffers_agree_in_shape():

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Hashable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import torch
@@ -123,7 +123,6 @@ class GraphRunner:
         self._captured: dict[tuple, CapturedGraph] = {}
         self._proven: set[tuple] = set()  # kinds whose first replay was right
         self._doubted: set[tuple] = set()  # kinds whose first replay seemed wrong
-        self._used: set[tuple] = set()  # kinds of this run
         self._inside = False
         self.captured = 0
         self.failure = ""
@@ -139,7 +138,6 @@ class GraphRunner:
 
     def _run(self, recorder: Recorder, kind: tuple, args: tuple) -> Any:
         fn = kind[0]
-        self._used.add(kind)
         if kind in self._proven:
             return self._captured[kind](args)
         if kind in self._captured:
@@ -196,26 +194,13 @@ class GraphRunner:
 
     @property
     def lasting(self) -> bool:
-        return self._recorder is not None and bool(self._captured)
+        """Not if there are too many kinds: all begin anew, since no graph is ever freed alone."""
+        return self._recorder is not None and 0 < len(self._captured) < MOST
 
     @property
     def nbytes(self) -> int:
         """Memory that the graphs keep between replays."""
         return 0 if self._recorder is None else self._recorder.nbytes
-
-    def settle(self) -> None:
-        """At the end of a run: forget the kinds that it did not need, if there are too many."""
-        if len(self._met) > MOST:
-            for kind in self._met.keys() - self._used:
-                self._forget(kind)
-        self._used.clear()
-        self.captured = 0
-
-    def _forget(self, kind: tuple) -> None:
-        self._met.pop(kind)
-        self._captured.pop(kind, None)
-        self._proven.discard(kind)
-        self._doubted.discard(kind)
 
     def _give_up(self, error: RuntimeError) -> None:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -226,7 +211,7 @@ class GraphRunner:
         self.close()
 
     def close(self) -> None:
-        for kinds in (self._met, self._captured, self._proven, self._doubted, self._used):
+        for kinds in (self._met, self._captured, self._proven, self._doubted):
             kinds.clear()
         if self._recorder is not None:
             self._recorder.close()
@@ -256,17 +241,20 @@ def signature(arg: Any) -> Any:
     return (arg.shape, arg.dtype) if isinstance(arg, torch.Tensor) else arg
 
 
-@cache
-def capture_stream(device: torch.device) -> torch.cuda.Stream:
-    """One stream for all runs, because cuBLAS keeps a workspace for every stream it has used."""
-    return torch.cuda.Stream(device)
+idle_streams: dict[torch.device, list[torch.cuda.Stream]] = {}
 
 
 class CudaRecorder:
-    """Captures on a stream of its own, into a memory pool that all its graphs share."""
+    """Captures on a stream of its own, into a memory pool that all its graphs share.
+
+    cuBLAS keeps a workspace for every stream that it has used, so streams are used again; but only
+    once no graph is left that was captured on them. Since torch 2.11 a graph that is freed takes
+    the workspace of its stream with it, whichever graphs still write there (pytorch#193402).
+    """
 
     def __init__(self, device: torch.device) -> None:
-        self.device, self.stream = device, capture_stream(device)
+        self.device, idle = device, idle_streams.setdefault(device, [])
+        self.stream = idle.pop() if idle else torch.cuda.Stream(device)
         self.pool = torch.cuda.graph_pool_handle()
         self.nbytes = 0  # of the pool, by what each capture has reserved
 
@@ -304,6 +292,7 @@ class CudaRecorder:
         torch.cuda.synchronize(self.device)
         with torch.cuda.device(self.device):
             torch.cuda.empty_cache()  # otherwise the pool would stay reserved
+        idle_streams[self.device].append(self.stream)
 
 
 def checked_mode(mode: str) -> str:

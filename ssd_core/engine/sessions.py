@@ -93,7 +93,7 @@ def state_of(backbone: Backbone, shape: RunShape | None, prompts: Sequence[list[
         state.run.close()
     else:
         assert isinstance(state.run, GraphRunner)
-        state.run.settle()
+        state.run.captured = 0
         backbone.session.keep(RunSession(shape, state, places_read(state)))
 
 
