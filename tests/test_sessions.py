@@ -19,7 +19,9 @@ from ssd_core.engine.graphs import MOST, GraphRunner
 from ssd_core.engine.sessions import RunSession
 from ssd_core.model.noise import NoiseField, Purpose
 from ssd_core.model.variation import Variation
+from ssd_core.output.pixels import pixels
 from ssd_core.weights.catalogue import CATALOGUE
+from ssd_core.weights.fit import fit
 
 CPU = torch.device("cpu")
 EVERY = [*UNDER_TEST.values()]
@@ -354,3 +356,54 @@ def test_runs_that_share_buffers_agree_in_shape():
     kept = torch.zeros(1, 4, 4, dtype=torch.long)
     assert shape(keep=kept, keep_rows=2) is None
     assert shape(method=methods.MuLo()) is None
+
+
+# Before pixels
+
+
+def test_a_session_stays_while_pixels_are_decoded_unless_they_do_not_fit(record, monkeypatch):
+    record()
+    backbone, free = tiny_postcard(grid=Grid(4, 4)), [1 << 40]
+    monkeypatch.setattr("ssd_core.weights.fit.free_bytes", lambda device: free[0])
+    codes = tokens(backbone, methods.AR(), ("a sun",))
+    expected = [picture.clone() for picture in pixels(backbone, codes)]
+    assert backbone.session.nbytes > 0
+    free[0] = 1
+    assert all(map(torch.equal, pixels(backbone, codes), expected))
+    assert backbone.session.nbytes == 0
+
+
+def test_pixels_without_memory_are_decoded_again_without_sessions(record, monkeypatch):
+    record()
+    backbone, other = tiny_postcard(grid=Grid(4, 4)), MockBackbone()
+    codes = tokens(backbone, methods.AR(), ("a sun",))
+    backbone.session.release()
+    expected, = pixels(backbone, codes)
+    tokens(other, methods.AR(), ("sun",))
+    decode_, failed = backbone.decode, []
+
+    def short_of_memory(codes: torch.Tensor) -> torch.Tensor:
+        if other.session.nbytes:
+            failed.append(codes)
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return decode_(codes)
+
+    monkeypatch.setattr(backbone, "decode", short_of_memory)
+    found, = pixels(backbone, codes)
+    assert len(failed) == 1 and found.equal(expected)
+
+
+def test_fit_counts_what_a_run_has_left_as_free(record, monkeypatch):
+    record()
+    backbone = MockBackbone()
+    monkeypatch.setattr("ssd_core.weights.fit.free_bytes", lambda device: 1000)
+    before = fit(backbone, methods.AR(), device="cpu").free
+    tokens(backbone, methods.AR(), ("sun",))
+    after = fit(backbone, methods.AR(), device="cpu").free
+    assert after == before + backbone.session.nbytes > before
+
+
+@pytest.mark.parametrize(("stop", "keys"), [(1, 256), (256, 256), (1024, 1024), (1025, 1536),
+                                            (2400, 2560), (2600, 2600)])
+def test_long_grids_read_fewer_numbers_of_keys(stop, keys):
+    assert graphs.rounded_keys(stop, 2600) == keys
