@@ -117,7 +117,7 @@ def test_norms_stored_once_do_for_grouped_keys(tmp_path):
     edit(path, architectures=["ChameleonXLLMXForConditionalGeneration"],
          _name_or_path="Lumina-mGPT-7B-768")
     found = load(path)
-    assert found.decoder.layers[0].q_norm_weight.shape == (2, 8)
+    assert found.decoder.layers[0].qk_norm_weight.shape == (3, 8)
     assert_blocks(found, Oracle(path, found))
 
 
@@ -309,7 +309,7 @@ def norms_for_each_head(weights):
 def test_norms_may_be_stored_once_or_for_each_head(lumina_folder, tmp_path):
     expected = tokens(drawing(load(lumina_folder), 64, 64), methods.AR())
     each = load(rewritten(lumina(tmp_path / "lumina-768"), norms_for_each_head))
-    assert each.decoder.layers[1].k_norm_bias.shape == (2, 8)
+    assert each.decoder.layers[1].qk_norm_bias.shape == (4, 8)
     assert tokens(drawing(each, 64, 64), methods.AR()).equal(expected)
 
 
@@ -319,8 +319,8 @@ def test_norms_of_each_head_are_kept_apart(tmp_path):
                 for name, value in weights.items()}
 
     one, other = anole(tmp_path / "anole"), rewritten(anole(tmp_path / "off"), second_off)
-    weight = load(other).decoder.layers[0].q_norm_weight
-    assert weight[1].eq(0).all() and weight[0].equal(load(one).decoder.layers[0].q_norm_weight[0])
+    weight = load(other).decoder.layers[0].qk_norm_weight
+    assert weight[1].eq(0).all() and weight[0].equal(load(one).decoder.layers[0].qk_norm_weight[0])
 
 
 def without(word: str):

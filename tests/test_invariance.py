@@ -105,10 +105,10 @@ def test_a_pass_reads_a_multiple_of_slots_where_keys_lie_by_columns():
     backbone = MockBackbone(Grid(5, 6)).to(torch.bfloat16)
     cache = backbone.new_cache(2, 100)
     assert cache.by_columns and cache.keys.shape[3] == 2 * KEYS
-    keys = torch.ones(2, cache.keys.shape[2], 3, cache.keys.shape[4], dtype=torch.bfloat16)
+    kv = torch.ones(2, 2 * cache.keys.shape[2], 3, cache.keys.shape[4], dtype=torch.bfloat16)
     for start, read in ((0, 3), (61, KEYS), (62, 2 * KEYS)):
         cache.seek(start, 3)
-        assert cache.update(0, keys, keys)[0].shape[2] == read
+        assert cache.update(0, kv)[0].shape[2] == read
         assert cache.causal or cache.mask.shape[-1] == read
 
 
@@ -125,10 +125,10 @@ def test_few_queries_in_fp32_are_padded_and_attend_alike(few):
 def test_with_integers_in_fp32_every_pass_reads_all_slots():
     """In fp32 the number of keys changes the order of the sums."""
     cache = KVCache(1, 2, 3, 100, 8, torch.float32, CPU, integers=True)
-    keys = torch.ones(2, 3, 3, 8)
+    kv = torch.ones(2, 2 * 3, 3, 8)
     for start in (1, 61, 90):
         cache.seek(start, 3)
-        assert cache.update(0, keys, keys)[0].shape[2] == cache.mask.shape[-1] == 2 * KEYS
+        assert cache.update(0, kv)[0].shape[2] == cache.mask.shape[-1] == 2 * KEYS
     assert not KVCache(1, 2, 3, 100, 8, torch.float32, CPU).by_columns
 
 

@@ -129,7 +129,7 @@ def test_buffers_are_allocated_once():
         x = embeddings(generator, n)
         cache.seek(start, n)
         DECODER(x, ANGLES[start : start + n], cache)
-        keys, _ = cache.update(0, torch.zeros(ROWS, 2, n, 8), torch.zeros(ROWS, 2, n, 8))
+        keys, _ = cache.update(0, torch.zeros(ROWS, 2 * 2, n, 8))
         assert keys.data_ptr() == addresses[0]  # a view: nothing is copied to be read
     assert (cache.keys.data_ptr(), cache.values.data_ptr()) == addresses
     assert cache.nbytes == 2 * 4 * 2 * ROWS * 2 * SLOTS * 8

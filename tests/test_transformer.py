@@ -20,7 +20,7 @@ from ssd_core.model.transformer import (
     causal_products,
     frequencies,
     interleave_rotary,
-    rotate,
+    rotate_,
     sequence_angles,
 )
 
@@ -47,14 +47,14 @@ def projected(layer, x: torch.Tensor, turns: torch.Tensor):
     together = layer.qkv @ x + (layer.qkv_bias if s.qkv_bias else 0)
     vectors = list(together.split(s.head_dim))
     queries, keys = vectors[: s.heads], vectors[s.heads : s.heads + s.kv_heads]
-    for name, group in (("q", queries), ("k", keys)):
+    for first, group in ((0, queries), (s.heads, keys)):
         for head, v in enumerate(group):
             if s.qk_norm:
-                weight = getattr(layer, f"{name}_norm_weight")[head]
-                bias = getattr(layer, f"{name}_norm_bias")[head]
+                weight, bias = (each[first + head] for each in (layer.qk_norm_weight,
+                                                                layer.qk_norm_bias))
                 v = (v - v.mean()) / (v.var(unbiased=False) + 1e-5).sqrt() * weight + bias
             elif s.qk_rms_norm:
-                v = rms(v, getattr(layer, f"{name}_norm_weight"))
+                v = rms(v, layer.qk_norm_weight.view(-1, s.head_dim)[first + head])
             group[head] = v if s.rotary == "none" else rotated(v, turns, s.rotary)
     return queries, keys, vectors[s.heads + s.kv_heads :]
 
@@ -165,7 +165,7 @@ def test_pairs_of_split_files_become_neighbours():
     turns = torch.outer(torch.arange(N), frequencies(WIDTH // 2))
     expected = torch.stack([torch.stack([rotated(x[0, head, i], turns[i], "split")
                                          for i in range(N)]) for head in range(2)])
-    found = rotate(interleave_rotary(x, 3), sequence_angles(N, WIDTH))
+    found = rotate_(interleave_rotary(x, 3), sequence_angles(N, WIDTH))
     assert torch.allclose(found[0], interleave_rotary(expected, 2), atol=1e-6)
     assert interleave_rotary(torch.arange(6), 0).tolist() == [0, 3, 1, 4, 2, 5]
 
@@ -174,7 +174,7 @@ def test_rotary_scores_depend_on_distance_alone():
     generator = torch.Generator().manual_seed(7)
     q, k = torch.randn(2, 1, 1, 1, 8, generator=generator).unbind()
     angles = sequence_angles(40, 8)
-    scores = [(rotate(q, angles[i : i + 1]) * rotate(k, angles[i - 3 : i - 2])).sum()
+    scores = [(rotate_(q.clone(), angles[i : i + 1]) * rotate_(k.clone(), angles[i - 3 : i - 2])).sum()
               for i in (3, 10, 39)]
     assert torch.allclose(torch.stack(scores), scores[0].expand(3), atol=1e-4)
 

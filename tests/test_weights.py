@@ -66,11 +66,12 @@ def test_hugging_face_names(tmp_path):
                                                  tensors[f"{at}mlp.up_proj.weight"]]))
     for own, key in (("out", "self_attn.o_proj.weight"), ("down", "mlp.down_proj.weight"),
                      ("attention_norm", "input_layernorm.weight"),
-                     ("ffn_norm", "post_attention_layernorm.weight"),
-                     ("q_norm_weight", "self_attn.q_norm.weight"),
-                     ("k_norm_bias", "self_attn.k_norm.bias")):
-        assert torch.equal(getattr(layer, own), layer.to_runtime_layout(own,
-                                                                        tensors[at + key])), own
+                     ("ffn_norm", "post_attention_layernorm.weight")):
+        assert torch.equal(getattr(layer, own), tensors[at + key]), own
+    for kind in ("weight", "bias"):
+        own, both = f"qk_norm_{kind}", torch.cat([
+            tensors[f"{at}self_attn.{name}_norm.{kind}"] for name in "qk"])
+        assert torch.equal(getattr(layer, own), layer.to_runtime_layout(own, both)), own
     assert not any(weight.requires_grad for weight in model.parameters())
 
 

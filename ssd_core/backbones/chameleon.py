@@ -18,7 +18,7 @@ from .codecs.find import draws, read_codec
 from .prompts.text import read_text, require_length
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import head_key, read_constants, require_names
-from .reading.weights import Concat, Slice, Source, decoder_shape, two_sizes
+from .reading.weights import Concat, Slice, Source, decoder_shape, pieces, two_sizes
 from .shared_vocabulary import SharedVocabulary, Vocabulary, code_range, vocabulary_sources
 
 FAMILY = "Chameleon (Lumina-mGPT, Anole)"
@@ -149,26 +149,30 @@ def sources_of(checkpoint: Checkpoint, vocabulary: Vocabulary,
     """The sources of all parameters. Raises SSDError if the files belong to another model."""
     head = require_names(head_key(checkpoint, HEAD, EMBEDDING), checkpoint, FAMILY)
     sources = vocabulary_sources(vocabulary, shape, PREFIX, head)
-    norms = {name: key for name, key in sources.items()
-             if "_norm_" in name and isinstance(key, str)}
+    norms = {name: [key for key, _, _ in pieces(checkpoint, source)]
+             for name, source in sources.items() if "qk_norm_" in name}
     return sources | norm_sources(checkpoint, norms, shape)
 
 
-def norm_sources(checkpoint: Checkpoint, keys: dict[str, str],
+def norm_sources(checkpoint: Checkpoint, keys: dict[str, list[str]],
                  shape: DecoderShape) -> dict[str, Source]:
     """Norms for every head; a file may store them once, per group of heads or per head.
 
-    keys: file keys by our names. Raises SSDError if norms are grouped in more than one way.
+    keys: of q and of k, by our names. Raises SSDError if norms are grouped in more than one way.
     """
-    spread: dict[str, Source] = {}
-    for kind, heads in (("q_norm", shape.heads), ("k_norm", shape.kv_heads)):
-        own = {name: key for name, key in keys.items() if kind in name}
-        rows = rows_of_all(checkpoint, own.values())
-        each, uneven = divmod(heads, rows)
-        spread |= {**own} if uneven or each == 1 else {name: Concat(tuple(
-            Slice(key, head // each, head // each + 1) for head in range(heads)))
-            for name, key in own.items()}
-    return spread
+    rows = [rows_of_all(checkpoint, own) for own in zip(*keys.values(), strict=True)]
+    counts = list(zip((shape.heads, shape.kv_heads), rows, strict=True))
+    return {name: Concat(tuple(source for key, (heads, stored) in zip(own, counts, strict=True)
+                               for source in for_every_head(key, heads, stored)))
+            for name, own in keys.items()}
+
+
+def for_every_head(key: str, heads: int, rows: int) -> list[Source]:
+    """A tensor's rows, each as often as heads share it; as they are if they do not divide."""
+    each, uneven = divmod(heads, rows)
+    if uneven or each == 1:
+        return [key]
+    return [Slice(key, head // each, head // each + 1) for head in range(heads)]
 
 
 def rows_of_all(checkpoint: Checkpoint, keys: Iterable[str]) -> int:

@@ -131,4 +131,4 @@ def vocabulary_sources(vocabulary: Vocabulary, shape: DecoderShape, prefix: str,
             "head": Slice(head, v.first_code, v.first_code + v.codes),
             "norm": f"{prefix}norm.weight",
             **decoder_sources(prefix, s.layers, qk_norm=s.qk_norm, qkv_bias=s.qkv_bias,
-                              qk_rms_norm=s.qk_rms_norm)}
+                              rms_normed=(s.heads, s.kv_heads) if s.qk_rms_norm else None)}

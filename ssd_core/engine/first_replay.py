@@ -131,12 +131,12 @@ def poisoned(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
 
 
 def sample(buffer: torch.Tensor, most: int) -> torch.Tensor:
-    """A view of about `most` bytes: every n-th head of keys or values [N, heads, slots, D].
+    """A view of about `most` bytes: every n-th head of keys and values [..., heads, slots, D].
 
     Vectors stay whole, because rounding is small only beside the size of a whole one.
     """
     size = buffer.numel() * buffer.element_size()
-    return buffer[:, :: -(-size // most)] if size > most and buffer.dim() == 4 else buffer
+    return buffer[..., :: -(-size // most), :, :] if size > most and buffer.dim() > 3 else buffer
 
 
 def difference(found: torch.Tensor, expected: torch.Tensor) -> float:

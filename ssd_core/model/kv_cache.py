@@ -8,6 +8,7 @@ later pass overwrites the same slots. Candidates for the same position lie in di
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 
 import torch
@@ -38,7 +39,8 @@ class KVCache:
     mask: additive [N or 1, 1, group * n, slots], repeated for the `group` query heads that share a
     key head. None if the pass attends to every slot, or if it is `causal` from slot 0.
     prompts: int64 [N, 1], the lengths of the prompts, for backbones whose angles depend on them.
-    by_columns: keys are stored column by column, as the products of `attention` read them, and
+    keys and values: views of one buffer, so that a layer stores both at once. by_columns: of two;
+    keys are stored column by column, as the products of `attention` read them, and
     passes read a multiple of KEYS slots; in fp32 they read all slots, because there the number of
     keys changes the order of the sums.
     """
@@ -49,12 +51,13 @@ class KVCache:
         self.by_columns = stored_by_columns(dtype, device, integers)
         slots = slots_made(slots, dtype, device, integers)
         self._step = 1 if not self.by_columns else slots if dtype == torch.float32 else KEYS
-        shape = (layers, sequences, kv_heads, slots, head_dim)
-        self.values = torch.zeros(shape, dtype=dtype, device=device)
-        self.keys = (torch.zeros((*shape[:3], head_dim, slots), dtype=dtype, device=device).mT
-                     if self.by_columns else torch.zeros_like(self.values))
+        def made(parts: int, *vectors: int) -> torch.Tensor:
+            return torch.zeros(layers, parts, sequences, kv_heads, *vectors, dtype=dtype,
+                               device=device)
+
+        self._set_buffers(*((made(1, head_dim, slots).mT, made(1, slots, head_dim))
+                            if self.by_columns else (made(2, slots, head_dim),)))
         self._sequence_index = torch.arange(sequences, device=device)[:, None]
-        self._layers = tuple(zip(self.keys, self.values, strict=True))
         self.slots: slice | torch.Tensor = slice(0, 0)
         self.positions: slice | torch.Tensor = self.slots  # in a tree they differ from the slots
         self.mask: torch.Tensor | None = None
@@ -63,6 +66,12 @@ class KVCache:
         self._group = group
         self._visible_from: torch.Tensor | None = None
         self._triangle = self._additive_of_all() if slots * slots <= WHOLE_MASK else None
+
+    def _set_buffers(self, *buffers: torch.Tensor) -> None:
+        """Buffers [layers, 1 or 2, N, kv_heads, slots, head_dim]: keys and values, or both."""
+        self._buffers = buffers
+        self.keys, self.values = buffers[0][:, 0], buffers[-1][:, -1]
+        self._layers = tuple(zip(self.keys, self.values, zip(*buffers, strict=True), strict=True))
 
     def _rounded(self, stop: int) -> int:
         """The number of slots that a pass reads if it needs those before `stop`."""
@@ -114,8 +123,7 @@ class KVCache:
     def of_sequences(self, start: int, stop: int) -> KVCache:
         """The same memory for sequences start..stop-1 alone."""
         view = copy(self)
-        view.keys, view.values = self.keys[:, start:stop], self.values[:, start:stop]
-        view._layers = tuple(zip(view.keys, view.values, strict=True))
+        view._set_buffers(*(buffer[:, :, start:stop] for buffer in self._buffers))
         view._sequence_index = self._sequence_index[: stop - start]
         if self.prompts is not None:
             view.prompts = self.prompts[start:stop]
@@ -134,17 +142,21 @@ class KVCache:
         for stored in (self.keys, self.values):
             stored[:, self._sequence_index, :, target] = stored[:, self._sequence_index, :, source]
 
-    def update(self, layer: int, keys: torch.Tensor, values: torch.Tensor):
-        """Store [N, kv_heads, n, head_dim]; return keys and values up to the last fed slot."""
-        k, v = self._layers[layer]
-        if isinstance(self.slots, slice):
-            k[:, :, self.slots] = keys
-            v[:, :, self.slots] = values
-        else:
-            k[self._sequence_index, :, self.slots] = keys.transpose(1, 2).to(k.dtype)
-            v[self._sequence_index, :, self.slots] = values.transpose(1, 2).to(v.dtype)
+    def update(self, layer: int, kv: torch.Tensor) -> Sequence[torch.Tensor]:
+        """Store keys and values, each [N, kv_heads, n, head_dim], joined along the heads.
+
+        Returns those up to the last fed slot.
+        """
+        k, v, buffers = self._layers[layer]
+        fed = kv.unflatten(1, (2, -1))
+        for buffer, part in zip(buffers, fed.chunk(len(buffers), 1), strict=True):
+            if isinstance(self.slots, slice):
+                buffer[:, :, :, self.slots] = part.transpose(0, 1)
+            else:
+                buffer[:, self._sequence_index, :, self.slots] = part.permute(
+                    0, 3, 1, 2, 4).to(buffer.dtype)
         if self.causal and self.by_columns:  # SDPA saves memory only with keys by rows
-            return keys.to(k.dtype).contiguous(), values.to(v.dtype)
+            return fed.to(k.dtype).unbind(1)
         return k[:, :, : self._end], v[:, :, : self._end]
 
     def _additive_of_all(self) -> torch.Tensor:

@@ -50,10 +50,14 @@ class DecoderShape:
     post_norms: bool = False
 
 
-def rotate(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
-    """Rotate neighbouring pairs of x [N, n, heads, D] by complex angles [n or 1, 1, D/2]."""
-    pairs = torch.view_as_complex(x.float().view(*x.shape[:-1], -1, 2))
-    return torch.view_as_real(pairs * angles).flatten(-2)
+def rotate_(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
+    """Rotate neighbouring pairs of x [N, n, heads, D] by complex angles [n or 1, 1, D/2].
+
+    Returns float32; overwrites x if that is its dtype.
+    """
+    x = x.float()
+    torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(angles)
+    return x
 
 
 def interleave_rotary(x: torch.Tensor, dim: int, count: int | None = None) -> torch.Tensor:
@@ -123,10 +127,8 @@ class DecoderLayer(nn.Module):
     qkv_bias: nn.Parameter | None  # None without qkv_bias
     attention_post_norm: nn.Parameter | None  # None without post_norms, as ffn_post_norm
     ffn_post_norm: nn.Parameter | None
-    q_norm_weight: nn.Parameter  # these four exist with qk_norm, weights also with qk_rms_norm
-    q_norm_bias: nn.Parameter
-    k_norm_weight: nn.Parameter
-    k_norm_bias: nn.Parameter
+    qk_norm_weight: nn.Parameter  # of the heads of q, then of k; with qk_norm or qk_rms_norm
+    qk_norm_bias: nn.Parameter  # with qk_norm
 
     def __init__(self, shape: DecoderShape) -> None:
         super().__init__()
@@ -134,6 +136,7 @@ class DecoderLayer(nn.Module):
         self.shape = shape
         self.attention_norm = nn.Parameter(torch.ones(d))
         rows = (shape.heads + 2 * shape.kv_heads) * width
+        rotated = shape.heads + shape.kv_heads
         self.qkv = nn.Parameter(torch.empty(rows, d))
         self.register_parameter(
             "qkv_bias", nn.Parameter(torch.zeros(rows)) if shape.qkv_bias else None)
@@ -145,13 +148,10 @@ class DecoderLayer(nn.Module):
             self.register_parameter(
                 name, nn.Parameter(torch.ones(d)) if shape.post_norms else None)
         if shape.qk_norm:
-            for name, heads in (("q", shape.heads), ("k", shape.kv_heads)):
-                for kind, fill in (("weight", torch.ones), ("bias", torch.zeros)):
-                    parameter = nn.Parameter(fill(heads, width))
-                    self.register_parameter(f"{name}_norm_{kind}", parameter)
+            self.qk_norm_weight = nn.Parameter(torch.ones(rotated, width))
+            self.qk_norm_bias = nn.Parameter(torch.zeros(rotated, width))
         elif shape.qk_rms_norm:
-            self.q_norm_weight, self.k_norm_weight = (nn.Parameter(torch.ones(width))
-                                                      for _ in range(2))
+            self.qk_norm_weight = nn.Parameter(torch.ones(rotated * width))
 
     def forward(self, x: torch.Tensor, sequences: int, angles: torch.Tensor | None, index: int,
                 cache: KVCache | None) -> torch.Tensor:
@@ -175,33 +175,36 @@ class DecoderLayer(nn.Module):
 
     def attend(self, qkv: torch.Tensor, angles: torch.Tensor | None, index: int,
                cache: KVCache | None) -> torch.Tensor:
-        """The attention output [N * n, heads * D], from qkv [N, n, all heads, D]."""
+        """The attention output [N * n, heads * D], from qkv [N, n, all heads, D].
+
+        Turned queries and keys take the place of the plain ones, so that keys and values stay
+        neighbours, which the cache stores at once.
+        """
         s = self.shape
-        rotated = s.heads + s.kv_heads
-        qk = qkv[:, :, :rotated]
-        qk = self.normed(qk) if s.qk_norm or s.qk_rms_norm else qk
-        qk = interleave_rotary(qk, 3, s.rotary_dim) if s.rotary == "halves" else qk
-        qk = qk if angles is None else rotate(qk, angles)
-        q, k, v = (part.transpose(1, 2) for part in (
-            qk[:, :, : s.heads], qk[:, :, s.heads :], qkv[:, :, rotated:]))
+        qk = turned = qkv[:, :, : s.heads + s.kv_heads]
+        if s.qk_norm or s.qk_rms_norm:
+            turned = self.normed(turned)
+        if s.rotary == "halves":
+            turned = interleave_rotary(turned, 3, s.rotary_dim)
+        if angles is not None:
+            turned = rotate_(turned, angles)
+        if turned is not qk:
+            qk.copy_(turned)
+        q, kv = (part.transpose(1, 2) for part in (qkv[:, :, : s.heads], qkv[:, :, s.heads :]))
         if cache is None:
-            y = attention(q.to(v.dtype), k.to(v.dtype), v, None, True)
+            y = attention(q, *kv.chunk(2, dim=1), None, True)
         else:
-            k, v = cache.update(index, k, v)
-            q = q.to(k.dtype, memory_format=torch.contiguous_format)
-            y = attention(q, k, v, cache.mask, cache.causal, cache.by_columns)
+            k, v = cache.update(index, kv)
+            y = attention(q.to(k.dtype), k, v, cache.mask, cache.causal, cache.by_columns)
         return y.transpose(1, 2).reshape(-1, s.heads * s.head_dim)
 
     def normed(self, qk: torch.Tensor) -> torch.Tensor:
         """LayerNorm or RMSNorm of each head of qk [N, n, q and k heads, D], before the rotation."""
         s, width = self.shape, qk.shape[-1:]
+        weight = self.qk_norm_weight.view(qk.shape[2:])
         if s.qk_rms_norm:
-            shared = torch.cat((self.q_norm_weight.expand(s.heads, -1),
-                                self.k_norm_weight.expand(s.kv_heads, -1)))
-            return F.rms_norm(qk, width, eps=s.eps) * shared
-        weight = torch.cat((self.q_norm_weight, self.k_norm_weight))
-        bias = torch.cat((self.q_norm_bias, self.k_norm_bias))
-        return torch.addcmul(bias, F.layer_norm(qk, width, eps=1e-5), weight)
+            return F.rms_norm(qk, width, eps=s.eps) * weight
+        return torch.addcmul(self.qk_norm_bias, F.layer_norm(qk, width, eps=1e-5), weight)
 
     def to_runtime_layout(self, name: str, value: torch.Tensor) -> torch.Tensor:
         """Convert a parameter from the files' layout to this layer's.
@@ -210,14 +213,13 @@ class DecoderLayer(nn.Module):
         stays the same and one rotation serves every backbone.
         """
         s = self.shape
-        if s.rotary != "split" or not name.startswith(("qkv", "q_norm", "k_norm")):
+        if s.rotary != "split" or not name.startswith("qk"):
             return value
-        if not name.startswith("qkv"):
-            return interleave_rotary(value, value.dim() - 1, s.rotary_dim)
-        heads = value.unflatten(0, (-1, s.head_dim))
+        heads = (value.unflatten(0, (-1, s.head_dim)) if name.startswith("qkv")
+                 else value.view(-1, s.head_dim))
         rotated = s.heads + s.kv_heads  # the heads of v are not reordered
         paired = interleave_rotary(heads[:rotated], 1, s.rotary_dim)
-        return torch.cat((paired, heads[rotated:])).flatten(0, 1)
+        return torch.cat((paired, heads[rotated:])).view_as(value)
 
 
 class Lender(Protocol):
@@ -262,8 +264,8 @@ class Decoder(nn.Module):
 
         `processor.prefers_column_major` says for which device and dtype this is faster.
         """
-        for weight in self.parameters():
-            if weight.dim() == 2 and type(weight) is nn.Parameter:  # skips torchao's tensors
+        for name, weight in self.named_parameters():
+            if weight.dim() == 2 and type(weight) is nn.Parameter and "norm" not in name:
                 weight.data = weight.data.t().contiguous().t()
 
     def new_cache(self, rows: int, slots: int, layers: int | None = None) -> KVCache:

@@ -29,8 +29,8 @@ class WholeSequence(KVCache):
             self.hide(hidden[:, 0])
         self.seek(0, slots)
 
-    def update(self, layer: int, keys: torch.Tensor, values: torch.Tensor):
-        return keys.to(values.dtype), values
+    def update(self, layer: int, kv: torch.Tensor) -> Sequence[torch.Tensor]:
+        return kv.chunk(2, dim=1)
 
 
 @torch.no_grad()

@@ -71,15 +71,18 @@ COMPUTED = (".rotary_emb.inv_freq",)  # computed tables, stored in some files
 
 def decoder_sources(prefix: str, layers: int, names: LayerNames = HF, qk_norm: bool = False,
                     into: str = "decoder.", qkv_bias: bool = False,
-                    qk_rms_norm: bool = False) -> dict[str, Source]:
-    """{own parameter: source} of a Decoder stored as `into`; `prefix` is the file's."""
+                    rms_normed: tuple[int, int] | None = None) -> dict[str, Source]:
+    """{own parameter: source} of a Decoder stored as `into`; `prefix` is the file's.
+
+    rms_normed: the heads of q and of k that share an RMSNorm each, if they have one.
+    """
     return {f"{into}layers.{i}.{own}": source for i in range(layers)
             for own, source in layer_sources(
-                f"{prefix}layers.{i}.", names, qk_norm, qkv_bias, qk_rms_norm).items()}
+                f"{prefix}layers.{i}.", names, qk_norm, qkv_bias, rms_normed).items()}
 
 
 def layer_sources(layer: str, names: LayerNames, qk_norm: bool, qkv_bias: bool = False,
-                  qk_rms_norm: bool = False) -> dict[str, Source]:
+                  rms_normed: tuple[int, int] | None = None) -> dict[str, Source]:
     """The sources of one layer whose keys begin with `layer`."""
     def joined(parts: tuple[str, ...]) -> Source:
         return layer + parts[0] if len(parts) == 1 else Concat(tuple(layer + p for p in parts))
@@ -91,9 +94,10 @@ def layer_sources(layer: str, names: LayerNames, qk_norm: bool, qkv_bias: bool =
         sources["qkv_bias"] = joined(tuple(re.sub("weight$", "bias", key) for key in names.qkv))
     for own, name in zip(("attention_post_norm", "ffn_post_norm"), names.post_norms, strict=False):
         sources[own] = layer + name
-    for kind in ("weight", "bias") if qk_norm else ("weight",) if qk_rms_norm else ():
-        sources[f"q_norm_{kind}"] = f"{layer}{names.q_norm}.{kind}"
-        sources[f"k_norm_{kind}"] = f"{layer}{names.k_norm}.{kind}"
+    for kind in ("weight", "bias") if qk_norm else ("weight",) if rms_normed else ():
+        q, k = (f"{layer}{name}.{kind}" for name in (names.q_norm, names.k_norm))
+        queries, keys = rms_normed or (1, 1)
+        sources[f"qk_norm_{kind}"] = Concat((q,) * queries + (k,) * keys)
     return sources
 
 
@@ -113,7 +117,8 @@ def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: LayerN
     layers = count_layers(checkpoint, prefix, names)
     qk_norm, qk_rms_norm = norms_of_heads(checkpoint, f"{prefix}layers.0.{names.q_norm}")
     require_known_layers(checkpoint, prefix, decoder_sources(
-        prefix, layers, names, qk_norm, qkv_bias=qkv_bias, qk_rms_norm=qk_rms_norm))
+        prefix, layers, names, qk_norm, qkv_bias=qkv_bias,
+        rms_normed=(1, 1) if qk_rms_norm else None))
     first = layer_sources(f"{prefix}layers.0.", names, qk_norm)
     hidden, across = two_sizes(checkpoint, first["out"])
     rows = two_sizes(checkpoint, first["qkv"])[0]
