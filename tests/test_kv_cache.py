@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch._dynamo
 from hypothesis import given
 from hypothesis import strategies as st
 from support.mock_backbone import randomise
@@ -133,6 +134,24 @@ def test_buffers_are_allocated_once():
         assert keys.data_ptr() == addresses[0]  # a view: nothing is copied to be read
     assert (cache.keys.data_ptr(), cache.values.data_ptr()) == addresses
     assert cache.nbytes == 2 * 4 * 2 * ROWS * 2 * SLOTS * 8
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@torch.no_grad()
+def test_a_pass_is_one_graph_for_compilers(n):
+    """Nothing is compiled by default."""
+    made, compiled = decoder().half(), decoder().half()
+    compiled.compile(fullgraph=True, backend="eager")
+    x, outs = embeddings(torch.Generator().manual_seed(7), 4 + n).half(), []
+    for model in (made, compiled):
+        cache, slots = made.new_cache(ROWS, SLOTS), torch.arange(4, 4 + n)
+        cache.seek(0, 4)
+        made(x[:, :4], ANGLES[:4], cache)
+        cache.seek_each(slots.expand(ROWS, -1), SLOTS)
+        outs.append((model(x[:, 4:], ANGLES[slots], cache), cache.keys, cache.values))
+    torch._dynamo.reset()
+    for plain, traced in zip(*outs, strict=True):
+        assert traced.equal(plain) and plain.isfinite().all()
 
 
 def test_slots_behind_the_query_do_not_matter():

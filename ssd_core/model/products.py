@@ -113,9 +113,10 @@ def added(residual: torch.Tensor, x: torch.Tensor, weight: Matrix) -> torch.Tens
     """residual [m, out] + x [m, in] @ weight.T, for a matrix of either kind."""
     if isinstance(weight, Int8Matrix):
         return weight.of_rows(x, residual)
-    if type(weight) is nn.Parameter and torch.is_inference_mode_enabled():
+    if (type(weight) is nn.Parameter and not torch.is_grad_enabled()
+            and residual.dtype == x.dtype):  # autocast would round the residual
         return torch.addmm(residual, x, weight.t())
-    # torchao's tensors know F.linear only, and in training autocast would round the residual
+    # torchao's tensors know F.linear only
     return residual + F.linear(x, weight)
 
 
