@@ -16,7 +16,7 @@ ROOMS = ("", "model", "postcards", "backbones", "engine", "weights", "output", "
          "train", "evaluate", "selftest", "cli")
 # Of the top folder; ssd_core itself is the public face.
 BOTTOM = ("arguments", "driver", "errors", "files", "kept_files", "launched", "machine_faults",
-          "openmp", "unicode", "version")
+          "measured", "openmp", "unicode", "version")
 HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",
          "gradio", "nodes", "studio")
 STUDIO = ROOT / "studio"

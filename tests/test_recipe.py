@@ -72,6 +72,13 @@ def test_a_recipe_comes_back(tmp_path):
     assert "Negative prompt: fog\nSteps: 6, Sampler: ssd" in info["parameters"]
 
 
+def test_a_kernel_that_was_chosen_by_a_measurement_is_named(monkeypatch):
+    """None is on a CPU."""
+    assert "kernels" not in recipe()
+    monkeypatch.setattr("ssd_core.output.recipe.attention_kernel", lambda device: "cudnn")
+    assert recipe()["kernels"] == {"attention": "cudnn"}
+
+
 @pytest.mark.parametrize("key, version", [("version", 1), ("noise_version", 2)])
 def test_a_recipe_of_another_format_is_refused_by_name(png, key, version):
     with pytest.raises(SSDError, match=f"its recipe has {key} {version}, this program reads"):

@@ -18,6 +18,7 @@ from ..backbones.base import Backbone, Preset
 from ..backbones.presets import resolve_sampling
 from ..backbones.sessions import release_all
 from ..errors import SSDError
+from ..model.attention_kernel import one_attention_kernel
 from ..model.grid import Grid
 from ..model.knobs import coerce
 from ..model.sampling import Sampling
@@ -288,6 +289,7 @@ def alone(device: torch.device) -> Iterator[None]:
     """Switch off gradients and the caller's autocast, which would change the picture."""
     with ExitStack() as stack:
         stack.enter_context(torch.inference_mode())
+        stack.enter_context(one_attention_kernel(device))
         if device.type != "meta" and torch.is_autocast_enabled(device.type):
             stack.enter_context(torch.autocast(device.type, enabled=False))
         yield

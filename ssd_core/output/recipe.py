@@ -33,6 +33,7 @@ from ..engine.heads import DraftHeads
 from ..engine.methods import METHODS, Method
 from ..errors import SSDError, first_line
 from ..files import atomic_write, require_file
+from ..model.attention_kernel import DEFAULT, attention_kernel
 from ..model.knobs import LARGEST
 from ..model.noise import VERSION as NOISE_VERSION
 from ..model.sampling import NUMERICS, Sampling
@@ -73,8 +74,15 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
     del known["numerics"]  # has no meaning any more
     return {
         **known, **source_keys(backbone.sources), **kept_keys(parent, keep_mask, edit),
+        **kernel_keys(backbone.device),
         "tokens": pack(tokens), "versions": {"ssd": __version__, "torch": torch.__version__},
         "passes": stats["passes"], "seconds": dict(stats["seconds"])}
+
+
+def kernel_keys(device: torch.device) -> dict[str, dict[str, str]]:
+    """The kernels that a measurement chose on this machine: others round in another way."""
+    attention = attention_kernel(device)
+    return {} if attention == DEFAULT else {"kernels": {"attention": attention}}
 
 
 def settings(backbone: Backbone, heads: DraftHeads | None, method: Method, sampling: Sampling, *,
@@ -385,4 +393,5 @@ FIELDS: dict[str, Callable[[object], bool]] = {
 OPTIONAL: dict[str, Callable[[object], bool]] = {
     "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
     "keep_mask": is_mapping, "parent": is_mapping, "edit": is_mapping, "source": is_text,
+    "kernels": is_mapping,
     "pixels_sha256": is_text, "prompt_expanded": is_text, "negative_expanded": is_text_or_none}
