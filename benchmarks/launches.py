@@ -3,8 +3,8 @@
     python benchmarks/launches.py [NAME ...] [--out FILE.md]
 
 An operation counts if its result is new memory or is written in place; views cost nothing. Counted
-on a CPU, at true depth but narrow: a card launches the same operations, and libraries may split one
-into several kernels. One picture, with guidance where the model has it, median over the passes of a
+on a CPU in fp16, at true depth but narrow: a card launches the same operations in half precision,
+and libraries may split one into several kernels. One picture, with guidance where the model has it, median over the passes of a
 picture's first rows. With graphs, a replay counts as one launch, beside the copies into and out of
 its buffers.
 """
@@ -47,13 +47,13 @@ def subjects(names: Sequence[str]):
     were asked for.
     """
     if not names:
-        loaded = postcard()
+        loaded = postcard("fp16")
         yield "postcard (6 layers)", loaded.backbone, loaded.heads
     for name in names or NAMES:
         row = known(name)
         narrow = scaled(row)
         narrow = replace(narrow, shape=replace(narrow.shape, layers=row.shape.layers))
-        backbone = random_backbone(narrow, CPU, torch.float32)
+        backbone = random_backbone(narrow, CPU, torch.float16)
         yield f"{name} ({row.shape.layers} layers)", backbone, random_heads(backbone, 5, 4)
 
 

@@ -21,6 +21,8 @@ from ssd_core.model.transformer import (
     frequencies,
     interleave_rotary,
     rotate_,
+    rotated_by_tables,
+    rotation_tables,
     sequence_angles,
 )
 
@@ -177,6 +179,22 @@ def test_rotary_scores_depend_on_distance_alone():
     scores = [(rotate_(q.clone(), angles[i : i + 1]) * rotate_(k.clone(), angles[i - 3 : i - 2])).sum()
               for i in (3, 10, 39)]
     assert torch.allclose(torch.stack(scores), scores[0].expand(3), atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("kv_heads, rows", [(4, 1), (2, 2), (1, 2)])
+def test_tables_turn_queries_and_keys_up_to_the_last_bit_and_leave_values(kv_heads, rows, dtype):
+    """rows: of angles, one for all sequences or one for each."""
+    generator = torch.Generator().manual_seed(10)
+    qkv = torch.randn(2, N, HEADS + 2 * kv_heads, 64, generator=generator).to(dtype)
+    angles = torch.stack([sequence_angles(N + 9 * i, 64)[-N:] for i in range(rows)])
+    expected, rotated = qkv.clone(), HEADS + kv_heads
+    expected[:, :, :rotated] = rotate_(qkv[:, :, :rotated], angles[..., None, :])
+    tables = rotation_tables(angles if rows > 1 else angles[0], HEADS // kv_heads + 2)
+    found = rotated_by_tables(qkv, *tables)
+    assert found[:, :, rotated:].equal(qkv[:, :, rotated:])
+    assert torch.allclose(found, expected, rtol=torch.finfo(dtype).eps, atol=1e-6)
+    assert (found == expected).float().mean() > 0.99
 
 
 def test_axial_angles_turn_with_row_and_column():

@@ -257,13 +257,13 @@ class DecodeState:
         A slot of -1 is surplus: it repeats the first slot, but its key, value and hidden state go
         where nothing reads them. seen [N, n, keys]: `visible` of `KVCache.seek_each`.
         """
-        real, first = slots >= 0, slots[:, :1]
-        tokens = self.tokens.gather(1, torch.where(real, slots, first))
-        real, slots, first = (each.repeat(self.branches, 1) for each in (real, slots, first))
-        positions = self.lengths[:, None] + torch.where(real, slots, first)
-        stored = positions.masked_fill(~real, self.cache.keys.shape[3] - 1)
+        surplus = slots < 0
+        tokens = self.tokens.gather(1, torch.where(surplus, slots[:, :1], slots))
+        surplus, slots = (each.repeat(self.branches, 1) for each in (surplus, slots))
+        positions = self.lengths[:, None] + torch.where(surplus, slots[:, :1], slots)
+        stored = positions.masked_fill(surplus, self.cache.keys.shape[3] - 1)
         out = self.through(tokens, stored, positions, seen, keys)
-        self.hidden[self.seq_index, slots.masked_fill(~real, self.slots) + 1] = out
+        self.hidden[self.seq_index, slots.masked_fill(surplus, self.slots) + 1] = out
 
     def through(self, tokens: torch.Tensor, slots: torch.Tensor, positions: torch.Tensor,
                 seen: torch.Tensor | None, keys: int) -> torch.Tensor:

@@ -1,8 +1,9 @@
 """Kernels that a forward pass launches, verification and drafts included: counted, not timed.
 
-An operation counts if its result is new memory or is written in place; views cost nothing. A card
-launches the same operations, and libraries may split one into several kernels. A replay of a graph
-counts as one launch, beside the copies into and out of its buffers.
+An operation counts if its result is new memory or is written in place; views cost nothing, nor does
+memory that nothing is written to. A card launches the same operations, and libraries may split one
+into several kernels. A replay of a graph counts as one launch, beside the copies into and out of
+its buffers.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Launches(TorchDispatchMode):
         writes = any(argument.alias_info is not None and argument.alias_info.is_write
                      for argument in func._schema.arguments)
         new = writes or any(tensor.untyped_storage().data_ptr() not in known for tensor in made)
-        self.count += new and not self._paused
+        bare = func.overloadpacket.__name__.startswith(("empty", "new_empty"))
+        self.count += new and not bare and not self._paused
         return result
 
     @contextmanager
@@ -91,8 +93,8 @@ RunnerOf = Callable[[Launches], PassRunner]
 
 
 def directly(launches: Launches) -> PassRunner:
-    """A runner without graphs."""
-    return EagerRunner()
+    """A runner without graphs; its passes have the sizes that they have on a card."""
+    return EagerRunner(padded=True)
 
 
 def by_graphs(recorder: Recorder | None = None) -> RunnerOf:

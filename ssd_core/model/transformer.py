@@ -18,6 +18,7 @@ from .kv_cache import KVCache
 from .processor import cpu_has_bf16
 from .products import Int8Matrix, Matrix, added, product
 
+Angles = torch.Tensor | tuple[torch.Tensor, torch.Tensor] | None  # `rotate_`'s or tables
 FEW = 4  # queries; fewer have kernels of their own for fp32 products on CPUs
 
 
@@ -58,6 +59,27 @@ def rotate_(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
     x = x.float()
     torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(angles)
     return x
+
+
+def rotation_tables(angles: torch.Tensor, groups: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """What `rotated_by_tables` multiplies by, from complex angles [..., n, D/2].
+
+    float32 [..., n, groups, 1, D/2, 2]: cosine and sine for the first of a pair, minus sine and
+    cosine for the second. The last group, the values, is not rotated.
+    """
+    turns = angles.new_ones(*angles.shape[:-1], groups, 1, angles.shape[-1])
+    turns[..., :-1, :, :] = angles[..., None, None, :]
+    return torch.view_as_real(turns), torch.view_as_real(turns * 1j)
+
+
+def rotated_by_tables(qkv: torch.Tensor, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    """Rotate queries and keys of qkv [N, n, all heads, D] by two kernels, which also cast.
+
+    For half precision on cards; `rotate_` takes three, and may differ in the last bit.
+    """
+    pairs = qkv.view(*qkv.shape[:2], first.shape[-4], -1, *first.shape[-2:])
+    products = pairs[..., 1:] * second
+    return torch.addcmul(products, pairs[..., :1], first, out=torch.empty_like(pairs)).view_as(qkv)
 
 
 def interleave_rotary(x: torch.Tensor, dim: int, count: int | None = None) -> torch.Tensor:
@@ -153,7 +175,7 @@ class DecoderLayer(nn.Module):
         elif shape.qk_rms_norm:
             self.qk_norm_weight = nn.Parameter(torch.ones(rotated * width))
 
-    def forward(self, x: torch.Tensor, sequences: int, angles: torch.Tensor | None, index: int,
+    def forward(self, x: torch.Tensor, sequences: int, angles: Angles, index: int,
                 cache: KVCache | None) -> torch.Tensor:
         """x [N * n, d] of N sequences -> [N * n, d]."""
         s, width = self.shape, (self.shape.hidden,)
@@ -173,14 +195,27 @@ class DecoderLayer(nn.Module):
             return added(x, y, weight)
         return x + F.rms_norm(product(y, weight), norm.shape, norm, self.shape.eps)
 
-    def attend(self, qkv: torch.Tensor, angles: torch.Tensor | None, index: int,
+    def attend(self, qkv: torch.Tensor, angles: Angles, index: int,
                cache: KVCache | None) -> torch.Tensor:
         """The attention output [N * n, heads * D], from qkv [N, n, all heads, D].
 
-        Turned queries and keys take the place of the plain ones, so that keys and values stay
-        neighbours, which the cache stores at once.
+        Rotated keys lie beside the values, so that the cache stores both at once.
         """
         s = self.shape
+        qkv = self.turned(qkv, angles)
+        q, kv = (part.transpose(1, 2) for part in (qkv[:, :, : s.heads], qkv[:, :, s.heads :]))
+        if cache is None:
+            y = attention(q, *kv.chunk(2, dim=1), None, True)
+        else:
+            k, v = cache.update(index, kv)
+            y = attention(q.to(k.dtype), k, v, cache.mask, cache.causal, cache.by_columns)
+        return y.transpose(1, 2).reshape(-1, s.heads * s.head_dim)
+
+    def turned(self, qkv: torch.Tensor, angles: Angles) -> torch.Tensor:
+        """qkv with queries and keys normed and rotated; may overwrite it."""
+        s = self.shape
+        if isinstance(angles, tuple):
+            return rotated_by_tables(qkv, *angles)
         qk = turned = qkv[:, :, : s.heads + s.kv_heads]
         if s.qk_norm or s.qk_rms_norm:
             turned = self.normed(turned)
@@ -190,13 +225,7 @@ class DecoderLayer(nn.Module):
             turned = rotate_(turned, angles)
         if turned is not qk:
             qk.copy_(turned)
-        q, kv = (part.transpose(1, 2) for part in (qkv[:, :, : s.heads], qkv[:, :, s.heads :]))
-        if cache is None:
-            y = attention(q, *kv.chunk(2, dim=1), None, True)
-        else:
-            k, v = cache.update(index, kv)
-            y = attention(q.to(k.dtype), k, v, cache.mask, cache.causal, cache.by_columns)
-        return y.transpose(1, 2).reshape(-1, s.heads * s.head_dim)
+        return qkv
 
     def normed(self, qk: torch.Tensor) -> torch.Tensor:
         """LayerNorm or RMSNorm of each head of qk [N, n, q and k heads, D], before the rotation."""
@@ -252,12 +281,21 @@ class Decoder(nn.Module):
         layers: compute only the first `layers` layers. cache: call its `seek` first; without a
         cache this is a plain causal forward pass from slot 0.
         """
-        angles = None if angles is None else angles[..., None, :]  # the same for all heads
-        y = x.reshape(-1, x.shape[-1])
+        turns, y = self.turns(angles, x, cache), x.reshape(-1, x.shape[-1])
         for index, layer in enumerate(self.layers[:layers]):
             layer = layer if self.lender is None else self.lender.lend(index)
-            y = layer(y, len(x), angles, index, cache)
+            y = layer(y, len(x), turns, index, cache)
         return y.view_as(x)
+
+    def turns(self, angles: torch.Tensor | None, x: torch.Tensor, cache: KVCache | None) -> Angles:
+        """The angles as the layers use them in this pass, the same for all heads."""
+        s = self.shape
+        if angles is None:
+            return None
+        plain = not (s.qk_norm or s.qk_rms_norm or s.rotary == "halves")
+        if plain and cache is not None and not cache.by_columns and x.dtype != torch.float32:
+            return rotation_tables(angles, s.heads // s.kv_heads + 2)
+        return angles[..., None, :]
 
     def store_column_major(self) -> None:
         """Store the matrices column by column; their values stay the same.
