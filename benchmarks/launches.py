@@ -4,9 +4,9 @@
 
 An operation counts if its result is new memory or is written in place; views cost nothing. Counted
 on a CPU in fp16, at true depth but narrow: a card launches the same operations in half precision,
-and libraries may split one into several kernels. One picture, with guidance where the model has it, median over the passes of a
-picture's first rows. With graphs, a replay counts as one launch, beside the copies into and out of
-its buffers.
+and libraries may split one into several kernels. One picture, with guidance where the model has it,
+median over the passes of a picture's first rows. With graphs, a replay counts as one launch, beside
+the copies into and out of its buffers.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ builds a plan for every new shape. Passes have masks, which flash attention does
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 
@@ -71,12 +71,10 @@ def timed(kernel: SDPBackend, device: torch.device) -> list[Timed]:
 
 def measured_kernel(device: torch.device) -> str:
     """`faster` of what runs here; torch before 2.6 cannot order kernels, and chooses itself."""
-    times = {}
+    times: dict[str, list[Timed]] = {}
     for name, order in KERNELS.items():
-        try:
+        with suppress(RuntimeError, TypeError):
             times[name] = timed(order[0], device)
-        except (RuntimeError, TypeError):
-            continue
     return faster(times)
 
 

@@ -39,10 +39,10 @@ class KVCache:
     mask: additive [N or 1, 1, group * n, slots], repeated for the `group` query heads that share a
     key head. None if the pass attends to every slot, or if it is `causal` from slot 0.
     prompts: int64 [N, 1], the lengths of the prompts, for backbones whose angles depend on them.
-    keys and values: views of one buffer, so that a layer stores both at once. by_columns: of two;
-    keys are stored column by column, as the products of `attention` read them, and
-    passes read a multiple of KEYS slots; in fp32 they read all slots, because there the number of
-    keys changes the order of the sums.
+    keys, values: views of one buffer, so that a layer stores both at once. by_columns: of two; keys
+    are stored column by column, as the products of `attention` read them, and passes read a
+    multiple of KEYS slots; in fp32 they read all slots, because there the number of keys changes
+    the order of the sums.
     """
 
     def __init__(self, layers: int, sequences: int, kv_heads: int, slots: int, head_dim: int,
@@ -51,6 +51,7 @@ class KVCache:
         self.by_columns = stored_by_columns(dtype, device, integers)
         slots = slots_made(slots, dtype, device, integers)
         self._step = 1 if not self.by_columns else slots if dtype == torch.float32 else KEYS
+
         def made(parts: int, *vectors: int) -> torch.Tensor:
             return torch.zeros(layers, parts, sequences, kv_heads, *vectors, dtype=dtype,
                                device=device)
@@ -139,8 +140,9 @@ class KVCache:
 
     def move(self, source: torch.Tensor, target: torch.Tensor) -> None:
         """Copy keys and values from slots source [N, m] to slots target [N, m]."""
-        for stored in (self.keys, self.values):
-            stored[:, self._sequence_index, :, target] = stored[:, self._sequence_index, :, source]
+        each = self._sequence_index
+        for buffer in self._buffers:
+            buffer[:, :, each, :, target] = buffer[:, :, each, :, source]
 
     def update(self, layer: int, kv: torch.Tensor) -> Sequence[torch.Tensor]:
         """Store keys and values, each [N, kv_heads, n, head_dim], joined along the heads.

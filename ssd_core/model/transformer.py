@@ -205,7 +205,8 @@ class DecoderLayer(nn.Module):
         qkv = self.turned(qkv, angles)
         q, kv = (part.transpose(1, 2) for part in (qkv[:, :, : s.heads], qkv[:, :, s.heads :]))
         if cache is None:
-            y = attention(q, *kv.chunk(2, dim=1), None, True)
+            k, v = kv.chunk(2, dim=1)
+            y = attention(q, k, v, None, True)
         else:
             k, v = cache.update(index, kv)
             y = attention(q.to(k.dtype), k, v, cache.mask, cache.causal, cache.by_columns)
