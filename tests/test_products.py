@@ -104,6 +104,53 @@ def test_residual_and_bias_are_added(dtype):
     assert torch.equal(product(x.view(1, 3, 32), weight), y[None])
 
 
+def as_defined(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Whole numbers and scales by the plain formula."""
+    scale = (x.abs().amax(-1, True).float() * (1 / LARGEST)).clamp(min=1e-30)
+    return x.float().div(scale).round(), scale
+
+
+SIZES = st.lists(st.sampled_from([0.0, 1e-25, 1e-12, 1e-3, 1.0, 127.0, 3e4, 1e37]), min_size=1,
+                 max_size=6)
+
+
+@given(SIZES, st.integers(1, 300), INTEGERS, st.sampled_from([torch.float32, torch.bfloat16]),
+       st.integers(0, 99))
+@example([1.0] * 3, 8, True, torch.bfloat16, 7)
+def test_few_operations_give_the_bits_of_the_plain_formula(sizes, inner, halves, dtype, seed):
+    """Rows of zeros, tiny and huge ones; halves: many quotients lie between two whole numbers."""
+    x = numbers(len(sizes), inner, seed=seed).clamp(-3, 3)
+    x = (x * 8).round() / 16 if halves else x
+    x = (x * torch.tensor(sizes)[:, None]).to(dtype)
+    (integers, scale), (plain, expected) = products.whole_numbers(x), as_defined(x)
+    assert integers.dtype == scale.dtype == torch.float32 and torch.equal(integers, plain)
+    used = plain.any(-1)
+    assert torch.equal(scale[used], expected[used]) and (scale > 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("by_kernel", [pytest.param(True, marks=kernel), False])
+def test_a_product_has_the_bits_of_the_plain_formula(by_kernel, dtype):
+    """With a residual and without one, at the widths of `postcard`, with a row of zeros."""
+    for out, inner in ((576, 192), (192, 512), (8, 2 * EXACT)):
+        made, x = Int8Matrix.of(numbers(out, inner)), numbers(9, inner, seed=1, dtype=dtype)
+        x[4] = 0
+        made = matrix(made.values.char(), made.scales.data, by_kernel)
+        integers, scale = as_defined(x)
+        y = (integers.long() @ made.values.long().T).float() * made.scales
+        residual = numbers(9, out, seed=2, dtype=dtype)
+        assert torch.equal(made.of_rows(x), (y * scale).to(dtype))
+        assert torch.equal(made.of_rows(x, residual),
+                           torch.addcmul(residual, y, scale).to(dtype))
+
+
+def test_rows_too_small_for_a_scale_become_finite_numbers():
+    x = torch.tensor([0.0, -0.0, 1e-45, 1e-40, -3e-38, 3e-35, 1e-33, -1e-30])[:, None]
+    x = x.expand(-1, 32)
+    y = Int8Matrix.of(numbers(4, 32)).of_rows(x)
+    assert y.isfinite().all() and (y.abs() < 1e-28).all() and not y[:2].any()
+
+
 def test_rows_of_zeros_stay_zeros():
     weight, x = numbers(4, 16), numbers(3, 16, seed=1)
     weight[1], x[2] = 0, 0

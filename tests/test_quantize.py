@@ -9,11 +9,13 @@ import pytest
 import torch
 from support.mock_backbone import MockBackbone, random_heads, tiny_postcard, tokens
 
-from ssd_core import SSDError, load_backbone, load_heads, methods
+from ssd_core import Sampling, SSDError, load_backbone, load_heads, methods
 from ssd_core.backbones import postcard
+from ssd_core.engine.decode import prepare
 from ssd_core.engine.heads import save_heads
+from ssd_core.evaluate import launches
 from ssd_core.model import products
-from ssd_core.model.products import Int8Matrix
+from ssd_core.model.products import Int8Matrix, has_kernel
 from ssd_core.model.transformer import Decoder, DecoderShape, sequence_angles
 from ssd_core.weights import load
 from ssd_core.weights.figures import stored_dtype
@@ -232,6 +234,15 @@ def test_the_processor_chooses_the_dtype_of_the_bundle(monkeypatch, dtype, kerne
     backbone = load_backbone("postcard", "cpu", dtype)
     assert load.auto_dtype("postcard", torch.device("cpu")) == ("int8" if kernel else "fp32")
     assert stored_dtype(backbone) == loaded
+
+
+def test_a_pass_of_the_bundle_in_int8_takes_at_most_300_operations(monkeypatch):
+    """By AR, the choice of the token included; a kernel for integers needs one more cast each."""
+    monkeypatch.setattr(launches, "MOST", 24)
+    backbone = load_backbone("postcard", "cpu", "int8")
+    run = prepare(backbone, "a house", methods.AR(), None, Sampling(cfg=2.0))
+    casts = 25 * has_kernel(CPU)
+    assert launches.medians(launches.counted(run))["commit"] <= 300 + casts
 
 
 def test_auto_loads_own_weights_in_fp32(tmp_path, monkeypatch):
