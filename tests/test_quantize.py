@@ -150,8 +150,8 @@ def test_the_device_that_draws_quantises_and_the_weights_wait_elsewhere(tmp_path
             Int8Matrix(torch.ones(weight.shape, dtype=torch.int8), torch.ones(len(weight))))
 
     monkeypatch.setattr(load, "quantiser", quantiser)
-    monkeypatch.setattr(load, "rounding", lambda backbone: pytest.fail("the CPU does not draw"))
     backbone = load_backbone(path, "cpu", kind, draws_on="meta")
+    assert backbone.rounding is None, "the CPU does not draw"
     layers = backbone.decoder.layers
     assert set(made) == {(kind, "meta", "meta")} and len(made) == 4 * len(layers) + (kind == "int8")
     assert {weight.device.type for weight in backbone.parameters()} == {"cpu"}

@@ -143,8 +143,8 @@ def test_replays_are_probed_for_equal_bits_beside_direct_passes(recorder, graphs
     backbone = tiny_postcard(grid=Grid(6, 6))
     made = []
     machine = Machine(CPU, lambda: made.append(recorder()) or made[-1], lambda: 0)
-    monkeypatch.setattr("ssd_core.selftest.equal_bits.widths_on",
-                        lambda backbone: Widths(24, (1, 8, 6, 12), 64))
+    monkeypatch.setattr("ssd_core.selftest.equal_bits.passes_on",
+                        lambda backbone, cells: [Widths(24, (1, 8, 6, 12), 64)])
     (name, found), = rounding_by_kernel(backbone, machine).items()
     assert made[0].closed and name == "as PyTorch chooses"
     if graphs is None:

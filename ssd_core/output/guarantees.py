@@ -40,9 +40,10 @@ def guarantee_holds(backbone: Backbone) -> bool:
     """Whether methods that guarantee AR's picture yield it on this backbone, as loaded.
 
     They do where a pass gives the same bits at any width; in fp32 AR's own passes decide near ties.
-    They do not where the self-test found another picture.
+    They do not where rounding was not measured, or where the self-test found another picture.
     """
-    if not backbone.batch_invariant and not repeats(backbone):
+    measured = backbone.rounding is not None
+    if not backbone.batch_invariant and not (measured and repeats(backbone)):
         return False
     return not fault_of(exact_path(stored_dtype(backbone)), backbone.device)
 

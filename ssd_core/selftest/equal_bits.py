@@ -10,14 +10,15 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..backbones.base import Backbone
-from ..backbones.invariance import Widths, Work, rounding
-from ..engine.graphs import KEYS, Recorder
+from ..backbones.invariance import Work, rounding
+from ..engine.graphs import Recorder
+from ..weights.rounding import passes_on
 from .machine import Machine
 
 CHOSEN = "as PyTorch chooses"
 KERNELS = {"flash": SDPBackend.FLASH_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION,
            "memory-efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
-ROWS = (1, 2, 8)  # of the picture, in a wide pass
+ROWS = 8  # of the picture, in the widest pass
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,12 @@ def rounding_with(backbone: Backbone, kernel: SDPBackend | None,
     """One figure of a `Rounding`; recorder: of `Machine`, None: without graphs."""
     try:
         with nullcontext() if kernel is None else sdpa_kernel(kernel):
+            passes = passes_on(backbone, ROWS * backbone.grid.width)
             if recorder is None:
-                return rounding(backbone, widths_on(backbone))
+                return max(rounding(backbone, widths) for widths in passes)
             with closing(recorder()) as graphs:
-                return rounding(backbone, widths_on(backbone), lambda work: replayed(graphs, work))
+                return max(rounding(backbone, widths, lambda work: replayed(graphs, work))
+                           for widths in passes)
     except RuntimeError:  # no available kernel, or passes that cannot be captured
         return None
 
@@ -58,12 +61,3 @@ def replayed(recorder: Recorder, work: Work) -> torch.Tensor:
     recorder.warm_up(work)
     result: torch.Tensor = recorder.record(work)()
     return result.clone()
-
-
-def widths_on(backbone: Backbone) -> Widths:
-    """The passes of a run on this device; on all but a CPU their sizes are rounded."""
-    if backbone.device.type == "cpu":
-        return Widths()
-    row = backbone.grid.width
-    *rows, most = (row * count for count in ROWS)
-    return Widths(most, (1, 8, *rows), KEYS)

@@ -16,12 +16,10 @@ from ..backbones.base import Backbone
 from ..backbones.drafter import FORMAT as SAMPLERS_FORMAT
 from ..backbones.drafter import Drafter, read_drafter
 from ..backbones.estimates import Estimates
-from ..backbones.invariance import rounding
 from ..backbones.offload import DeviceOffloader
 from ..backbones.reading.checkpoint import Checkpoint
 from ..engine.graphs import checked_mode
 from ..engine.heads import DraftHeads, read_heads
-from ..engine.threads import using_threads
 from ..errors import SSDError, first_line
 from ..files import read_safetensors
 from ..machine_faults import fault_of
@@ -41,6 +39,7 @@ from .quantize import (
     quantised_on,
     quantiser,
 )
+from .rounding import measure_rounding
 
 SAMPLERS_FILE = "samplers.safetensors"
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -118,14 +117,11 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
 
 def prepared(backbone: Backbone, draws: torch.device, graphs: str,
              estimates: Estimates | None) -> Backbone:
-    """Set what a host chose, and measure the rounding if a CPU draws."""
+    """Set what a host chose, and measure the rounding if the weights lie where they draw."""
     backbone.graphs = graphs
     if estimates is not None:
         backbone.estimates = estimates
-    if draws.type == "cpu":
-        with using_threads(1):  # a second thread may wait for a core that another program uses
-            backbone.rounding = rounding(backbone)
-        backbone.batch_invariant = backbone.rounding == 0
+    measure_rounding(backbone, draws)
     return backbone
 
 

@@ -30,6 +30,7 @@ class MockBackbone(Backbone):
 
     name = "mock"
     sha256 = "5eed" * 16
+    rounding = 0.0  # as if measured
 
     def __init__(self, grid: Grid = Grid(4, 5), codes: int = 8, seed: int = 0,  # noqa: B008
                  hidden: int = 16, preset: Preset = Preset(k_h=3),  # noqa: B008
