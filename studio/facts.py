@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ssd_core.output.recipe import opened
+from ssd_core.backbones.stored import int8_kernel_of
+from ssd_core.output.recipe import drawn_by, opened
 from ssd_core.output.words import drawn_words
 from ssd_core.weights.figures import stored_dtype
 
@@ -98,4 +99,6 @@ def restored_text(services: Services, name: str, recipe: Mapping, language: str)
                     now=now.name)
     elif recipe["dtype"] != (dtype := stored_dtype(now)):
         text += say(language, "other_dtype", dtype=recipe["dtype"], now=dtype)
+    elif drawn_by(recipe) != int8_kernel_of(now):
+        text += say(language, "other_kernel")
     return text

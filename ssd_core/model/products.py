@@ -4,26 +4,32 @@
 their own largest value, so that a cell's numbers never depend on the other cells of a pass. Sums of
 integers are exact, so a cell has the same bits at any width of the pass. torchao 0.18 has the same
 scheme, but takes 9 to 48 times as long in eager mode, because it multiplies in fp32
-(benchmarks/low_precision.py measures both).
+(benchmarks/low_precision.py measures both). On a card, activations in half precision may be
+multiplied by another kernel (int8_kernels.py) that is faster there: `int8_kernel` says by which.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
+from math import inf
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from ..machine_faults import fault_of
+from ..measured import kept_choice
+from .int8_kernels import Multiply, importable, is_right
+from .processor import has_bf16
 
 LARGEST = 127  # of an 8-bit integer, symmetric about 0
 TINY, LEAST = 1e-34, 1e-37  # far below all numbers; TINY keeps zeros from being divided by zero
 EXACT = 1040  # products of two such integers whose sum stays below 2^24, exact in fp32
 CARD_ROWS, CARD_STEP = 32, 8  # CUDA's kernel takes more than 16 rows, and multiples of 8 numbers
 TIMED = {"cpu": (32, 512), "cuda": (96, 4096)}  # cells and width of the product that is timed
+INTEGERS = "integers"  # both factors are rounded to 8 bits, by PyTorch's operations
 IN_A_ROW = 10  # products between two looks at a card's clock, whose launches take time too
 STORED_AS_FP32 = 1 << 20  # without a kernel, smaller matrices are stored as integers in fp32
 QUANTISED_AT_ONCE = 1 << 22  # numbers, so that a large matrix needs little memory besides its own
@@ -40,8 +46,8 @@ class Int8Matrix(nn.Module):
     def __init__(self, values: torch.Tensor, scales: torch.Tensor) -> None:
         super().__init__()
         self.shape = values.shape
-        self.by_kernel = suits_kernel(values) and has_kernel(values.device)
-        if values.numel() <= STORED_AS_FP32 and not self.by_kernel:
+        self._choose(values)
+        if values.numel() <= STORED_AS_FP32 and not self.by_kernel and self.in_halves is None:
             values = values.float()
         self.values = nn.Parameter(values, requires_grad=False)
         self.scales = nn.Parameter(scales, requires_grad=False)
@@ -50,8 +56,14 @@ class Int8Matrix(nn.Module):
         """Move or convert; another device has other kernels."""
         super()._apply(fn, recurse)
         if not self.values.is_floating_point():
-            self.by_kernel = suits_kernel(self.values) and has_kernel(self.values.device)
+            self._choose(self.values)
         return self
+
+    def _choose(self, values: torch.Tensor) -> None:
+        """Set how integers, and activations in half precision, are multiplied on this device."""
+        suits, device = suits_kernel(values), values.device
+        self.by_kernel = suits and has_kernel(device)
+        self.in_halves = importable(device).get(int8_kernel(device)) if suits else None
 
     @classmethod
     def of(cls, weight: torch.Tensor) -> Int8Matrix:
@@ -75,12 +87,10 @@ class Int8Matrix(nn.Module):
 
     def of_rows(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
         """residual + x @ weight.T for x [m, in]; the result has the residual's or x's dtype."""
-        integers, scale = whole_numbers(x)
-        y = (integer_product(integers.to(torch.int8), self.values) if self.by_kernel
-             else exact_product(integers, self.values)) * self.scales
-        if residual is None:
-            return in_dtype(y.mul_(scale), x.dtype)
-        return in_dtype(torch.addcmul(residual, y, scale), residual.dtype)
+        if self.in_halves is None or x.dtype == torch.float32:
+            return by_integers(x, self.values, self.scales, self.by_kernel, residual)
+        y = self.in_halves(x, self.values, self.scales)
+        return y if residual is None else in_dtype(residual + y, residual.dtype)
 
 
 Matrix = torch.Tensor | Int8Matrix
@@ -119,6 +129,17 @@ def added(residual: torch.Tensor, x: torch.Tensor, weight: Matrix) -> torch.Tens
         return torch.addmm(residual, x, weight.t())
     # torchao's tensors know F.linear only
     return residual + F.linear(x, weight)
+
+
+def by_integers(x: torch.Tensor, values: torch.Tensor, scales: torch.Tensor, by_kernel: bool,
+                residual: torch.Tensor | None = None) -> torch.Tensor:
+    """`Int8Matrix.of_rows` with activations rounded to integers: the same bits on all devices."""
+    integers, scale = whole_numbers(x)
+    y = (integer_product(integers.to(torch.int8), values) if by_kernel
+         else exact_product(integers, values)) * scales
+    if residual is None:
+        return in_dtype(y.mul_(scale), x.dtype)
+    return in_dtype(torch.addcmul(residual, y, scale), residual.dtype)
 
 
 def quantised(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -209,6 +230,43 @@ def kernel_is_faster(device: torch.device) -> bool:
     floats = x.float()
     return best_of(lambda: integer_product(x, values), device) < best_of(
         lambda: exact_product(floats, weight), device)
+
+
+def int8_kernel(device: torch.device) -> str:
+    """How int8 matrices multiply activations in half precision on a device: INTEGERS or the name of
+    a kernel that is right and the fastest there.
+    """
+    best = fastest_kernel(device)
+    return INTEGERS if best == INTEGERS or fault_of("int8 kernel", device) else best
+
+
+@cache
+def fastest_kernel(device: torch.device) -> str:
+    """`int8_kernel` as measured once for these kernels on this machine."""
+    if not (kernels := importable(device)):
+        return INTEGERS
+    ways = {INTEGERS: partial(by_integers, by_kernel=has_kernel(device)), **kernels}
+
+    def fastest() -> str:
+        seconds = {name: seconds_of(multiply, device) for name, multiply in ways.items()}
+        return min(seconds, key=lambda name: seconds[name])
+
+    return kept_choice(f"int8 product among {', '.join(ways)}", device, fastest)
+
+
+def seconds_of(multiply: Multiply, device: torch.device) -> float:
+    """Seconds of a single cell's product and a row's, with guidance; infinite if one is wrong."""
+    dtype, width = torch.bfloat16 if has_bf16(device) else torch.float16, TIMED[device.type][1]
+    with torch.inference_mode(False), torch.no_grad():
+        try:
+            if not is_right(multiply, device, dtype):
+                return inf
+            values = torch.ones(width, width, dtype=torch.int8, device=device)
+            scales = torch.ones(width, device=device)
+            return sum(best_of(partial(multiply, values[:rows].to(dtype), values, scales), device)
+                       for rows in (2, TIMED[device.type][0]))
+        except Exception:  # noqa: BLE001 - other people's code; what fails is not taken
+            return inf
 
 
 def best_of(work: Callable[[], object], device: torch.device, repeats: int = 5) -> float:

@@ -28,6 +28,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
+from ..backbones.stored import int8_kernel_of
 from ..engine.edits.words import Edit
 from ..engine.heads import DraftHeads
 from ..engine.methods import METHODS, Method
@@ -36,6 +37,7 @@ from ..files import atomic_write, require_file
 from ..model.attention_kernel import DEFAULT, attention_kernel
 from ..model.knobs import LARGEST
 from ..model.noise import VERSION as NOISE_VERSION
+from ..model.products import INTEGERS
 from ..model.sampling import NUMERICS, Sampling
 from ..unicode import is_unicode
 from ..weights.figures import stored_dtype
@@ -74,15 +76,18 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
     del known["numerics"]  # has no meaning any more
     return {
         **known, **source_keys(backbone.sources), **kept_keys(parent, keep_mask, edit),
-        **kernel_keys(backbone.device),
+        **kernel_keys(backbone),
         "tokens": pack(tokens), "versions": {"ssd": __version__, "torch": torch.__version__},
         "passes": stats["passes"], "seconds": dict(stats["seconds"])}
 
 
-def kernel_keys(device: torch.device) -> dict[str, dict[str, str]]:
+def kernel_keys(backbone: Backbone) -> dict[str, dict[str, str]]:
     """The kernels that a measurement chose on this machine: others round in another way."""
-    attention = attention_kernel(device)
-    return {} if attention == DEFAULT else {"kernels": {"attention": attention}}
+    attention, int8 = attention_kernel(backbone.device), int8_kernel_of(backbone)
+    kernels = {"attention": attention} if attention != DEFAULT else {}
+    if int8 != INTEGERS:
+        kernels["int8"] = int8
+    return {"kernels": kernels} if kernels else {}
 
 
 def settings(backbone: Backbone, heads: DraftHeads | None, method: Method, sampling: Sampling, *,
@@ -300,12 +305,24 @@ def sampling_of(recipe: Mapping) -> Sampling:
 
 
 def other_dtype(recipe: Mapping, backbone: Backbone) -> str | None:
-    """A note if a recipe's picture was drawn with these weights in another dtype."""
+    """A note if a recipe's picture was drawn with these weights in another dtype or by another
+    int8 kernel.
+    """
     drawn, here = recipe["dtype"], stored_dtype(backbone)
-    if recipe["backbone"]["sha256"] != backbone.sha256 or drawn == here:
+    if recipe["backbone"]["sha256"] != backbone.sha256:
         return None
+    if drawn == here:
+        by, now = drawn_by(recipe), int8_kernel_of(backbone)
+        return None if by == now else (
+            f"the picture was drawn by the int8 kernel {by}, here {backbone.name} uses {now}: it "
+            "may differ in details")
     return (f"the picture was drawn in {drawn}, {backbone.name} is loaded in {here}: it may come "
             f"out different; load it with dtype {drawn} for the same picture")
+
+
+def drawn_by(recipe: Mapping) -> str:
+    """The int8 kernel that drew a checked recipe's picture; INTEGERS also in other dtypes."""
+    return str(recipe.get("kernels", {}).get("int8", INTEGERS))[:40]
 
 
 def check(recipe: Mapping) -> None:

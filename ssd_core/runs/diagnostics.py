@@ -17,7 +17,7 @@ from ..engine.threads import free_now
 from ..errors import SSDError
 from ..machine_faults import found_on
 from ..model.processor import has_bf16
-from ..weights.eight_bits import about
+from ..weights.eight_bits import about, about_int8
 from ..weights.find import is_bundled
 from ..weights.load import pick_device
 from ..weights.registry import LocalModel, ModelRegistry, named, places
@@ -39,7 +39,7 @@ def report(models: Iterable[str], last_error: str | None = None, host: str = "",
     """
     place = place or pick_device("auto")
     return "\n".join([*versions(host), device_line(device or device_name(), memory),
-                      attention_line(place), graphs_line(place), about(place),
+                      attention_line(place), graphs_line(place), about(place), about_int8(place),
                       *selftest_lines(place),
                       *threads_line(), *models,
                       f"last error: {last_error or 'none since the start'}"])

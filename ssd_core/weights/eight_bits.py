@@ -14,7 +14,7 @@ import torch
 
 from ..errors import SSDError
 from ..machine_faults import fault_of
-from ..model.products import Int8Matrix, Matrix, best_of, product
+from ..model.products import INTEGERS, Int8Matrix, Matrix, best_of, int8_kernel, product
 from .quantize import quantiser
 
 EITHER = "8bit"
@@ -62,6 +62,14 @@ def about(device: torch.device) -> str:
     times = ", ".join(f"{name} {ms:.3f} ms" for name, ms in measured(device).items())
     return (f"dtype {EITHER}: {kind}, measured by products of {CELLS} cells and {WIDTH} x {WIDTH} "
             f"weights ({times})")
+
+
+def about_int8(device: torch.device) -> str:
+    """How int8 matrices are multiplied here, and what that means for pictures; for reports."""
+    if (kernel := int8_kernel(device)) == INTEGERS:
+        return "int8: products of integers, whose sums are exact at any width of a pass"
+    return (f"int8: by the kernel {kernel} in bf16 and fp16, measured to be the fastest here; "
+            "pictures differ in details from those of products of integers")
 
 
 def numbers(rows: int, columns: int, device: torch.device, dtype: torch.dtype) -> torch.Tensor:

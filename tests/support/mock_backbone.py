@@ -108,7 +108,7 @@ def tiny_postcard(seed: int = 0, grid: Grid = GRID,
     shape = DecoderShape(1, 16, 2, 2, 8, 32, rotary="interleaved")
     backbone = Postcard(words, 32, shape, grid)
     randomise(backbone, seed, 0.25)
-    backbone.find_drafter = mock_drafter
+    backbone.find_drafter, backbone.rounding = mock_drafter, 0.0
     return backbone.freeze()
 
 
