@@ -245,7 +245,8 @@ def fastest_kernel(device: torch.device) -> str:
     """`int8_kernel` as measured once for these kernels on this machine."""
     if not (kernels := importable(device)):
         return INTEGERS
-    ways = {INTEGERS: partial(by_integers, by_kernel=has_kernel(device)), **kernels}
+    ways: dict[str, Multiply] = {
+        INTEGERS: partial(by_integers, by_kernel=has_kernel(device)), **kernels}
 
     def fastest() -> str:
         seconds = {name: seconds_of(multiply, device) for name, multiply in ways.items()}
