@@ -1,5 +1,7 @@
 """Rounding is measured when weights are loaded where they draw; unmeasured, nothing is promised."""
 
+from contextlib import contextmanager
+
 import pytest
 import torch
 from support.mock_backbone import MockBackbone, tiny_postcard, tokens
@@ -14,12 +16,20 @@ from ssd_core.weights import load, rounding
 CARD, CPU = torch.device("cuda"), torch.device("cpu")
 
 
+@contextmanager
+def used(found, device):
+    assert device == CARD and len(found) in (0, 2), "both measurements are made inside"
+    yield
+    assert found == []
+
+
 @pytest.fixture
 def on_a_card(monkeypatch):
     """Backbones that say that they are on a card; `found` gives what is measured there."""
     found = []
     monkeypatch.setattr(MockBackbone, "device", CARD)
     monkeypatch.setattr(rounding, "rounding", lambda backbone, widths: found.pop(0))
+    monkeypatch.setattr(rounding, "one_attention_kernel", lambda device: used(found, device))
     return found
 
 

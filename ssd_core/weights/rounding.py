@@ -14,6 +14,7 @@ from ..backbones.base import Backbone
 from ..backbones.invariance import Widths, rounding
 from ..engine.graphs import KEYS, rounded
 from ..engine.threads import using_threads
+from ..model.attention_kernel import one_attention_kernel
 
 DEVICES = ("cpu", "cuda")
 CELLS = 96  # about as many as the widest pass of a run on a card
@@ -26,7 +27,8 @@ def measure_rounding(backbone: Backbone, draws: torch.device) -> None:
     """
     if draws.type not in DEVICES or backbone.device.type != draws.type:
         return
-    with using_threads(1), suppress(torch.OutOfMemoryError):  # a second may wait for a busy core
+    # On one thread, because a second may wait for a busy core; with the kernel that runs use.
+    with using_threads(1), one_attention_kernel(draws), suppress(torch.OutOfMemoryError):
         backbone.rounding = max(rounding(backbone, widths) for widths in passes_on(backbone))
         backbone.batch_invariant = backbone.rounding == 0
 
