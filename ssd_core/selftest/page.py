@@ -16,6 +16,7 @@ from ..engine.heads import DraftHeads
 from ..evaluate.tables import table
 from ..files import atomic_write, write_text
 from ..output.labels import percent
+from ..weights.eight_bits import about_int8
 from .checks import Finding
 from .measuring import GIB, Launched, Measured, measure
 from .precisions import dtypes_line, dtypes_table
@@ -54,7 +55,8 @@ def page_of(measured: Measured, test: SelfTest, picture: str) -> str:
              "## Passes by width", widths_line(measured), widths_table(measured),
              "## Choices", choices_line(), choices_table(measured.tuned),
              paces_table(measured.tuned),
-             "## Dtypes", dtypes_line(measured.products), dtypes_table(measured.products),
+             "## Dtypes", f"{dtypes_line(measured.products)} {about_int8(test.machine.device)}.",
+             dtypes_table(measured.products),
              "## Methods", speeds_line(measured), speeds_table(measured),
              f"![The same picture by each method]({picture})",
              "## Memory", memory_line(measured),

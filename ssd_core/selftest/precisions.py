@@ -52,7 +52,7 @@ def dtypes_line(found: Mapping[str, Times]) -> str:
     best = fastest_eight_bits(found)
     chosen = f" Of the 8-bit dtypes {best} is the fastest here for rows." if best else ""
     return ("The products of one layer's feed-forward network, with guidance if the backbone uses "
-            f"it; int8 includes the rounding of activations.{chosen}")
+            f"it; int8 includes any rounding of activations.{chosen}")
 
 
 def dtypes_table(found: Mapping[str, Times]) -> str:
