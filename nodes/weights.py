@@ -27,6 +27,7 @@ from ..ssd_core.weights.fit import Fit, fit
 from ..ssd_core.weights.load import auto_dtype, best_dtype
 from ..ssd_core.weights.out_of_memory import is_out_of_memory
 from ..ssd_core.weights.quantize import KINDS
+from ..ssd_core.weights.rounding import measure_rounding
 from .folders import estimates
 from .patchers import StreamingPatcher, WholePatcher, patcher_of
 
@@ -74,6 +75,12 @@ class LoadedBackbone(LoadedWeights):
     @property
     def patchers(self) -> list[WholePatcher]:
         return [self.patcher] if self.module.turns else [self.patcher, self.codec]
+
+    def measure(self) -> None:
+        """Measure how passes round, once, when the weights have come to the device that draws."""
+        waits = self.module.turns is not None or self.patcher.waiting
+        if self.module.rounding is None and not waits:
+            measure_rounding(self.module, mm.get_torch_device())
 
     @property
     def notes(self) -> list[str]:
@@ -243,6 +250,9 @@ def moved(patchers: Sequence[WholePatcher], loaded: Sequence[LoadedWeights], ext
             if isinstance(turns := getattr(weights.module, "turns", None), ManagedTurns):
                 turns.begin(extra_bytes)
         move(patchers, extra_bytes)
+        for weights in loaded:
+            if isinstance(weights, LoadedBackbone):
+                weights.measure()
         with ExitStack() as stack:
             for patcher in patchers:
                 stack.enter_context(patcher.in_use())

@@ -253,3 +253,15 @@ def test_the_manager_is_asked_for_all_only_if_all_fits(pack, model, monkeypatch,
         assert pack.manager.loads[-1] == ([model.patcher, model.codec], 1000, whole)
         assert model.patcher.runs == 1
     assert model.patcher.runs == 0
+
+
+@pytest.mark.slow
+def test_rounding_is_measured_once_all_weights_are_on_the_device(pack, model, patcher):
+    module = model.module
+    module.rounding = None
+    patcher.partially_load(CPU, 1)
+    drawn(pack, model)
+    assert module.rounding is None, "some layers wait elsewhere"
+    patcher.partially_load(CPU, 1e32)
+    drawn(pack, model)
+    assert module.rounding is not None
