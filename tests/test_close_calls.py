@@ -67,6 +67,28 @@ def test_close_calls_are_made_as_ar_makes_them(unsteady, monkeypatch, name):
     assert all_alike(unsteady, ALIKE[name], range(2), count)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALIKE)
+def test_around_pinned_cells_too_they_are_made_as_ar_makes_them(unsteady, monkeypatch, name):
+    """AR feeds a free cell and the pinned ones behind it in one pass, whose bits are others."""
+    monkeypatch.setattr(decode, "margin", lambda *_: ENOUGH)
+    for seed in (2, 12, 33):  # where cells fed alone give other pictures by `exact`
+        chance = torch.Generator().manual_seed(seed)
+        mask = torch.rand(5, 6, generator=chance) < 0.5
+        codes = torch.randint(64, (1, 5, 6), generator=chance)
+        ar, found = (tokens(unsteady, method, PROMPTS[:1], sampling=Sampling(seed=seed, cfg=2.0),
+                            heads=random_heads(unsteady), keep=codes, keep_mask=mask)
+                     for method in (methods.AR(), ALIKE[name]))
+        assert found.equal(ar)
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_what_was_fed_as_ar_feeds_it_is_not_fed_again(unsteady, monkeypatch, name):
+    """Even where every choice is close, repeats take no more passes than AR."""
+    monkeypatch.setattr(decode, "margin", lambda *_: 1e6)
+    assert passes(unsteady, ALIKE[name]) <= 1 + 2 * unsteady.grid.cells
+
+
 def test_a_window_is_as_greedy_as_ar(unsteady, monkeypatch):
     monkeypatch.setattr(decode, "margin", lambda *_: ENOUGH / 8)
     expected, found = (tokens(unsteady, method, PROMPTS, sampling=GREEDY)
@@ -88,7 +110,7 @@ def test_at_temperature_0_only_near_ties_are_repeated(monkeypatch, method):
     backbone.rounding = 1e-7
     assert passes(backbone, method) == fewest
     monkeypatch.setattr(decode, "margin", lambda *_: 100.0)  # all is close
-    assert passes(backbone, method) > 3 * fewest
+    assert passes(backbone, method) > 2 * fewest
     monkeypatch.undo()
     likeliest = tokens(backbone, methods.AR(), PROMPTS[:1], sampling=GREEDY).flatten().mode()[0]
     for table in (backbone.head, backbone.code_embedding):  # a twin ties wherever it wins

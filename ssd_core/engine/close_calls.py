@@ -2,9 +2,9 @@
 
 Where the bits of a cell depend on the width of a pass (fp32 on CPUs), a window can choose another
 token than AR only if two tokens score almost the same, or a filter almost kept another one
-(model/near_ties.py). Then everything before that cell is fed again, one cell per pass as in AR, and
-the cell is chosen from the result, which has AR's exact bits. For `postcard` this happens in about
-five pictures of a hundred.
+(model/near_ties.py). Then what AR's passes have not fed before that cell is fed again as AR feeds
+it, and the cell is chosen from the result, which has AR's exact bits. For `postcard` this happens
+in about five pictures of a hundred.
 """
 
 from __future__ import annotations
@@ -77,13 +77,18 @@ def recheck(state: DecodeState, first: int, start: int,
 
 
 def as_ar(state: DecodeState, first: int, stop: int) -> Iterator[Pass]:
-    """Feed the slots first..stop-1, one per pass, so that h of `stop` has the bits of AR."""
-    cells = [slot for slot in range(first, stop) if not state.grid.is_row_end(slot)]
+    """Feed the slots first..stop-1 as AR does, so that h of the free cell `stop` has AR's bits.
+
+    A pass feeds a free cell and what is given behind it: row ends and pinned cells.
+    """
+    first = max(first, state.fed_as_ar)
+    cells = [slot for slot in state.region.slots if first <= slot < stop]
     for slot, after in zip(cells, [*cells[1:], stop], strict=False):  # none if stop is first
         state.stale = slot
-        state.feed(after)  # includes a row end
+        state.feed(after)
         state.clock.lap("commit")
         yield state.passed("commit", 0, slot, after)
+    state.fed_as_ar = max(state.fed_as_ar, stop)
 
 
 def chosen_again(state: DecodeState, picture: int, slot: int) -> bool:

@@ -105,6 +105,7 @@ class DecodeState:
             self.tokens[:, self.row_end_mask] = self.backbone.codes
         # final: slots before this have their final token in every picture; stale: see `feed`
         self.final, self.stale, self.passes = 0, 0, 0
+        self.fed_as_ar = 0  # what is cached of slots before this has the bits of AR's passes
         self.stats = RunStats(self.pictures, device, self.row_end_mask)
         self.clock = Stopwatch(device)
         self.fed: slice | None = None  # the last pass's slots, if they are the same in all pictures
@@ -206,6 +207,7 @@ class DecodeState:
         context. A method that changes a token already fed must move `stale` back to that slot.
         """
         start, self.stale = self.stale, stop
+        self.fed_as_ar = min(self.fed_as_ar, start)
         self.fed = slice(start, stop) if not self.run.padded else None
         if self.offset is None or self.run.padded:
             self.feed_each(self.slots_between(start, stop), stop)
@@ -224,7 +226,7 @@ class DecodeState:
             self.stale = starts[0]
             self.feed(self.stale + slots.shape[1])
         else:
-            self.fed = None
+            self.fed, self.fed_as_ar = None, min(self.fed_as_ar, *starts)
             self.feed_each(slots, max(starts) + slots.shape[1])
 
     def predicted_slots(self, slots: torch.Tensor) -> Slots:
