@@ -376,3 +376,38 @@ def test_a_damaged_mask_is_refused(change):
     _, (recipe,) = drawn_by(request)
     with pytest.raises(ValueError):
         check({**recipe, **change})
+
+
+@pytest.mark.parametrize("method", DRAWING, ids=str)
+@pytest.mark.by_day(8)
+def test_rows_below_a_free_cell_at_the_end_of_its_row_are_reported(method):
+    """The row ends with a token, which the run decides, too."""
+    run = told(backbone(True), method, all_but((slice(1, 3), slice(5, 7))))
+    reported = [(event.first, event.last) for event in run if isinstance(event, Rows)]
+    assert [first for first, _ in reported] == [0, *(last for _, last in reported[:-1])]
+    assert reported[-1][1] == GRID.rows
+
+
+@pytest.mark.parametrize("grid", [Grid(6, 7), Grid(6, 1)], ids=str)
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_group_of_one_free_cell_leaves_the_rule_of_the_prefix_nothing_to_verify(grid, fused):
+    model = MockBackbone(grid, codes=12)
+    method = methods.SSD(3, 1, 2, acceptance="prefix", fused_commit=fused)
+    box = (slice(2, 4), slice(0, 1))
+    codes = torch.arange(grid.cells).view(1, grid.rows, grid.columns) % 12
+    drawn = tokens(model, method, WORDS, heads=random_heads(model), keep=codes,
+                   keep_mask=all_but(box, grid=grid), sampling=Sampling(seed=3, cfg=2.0))
+    kept = all_but(box, grid=grid)
+    assert drawn[:, kept].equal(codes[:, kept].expand(2, -1))
+
+
+@pytest.mark.parametrize("stay", [(17, 62), (20, 62), (31, 36)])
+@pytest.mark.parametrize("cells", [2, 3])
+def test_a_wave_feeds_pictures_whose_masks_differ_widely(stay, cells):
+    """Together they feed more slots than a picture has. stay: bits of the cells that stay."""
+    grid, codes = Grid(2, 3), torch.arange(6).view(1, 2, 3)
+    masks = torch.tensor([[bits >> cell & 1 for cell in range(6)] for bits in stay]).bool()
+    masks = masks.view(2, 2, 3)
+    drawn = tokens(MockBackbone(grid, codes=12), methods.Wave(1, cells, "residual"), WORDS,
+                   keep=codes, keep_mask=masks, sampling=Sampling(seed=3, cfg=2.0))
+    assert drawn[masks].equal(codes.expand(2, -1, -1)[masks])

@@ -29,7 +29,8 @@ class Region:
         self.cells = len(cells)  # free in any picture
         self.slots = [grid.slot(cell) for cell in cells]
         self.first, self.last = self.slots[0], self.slots[-1]
-        self.end = grid.slots if cells[-1] == grid.cells - 1 else self.last + 1
+        before_row_end = grid.row_end and cells[-1] % grid.columns == grid.columns - 1
+        self.end = self.last + 1 + before_row_end
         # by slot: whether the run decides it, as a free cell or as the row end after one
         self.open: list[bool] = (~self.certain.all(0)).tolist()
 

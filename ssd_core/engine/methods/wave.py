@@ -178,7 +178,8 @@ class Drafts:
                                      noise.uniform(Purpose.ACCEPT, state.passes, next_slots),
                                      noise.fresh(Purpose.REPAIR, state.passes, next_slots))
             tokens = torch.where(at(next_slots, self.has_token), result.tokens, tokens)
-            index = self.front.place[: next_slots.shape[1]].expand_as(next_slots)
+            # pictures whose masks differ may feed more slots together than a picture has
+            index = torch.arange(next_slots.shape[1], device=old.device).expand_as(next_slots)
             self.probs = probs
             self.index = torch.zeros_like(self.index).scatter(1, next_slots, index)
         return torch.where(at(next_slots, self.front.open), tokens, old)
