@@ -38,7 +38,7 @@ def prefix(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.
     """
     accepted = accept_mask(tokens, draft_probs, target_probs, uniforms).long().cumprod(-1).bool()
     repaired = choose(residual_weights(draft_probs, target_probs), noise)
-    first = F.pad(accepted, (1, -1), value=True) & ~accepted
+    first = F.pad(accepted, (1, 0), value=True)[:, :-1] & ~accepted
     return AcceptResult(torch.where(first, repaired, tokens), accepted)
 
 

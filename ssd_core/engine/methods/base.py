@@ -271,7 +271,7 @@ class Block:
     def _update_prefix(self, state: DecodeState, accepted: torch.Tensor,
                        target_probs: torch.Tensor) -> None:
         """Set q to p for verified slots; redraft the slots after a repair, or leave them drafts."""
-        verified = F.pad(accepted, (1, -1), value=True)
+        verified = F.pad(accepted, (1, 0), value=True)[:, :-1]
         if self.redraft is not None and not verified.all():
             self.draft_probs.copy_(self.redraft(state, self.start, self.stop, verified.sum(-1)))
         self.draft_probs.copy_(torch.where(verified[..., None], target_probs, self.draft_probs))

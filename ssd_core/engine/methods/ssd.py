@@ -240,7 +240,7 @@ class RowSchedule(Method):
         begin = start if state.stale < start else start + 1
         block = Block(begin, stop, draft_probs[:, begin - start :], self.acceptance, width,
                       self.redraft(), self.tolerance)
-        last = min(self.rounds, state.region.count(start, stop) - exact) * (begin < stop)
+        last = min(self.rounds, state.region.count(start, stop) - exact)
         yield from rounds(state, block, range(1, last + 1), "vertical")
         state.stats.converged_rows += state.stats.converged * (1 if self.incremental else len(rows))
         if self.incremental:
