@@ -32,6 +32,9 @@ from .sessions import KeptSession
 M = TypeVar("M", bound=nn.Module)
 
 
+SMALL_SLOTS = 1 << 20  # slots of a smaller picture are numbered from here in the noise field
+
+
 def empty(*sizes: int) -> nn.Parameter:
     """An uninitialised parameter; its values come from a file."""
     return nn.Parameter(torch.empty(sizes))

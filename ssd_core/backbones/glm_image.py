@@ -23,7 +23,7 @@ from ..model.kv_cache import KVCache
 from ..model.sampling import Sampling
 from ..model.transformer import Decoder, DecoderShape, axes_angles
 from . import presets
-from .base import Backbone, empty
+from .base import SMALL_SLOTS, Backbone, empty
 from .codecs.codec import in_float32
 from .codecs.colours import CodeColours, read_colours
 from .codecs.glm_encoder import halved, source_grid
@@ -41,7 +41,6 @@ from .reading.decoder_config import number, read_constants, refusal, section
 from .reading.weights import LayerNames, Slice, decoder_shape, decoder_sources, fill, two_sizes
 
 FAMILY = "GLM-Image"
-SKETCH_SLOTS = 1 << 20  # a sketch's slots are numbered from here in the noise field
 CODES, SECTIONS, HEAD_DIM = 16384, (8, 12, 12), 128  # of the published model
 PREFIX, HEAD = "model.language_model.", "lm_head.weight"
 NAMES = LayerNames(
@@ -136,7 +135,7 @@ class GlmImage(Backbone):
         if not self.sketched:
             return None
         view = copy(self)
-        view.grid, view.sketched, view.first_slot = self.grids[-1], 0, SKETCH_SLOTS
+        view.grid, view.sketched, view.first_slot = self.grids[-1], 0, SMALL_SLOTS
         return view
 
     def after_sketch(self, prompt_ids: list[int], tokens: list[int]) -> list[int]:

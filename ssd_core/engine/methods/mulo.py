@@ -10,13 +10,14 @@ delta 0.1 and radius 3.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 
-from ...backbones.base import Backbone
+from ...backbones.base import SMALL_SLOTS, Backbone
 from ...backbones.drafter import Drafter
 from ...errors import SSDError
 from ...model.grid import Grid
@@ -113,11 +114,13 @@ class SmallPicture:
 
     def __init__(self, drafter: Drafter, state: DecodeState, first_row: int) -> None:
         self.drafter, self.target = drafter, state
+        backbone = copy(drafter.backbone)
+        backbone.first_slot = SMALL_SLOTS  # its random numbers are none of the target's
         grid, keep_rows = drafter.backbone.grid, first_row // drafter.ratio
         top = None
         if keep_rows:
             top = F.pad(self._target_rows(keep_rows), (0, 0, 0, grid.rows - keep_rows))
-        self.state = DecodeState(drafter.backbone, state.prompts, state.pictures, state.sampling,
+        self.state = DecodeState(backbone, state.prompts, state.pictures, state.sampling,
                                  None, run=state.run, region=Region.below(grid, keep_rows),
                                  keep=top)
         self.state.prefill()
