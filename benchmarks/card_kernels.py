@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import product
 
 import torch
 import torch.nn.functional as F
-from card_tools import Card, attempted, pass_over, state_amid
+from card_tools import SHOWN, Card, attempted, pass_over, state_amid
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity
 from torch.profiler import profile as profiler
 
+from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.invariance import Widths, rounding
 from ssd_core.driver import driver_version
+from ssd_core.engine.decode import alone
+from ssd_core.engine.first_replay import TOLERANCE, difference
 from ssd_core.engine.graphs import Work
+from ssd_core.engine.heads import DraftHeads
 from ssd_core.evaluate.bandwidth import copy_bandwidth, read_bytes
 from ssd_core.model.products import Int8Matrix, integer_product, whole_numbers
 from ssd_core.model.transformer import two_products
@@ -32,6 +36,7 @@ except ImportError:  # no Triton
     skinny = None
 
 Row = dict[str, object]
+Products = Callable[[], list[torch.Tensor]]
 READ_BYTES = {False: 1 << 32, True: 1 << 22}  # of the sum that is timed; by `tiny`
 CACHES = 300e6  # bytes of different weights, more than a card's caches hold
 BACKENDS = {"efficient": SDPBackend.EFFICIENT_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
@@ -125,39 +130,44 @@ def products(card: Card) -> Iterator[Row]:
         size = out * inner * card.dtype.itemsize
         copies = 2 if card.tiny else max(2, int(CACHES / size))
         weights = [card.random(out, inner) * inner**-0.5 for _ in range(copies)]
-        row: Row = {"shape": shape, "cells": cells}
-        for name, (way, library) in ways_to_multiply(card, card.random(cells, inner),
-                                                     card.random(cells, out)).items():
-            took = attempted(partial(timed_product, card, way, weights, library))
-            row |= {name: took} if isinstance(took, str) else {
-                name: took, f"{name}, % of read": card.share(size, took)}
+        x, row = card.random(cells, inner), Row(shape=shape, cells=cells)
+        expected = [F.linear(x, weight) for weight in weights]
+        for name, (way, library) in ways_to_multiply(card, x, expected[0].shape).items():
+            with blas(card, library):
+                took = timed(card, partial(applied, way, weights), expected)
+            row[name] = took
+            if isinstance(took, float):
+                row[f"{name}, % of read"] = card.share(size, took)
         yield row
 
 
-def ways_to_multiply(card: Card, x: torch.Tensor, residual: torch.Tensor
+def ways_to_multiply(card: Card, x: torch.Tensor, shape: torch.Size
                      ) -> dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], str]]:
-    """Functions of a weight, and the library that each prefers."""
-    linear = partial(F.linear, x)
+    """Functions of a weight, and the library that each prefers. shape: of the result."""
+    linear, residual = partial(F.linear, x), x.new_zeros(shape)
     ways = {"linear": (linear, "default"),
             "addmm": (lambda weight: torch.addmm(residual, x, weight.t()), "default")}
     if card.real and len(x) in (2, 96):
         ways |= {"cublas": (linear, "cublas"), "cublaslt": (linear, "cublaslt")}
     if card.real and skinny is not None:
-        ways |= {f"triton {columns}": (partial(by_triton, x, columns=columns, step=step),
-                                       "default") for columns, step in ((32, 256), (64, 128))}
+        ways |= {f"triton {columns}": (partial(skinny, x, columns=columns, step=step), "default")
+                 for columns, step in ((32, 256), (64, 128))}
     return ways
 
 
-def by_triton(x: torch.Tensor, weight: torch.Tensor, columns: int, step: int) -> torch.Tensor:
-    return skinny(x, weight, columns, step)
+def applied(way: Callable[[torch.Tensor], torch.Tensor], weights: Sequence[torch.Tensor]
+            ) -> list[torch.Tensor]:
+    return [way(weight) for weight in weights]
 
 
-def timed_product(card: Card, way: Callable[[torch.Tensor], torch.Tensor],
-                  weights: list[torch.Tensor], library: str) -> float:
-    """Microseconds of one product, over weights that do not stay in the caches."""
-    with blas(card, library):
-        way(weights[0])  # raises, if it cannot
-        return card.microseconds(lambda: [way(weight) for weight in weights]) / len(weights)
+def timed(card: Card, work: Products, expected: Sequence[torch.Tensor]) -> float | str:
+    """Microseconds of one of the products, or why they are not computed, or not rightly."""
+    def measure() -> float:
+        if (apart := max(map(difference, work(), expected))) > TOLERANCE:
+            raise ArithmeticError(f"differs by {apart:.2g}")
+        return card.microseconds(work) / len(expected)
+
+    return attempted(measure)
 
 
 @contextmanager
@@ -204,36 +214,42 @@ def profile(card: Card) -> Iterator[Row]:
     Decides whether small kernels are merged, and whether attention's choice matters.
     """
     for name in ("Janus-Pro-7B", "Lumina-mGPT-7B-768"):
-        backbone, heads = card.backbone(name)
-        width, start = backbone.grid.width, backbone.grid.slots // 2
+        yield from profiled(card, *card.backbone(name))
+        card.tidy()
+
+
+def profiled(card: Card, backbone: Backbone, heads: DraftHeads) -> Iterator[Row]:
+    """Passes over a cell, and over as many rows as SSD drafts at once."""
+    width, start = backbone.grid.width, backbone.grid.slots // 2
+    with alone(card.device):
         state = state_amid(backbone, heads, width, start)
         for cells in dict.fromkeys((1, width * backbone.preset.k_v)):
             work = pass_over(state, start, cells)
             took = card.microseconds(work)
             read = read_bytes(backbone, len(state.prompts), state.max_prompt + start + cells)
             yield {"backbone": backbone.name, "cells": cells, "us": took,
-                   "% of read": card.share(read, took), **kernels_of(card, work)}
-        del backbone, heads, state, work
-        card.tidy()
+                   "% of read": card.share(read, took),
+                   **card.replaying(work, partial(kernels_of, card))}
 
 
-def kernels_of(card: Card, work: Work, repeats: int = 3) -> Row:
+def kernels_of(card: Card, replay: Work, repeats: int = 3) -> Row:
     """Microseconds by kind of kernel in a replay, the number of kernels, and the longest ones."""
-    replay = card.replayed(work)
-    with profiler(activities=[ProfilerActivity.CUDA if card.real else ProfilerActivity.CPU]) as seen:
+    activity, took_of = ((ProfilerActivity.CUDA, "self_device_time_total") if card.real
+                         else (ProfilerActivity.CPU, "self_cpu_time_total"))
+    with profiler(activities=[activity]) as seen:
         for _ in range(repeats):
             replay()
         card.now()
-    spent = {"products": 0.0, "attention": 0.0, "small": 0.0}
-    found = [(event.key, event.count / repeats, (event.self_device_time_total if card.real
-              else event.self_cpu_time_total) / repeats) for event in seen.key_averages()]
+    found = [(event.key, event.count / repeats, getattr(event, took_of) / repeats)
+             for event in seen.key_averages() if getattr(event, took_of) > 0]
+    spent = dict.fromkeys(("products", "attention", "small"), 0.0)
     for name, _, took in found:
         spent[kind_of(name)] += took
     longest = sorted(found, key=lambda kernel: -kernel[2])[:SHOWN_KERNELS]
     return {**{f"{kind}, us": took for kind, took in spent.items()},
             "kernels": sum(count for _, count, _ in found),
-            "longest": [[name[:70], round(count, 1), round(took, 1)] for name, count, took
-                        in longest]}
+            "longest": [[name[:SHOWN], round(count, 1), round(took, 1)]
+                        for name, count, took in longest]}
 
 
 def kind_of(kernel: str) -> str:
@@ -250,19 +266,21 @@ def compiled(card: Card) -> Iterator[Row]:
     """
     backbone, heads = card.backbone("Janus-Pro-7B", layers=8)
     start = backbone.grid.slots // 2
-    state = state_amid(backbone, heads, backbone.grid.width, start)
-    for tuned, cells in product((False, True), (1, backbone.grid.width)):
-        work = pass_over(state, start, cells)
-        torch._dynamo.reset()
-        options = {"coordinate_descent_tuning": tuned} if card.real else None
-        made = torch.compile(work, fullgraph=True, dynamic=False, options=options,
-                             backend="inductor" if card.real else "eager")
-        began = card.now()
-        made()
-        seconds = card.now() - began
-        yield {"layers": backbone.decoder.shape.layers, "cells": cells, "tuned": tuned,
-               "plain, us": card.microseconds(work), "compiled, us": card.microseconds(made),
-               "seconds to compile": seconds}
+    with alone(card.device):
+        state = state_amid(backbone, heads, backbone.grid.width, start)
+        for tuned, cells in product((False, True), (1, backbone.grid.width)):
+            work = pass_over(state, start, cells)
+            plain = card.microseconds(work)
+            torch._dynamo.reset()
+            options = {"coordinate_descent_tuning": tuned} if card.real else None
+            made = torch.compile(work, fullgraph=True, dynamic=False, options=options,
+                                 backend="inductor" if card.real else "eager")
+            began = card.now()
+            made()
+            seconds = card.now() - began
+            yield {"layers": backbone.decoder.shape.layers, "cells": cells, "tuned": tuned,
+                   "plain, us": plain, "compiled, us": card.microseconds(made),
+                   "seconds to compile": seconds}
 
 
 # Eight bits
@@ -271,27 +289,26 @@ def compiled(card: Card) -> Iterator[Row]:
 def eight_bits(card: Card) -> Iterator[Row]:
     """Which product with 8-bit weights is faster than bf16 over one cell and over rows?
 
-    Microseconds of a layer's four products. Decides which kernel int8 uses, and what its label
-    promises: memory, or speed.
+    Microseconds of one of a layer's four products, in the mean. Decides which kernel int8 uses, and
+    what its label promises: memory, or speed.
     """
     shapes = [tuple(size // 32 if card.tiny else size for size in SHAPES[name]) for name in LAYER]
     layers = [[card.random(*shape) * shape[1]**-0.5 for shape in shapes] for _ in range(2)]
     integers = [[Int8Matrix.of(weight) for weight in layer] for layer in layers]
     for cells in (2, 48, 96, 196):
         xs = [card.random(cells, inner) for _, inner in shapes]
-        row: Row = {"cells": cells}
-        for name, work in ways_in_eight(card, xs, layers, integers).items():
-            took = attempted(partial(card.microseconds, work))
-            row[name] = took if isinstance(took, str) else took / len(layers)
-        yield row
+        ways = ways_in_eight(card, xs, layers, integers)
+        expected = ways["bf16"]()
+        yield {"cells": cells, **{name: timed(card, work, expected)
+                                  for name, work in ways.items()}}
 
 
 def ways_in_eight(card: Card, xs: list[torch.Tensor], layers: list[list[torch.Tensor]],
-                  integers: list[list[Int8Matrix]]) -> dict[str, Work]:
+                  integers: list[list[Int8Matrix]]) -> dict[str, Products]:
     """What computes the products of all layers in each way."""
     pairs = [(x, weight) for layer in layers for x, weight in zip(xs, layer, strict=True)]
     whole = [(x, matrix) for layer in integers for x, matrix in zip(xs, layer, strict=True)]
-    ways: dict[str, Work] = {"bf16": lambda: [F.linear(x, weight) for x, weight in pairs],
+    ways: dict[str, Products] = {"bf16": lambda: [F.linear(x, weight) for x, weight in pairs],
                              "int8": lambda: [matrix(x) for x, matrix in whole]}
     parts = [(x, matrix.values, matrix.scales) for x, matrix in whole]
     if card.real:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain, product
 
@@ -12,7 +12,7 @@ from card_kernels import Row, backend
 from card_tools import Card, pass_over, state_amid
 
 from ssd_core.engine.first_replay import POISON, difference
-from ssd_core.engine.graphs import CudaRecorder, Work
+from ssd_core.engine.graphs import Work
 from ssd_core.engine.state import DecodeState
 
 Written = tuple[torch.Tensor, ...]
@@ -45,11 +45,8 @@ def compared(card: Card, state: DecodeState, start: int, cells: int) -> Row:
     """The largest difference between what a pass writes and what its first call wrote."""
     work, places = pass_over(state, start, cells), places_written(state, start, cells)
     first, again = after(work, places), after(work, places)
-    beside = after(partial(CudaRecorder(card.device).warm_up, work) if card.real else work, places)
-    replay = card.replayed(work)
-    for place in chain(*places):
-        place.fill_(POISON)
-    replayed, repeated = after(replay, places), after(replay, places)
+    beside = after(partial(card.on_capture_stream, work), places)
+    replayed, repeated = card.replaying(work, partial(after_replays, places=places))
     return {"called again": furthest(again, first), "capture stream": furthest(beside, first),
             "replayed again": furthest(repeated, replayed), "replay": furthest(replayed, first),
             **{f"replay, {name}": difference(found, expected) for name, found, expected
@@ -74,6 +71,13 @@ def after(work: Work, places: list[list[torch.Tensor]]) -> Written:
     return tuple(torch.stack(each, 1) for each in places)
 
 
+def after_replays(replay: Work, places: list[list[torch.Tensor]]) -> list[Written]:
+    """`after` two replays; the first begins with POISON, so that what it leaves out is seen."""
+    for place in chain(*places):
+        place.fill_(POISON)
+    return [after(replay, places) for _ in range(2)]
+
+
 def furthest(found: Written, expected: Written) -> float:
     return max(map(difference, found, expected))
 
@@ -85,11 +89,14 @@ def first_layer(found: Written, expected: Written) -> int | None:
                  if not (keys.equal(own_keys) and values.equal(own_values))), None)
 
 
-def operation_replayed(card: Card, work: Work) -> float:
+def operation_replayed(card: Card, work: Callable[[], torch.Tensor]) -> float:
     """How far one operation's replay is from a call."""
     expected = work()
     found = torch.empty_like(expected)
-    replay = card.replayed(lambda: found.copy_(work()))
-    found.fill_(POISON)
-    replay()
-    return difference(found, expected)
+
+    def replayed(replay: Work) -> float:
+        found.fill_(POISON)
+        replay()
+        return difference(found, expected)
+
+    return card.replaying(lambda: found.copy_(work()), replayed)

@@ -11,16 +11,16 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import torch
 from card_kernels import Row
+from card_rules import NOT_BACK
 from card_tools import Card
 
 from ssd_core import Sampling
@@ -33,9 +33,10 @@ from ssd_core.engine.methods import AR, SSD, Exact, Method, Rolling
 from ssd_core.evaluate.bandwidth import read_bytes
 from ssd_core.evaluate.launches import CountedGraphs, Launches
 
-JANUS = (AR(), SSD(), Exact(48), Rolling())
 SUBJECTS: dict[str, tuple[Method, ...]] = {
-    "Janus-Pro-7B": JANUS, "Lumina-mGPT-7B-768": (SSD(), Rolling()), "Janus-Pro-1B": JANUS,
+    "Janus-Pro-7B": (AR(), SSD(), Exact(48), Rolling()),
+    "Lumina-mGPT-7B-768": (SSD(), Rolling()),
+    "Janus-Pro-1B": (AR(), SSD(), Rolling()),
     "Emu3-Gen": (SSD(),)}
 PICTURES = ((50, 1), (12, 2), (30, 3))  # words of the prompt, and seed
 EAGER, ANEW, STAY = "eager", "graphs of the run", "graphs that stay"
@@ -118,37 +119,48 @@ def runs(card: Card, subjects: Sequence[str] = tuple(SUBJECTS)) -> Iterator[Row]
     than 0.6 of the seconds that they take with graphs of their run, and memory comes back.
     """
     for name in subjects:
+        yield from runs_of(card, name)
         card.tidy()
-        backbone, heads = card.backbone(name)
-        with watched(card) as captures:
-            for method in SUBJECTS[name]:
-                def prepared(words: int, seed: int, method: Method = method) -> PreparedRun:
-                    return prepare(backbone, "a " * words, method, heads, Sampling(seed=seed))
-
-                yield from pictures(card, prepared, captures)
-        del backbone, heads, prepared
 
 
-def pictures(card: Card, prepared: Callable[[int, int], PreparedRun], captures: Captures
-             ) -> Iterator[Row]:
+def runs_of(card: Card, name: str) -> Iterator[Row]:
+    """The rows of one backbone."""
+    backbone, heads = card.backbone(name)
+    with watched(card) as captures:
+        for method in SUBJECTS[name]:
+            runs = [prepare(backbone, "a " * words, method, heads, Sampling(seed=seed))
+                    for words, seed in PICTURES]
+            yield from pictures(card, runs, captures)
+
+
+def pictures(card: Card, runs: Sequence[PreparedRun], captures: Captures) -> Iterator[Row]:
     """The rows of one method in all ways; the last picture is the same in each."""
     expected = None
     for way, count in WAYS.items():
-        before = memory(card)
-        for number, (words, seed) in enumerate(PICTURES[-count:], 1):
-            run = replace(prepared(words, seed), graphs=way != EAGER)
-            session = run.backbone.session
+        card.tidy()
+        before = reserved(card)
+        for number, run in enumerate(runs[-count:], 1):
             if way == ANEW:
-                session.release()
-            row, tokens = picture(card, run, captures)
-            expected = tokens if way == EAGER else expected
-            if number == count:  # before `release`, and then after it
+                run.backbone.session.release()
+            row, tokens = picture(card, replace(run, graphs=way != EAGER), captures)
+            if way == EAGER:
+                expected = tokens
+            elif number == count:
                 row |= {"same tokens as eager, %": 100 * alike(tokens, expected),
-                        "GiB of the session": session.nbytes / 2**30}
-                session.release()
-                row |= {"GiB not given back": memory(card) - before}
+                        **released(card, run.backbone, before)}
             yield {"backbone": run.backbone.name, "method": run.method.name, "way": way,
                    "picture": number, **row}
+
+
+def released(card: Card, backbone: Backbone, before: float) -> Row:
+    """What a session holds, and what is still reserved once it is released, at once and after
+    Python and PyTorch have freed what nothing uses.
+    """
+    size = backbone.session.nbytes / 2**30
+    backbone.session.release()
+    left = reserved(card) - before
+    card.tidy()
+    return {"session, GiB": size, NOT_BACK: left, "after collection, GiB": reserved(card) - before}
 
 
 def picture(card: Card, run: PreparedRun, captures: Captures) -> tuple[Row, torch.Tensor]:
@@ -171,8 +183,8 @@ def picture(card: Card, run: PreparedRun, captures: Captures) -> tuple[Row, torc
             "captured": event.stats["captured"],
             **{f"{cause}, s": captures.seconds[cause] for cause in CAUSES},
             "check, % of captures": 100 * captures.seconds["check"] / capture if capture else 0.0,
-            "worst first replay": captures.worst, "peak GiB": peak(card),
-            "reserved GiB": memory(card)}, event.tokens
+            "worst first replay": captures.worst, "peak, GiB": peak(card),
+            "reserved, GiB": reserved(card)}, event.tokens
 
 
 def alike(tokens: torch.Tensor, expected: torch.Tensor | None) -> float:
@@ -180,7 +192,7 @@ def alike(tokens: torch.Tensor, expected: torch.Tensor | None) -> float:
     return 0.0 if expected is None else (tokens == expected).float().mean().item()
 
 
-def memory(card: Card) -> float:
+def reserved(card: Card) -> float:
     """GiB that PyTorch has reserved on the card."""
     return torch.cuda.memory_reserved() / 2**30 if card.real else 0.0
 
@@ -200,8 +212,8 @@ def other_allocator(card: Card, seconds: float) -> Iterator[Row]:
     with subprocess.Popen(list(map(str, command)), env=os.environ | {VARIABLE: ALLOCATOR},
                           stdout=subprocess.PIPE, text=True) as child:
         for line in child.stdout or ():
-            row = json.loads(line)
-            if row.pop("part") == "runs":
-                yield row
+            said = json.loads(line)
+            if said["part"] == "runs":
+                yield {key: value for key, value in said.items() if key not in ("t", "part")}
     if child.returncode:
         raise RuntimeError(f"the other process ended with {child.returncode}")

@@ -40,11 +40,10 @@ from card_tools import Card
 from conditions import conditions, page_of, table
 from script import options
 
-from ssd_core.engine.decode import alone
 from ssd_core.files import write_text
 
 BEGAN = time.perf_counter()
-NAME = "card_session"
+NAME, SECONDS = "card_session", "seconds"
 RESERVE = 5.0  # seconds for the last page
 ALLOCATOR_SECONDS = 60.0
 STOP_ORDER = ("cudaMallocAsync", "compiled", "eight", "invariance")
@@ -107,7 +106,7 @@ class Session:
     def measure(self, part: Part) -> None:
         began = self.clock()
         try:
-            with alone(self.card.device), closing(part.measure(self.card)) as rows:
+            with torch.inference_mode(), closing(part.measure(self.card)) as rows:
                 for row in rows:
                     self.note(part.name, row)
                     if self.left <= 0:
@@ -115,7 +114,7 @@ class Session:
         except Exception:  # noqa: BLE001 - the next parts may work
             self.note(part.name, {"failed": traceback.format_exc(limit=-3)})
         self.card.tidy()
-        self.note("seconds", {"of": part.name, "seconds": self.clock() - began,
+        self.note(SECONDS, {"of": part.name, "seconds": self.clock() - began,
                               "expected": part.seconds})
 
     def note(self, part: str, row: Row) -> None:
@@ -140,7 +139,8 @@ def page(card: Card, rows: dict[str, list[Row]]) -> str:
     return page_of(
         "A session on a card", f"{where}. Random weights, {size}.",
         table(["part", "found", "what follows"], found) if found else "",
-        *(f"## {part}\n\n{table_of(each)}" for part, each in rows.items()))
+        *(f"## {part}\n\n{table_of(each)}" for part, each in sorted(
+            rows.items(), key=lambda item: item[0] == SECONDS)))
 
 
 def table_of(rows: Sequence[Row]) -> str:

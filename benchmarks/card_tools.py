@@ -1,4 +1,4 @@
-"""What the parts of card_session.py share: the device, its backbones, replayed work, microseconds."""
+"""What the parts of card_session.py share: the device, its backbones, and replayed work."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 import torch
 from passes import seconds_of
@@ -22,6 +23,7 @@ from ssd_core.evaluate.bandwidth import synchronised
 from ssd_core.model.grid import Grid
 from ssd_core.weights.catalogue import known
 
+T = TypeVar("T")
 TINY_SIDE = 8  # rows and columns of a tiny picture with row ends; Janus has one grid
 SHOWN = 70  # characters of an error in a table
 
@@ -61,24 +63,37 @@ class Card:
     def random(self, *sizes: int) -> torch.Tensor:
         return torch.randn(sizes, device=self.device, dtype=self.dtype)
 
-    def replayed(self, work: Work, repeats: int = 1) -> Work:
-        """A function that replays `repeats` calls of the work as one graph; on a CPU it calls it.
+    def replaying(self, work: Work, measure: Callable[[Work], T], repeats: int = 1) -> T:
+        """What `measure` finds with a function that replays `repeats` calls of the work as one
+        graph; on a CPU it calls the work.
         """
         def repeated() -> None:
             for _ in range(repeats):
                 work()
 
         if not self.real:
-            return repeated
+            return measure(repeated)
         recorder = CudaRecorder(self.device)
-        for _ in range(2):
-            recorder.warm_up(work)
-        return recorder.record(repeated)
+        try:
+            for _ in range(2):
+                recorder.warm_up(work)
+            return measure(recorder.record(repeated))
+        finally:
+            recorder.close()
+
+    def on_capture_stream(self, work: Work) -> None:
+        """Call the work on a stream of captures, but capture nothing."""
+        if not self.real:
+            work()
+            return
+        recorder = CudaRecorder(self.device)
+        recorder.warm_up(work)
+        recorder.close()
 
     def microseconds(self, work: Work, repeats: int = 1) -> float:
         """Of one call in a replayed graph, the best of several."""
-        seconds = seconds_of(self.replayed(work, repeats), 7 if self.real else 1, clock=self.now)
-        return 1e6 * min(seconds) / repeats
+        timed = partial(seconds_of, repeats=7 if self.real else 1, clock=self.now)
+        return 1e6 * min(self.replaying(work, timed, repeats)) / repeats
 
     def share(self, size: int, microseconds: float) -> float:
         """Per cent of the read bandwidth, if so many bytes are read in this time."""
