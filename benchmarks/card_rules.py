@@ -130,7 +130,7 @@ def runs(rows: Rows) -> Finding:
     gain = later / last(ssd, "graphs of the run", "seconds")
     of_ar = later / last(ar, "graphs that stay", "seconds")
     share = last(ar, "graphs that stay", "% of read")
-    left, check = most(rows, NOT_BACK), most(rows, "check, % of captures")
+    left, check = most(rows, NOT_BACK), most(where(rows, picture=1), "check, % of captures")
     same = least(rows, "same tokens as eager, %")
     words = [UNDECIDED if math.isnan(gain) else "sessions stay" if gain < 0.6
              else "sessions bring too little"]

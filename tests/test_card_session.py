@@ -125,9 +125,9 @@ def multiplied(linear=10.0, addmm=10.0, share=80.0, triton=10.0):
 
 def drew(later=0.5, share=60.0, check=5.0, left=0.0, same=100.0, ar=3.5, captured=9):
     def row(method, way, seconds):
-        return {"backbone": "Janus-Pro-7B", "method": method, "way": way, "seconds": seconds,
-                "% of read": share, "check, % of captures": check, rules.NOT_BACK: left,
-                "same tokens as eager, %": same, "captured": captured}
+        return {"backbone": "Janus-Pro-7B", "method": method, "way": way, "picture": 1,
+                "seconds": seconds, "% of read": share, "check, % of captures": check,
+                rules.NOT_BACK: left, "same tokens as eager, %": same, "captured": captured}
     return [row("ar", runs.STAY, ar), row("ssd", runs.ANEW, 1.3), row("ssd", runs.STAY, 1.3),
             row("ssd", runs.STAY, later)]
 
