@@ -9,7 +9,7 @@ from itertools import chain, product
 import torch
 import torch.nn.functional as F
 from card_kernels import Row, backend
-from card_tools import Card, pass_over, state_amid
+from card_tools import SHOWN, Card, pass_over, state_amid
 
 from ssd_core.engine.first_replay import POISON, difference
 from ssd_core.engine.graphs import Work
@@ -30,8 +30,12 @@ def replay_causes(card: Card) -> Iterator[Row]:
     state = state_amid(backbone, heads, width, start)
     kernels = ("default", "efficient") if card.real else ("default",)
     for kernel, cells in product(kernels, (1, 2, width, 2 * width)):
-        with backend(kernel, card):
-            yield {"attention": kernel, "cells": cells, **compared(card, state, start, cells)}
+        try:
+            with backend(kernel, card):
+                row = compared(card, state, start, cells)
+        except RuntimeError as error:  # a kernel that is not there, or a pass that no graph takes
+            row = {"replay": str(error).splitlines()[0][:SHOWN]}
+        yield {"attention": kernel, "cells": cells, **row}
     layer = backbone.decoder.layers[0]
     x = card.random(2, backbone.hidden_size)
     for name, work in {
