@@ -311,20 +311,23 @@ def ways_in_eight(card: Card, xs: list[torch.Tensor], layers: list[list[torch.Te
     """What computes the products of all layers in each way."""
     pairs = [(x, weight) for layer in layers for x, weight in zip(xs, layer, strict=True)]
     whole = [(x, matrix) for layer in integers for x, matrix in zip(xs, layer, strict=True)]
-    ways: dict[str, Products] = {"bf16": lambda: [F.linear(x, weight) for x, weight in pairs],
-                             "int8": lambda: [matrix(x) for x, matrix in whole]}
+    ways: dict[str, Products] = {"bf16": partial(of_each, F.linear, pairs),
+                                 "int8": lambda: [matrix(x) for x, matrix in whole]}
+    if not card.real:
+        return ways
     parts = [(x, matrix.values, matrix.scales) for x, matrix in whole]
-    if card.real:
+    ways |= {"W8A8": partial(of_each, by_integers, parts),
+             "int8pack": partial(of_each, torch._weight_int8pack_mm, parts),
+             "fp8 by row": partial(of_each, by_fp8, [(x, *in_fp8(weight)) for x, weight in pairs])}
+    if len(xs[0]) in (2, 96):  # compiling takes seconds for each shape
         torch._dynamo.reset()
-        one_product = torch.compile(by_integers, dynamic=False)
-        eighths = [(x, *in_fp8(weight)) for x, weight in pairs]
-        ways |= {"W8A8": lambda: [by_integers(*part) for part in parts],
-                 "fp8 by row": lambda: [by_fp8(*part) for part in eighths],
-                 "int8pack": lambda: [torch._weight_int8pack_mm(x, values, scales.to(x.dtype))
-                                      for x, values, scales in parts]}
-        if len(xs[0]) in (2, 96):  # compiling takes seconds for each shape
-            ways["W8A8 compiled"] = lambda: [one_product(*part) for part in parts]
+        ways["W8A8 compiled"] = partial(of_each, torch.compile(by_integers, dynamic=False), parts)
     return ways
+
+
+def of_each(multiply: Callable[..., torch.Tensor], arguments: Sequence[tuple[torch.Tensor, ...]]
+            ) -> list[torch.Tensor]:
+    return [multiply(*each) for each in arguments]
 
 
 def by_integers(x: torch.Tensor, values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
