@@ -27,7 +27,14 @@ from ssd_core.engine.first_replay import TOLERANCE, difference
 from ssd_core.engine.graphs import Work
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.evaluate.bandwidth import copy_bandwidth, read_bytes
-from ssd_core.model.products import Int8Matrix, integer_product, whole_numbers
+from ssd_core.model.attention_kernel import attention_kernel
+from ssd_core.model.int8_kernels import importable
+from ssd_core.model.products import (
+    Int8Matrix,
+    int8_kernel,
+    integer_product,
+    whole_numbers,
+)
 from ssd_core.model.transformer import two_products
 
 try:
@@ -69,6 +76,8 @@ def environment(card: Card) -> Iterator[Row]:
     numbers = torch.zeros(READ_BYTES[card.tiny] // 4, device=card.device)
     card.read = numbers.nbytes / (1e-6 * card.microseconds(numbers.sum))
     yield row | {"copy, GB/s": copy_bandwidth(card.device) / 1e9, "read, GB/s": card.read / 1e9}
+    yield {"attention of runs": attention_kernel(card.device),
+           "int8 of runs": int8_kernel(card.device)}
 
 
 def version(package: str) -> str:
@@ -317,8 +326,9 @@ def ways_in_eight(card: Card, xs: list[torch.Tensor], layers: list[list[torch.Te
         return ways
     parts = [(x, matrix.values, matrix.scales) for x, matrix in whole]
     ways |= {"W8A8": partial(of_each, by_integers, parts),
-             "int8pack": partial(of_each, torch._weight_int8pack_mm, parts),
-             "fp8 by row": partial(of_each, by_fp8, [(x, *in_fp8(weight)) for x, weight in pairs])}
+             "fp8 by row": partial(of_each, by_fp8, [(x, *in_fp8(weight)) for x, weight in pairs]),
+             **{name: partial(of_each, multiply, parts)
+                for name, multiply in importable(card.device).items()}}
     if len(xs[0]) in (2, 96):  # compiling takes seconds for each shape
         torch._dynamo.reset()
         ways["W8A8 compiled"] = partial(of_each, torch.compile(by_integers, dynamic=False), parts)
