@@ -132,6 +132,7 @@ def runs(rows: Rows) -> Finding:
     share = last(ar, "graphs that stay", "% of read")
     left, check = most(rows, NOT_BACK), most(where(rows, picture=1), "check, % of captures")
     same = least(rows, "same tokens as eager, %")
+    more = most(where(rows, way="graphs that stay", picture=2), "captured")
     words = [UNDECIDED if math.isnan(gain) else "sessions stay" if gain < 0.6
              else "sessions bring too little"]
     words += ["memory does not come back: find what holds it"] * (left > GIVEN_BACK)
@@ -141,9 +142,10 @@ def runs(rows: Rows) -> Finding:
     words += ["SSD takes more than a sixth of AR's seconds"] * (of_ar > GOAL_OF_AR)
     words += ["tokens differ from eager passes: see the part `replay`"] * (same < 100)
     return (f"SSD's later pictures on Janus-Pro-7B take {gain:.2f} of the seconds with graphs of "
-            f"the run and {of_ar:.2f} of AR's; AR reads at {share:.0f} %; the check is up to "
-            f"{check:.0f} % of captures; up to {left:.2f} GiB not given back; at least "
-            f"{same:.0f} % of tokens as without graphs", "; ".join(words))
+            f"the run and {of_ar:.2f} of AR's; AR reads at {share:.0f} %; second pictures capture "
+            f"up to {more:.0f} graphs; the check is up to {check:.0f} % of captures; up to "
+            f"{left:.2f} GiB not given back; at least {same:.0f} % of tokens as without graphs",
+            "; ".join(words))
 
 
 def last(rows: Rows, way: str, key: str) -> float:
@@ -155,7 +157,7 @@ def eight(rows: Rows) -> Finding:
     two, wide = where(rows, cells=2), where(rows, cells=96)
     plain, wide_plain, integers = (least(two, "bf16"), least(wide, "bf16"), least(two, "W8A8"))
     adopted = [name for name in dict.fromkeys(key for row in rows for key in row)
-               if name not in ("cells", "bf16") and plain >= 1.4 * least(two, name)
+               if name not in ("cells", "bf16", "int8") and plain >= 1.4 * least(two, name)
                and least(wide, name) <= wide_plain]
     words = [f"adopt {name}" for name in adopted]
     words += ["integers keep the label memory"] * (integers > plain)

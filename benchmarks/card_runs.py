@@ -211,9 +211,13 @@ def other_allocator(card: Card, seconds: float) -> Iterator[Row]:
                "--seconds", seconds, *(["--tiny"] if card.tiny else [])]
     with subprocess.Popen(list(map(str, command)), env=os.environ | {VARIABLE: ALLOCATOR},
                           stdout=subprocess.PIPE, text=True) as child:
-        for line in child.stdout or ():
-            said = json.loads(line)
-            if said["part"] == "runs":
-                yield {key: value for key, value in said.items() if key not in ("t", "part")}
+        try:
+            for line in child.stdout or ():
+                said = json.loads(line)
+                if said["part"] == "runs":
+                    yield {key: value for key, value in said.items() if key not in ("t", "part")}
+        except GeneratorExit:  # the seconds are over
+            child.kill()
+            raise
     if child.returncode:
         raise RuntimeError(f"the other process ended with {child.returncode}")

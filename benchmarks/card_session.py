@@ -1,6 +1,6 @@
 """One session on a card: all questions that only a card answers, in one command of ten minutes.
 
-    python benchmarks/card_session.py --out FOLDER [--only PART ...] [--seconds 570]
+    python benchmarks/card_session.py --out FOLDER [--only PART,...] [--seconds 570]
     python benchmarks/card_session.py --tiny       (narrow layers and small grids, on a CPU)
 
 Backbones of true size with random weights: nothing is downloaded. Parts run in the order of PARTS.
@@ -106,6 +106,7 @@ class Session:
     def measure(self, part: Part) -> None:
         began = self.clock()
         try:
+            self.card.tidy()
             with torch.inference_mode(), closing(part.measure(self.card)) as rows:
                 for row in rows:
                     self.note(part.name, row)
@@ -113,9 +114,8 @@ class Session:
                         raise TimeoutError("the seconds are over")
         except Exception:  # noqa: BLE001 - the next parts may work
             self.note(part.name, {"failed": traceback.format_exc(limit=-3)})
-        self.card.tidy()
         self.note(SECONDS, {"of": part.name, "seconds": self.clock() - began,
-                              "expected": part.seconds})
+                            "expected": part.seconds})
 
     def note(self, part: str, row: Row) -> None:
         """Keep a row, print it and append it to the file."""

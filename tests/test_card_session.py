@@ -93,6 +93,16 @@ def test_a_part_that_fails_keeps_its_rows_and_the_next_ones_run(tmp_path):
     assert page.index("## env") < page.index("## seconds")
 
 
+def test_a_card_that_no_longer_answers_does_not_stop_the_page(tmp_path, monkeypatch):
+    def tidy():
+        raise RuntimeError("unspecified launch failure")
+
+    monkeypatch.setattr(CARD, "tidy", tidy, raising=False)
+    made, _ = drawn([part("attention"), part("eight")], 1000, tmp_path)
+    assert all("launch failure" in made.rows[name][0]["failed"] for name in ("attention", "eight"))
+    assert "launch failure" in (tmp_path / "card_session.md").read_text()
+
+
 def test_every_row_is_in_the_file_before_the_next_is_measured(tmp_path):
     def measure(card):
         yield {"n": 0}
