@@ -1,6 +1,10 @@
 """Graphs and buffers outlive a run: later pictures replay them, and draw what a fresh run draws."""
 
+import gc
 import random
+import weakref
+from collections import defaultdict
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -15,7 +19,7 @@ from ssd_core import Finished, Grid, Sampling, generate, methods
 from ssd_core.backbones.sessions import KeptSession, release_all
 from ssd_core.engine import decode, graphs
 from ssd_core.engine.decode import prepare
-from ssd_core.engine.graphs import MOST, GraphRunner
+from ssd_core.engine.graphs import MOST, CudaRecorder, GraphRunner
 from ssd_core.engine.sessions import RunSession
 from ssd_core.model.noise import NoiseField, Purpose
 from ssd_core.model.variation import Variation
@@ -407,3 +411,42 @@ def test_fit_counts_what_a_run_has_left_as_free(record, monkeypatch):
                                             (2400, 2560), (2600, 2600)])
 def test_long_grids_read_fewer_numbers_of_keys(stop, keys):
     assert graphs.rounded_keys(stop, 2600) == keys
+
+
+def test_a_released_session_frees_its_buffers_at_once(record):
+    record()
+    backbone = MockBackbone()
+    tokens(backbone, methods.AR(), ("sun",))
+    session = backbone.session.latest
+    buffers = [weakref.ref(buffer) for buffer in (session.state.hidden, session.state.tokens)]
+    del session
+    gc.disable()
+    try:
+        backbone.session.release()
+        assert [buffer() for buffer in buffers] == [None, None]
+    finally:
+        gc.enable()
+
+
+class Streams:
+    """CUDA's streams, counted."""
+
+    def __init__(self, device=None):
+        Streams.made += 1
+
+
+def test_streams_are_used_again_once_their_graphs_are_gone(monkeypatch):
+    monkeypatch.setattr(Streams, "made", 0, raising=False)
+    for name, stand_in in {"Stream": Streams, "synchronize": lambda device: None,
+                           "empty_cache": lambda: None, "graph_pool_handle": lambda: (0, 1),
+                           "device": lambda device: nullcontext()}.items():
+        monkeypatch.setattr(torch.cuda, name, stand_in)
+    monkeypatch.setattr(graphs, "idle_streams", defaultdict(list))
+    recorders = [CudaRecorder(CPU) for _ in range(9)]
+    assert Streams.made == 0, "none of them has captured anything"
+    first, second = recorders[0].stream, recorders[1].stream
+    assert first is not second and Streams.made == 2
+    recorders[0].close()
+    assert recorders[2].stream is first and Streams.made == 2
+    recorders[3].close()
+    assert recorders[4].stream is not second and Streams.made == 3

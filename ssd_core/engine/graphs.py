@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
 import torch
@@ -241,7 +242,7 @@ def signature(arg: Any) -> Any:
     return (arg.shape, arg.dtype) if isinstance(arg, torch.Tensor) else arg
 
 
-idle_streams: dict[torch.device, list[torch.cuda.Stream]] = {}
+idle_streams: dict[torch.device, list[torch.cuda.Stream]] = defaultdict(list)
 
 
 class CudaRecorder:
@@ -253,10 +254,15 @@ class CudaRecorder:
     """
 
     def __init__(self, device: torch.device) -> None:
-        self.device, idle = device, idle_streams.setdefault(device, [])
-        self.stream = idle.pop() if idle else torch.cuda.Stream(device)
+        self.device = device
         self.pool = torch.cuda.graph_pool_handle()
         self.nbytes = 0  # of the pool, by what each capture has reserved
+
+    @cached_property
+    def stream(self) -> torch.cuda.Stream:
+        """Its own from the first use on: a run that finds a session needs none."""
+        idle = idle_streams[self.device]
+        return idle.pop() if idle else torch.cuda.Stream(self.device)
 
     def warm_up(self, work: Work) -> Any:
         """Call the work on the capture stream, so that libraries prepare for that stream."""
@@ -289,6 +295,8 @@ class CudaRecorder:
 
     def close(self) -> None:
         """Return the pool's memory, after the last replays; their graphs are gone by now."""
+        if "stream" not in vars(self):
+            return
         torch.cuda.synchronize(self.device)
         with torch.cuda.device(self.device):
             torch.cuda.empty_cache()  # otherwise the pool would stay reserved

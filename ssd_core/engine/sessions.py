@@ -56,8 +56,12 @@ class RunSession:
         return self.state.nbytes + (run.nbytes if isinstance(run, GraphRunner) else 0)
 
     def close(self) -> None:
+        device = self.state.tokens.device
         self.state.run.close()
-        del self.state
+        del self.state  # now that no graph refers to it, and its buffers can go
+        if device.type == "cuda":
+            with torch.cuda.device(device):
+                torch.cuda.empty_cache()
 
     def suits(self, shape: RunShape | None, prompts: Sequence[list[int]]) -> bool:
         """Whether a run can use the buffers, and all weights are where the graphs read them."""
