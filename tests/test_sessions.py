@@ -90,8 +90,9 @@ PICTURES = ((50, 1, None), (7, 2, None), (40, 3, None), (7, 4, 3.0))
 @pytest.mark.parametrize("method", [methods.AR(), methods.SSD(), methods.Exact()], ids=str)
 def test_a_second_picture_of_janus_captures_nothing(method, record, narrow):
     subject = narrow("Janus-Pro-7B-hf")
-    first, second, third, other_cfg = new_graphs(record(Counting), subject, method, PICTURES)
-    assert first > 0 and (second, third) == (0, 0)
+    first, second, other_cfg = new_graphs(record(Counting), subject, method,
+                                          (PICTURES[0], PICTURES[1], PICTURES[3]))
+    assert first > 0 and second == 0
     assert other_cfg < first  # judges alone
 
 
@@ -143,7 +144,7 @@ BACKBONES = {"row ends": lambda: MockBackbone(Grid(4, 4, True), codes=12),
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", BACKBONES)
-@pytest.mark.parametrize("pictures", [14, pytest.param(170, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("pictures", [10, pytest.param(170, marks=pytest.mark.nightly)])
 def test_pictures_in_any_order_are_those_of_fresh_runs(kind, pictures, record, monkeypatch):
     """Methods, prompts, seeds, guidance and filters change from picture to picture."""
     chance = random.Random(pictures)
