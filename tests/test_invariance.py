@@ -150,5 +150,7 @@ def test_a_dtype_whose_bits_depend_on_the_width_is_not_promised():
     if backbone.rounding:
         assert not backbone.batch_invariant and not guarantee_holds(backbone)
     single = MockBackbone(Grid(5, 6))
-    single.rounding, single.batch_invariant = None, False
+    single.rounding, single.batch_invariant = 1e-6, False
     assert guarantee_holds(single)  # fp32: close calls are made again
+    single.rounding = None
+    assert not guarantee_holds(single)  # nobody knows which calls are close

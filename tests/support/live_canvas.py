@@ -25,10 +25,10 @@ COARSE = "**/coarse.js*"
 # was not painted anew once the next one was known.
 BLINDS = (("const REACH = 2;", "const REACH = 0;"), ("top - tall, this", "top, this"))
 STILL = """async (selector) => {
-  const canvas = document.querySelector(selector), seen = [""];
+  const seen = [""];
   while (seen.length < 4) {
-    const now = canvas.toDataURL();
-    if (now === seen[0]) seen.push(now); else seen.splice(0, seen.length, now);
+    const now = document.querySelector(selector)?.toDataURL() ?? null; // it may not be there yet
+    if (now && now === seen[0]) seen.push(now); else seen.splice(0, seen.length, now);
     await new Promise((resolve) => setTimeout(resolve, 150));
   }
   return seen[0];
