@@ -8,23 +8,19 @@ After an update the combination is another one, which has no failures until they
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
 
 import torch
 
 from .driver import driver_version
-from .errors import SSDError
-from .files import write_text
-from .kept_files import cache_folder
+from .kept_entries import KeptEntries
 from .version import version
 
 FILE = "selftest.json"
-MOST = 16  # combinations in the file
 NONE, QUICK, FULL = "no", "quick", "full"
 
 
@@ -41,7 +37,6 @@ class Found:
     summary: str = ""
 
 
-_in_memory: dict[str, Found] = {}  # where no folder keeps them
 _retrying: ContextVar[bool] = ContextVar("retrying", default=False)
 
 
@@ -56,7 +51,7 @@ def combination(device: torch.device) -> str:
 
 def found_on(device: torch.device) -> Found:
     """What is known of the present combination; nothing if there is no readable file."""
-    entries = _stored()
+    entries = _kept.read()
     return entries.get(combination(device), Found()) if entries else Found()
 
 
@@ -75,17 +70,7 @@ def note_fault(path: str, reason: str, device: torch.device) -> None:
 
 def note(found: Found, device: torch.device) -> None:
     """Store what is known of the present combination in place of what was known before."""
-    entries = _stored()
-    entries.pop(key := combination(device), None)
-    entries[key] = found
-    while len(entries) > MOST:
-        entries.pop(next(iter(entries)))
-    if (folder := cache_folder()) is None:
-        _in_memory.update(entries)
-        return
-    raw = {key: asdict(entry) for key, entry in entries.items()}
-    with suppress(SSDError):
-        write_text(folder / FILE, json.dumps(raw, indent=1))
+    _kept.put(combination(device), found)
 
 
 @contextmanager
@@ -98,16 +83,10 @@ def all_paths() -> Iterator[None]:
         _retrying.reset(token)
 
 
-def _stored() -> dict[str, Found]:
-    if (folder := cache_folder()) is None:
-        return dict(_in_memory)
-    with suppress(OSError, ValueError, TypeError, AttributeError):
-        raw = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        return {key: parsed(entry) for key, entry in raw.items()}
-    return {}
-
-
 def parsed(raw: Mapping) -> Found:
     """A stored entry; raises TypeError or AttributeError for impossible values."""
     faults = {str(path): str(reason) for path, reason in raw["faults"].items()}
     return Found(str(raw["tested"]), faults, str(raw["summary"]))
+
+
+_kept = KeptEntries(FILE, parsed, asdict)

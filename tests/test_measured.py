@@ -18,7 +18,7 @@ FAST, SLOW, PLANNED = (Timed(1e-4, 1e-5),) * 3, (Timed(1e-4, 3e-5),) * 3, (Timed
 def kept(request, tmp_path, monkeypatch):
     where = str(tmp_path / "cache") if request.param == "in a folder" else kept_files.OFF
     monkeypatch.setenv(kept_files.VARIABLE, where)
-    monkeypatch.setattr(measured, "_in_memory", {})
+    monkeypatch.setattr(measured._kept, "in_memory", {})
     return tmp_path / "cache" / measured.FILE
 
 

@@ -238,7 +238,7 @@ def test_an_unreadable_file_counts_as_empty_and_no_folder_as_memory(machine_file
         machine_file.write_text(text)
         assert found_on(CPU) == Found()
     monkeypatch.setenv(kept_files.VARIABLE, "off")
-    monkeypatch.setattr(machine_faults, "_in_memory", {})
+    monkeypatch.setattr(machine_faults._kept, "in_memory", {})
     note_fault("graphs in fp32", "a reason", CPU)
     assert fault_of("graphs in fp32", CPU) == "a reason"
 
