@@ -219,6 +219,19 @@ def test_only_the_run_that_captures_says_that_it_prepares(record, monkeypatch):
     assert prepares(sampling=Sampling(cfg=2.0)), "other buffers"
     backbone.session.release()
     assert prepares()
+    kept = {"keep": torch.zeros(1, 4, 5, dtype=torch.long), "keep_rows": 1}
+    assert not prepares(**kept), "no other run replays its graphs"
+
+
+def test_weights_that_move_during_a_run_are_seen_by_the_next_one(record):
+    made, backbone = record(Counting), MockBackbone()
+    run = generate(backbone, "sun", methods.AR())
+    for _ in range(6):
+        next(run)
+    backbone.angles = backbone.angles.clone()  # the graphs captured so far read the other ones
+    *_, _ = run
+    tokens(backbone, methods.AR(), ("sun",))
+    assert made[0].closed and made[1].recorded
 
 
 def test_runs_that_interleave_have_buffers_of_their_own(record):

@@ -213,9 +213,10 @@ class PreparedRun:
 
     @property
     def prepares(self) -> bool:
-        """Whether the run captures the graphs that it and later ones replay."""
-        return self.graphs and not unreplayed(self.backbone) and not is_ready(
-            self.backbone, self.shape)
+        """Whether the run captures graphs that later ones replay, too."""
+        shape = self.shape
+        return (self.graphs and shape is not None and not unreplayed(self.backbone)
+                and not is_ready(self.backbone, shape))
 
     @property
     def shape(self) -> RunShape | None:

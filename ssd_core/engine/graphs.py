@@ -41,6 +41,11 @@ class PassRunner(Protocol):
     padded: bool
     captured: int
 
+    @property
+    def nbytes(self) -> int:
+        """Memory that graphs keep between replays."""
+        raise NotImplementedError
+
     def __call__(self, fn: Callable[..., T], *args: Any, conditions: Hashable = None) -> T:
         """Return fn(*args): a tensor, a tuple of tensors or None, which belong to the caller.
 
@@ -62,10 +67,10 @@ class PassRunner(Protocol):
 class EagerRunner:
     """Calls functions directly: one launch per operation."""
 
-    lasting, captured = False, 0
+    lasting, nbytes = False, 0
 
     def __init__(self, padded: bool = False) -> None:
-        self.padded = padded
+        self.padded, self.captured = padded, 0
 
     def __call__(self, fn: Callable[..., T], *args: Any, conditions: Hashable = None) -> T:
         return fn(*args)
@@ -200,7 +205,6 @@ class GraphRunner:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the graphs keep between replays."""
         return 0 if self._recorder is None else self._recorder.nbytes
 
     def _give_up(self, error: RuntimeError) -> None:

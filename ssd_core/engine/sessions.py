@@ -19,7 +19,6 @@ from ..backbones.base import Backbone
 from ..backbones.offload import plain_parts
 from ..model.grid import Grid
 from ..model.sampling import Sampling
-from .graphs import GraphRunner
 from .heads import DraftHeads
 from .state import DecodeState
 
@@ -44,7 +43,8 @@ class RunShape(NamedTuple):
 
 @dataclass
 class RunSession:
-    """A state between two runs of this shape. places: what `places_read` said of it."""
+    """A state between two runs of this shape. places: what `places_read` said before it captured.
+    """
 
     shape: RunShape
     state: DecodeState
@@ -52,8 +52,7 @@ class RunSession:
 
     @property
     def nbytes(self) -> int:
-        run = self.state.run
-        return self.state.nbytes + (run.nbytes if isinstance(run, GraphRunner) else 0)
+        return self.state.nbytes + self.state.run.nbytes
 
     def close(self) -> None:
         device = self.state.tokens.device
@@ -79,12 +78,13 @@ def state_of(backbone: Backbone, shape: RunShape | None, prompts: Sequence[list[
     """
     session = None if shape is None else backbone.session.take()
     if isinstance(session, RunSession) and session.suits(shape, prompts):
-        state = session.state
+        state, places = session.state, session.places
         begin = partial(state.again, prompts, sampling, margin)
     else:
         if session is not None:
             session.close()
         state = make()
+        places = () if shape is None else places_read(state)
         begin = partial(state.prepare, widest)
     try:
         if shape is not None:
@@ -96,12 +96,11 @@ def state_of(backbone: Backbone, shape: RunShape | None, prompts: Sequence[list[
     if shape is None or not state.run.lasting:
         state.run.close()
     else:
-        assert isinstance(state.run, GraphRunner)
         state.run.captured = 0
-        backbone.session.keep(RunSession(shape, state, places_read(state)))
+        backbone.session.keep(RunSession(shape, state, places))
 
 
-def is_ready(backbone: Backbone, shape: RunShape | None) -> bool:
+def is_ready(backbone: Backbone, shape: RunShape) -> bool:
     """Whether the last run has left graphs for a run of this shape."""
     session = backbone.session.latest
     return isinstance(session, RunSession) and session.shape == shape

@@ -63,4 +63,3 @@ def is_right(multiply: Multiply, device: torch.device, dtype: torch.dtype) -> bo
         if y.dtype != dtype or not bool((off <= WRONG * exact.norm(dim=1)).all()):
             return False
     return True
-

@@ -134,7 +134,7 @@ def rechoose(window: Window, least: int = 1, by_row: bool = False
     state, slots = window.state, window.slots
     next_slots = state.predicted_slots(slots)
     right, same, tokens, fixed, close = state.judge(rechosen, state, slots, next_slots,
-                                                  window.frontier, least)
+                                                    window.frontier, least)
     if by_row:
         next_slots = window.next_slots
         carry_over(state, next_slots, tokens, fixed, state.noise.fixed_at(next_slots))

@@ -93,8 +93,7 @@ class Window:
                                for i, slot in enumerate(state.front)))
         count = min(most, region.end - min(state.front))
         if state.run.padded:  # the last windows begin earlier, so that they have few sizes
-            whole = rounded_cells(count, state.grid.width)
-            count = min(most, max(count, min(whole, region.end - region.first)))
+            count = min(most, rounded_cells(count, state.grid.width), region.end - region.first)
         self.state, self.first, self.frontier = state, region.first, frontier
         self.start = frontier.clamp(max=region.end - count)
         self.starts = [min(slot, region.end - count) for slot in state.front]  # on the host
