@@ -10,7 +10,7 @@ import pytest
 import torch
 from support.mock_backbone import MockBackbone
 
-from ssd_core import Sampling, machine_faults, measured
+from ssd_core import Sampling, kept_entries
 from ssd_core.backbones import stored
 from ssd_core.engine.methods import AR
 from ssd_core.machine_faults import note_fault
@@ -52,8 +52,7 @@ FAULTY = {
 def machine(tmp_path, monkeypatch):
     """A machine with the kernels and seconds that the test names; how often each was timed."""
     here = SimpleNamespace(kernels={}, seconds={}, timed=[])
-    for module in (machine_faults, measured):
-        monkeypatch.setattr(module, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(kept_entries, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(products, "importable", lambda device: here.kernels)
     monkeypatch.setattr(products, "fastest_kernel", products.fastest_kernel.__wrapped__)
 
