@@ -11,8 +11,8 @@ from comfy_api.v0_0_2 import io
 from PIL import Image
 
 from ..ssd_core.errors import SSDError
+from ..ssd_core.output.picture_files import layers, opened
 from ..ssd_core.output.recipe import (
-    opened,
     pixels_sha256,
     read_recipe,
     recipe_of,
@@ -68,8 +68,8 @@ class LoadPicture(io.ComfyNode):
     def execute(cls, image: str) -> io.NodeOutput:
         path = file_of(image)
         with opened(path) as png:
-            own, alpha = recipe_of(path, png), alpha_of(png)
-            pixels = np.array(png.convert("RGB"))
+            own, (colours, alpha) = recipe_of(path, png), layers(png)
+            pixels = np.array(colours)
         recipe = own or painted_over(path, pixels)
         check_whole(path, recipe, pixels)
         picture = torch.from_numpy(pixels)[None].float() / 255
@@ -90,15 +90,11 @@ def file_of(image: str) -> Path:
     return Path(folder_paths.get_annotated_filepath(image))
 
 
-def alpha_of(png: Image.Image) -> np.ndarray | None:
-    return np.array(png.getchannel("A")) if "A" in png.getbands() else None
-
-
-def mask_of(alpha: np.ndarray | None) -> torch.Tensor:
+def mask_of(alpha: Image.Image | None) -> torch.Tensor:
     """A MASK [1, H, W], white where the picture is transparent; as Load Image makes it."""
     if alpha is None:
         return torch.zeros(1, 64, 64)
-    return 1 - torch.from_numpy(alpha)[None].float() / 255
+    return 1 - torch.from_numpy(np.array(alpha))[None].float() / 255
 
 
 def painted_over(path: Path, pixels: np.ndarray) -> dict:

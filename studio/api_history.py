@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import count
-from pathlib import Path, PurePosixPath, PureWindowsPath
-from tempfile import SpooledTemporaryFile, TemporaryDirectory
+from pathlib import PurePosixPath, PureWindowsPath
+from tempfile import SpooledTemporaryFile
 from zipfile import ZIP_STORED, ZipFile
 
 from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
 from ssd_core import SSDError
-from ssd_core.output.recipe import CHUNK
+from ssd_core.output.recipe import CHUNK, parsed
 
 from . import edits, panels, runs
 from .calls import Call
-from .entries import called
+from .entries import called, restored
 from .errors import in_language
 from .facts import hint_text, restored_text, wanted, why_empty
 from .foreign import told_by
-from .history import Entry, restore
-from .pictures import as_png, encoded, read, texts_of
+from .history import Entry
+from .pictures import as_png, decoded, texts_of
 from .settings import whole
 from .views import details_view, entry_view, restored_view
 from .words import say
@@ -122,18 +122,15 @@ def restore_upload(call: Call) -> dict:
     called.
     """
     name, language = bare_name(call.query("name", "picture.png")), call.language
-    image = read(call.body, name)
-    texts = texts_of(image)
+    with decoded(call.body, name) as image:
+        texts = texts_of(image)
     if CHUNK not in texts:
         return restored_elsewhere(told_by(texts), name, language)
-    with TemporaryDirectory(prefix="ssd-restore-") as folder:
-        path = Path(folder, "picture.png")
-        path.write_bytes(call.body if image.format == "PNG" else encoded(image, "png", texts))
-        try:
-            settings, recipe = restore(path)
-        except SSDError as error:
-            problem = in_language(language, str(error).replace(str(path), name))
-            return {"settings": None, "text": problem}
+    try:
+        recipe = parsed(name, texts[CHUNK])
+        settings = restored(name, recipe)
+    except SSDError as error:
+        return {"settings": None, "text": in_language(language, str(error))}
     return restored_view(settings.anew, restored_text(call.services, name, recipe, language))
 
 

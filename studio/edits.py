@@ -12,7 +12,7 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.methods import METHODS, Exact
 from ssd_core.engine.region import region_of
-from ssd_core.output.recipe import pixels_from_png
+from ssd_core.output import picture_files
 
 from .drawn import Drawn
 from .history import Entry, History
@@ -49,7 +49,7 @@ def edit(library: Library, history: History, settings: Settings, metadata: bool 
 
 def pixels_of(path: Path, size: tuple[int, int] | None) -> torch.Tensor:
     """The pixels [1, H, W, 3] of a picture; at a taller size its last line is repeated below."""
-    pixels = pixels_from_png(path)
+    pixels = picture_files.pixels_of(path)[None]
     more = 0 if size is None else size[1] - pixels.shape[1]
     return torch.cat((pixels, pixels[:, -1:].expand(-1, more, -1, -1)), 1)
 

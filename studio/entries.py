@@ -13,13 +13,14 @@ from pathlib import Path
 from ssd_core import SSDError
 from ssd_core.files import slug
 from ssd_core.output.labels import label
-from ssd_core.output.recipe import method_of, opened, read_recipe, recipe_of
+from ssd_core.output.picture_files import opened, upright
+from ssd_core.output.recipe import method_of, read_recipe, recipe_of
 from ssd_core.unicode import is_unicode
 
 from .reading import require_regular
 from .settings import Settings, from_recipe
 
-MOST_BYTES, MOST_PIXELS = 64 << 20, 64 << 20
+MOST_BYTES = 64 << 20
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 END = b"IEND\xaeB`\x82"  # the last bytes of every complete PNG
 UPLOADED = re.compile(r"\d{6}_.")  # time and own name
@@ -140,8 +141,9 @@ def require_whole(path: Path) -> None:
 def shrunk(path: Path) -> bytes:
     buffer = io.BytesIO()
     with opened(path) as image:
-        image.thumbnail((THUMBNAIL, THUMBNAIL))
-        image.convert("RGB").save(buffer, "JPEG", quality=85)
+        small = upright(image)
+    small.thumbnail((THUMBNAIL, THUMBNAIL))
+    small.save(buffer, "JPEG", quality=85)
     return buffer.getvalue()
 
 
@@ -153,11 +155,16 @@ def restore(path: Path) -> tuple[Settings, dict]:
     path = Path(path)
     require_picture(path)
     recipe = read_recipe(path)
+    return restored(path, recipe), recipe
+
+
+def restored(path: Path | str, recipe: Mapping) -> Settings:
+    """The settings of a checked recipe; errors call its picture `path`."""
     if "sources" in recipe:
         raise SSDError(f"{path}: it was drawn from source pictures, which the app does not take: "
                        "draw it by SSD Sampler in ComfyUI, or by 'ssd generate --like'")
     try:
-        return from_recipe(recipe), recipe
+        return from_recipe(recipe)
     except SSDError as error:
         raise SSDError(f"{path}: its recipe is damaged ({error}): use another picture") from error
 
@@ -167,8 +174,4 @@ def require_picture(path: Path) -> None:
     require_regular(path)
     with opened(path) as image:
         require_whole(path)
-        width, height = image.size
-        if width * height > MOST_PIXELS:
-            raise SSDError(f"{path}: {width}x{height} pixels are too many, at most "
-                           f"{MOST_PIXELS >> 20} million are read")
         image.load()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ssd_core.backbones.stored import int8_kernel_of
-from ssd_core.output.recipe import drawn_by, opened
+from ssd_core.output.picture_files import opened
+from ssd_core.output.recipe import drawn_by
 from ssd_core.output.words import drawn_words
 from ssd_core.weights.figures import stored_dtype
 

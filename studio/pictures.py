@@ -1,20 +1,25 @@
-"""Pictures that come in and go out: PNG, JPEG and WebP, in memory. Knows no history."""
+"""Pictures that come in and go out, in memory. Knows no history."""
 
 from __future__ import annotations
 
 import io
-import warnings
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from PIL import Image
-from PIL.PngImagePlugin import PngImageFile, PngInfo
+from PIL.PngImagePlugin import PngInfo
 
 from ssd_core import SSDError
-from ssd_core.output.recipe import CHUNK, UNREADABLE
-from ssd_core.output.source_pictures import FORMATS as TAKEN
-from ssd_core.output.source_pictures import Size, fitted, upright
-
-from .entries import MOST_PIXELS
+from ssd_core.output.picture_files import (
+    MOST_PIXELS,
+    UNREADABLE,
+    Size,
+    fitted,
+    opened,
+    upright,
+)
+from ssd_core.output.recipe import CHUNK
 
 FORMATS = {"png": "image/png", "jpeg": "image/jpeg", "webp": "image/webp"}
 SCALES, QUALITY = (1, 2), 92
@@ -23,48 +28,46 @@ EXIF, COMMENT, NOTE = 0x8769, 0x9286, 0x927C  # tags: where these texts stand in
 OWN = b"ssd\0"  # how our recipe begins there
 UNICODE = b"UNICODE\0"
 MOST_EXIF = 60_000  # bytes that fit into a JPEG
+DECODING = threading.BoundedSemaphore(2)  # one of 64 million pixels may need a GiB
 
 
-def read(body: bytes, name: str) -> Image.Image:
-    """A picture that was sent, with its pixels; SSDError if it is none, or too large."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            image = Image.open(io.BytesIO(body), formats=TAKEN)
-            if image.width * image.height > MOST_PIXELS:
-                raise SSDError(f"{name}: {image.width}x{image.height} pixels are too many, at most "
-                               f"{MOST_PIXELS >> 20} million are read")
-            image.load()
-    except UNREADABLE as error:
-        raise SSDError(f"{name}: not a whole PNG, JPEG or WebP picture: give one that other "
-                       "programs open") from error
-    return image
+@contextmanager
+def decoded(body: bytes, name: str) -> Iterator[Image.Image]:
+    """A picture that was sent, with its pixels, while few others are in memory; see `opened`."""
+    with DECODING, opened(body, name) as image:
+        image.load()
+        yield image
 
 
 def as_png(body: bytes, name: str, sizes: Sequence[Size]) -> bytes:
-    """A PNG of one of these sizes: as it was sent if it is one, else cropped and scaled."""
-    image = read(body, name)
-    if image.format == "PNG" and image.size in sizes:
-        return body
-    return encoded(fitted(upright(image), sizes), "png")
+    """A PNG of one of these sizes: as it was sent if it is one and looks as it is stored, else
+    cropped and scaled.
+    """
+    with decoded(body, name) as image:
+        shown = upright(image)
+        if shown.size not in sizes:
+            return encoded(fitted(shown, sizes), "png")
+        if image.format == "PNG" and shown is image:
+            return body
+        return encoded(shown, "png", texts_of(image))
 
 
 def converted(png: bytes, kind: str, scale: int, smooth: bool) -> bytes:
     """A saved picture in another format, or enlarged; it keeps its recipe."""
-    image = read(png, "picture")
-    if image.width * image.height * scale**2 > MOST_PIXELS:
-        raise SSDError(f"picture: {scale} times its size is too large: take it as it is")
-    larger = image.convert("RGB").resize(
-        (image.width * scale, image.height * scale),
-        Image.Resampling.LANCZOS if smooth else Image.Resampling.NEAREST)
-    texts = texts_of(image)
-    return encoded(larger, kind, {name: texts[name] for name in KEPT if name in texts})
+    with decoded(png, "picture") as image:
+        if image.width * image.height * scale**2 > MOST_PIXELS:
+            raise SSDError(f"picture: {scale} times its size is too large: take it as it is")
+        shown, texts = upright(image), texts_of(image)
+        larger = shown.resize(
+            (shown.width * scale, shown.height * scale),
+            Image.Resampling.LANCZOS if smooth else Image.Resampling.NEAREST)
+        return encoded(larger, kind, {name: texts[name] for name in KEPT if name in texts})
 
 
 def texts_of(image: Image.Image) -> dict[str, str]:
     """The texts of a picture by their names; those of JPEG and WebP are in their EXIF."""
-    if isinstance(image, PngImageFile):
-        return {name: text for name, text in image.text.items() if isinstance(text, str)}
+    if image.format == "PNG":
+        return {str(name): text for name, text in image.info.items() if isinstance(text, str)}
     try:
         tags = image.getexif().get_ifd(EXIF)
     except UNREADABLE:

@@ -129,7 +129,7 @@ class Programs:
 
         Args:
             id: A saved picture.
-            picture: Or a PNG, JPEG or WebP as base64.
+            picture: Or a picture as base64.
             name: What that file is called.
 
         Returns:

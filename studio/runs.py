@@ -16,10 +16,10 @@ import torch
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
+from ssd_core.output.picture_files import opened, upright
 from ssd_core.output.pixels import tops
 from ssd_core.output.recipe import (
     is_int,
-    opened,
     reason_to_encode,
     recipe_of,
     recipe_tokens,
@@ -168,7 +168,7 @@ def look(history: History, path: Path, backbone: Backbone) -> Source:
         return Source(HELD, stopped_rows(recipe, rows), rows, columns, taller)
     with opened(path) as image:
         recipe = recipe_of(path, image)
-        reason = reason_to_encode(recipe, backbone, np.array(image.convert("RGB")))
+        reason = reason_to_encode(recipe, backbone, np.array(upright(image)))
     words = (typed_words(recipe), drawn_words(recipe)) if recipe else ()
     if recipe is None or reason is not None:
         return Source(f"encoded: {reason}", None, rows, columns, taller, *words)
@@ -215,7 +215,7 @@ def size_of(path: Path, backbone: Backbone) -> tuple[int, int]:
     """(width, height) of a complete PNG whose size this backbone supports."""
     require_picture(path)
     with opened(path) as image:
-        size = image.size
+        size = upright(image).size
     if size not in backbone.sizes:
         legal = ", ".join(f"{width}x{height}" for width, height in backbone.sizes)
         raise SSDError(f"{path}: the picture has {size[0]}x{size[1]} pixels, {backbone.name} "

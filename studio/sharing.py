@@ -24,7 +24,7 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
-KEPT = "/api/history/add"  # the route whose files stay here
+UPLOADS = ("/api/history/add", "/api/restore")  # the routes that take pictures
 OPEN = "/gradio_api/startup-events"  # Gradio asks for it itself, and it tells nothing
 COOKIE = "ssd-studio-entered"
 QUOTA, PERIOD = 200 << 20, 3600.0  # bytes that a visitor may upload in so many seconds
@@ -118,7 +118,7 @@ class UploadQuota:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if (scope["type"] == "http" and scope["method"] == "POST"
-                and scope["path"].rstrip("/") == KEPT and (why := self.refused(scope))):
+                and scope["path"].rstrip("/") in UPLOADS and (why := self.refused(scope))):
             await refuse(send, 413, why)
             return
         await self.app(scope, receive, send)

@@ -15,16 +15,15 @@ from ..backbones.codecs.colour_table import ColourFit, write_table
 from ..backbones.codecs.colours import CodeColours
 from ..backbones.codecs.glm_encoder import source_grid
 from ..errors import SSDError
-from ..output.source_pictures import pixels_of
+from ..output.picture_files import ENDINGS, pixels_of
 from .options import Json, Loading
 from .output import Reporter, note
 from .session import load
 
-ENDINGS = (".png", ".jpg", ".jpeg", ".webp")
 AT_ONCE = 16  # pictures that the encoder reads for each time it is loaded
 Pictures = Annotated[list[Path], typer.Argument(
     metavar="PICTURES", show_default=False, exists=False,
-    help="Pictures of all kinds (PNG, JPEG or WebP), or folders of them.")]
+    help="Pictures of all kinds, or folders of them.")]
 
 
 def command(pictures: Pictures, loading: Loading, json: Json = False) -> None:
@@ -54,7 +53,7 @@ def files_in(named: Iterable[Path]) -> list[Path]:
         sorted(file for file in each.rglob("*") if file.suffix.lower() in ENDINGS)
         if each.is_dir() else [each])]
     if not found:
-        raise SSDError("no PNG, JPEG or WebP picture there: name pictures, or a folder of them")
+        raise SSDError("no picture there: name pictures, or a folder of them")
     return found
 
 

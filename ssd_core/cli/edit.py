@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,9 +18,10 @@ from ..errors import SSDError
 from ..model.knobs import specs
 from ..output.changed_words import changed_words
 from ..output.knobs import check_pictures
-from ..output.masks import mask_of_box, mask_of_file, redrawn_cells
+from ..output.masks import mask_of_box, mask_of_file, redrawn_cells, transparent_part
 from ..output.packed import tokens_sha256
-from ..output.recipe import pixels_from_png, tokens_from_png
+from ..output.picture_files import pixels_of
+from ..output.recipe import tokens_from_png
 from ..output.together import together
 from ..output.words import Words
 from ..runs.foreseen import foreseen
@@ -33,7 +35,7 @@ from .paths import batch_paths, check_writable, free
 from .photographs import drawable, recipe_in
 from .session import load, print_notes
 
-Picture = Annotated[Path, typer.Argument(help="The PNG, JPEG or WebP to edit.", show_default=False)]
+Picture = Annotated[Path, typer.Argument(help="The picture to edit.", show_default=False)]
 NewWords = Annotated[str, typer.Argument(help="What it should show.", show_default=False)]
 
 
@@ -44,8 +46,10 @@ class EditOptions:
     old: str | None = flag(None, "The words of the picture as it is. Default: those of its recipe.",
                            "--from")
     knobs: Mapping[str, Any] = knob_flags(spec for spec in specs(Edit) if spec.name != "old_prompt")
-    mask: Path | None = flag(None, "PNG that is white where the picture is drawn anew. Without "
-                                   "--mask, --box or --rows the words decide where.")
+    mask: Path | None = flag(None, "Picture that is white, or transparent, where the edited one is "
+                                   "drawn anew. Without --mask, --box or --rows what is "
+                                   "transparent in the edited picture is drawn anew, or the words "
+                                   "decide where.")
     box: str | None = flag(None, "X,Y,WIDTH,HEIGHT in pixels: draw this anew.")
     rows: int | None = flag(None, "Draw all token rows but the first ROWS anew.")
     suggest: int = flag(1, "Number of suggestions, each with the next seed. Those come first that "
@@ -63,19 +67,24 @@ class EditOptions:
         return free(lambda ending: batch_paths(
             picture.with_name(f"{picture.stem}-edit{ending}.png"), self.suggest))
 
-    def keep_mask(self, backbone: Backbone) -> torch.Tensor | None:
-        """The cells [R, C] that stay whatever the words say; None: no region is given."""
+    def keep_mask(self, backbone: Backbone, picture: Path) -> torch.Tensor | None:
+        """The cells [R, C] that stay whatever the words say; None: no region is given, neither by
+        a flag nor, without --from, by what is transparent in the picture.
+        """
         named = [each for each in (self.mask, self.box, self.rows) if each is not None]
         if len(named) > 1:
             raise SSDError("mask, box, rows: give one of them")
         if self.rows is not None:
             return ~region_of(backbone.grid, 1, self.rows).free[0] if self.rows else None
         if self.mask is not None:
-            return ~redrawn_cells(mask_of_file(self.mask), backbone.grid)[0]
+            return ~redrawn_cells(mask_of_file(self.mask, backbone.size), backbone.grid)[0]
         if self.box is not None:
             x, y, width, height = numbers(self.box)
             mask = mask_of_box(x, y, width, height, backbone.size)
             return ~redrawn_cells(mask, backbone.grid)[0]
+        with suppress(SSDError):  # too small for a cell
+            clear = transparent_part(picture, backbone.size) if self.old is None else None
+            return None if clear is None else ~redrawn_cells(clear, backbone.grid)[0]
         return None
 
 
@@ -99,11 +108,11 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     method, canvas = knobs.chosen(), source.picture(canvas)
     backbone, heads = load(source.loading(loading), [method], canvas.pixels())
     with drawable(picture, [backbone.size] if canvas.size else backbone.sizes) as (png, fitting):
-        pixels = pixels_from_png(png)
+        pixels = pixels_of(png)[None]
         backbone = backbone.resized((pixels.shape[2], pixels.shape[1]))
         keep, how = tokens_from_png(png, backbone)
     report.print(f"editing {picture} ({fitting}{how})")
-    mask = editing.keep_mask(backbone)
+    mask = editing.keep_mask(backbone, picture)
     by_words = mask is None or bool({"old", "reach", "hold"} & source.flags_set)
     old, new = words_of(backbone, recipe, editing.old, prompt, by_words)
     report.words([new] if new != prompt else [], None)

@@ -15,8 +15,8 @@ from ..backbones.base import Backbone
 from ..errors import SSDError
 from ..output.labels import accepted
 from ..output.packed import tokens_sha256
+from ..output.picture_files import pixels_of
 from ..output.recipe import save_png, tokens_from_png
-from ..output.source_pictures import pixels_of
 from ..output.together import together
 from ..output.words import Words, inherited
 from ..runs.request import Request, Result
@@ -59,8 +59,8 @@ class KeepOptions:
 class SourceOptions:
     """Draw from other pictures."""
 
-    source: list[Path] | None = flag(None, "Picture (PNG, JPEG or WebP) to draw from besides the "
-                                           "words; repeat it for several. For GLM-Image.")
+    source: list[Path] | None = flag(None, "Picture of any kind to draw from besides the words; "
+                                           "repeat it for several. For GLM-Image.")
 
     def options(self, backbone: Backbone) -> dict:
         """The Request's field sources."""

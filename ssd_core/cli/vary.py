@@ -19,9 +19,9 @@ from ..model.noise import varied_cells
 from ..model.sampling import Sampling
 from ..model.variation import STRENGTHS
 from ..output.knobs import check_pictures
+from ..output.picture_files import pixels_of
 from ..output.recipe import (
     method_of,
-    pixels_from_png,
     recipe_tokens,
     tokens_from_png,
 )
@@ -36,7 +36,7 @@ from .photographs import drawable, recipe_in
 from .session import load, print_notes
 
 Picture = Annotated[Path, typer.Argument(help="A PNG that was saved with its settings, or any "
-                                              "PNG, JPEG or WebP with --from.", show_default=False)]
+                                              "picture with --from.", show_default=False)]
 AGAIN = ("the picture is a variation itself: these are variations of the same picture that it "
          "varies")
 
@@ -131,7 +131,7 @@ def of_photograph(path: Path, varying: VaryOptions, method: Method,
     Also its tokens [R, C].
     """
     with drawable(path, backbone.sizes) as (png, _):
-        pixels = pixels_from_png(png)
+        pixels = pixels_of(png)[None]
         sized = backbone.resized((pixels.shape[2], pixels.shape[1]))
         tokens, _ = tokens_from_png(png, sized)
     sampling = varying.sampling(Sampling())

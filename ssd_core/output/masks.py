@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from ..errors import SSDError
 from ..model.grid import Grid
-from .recipe import opened
+from .picture_files import Size, fitted, layers, mask_of, opened
 
 WHITE = 0.5  # a pixel is white from here on
 LEAST = 0.25  # a cell is redrawn if this share of its area is white
@@ -34,13 +34,18 @@ def redrawn_cells(mask: torch.Tensor, grid: Grid) -> torch.Tensor:
     return cells
 
 
-def mask_of_file(path: Path) -> torch.Tensor:
-    """A mask [H, W] of a PNG: what is transparent, or else what is bright, is white."""
+def mask_of_file(path: Path, size: Size) -> torch.Tensor:
+    """A mask [H, W] of a picture, scaled and cut to `size` (width, height) as a photograph is: what
+    is transparent, or else what is bright, is white.
+    """
     with opened(path) as image:
-        bands = image.convert("RGBA")
-        alpha = np.array(bands.getchannel("A"))
-        seen = 255 - alpha if alpha.min() < 255 else np.array(bands.convert("L"))
-    return torch.from_numpy(seen).float() / 255
+        return torch.from_numpy(np.array(fitted(mask_of(image), [size]))).float() / 255
+
+
+def transparent_part(path: Path, size: Size) -> torch.Tensor | None:
+    """The same of what is transparent in a picture; None if nothing is."""
+    with opened(path) as image:
+        return mask_of_file(path, size) if layers(image)[1] else None
 
 
 def mask_of_box(x: int, y: int, width: int, height: int, size: tuple[int, int]) -> torch.Tensor:

@@ -11,11 +11,7 @@ from __future__ import annotations
 import binascii
 import hashlib
 import json
-import struct
-import warnings
-import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from io import BytesIO
 from pathlib import Path
@@ -33,7 +29,7 @@ from ..engine.edits.words import Edit
 from ..engine.heads import DraftHeads
 from ..engine.methods import METHODS, Method
 from ..errors import SSDError, first_line
-from ..files import atomic_write, require_file
+from ..files import atomic_write
 from ..model.attention_kernel import DEFAULT, attention_kernel
 from ..model.knobs import LARGEST
 from ..model.noise import VERSION as NOISE_VERSION
@@ -45,6 +41,7 @@ from ..weights.memory import WEIGHT_BYTES
 from .comfyui_workflow import workflow_of
 from .kept_cells import check_kept, kept_keys
 from .packed import pack, unpack
+from .picture_files import opened, upright
 from .source_pictures import source_keys, sources_of
 from .words import Words, drawn_words, recorded
 
@@ -52,8 +49,6 @@ VERSION = 2
 CHUNK = "ssd_recipe"
 OLDER_DTYPE = "fp32"  # of recipes without a dtype
 MAX_CHARACTERS = 1 << 20  # an Emu3 recipe, 90 x 90 tokens, has about 45,000
-UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error,
-              Image.DecompressionBombError)
 
 
 # Writing
@@ -202,22 +197,17 @@ def tokens_from_png(path: Path, backbone: Backbone) -> tuple[torch.Tensor, str]:
     """
     with opened(path) as image:
         recipe = recipe_of(path, image)
-        if image.size not in backbone.sizes:
-            legal = ", ".join(f"{width}x{height}" for width, height in backbone.sizes)
-            raise SSDError(f"{path}: the picture has {image.width}x{image.height} pixels, "
-                           f"{backbone.name} takes {legal}: resize it first")
-        pixels = np.array(image.convert("RGB"))
+        pixels = np.array(upright(image))
+    height, width = pixels.shape[:2]
+    if (width, height) not in backbone.sizes:
+        legal = ", ".join(f"{width}x{height}" for width, height in backbone.sizes)
+        raise SSDError(f"{path}: the picture has {width}x{height} pixels, {backbone.name} takes "
+                       f"{legal}: resize it first")
     reason = reason_to_encode(recipe, backbone, pixels)
     if recipe is not None and reason is None:
         return fitting(path, recipe_tokens(recipe), backbone)[None], "tokens from its recipe"
     picture = torch.from_numpy(pixels).float() / 255
     return backbone.encode(picture[None].to(backbone.device)).cpu(), f"encoded: {reason}"
-
-
-def pixels_from_png(path: Path) -> torch.Tensor:
-    """The pixels [1, H, W, 3] of a PNG, float 0..1."""
-    with opened(path) as image:
-        return torch.from_numpy(np.array(image.convert("RGB")))[None].float() / 255
 
 
 def reason_to_encode(recipe: Mapping | None, backbone: Backbone, pixels: np.ndarray) -> str | None:
@@ -240,24 +230,13 @@ def fitting(path: Path, tokens: torch.Tensor, backbone: Backbone) -> torch.Tenso
     return tokens
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[Image.Image]:
-    """Open a PNG; only its header is read. Read errors, also of the block, become SSDError."""
-    require_file(path)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(path, formats=["PNG"]) as image:
-                yield image
-    except UNREADABLE as error:
-        raise SSDError(f"{path}: not a whole PNG picture ({type(error).__name__}): "
-                       "give a PNG that other programs open") from error
-
-
 def recipe_of(path: Path, image: Image.Image) -> dict | None:
     text = image.info.get(CHUNK)
-    if text is None:
-        return None
+    return parsed(path, text) if text is not None else None
+
+
+def parsed(path: Path | str, text: str) -> dict:
+    """The recipe in a text; errors call its picture `path`."""
     if len(text) > MAX_CHARACTERS:
         raise damaged(path, f"{len(text):,} characters long")
     try:
@@ -267,7 +246,7 @@ def recipe_of(path: Path, image: Image.Image) -> dict | None:
     return recipe
 
 
-def checked(path: Path, recipe: object) -> dict:
+def checked(path: Path | str, recipe: object) -> dict:
     """A recipe with all keys. Raises ValueError or TypeError if it is damaged, SSDError if it has
     another version.
     """
@@ -280,7 +259,7 @@ def checked(path: Path, recipe: object) -> dict:
     return recipe
 
 
-def damaged(path: Path, what: str) -> SSDError:
+def damaged(path: Path | str, what: str) -> SSDError:
     return SSDError(f"{path}: its recipe is damaged ({what}): "
                     "use another picture, or save this one again without metadata")
 
@@ -289,7 +268,7 @@ def refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
 
 
-def require_version(path: Path, recipe: Mapping) -> None:
+def require_version(path: Path | str, recipe: Mapping) -> None:
     """Raise SSDError if the recipe or its noise field has another version than this program."""
     for key, own in (("version", VERSION), ("noise_version", NOISE_VERSION)):
         version = recipe.get(key)

@@ -3,7 +3,9 @@
 import { addStyleSheet, make } from "./core/elements.js";
 import { adopt } from "./picture_actions.js";
 
-const KINDS = ["image/png", "image/jpeg", "image/webp"];
+const KINDS = ["image/png", "image/jpeg", "image/webp", "image/avif", "image/heic", "image/heif",
+  "image/gif", "image/tiff", "image/bmp"];
+const ENDING = /\.(heic|heif|avif|tiff?)$/i; // browsers do not know the type of some of these
 
 /** Take what is dropped or pasted on the page from now on. */
 export function takeIncoming(app) {
@@ -43,7 +45,7 @@ export const openButton = (app, label) => fileButton(label, "open-picture",
 
 /** A button that lets one choose a picture as a file; chosen(file) takes it. */
 export function fileButton(label, id, chosen) {
-  const input = make("input", "", { type: "file", accept: KINDS.join(","), hidden: "" });
+  const input = make("input", "", { type: "file", accept: [...KINDS, ".heic", ".heif"].join(","), hidden: "" });
   const button = make("button", "button", { type: "button", id }, [label]);
   button.addEventListener("click", () => input.click());
   input.addEventListener("change", () => {
@@ -72,7 +74,7 @@ export async function take(app, file) {
 /** Why a file cannot be taken; empty if it can. */
 export function problemOf({ words, schema, say }, { name, type, size }) {
   const most = schema.limits.upload;
-  if (!KINDS.includes(type)) return say(words.incoming.kind, { name });
+  if (!KINDS.includes(type) && (type || !ENDING.test(name))) return say(words.incoming.kind, { name });
   if (size <= most) return "";
   return say(words.incoming.large, { name, size: Math.ceil(size / 2 ** 20), most: most / 2 ** 20 });
 }

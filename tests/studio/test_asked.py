@@ -19,9 +19,9 @@ from support.studio_client import BOB, CHINESE, HOUSE, line_of  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
 from ssd_core.backbones.estimates import Pace  # noqa: E402
+from ssd_core.output.picture_files import MOST_PIXELS  # noqa: E402
 from ssd_core.output.recipe import CHUNK, read_recipe, save_png  # noqa: E402
 from studio import runs  # noqa: E402
-from studio.entries import MOST_PIXELS  # noqa: E402
 from studio.history import History  # noqa: E402
 from studio.orders import TOPS  # noqa: E402
 from studio.plans import about_speed  # noqa: E402
@@ -160,7 +160,7 @@ def file_of(kind, size=(PIXELS, PIXELS), **options):
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "TIFF", "AVIF"])
 @pytest.mark.parametrize("size", [(PIXELS, PIXELS), (900, 500)])
 def test_a_picture_from_outside_is_added_and_redone(client, finished, kind, size):
     added = client.post("/api/history/add", params={"name": "x.png"}, content=file_of(kind, size))
@@ -196,8 +196,8 @@ def bad_files():
     plain = file_of("PNG")
     yield b"", "not a whole"
     yield b"this is no picture", "not a whole"
-    yield plain[:-60], "whole PNG"
-    yield file_of("GIF"), "not a whole PNG, JPEG or WebP"
+    yield plain[:-60], "not a whole"
+    yield file_of("PPM"), "not a whole"
     yield b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not a whole"
     side = int(MOST_PIXELS**0.5) + 100
     huge = io.BytesIO()
@@ -205,7 +205,7 @@ def bad_files():
     yield huge.getvalue(), "too many"
 
 
-@pytest.mark.parametrize(("body", "word"), list(bad_files()), ids=["nothing", "text", "cut", "gif",
+@pytest.mark.parametrize(("body", "word"), list(bad_files()), ids=["nothing", "text", "cut", "ppm",
                                                             "svg", "huge"])
 def test_what_is_no_picture_is_refused_by_its_name_and_leaves_nothing(client, services, body,
                                                                       word):

@@ -10,7 +10,8 @@ from PIL import Image
 from support.studio_client import CHINESE, line_of
 
 from ssd_core.backbones.prompts.two_panels import CONTROLS, Control
-from ssd_core.output.recipe import opened, pixels_from_png, read_recipe, recipe_tokens
+from ssd_core.output.picture_files import opened, pixels_of
+from ssd_core.output.recipe import read_recipe, recipe_tokens
 
 BALL = {"prompt": "a {red|blue} house", "seed": "7", "control": "depth", "method": "ar"}
 
@@ -47,7 +48,7 @@ def test_the_lower_panel_is_saved_and_its_recipe_tells_of_both(services, finishe
     assert first[0].equal(second[0]) and not first[1].equal(second[1])
     side, middle = height // omni.grid.rows, height // 2
     drawn = omni.decode(recipe_tokens(recipe)[None])[:, middle + side :]
-    below = pixels_from_png(paths[0])[:, side:]
+    below = pixels_of(paths[0])[None, side:]
     assert torch.allclose(below, drawn, atol=1 / 255), "all but the row that blends"
 
 

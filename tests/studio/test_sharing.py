@@ -13,7 +13,7 @@ from starlette.testclient import TestClient  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
 from studio.brake import Brake  # noqa: E402
-from studio.sharing import KEPT, Password, UploadQuota, read_users, without_folders  # noqa: E402
+from studio.sharing import UPLOADS, Password, UploadQuota, read_users, without_folders  # noqa: E402
 
 
 @pytest.fixture
@@ -77,12 +77,13 @@ def test_users_are_read_from_a_file_of_lines(tmp_path):
 
 
 def test_a_visitor_uploads_so_much_an_hour_and_no_more(page):
-    client = TestClient(UploadQuota(page, quota=100))
-    assert client.post(KEPT, content=b"x" * 60).text == "in"
-    refused = client.post(KEPT, content=b"x" * 60)
-    assert refused.status_code == 413 and "can be uploaded" in refused.text
-    assert client.post(KEPT, content=b"x" * 40).text == "in", "what was refused does not count"
-    assert client.post(KEPT, content=iter([b"x"])).status_code == 413, "of unknown length"
+    client, (add, restore) = TestClient(UploadQuota(page, quota=100)), UPLOADS
+    assert client.post(add, content=b"x" * 60).text == "in"
+    for route in UPLOADS:
+        refused = client.post(route, content=b"x" * 60)
+        assert refused.status_code == 413 and "can be uploaded" in refused.text
+    assert client.post(restore, content=b"x" * 40).text == "in", "what was refused does not count"
+    assert client.post(add, content=iter([b"x"])).status_code == 413, "of unknown length"
     assert client.post("/gradio_api/queue/join", content=b"x" * 200).text == "in"
 
 

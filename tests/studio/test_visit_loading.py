@@ -21,7 +21,8 @@ from test_downloaded import published  # noqa: E402
 
 from ssd_core import load_backbone  # noqa: E402
 from ssd_core.backbones.prompts.two_panels import CONTROLS  # noqa: E402
-from ssd_core.output.recipe import opened, read_recipe  # noqa: E402
+from ssd_core.output.picture_files import opened  # noqa: E402
+from ssd_core.output.recipe import read_recipe  # noqa: E402
 from ssd_core.weights.catalogue import CATALOGUE  # noqa: E402
 from studio import downloads, paints  # noqa: E402
 

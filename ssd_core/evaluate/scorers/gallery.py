@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from ...errors import SSDError
-from ...output.recipe import opened
+from ...output.picture_files import opened, upright
 from ...train.common import silent
 from ..suites.record import read_record
 
@@ -67,4 +67,4 @@ class Gallery:
 
 def loaded(path: Path) -> Image.Image:
     with opened(path) as image:
-        return image.convert("RGB")
+        return upright(image)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...errors import SSDError
 from ...files import atomic_write, write_text
-from ...output.recipe import opened
+from ...output.picture_files import opened
 from ...runs.batch.finished import require_same
 from ...runs.batch.prompts import require_drawable
 from ...runs.batch.queue import work

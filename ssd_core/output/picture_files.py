@@ -1,0 +1,200 @@
+"""Picture files of every kind that is read, opened in one place for every host and use.
+
+Of what moves the first frame; turned as its camera says; in the colours that a viewer shows. Files
+are not trusted: sizes are read before pixels. Knows no model.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import torch
+from PIL import Image, ImageCms, ImageFile, ImageOps
+
+from ..errors import SSDError
+from ..files import require_file
+
+FORMATS = ("PNG", "JPEG", "WEBP", "AVIF", "HEIF", "GIF", "TIFF", "BMP")
+ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".avif", ".heic", ".heif", ".gif", ".tif", ".tiff",
+           ".bmp")
+HEIC = (b"ftypheic", b"ftypheix", b"ftyphevc", b"ftypheim", b"ftypmif1")  # where a file begins
+MOST_PIXELS = 64 << 20
+UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error, TypeError,
+              LookupError, AttributeError, NotImplementedError, MemoryError)
+ORIENTATION = 0x0112  # the tag of EXIF; its values from 2 on are these turns
+TURNS = dict(enumerate((Image.Transpose.FLIP_LEFT_RIGHT, Image.Transpose.ROTATE_180,
+                        Image.Transpose.FLIP_TOP_BOTTOM, Image.Transpose.TRANSPOSE,
+                        Image.Transpose.ROTATE_270, Image.Transpose.TRANSVERSE,
+                        Image.Transpose.ROTATE_90), 2))
+Size = tuple[int, int]  # width, height
+WHITES = {"I": (65535, 2**31 - 1), "F": (1, 255, 65535)}  # of deep modes; of all others 65535
+
+
+@contextmanager
+def opened(source: Path | bytes, name: object = None) -> Iterator[Image.Image]:
+    """Open a picture of FORMATS, a file or what was sent; only its header is read.
+
+    Raises SSDError, which calls it `name`, if it has too many pixels or cannot be read, also for
+    errors of the block.
+    """
+    name = name or source
+    if not isinstance(source, bytes):
+        require_file(source)
+    try:
+        with BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as file:
+            image = recognized(file, name)
+            if image.width * image.height > MOST_PIXELS:
+                raise SSDError(f"{name}: {image.width}x{image.height} pixels are too many, at most "
+                               f"{MOST_PIXELS // 10**6} million are read")
+            yield image
+    except UNREADABLE as error:
+        raise SSDError(f"{name}: not a whole picture ({type(error).__name__}): give a PNG, JPEG, "
+                       "WebP, AVIF, GIF, TIFF or BMP that other programs open") from error
+
+
+def recognized(file: BinaryIO, name: object) -> ImageFile.ImageFile:
+    """The picture in a file, with its size but without pixels.
+
+    As Image.open, which has a limit of its own and does not tell the size of what is beyond it.
+    """
+    start = file.read(16)
+    for kind in kinds():
+        factory, accepts = Image.OPEN[kind]
+        if accepts is None or accepts(start) is True:
+            file.seek(0)
+            image = factory(file, "")
+            scale_transparent_colour(image)
+            return image
+    if start[4:12] in HEIC:
+        raise SSDError(f"{name}: HEIC pictures need a package: pip install pillow-heif")
+    raise SyntaxError("of no kind that is read")
+
+
+@cache
+def kinds() -> tuple[str, ...]:
+    """Those of FORMATS that this Pillow reads, HEIF with the package pillow-heif."""
+    Image.init()
+    with suppress(ImportError):
+        import pillow_heif
+
+        pillow_heif.register_heif_opener()
+    return tuple(kind for kind in FORMATS if kind in Image.OPEN)
+
+
+def scale_transparent_colour(image: ImageFile.ImageFile) -> None:
+    """Bring the one colour that a PNG calls transparent to 8 bits, as Pillow brings its pixels."""
+    key, raw = image.info.get("transparency"), image.tile[0][3] if image.tile else None
+    if raw in ("L;2", "L;4") and isinstance(key, int):
+        image.info["transparency"] = key * (85 if raw == "L;2" else 17)
+    elif raw == "RGB;16B" and isinstance(key, tuple):
+        image.info["transparency"] = tuple(value >> 8 for value in key)
+
+
+# Pixels
+
+
+def pixels_of(path: Path) -> torch.Tensor:
+    """The pixels [H, W, 3] of a picture, float 0..1; see `upright`."""
+    with opened(path) as image:
+        return torch.from_numpy(np.array(upright(image))).float() / 255
+
+
+def upright(image: Image.Image) -> Image.Image:
+    """A picture as a viewer shows it on white, in RGB; itself if that is how it is stored."""
+    colours, alpha = layers(image)
+    if alpha is None:
+        return colours
+    white = Image.new("RGB", colours.size, "white")
+    white.paste(colours, mask=alpha)
+    return white
+
+
+def fitted(image: Image.Image, sizes: Sequence[Size]) -> Image.Image:
+    """A picture at the size that cuts off least of it, cut to its middle and scaled."""
+    size = min(sizes, key=lambda size: misfit(image.size, size))
+    return ImageOps.fit(image, size, Image.Resampling.LANCZOS)
+
+
+def misfit(own: Size, size: Size) -> tuple[float, int]:
+    """How much of a picture a size cuts off; then how far its pixels are from the picture's."""
+    ratio = own[0] * size[1] / (own[1] * size[0])
+    return max(ratio, 1 / ratio), abs(own[0] * own[1] - size[0] * size[1])
+
+
+def mask_of(image: Image.Image) -> Image.Image:
+    """A picture as a mask, in L: what is transparent, or else what is bright, is white."""
+    colours, alpha = layers(image)
+    return colours.convert("L") if alpha is None else alpha.point(lambda value: 255 - value)
+
+
+def layers(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:
+    """The colours of a picture in RGB, those under transparent pixels among them, and its opacity
+    in L, None if no pixel is transparent. Both are turned as the camera says.
+    """
+    image.load()
+    turn = TURNS.get(orientation(image))
+    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
+        image = in_eight_bits(image)
+    alpha = None
+    if image.has_transparency_data:
+        profile = image.info.get("icc_profile")
+        image = image.convert("RGBA")
+        alpha, image = image.getchannel("A"), image.convert("RGB")
+        image.info["icc_profile"] = profile
+    colours = in_srgb(image)
+    if alpha and alpha.getextrema()[0] == 255:
+        alpha = None
+    if turn is None:
+        return colours, alpha
+    return colours.transpose(turn), alpha and alpha.transpose(turn)
+
+
+def orientation(image: Image.Image) -> int:
+    try:
+        return int(image.getexif().get(ORIENTATION, 1))
+    except UNREADABLE:  # damaged EXIF: viewers show such a picture as it is stored
+        return 1
+
+
+def in_eight_bits(image: Image.Image) -> Image.Image:
+    """Grey of 16 or 32 bits as L, or as LA if one of its values is transparent.
+
+    White is 65535; of larger whole numbers 2**31 - 1, of floats 1, or 255, or 65535. Where values
+    are larger than the first and not near the others (within a factor of 4), the largest is white.
+    """
+    values = np.asarray(image).astype(np.float32)
+    most = float(np.max(values, initial=0, where=np.isfinite(values)))
+    first, *others = WHITES.get(image.mode, (65535,))
+    white = first if most <= first else next(
+        (other for other in others if other / 4 <= most <= other), most)
+    scaled = np.nan_to_num(values / white, nan=0).clip(0, 1) * 255
+    grey = Image.fromarray(scaled.round().astype(np.uint8))
+    if isinstance(key := image.info.get("transparency"), int):
+        opaque = (values != key).astype(np.uint8) * 255
+        grey = Image.merge("LA", (grey, Image.fromarray(opaque)))
+    grey.info["icc_profile"] = image.info.get("icc_profile")
+    return grey
+
+
+def in_srgb(image: Image.Image) -> Image.Image:
+    """A picture without transparency in RGB, by its colour profile if it has one that fits."""
+    profile = image.info.get("icc_profile")
+    if image.mode in ("1", "P"):
+        image = image.convert("RGB")
+    if profile:
+        with suppress(ImageCms.PyCMSError, ImportError, *UNREADABLE):
+            own = ImageCms.ImageCmsProfile(BytesIO(profile))
+            if "sRGB" not in ImageCms.getProfileDescription(own):
+                turned = ImageCms.profileToProfile(image, own, ImageCms.createProfile("sRGB"),
+                                                   outputMode="RGB")
+                assert turned is not None  # it is so only in place
+                return turned
+    return image if image.mode == "RGB" else image.convert("RGB")
