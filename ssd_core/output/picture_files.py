@@ -28,7 +28,8 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".avif", ".heic", ".heif", ".gif", 
 HEIC = (b"ftypheic", b"ftypheix", b"ftyphevc", b"ftypheim", b"ftypmif1")  # where a file begins
 MOST_PIXELS = 64 << 20
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error, TypeError,
-              LookupError, AttributeError, NotImplementedError, MemoryError)
+              LookupError, AttributeError, RuntimeError, MemoryError,
+              Image.DecompressionBombError)
 ORIENTATION = 0x0112  # the tag of EXIF; its values from 2 on are these turns
 TURNS = dict(enumerate((Image.Transpose.FLIP_LEFT_RIGHT, Image.Transpose.ROTATE_180,
                         Image.Transpose.FLIP_TOP_BOTTOM, Image.Transpose.TRANSPOSE,
@@ -91,7 +92,9 @@ def kinds() -> tuple[str, ...]:
 
 def scale_transparent_colour(image: ImageFile.ImageFile) -> None:
     """Bring the one colour that a PNG calls transparent to 8 bits, as Pillow brings its pixels."""
-    key, raw = image.info.get("transparency"), image.tile[0][3] if image.tile else None
+    if image.format != "PNG" or not image.tile:
+        return
+    key, raw = image.info.get("transparency"), image.tile[0][3]
     if raw in ("L;2", "L;4") and isinstance(key, int):
         image.info["transparency"] = key * (85 if raw == "L;2" else 17)
     elif raw == "RGB;16B" and isinstance(key, tuple):
