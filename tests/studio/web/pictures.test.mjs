@@ -68,7 +68,10 @@ test("files that are no pictures, or too large, are refused by name", () => {
   const app = { schema: { limits: { upload: 40 << 20 } }, say: (_, values) => values,
     words: { incoming: { kind: "", large: "" } } };
   assert.equal(problemOf(app, { name: "a.webp", type: "image/webp", size: 9 }), "");
-  assert.deepEqual(problemOf(app, { name: "a.gif", type: "image/gif", size: 9 }), { name: "a.gif" });
+  assert.equal(problemOf(app, { name: "a.HEIC", type: "", size: 9 }), "");
+  for (const [name, type] of [["a.svg", "image/svg+xml"], ["a.txt", ""]]) {
+    assert.deepEqual(problemOf(app, { name, type, size: 9 }), { name });
+  }
   assert.deepEqual(problemOf(app, { name: "a.png", type: "image/png", size: (40 << 20) + 1 }),
     { name: "a.png", size: 41, most: 40 });
 });
