@@ -39,6 +39,12 @@ def palette(opacity: bytes | int | None = None) -> Image.Image:
     return image
 
 
+def half_clear_palette() -> Image.Image:
+    image = palette().convert("PA")
+    image.putalpha(128)
+    return image
+
+
 def deep(mode: str, value: float, dtype: str) -> Image.Image:
     return Image.frombytes(mode, (8, 8), np.full((8, 8), value, dtype).tobytes())
 
@@ -56,8 +62,7 @@ MODES = [
     ("P", palette(), "PNG", RED),
     ("P half clear", palette(b"\xff\x80"), "PNG", HALF_RED),
     ("P clear", palette(1), "GIF", WHITE),
-    ("PA", Image.merge("RGBA", [Image.new("L", (8, 8), v) for v in (*RED, 128)]).convert("PA"),
-     "TIFF", HALF_RED),
+    ("PA", half_clear_palette(), "TIFF", HALF_RED),
     ("RGB", Image.new("RGB", (8, 8), RED), "BMP", RED),
     ("RGBA", Image.new("RGBA", (8, 8), (*RED, 128)), "PNG", HALF_RED),
     ("RGBA clear", Image.new("RGBA", (8, 8), (0, 0, 0, 0)), "WEBP", WHITE),
