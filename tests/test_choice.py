@@ -13,8 +13,10 @@ from ssd_core.engine import choice, pace, usual
 from ssd_core.engine.choice import Choice, Cost, Machine, at_once, chosen, filled, sooner_alone
 from ssd_core.engine.usual import expected_passes
 from ssd_core.output.guarantees import identical_share
+from ssd_core.runs.batch.begun import FILE, agreed, as_begun
 from ssd_core.runs.batch.finished import require_same
-from ssd_core.runs.batch.render import RenderItem, RenderSettings, as_begun, draw_tasks, quickest
+from ssd_core.runs.batch.queue import TaskLocks
+from ssd_core.runs.batch.render import RenderItem, RenderSettings, draw_tasks, quickest
 from ssd_core.runs.batch.task import LoadedModels
 from ssd_core.runs.request import Request, Result
 
@@ -47,7 +49,6 @@ def test_a_card_takes_192_cells_or_more(monkeypatch):
     for heads in (True, False):
         decision = chosen(machine(CARD, device="cuda", heads=heads), methods.Exact())
         assert decision.method.window >= 192
-    assert chosen(machine(CARD, device="cuda"), methods.SJD()).method.window >= 192
 
 
 def test_where_width_costs_nothing_a_card_takes_the_whole_picture_unless_it_is_huge():
@@ -84,7 +85,7 @@ def test_a_run_without_graphs_asks_for_no_recorder(paced, table, monkeypatch):
     assert not asked.choice.graphs and asked.run().finished
 
 
-@pytest.mark.parametrize("kind", [methods.Exact, methods.Jacobi, methods.SJD, methods.GSD])
+@pytest.mark.parametrize("kind", [methods.Exact, methods.Jacobi])
 @pytest.mark.slow
 def test_the_window_is_the_least_of_a_sweep(kind):
     for table, threads in ((CPU, 1), (CPU, 2), (CARD, 1)):
@@ -94,28 +95,17 @@ def test_the_window_is_the_least_of_a_sweep(kind):
         assert decision.cost.seconds <= 1.03 * min(sweep.values())
 
 
-@pytest.mark.slow
-def test_the_cells_of_wave_are_the_least_of_a_sweep():
-    cells = {}
-    for name, table in {"cpu": CPU, "card": CARD, "bound": BOUND}.items():
-        here = machine(table)
-        best = chosen(here, methods.Wave())
-        sweep = [here.cost(methods.Wave(cells=cells)).seconds for cells in range(2, 25)]
-        assert best.cost.seconds <= 1.05 * min(sweep)
-        assert best.text.startswith(
-            f"about {choice.duration(best.cost.seconds)}: cells {best.method.cells}, ")
-        assert replace(best.method, cells=None) == methods.Wave()
-        cells[name] = best.method.cells
-    assert cells["bound"] < cells["card"]
-
-
 @pytest.mark.parametrize("method", [
-    methods.Wave(verification="none"), methods.Wave(4), methods.Wave(adaptive=True),
-    methods.Wave(verification="residual"), methods.Wave(cells=3)])
-def test_cells_of_wave_that_are_of_quality_or_of_unknown_pace_stay(method):
-    for table in (CPU, CARD, BOUND):
-        assert chosen(machine(table), method).method == method
-    assert filled(method, POSTCARD, "cpu") == replace(method, cells=method.cells or 8)
+    methods.Rolling(), methods.Rolling(fewer=12.0), methods.SJD(), methods.SJD(tree_width=2),
+    methods.GSD(), methods.Wave(), methods.Wave(4), methods.Wave(verification="none")])
+def test_no_timing_changes_a_picture(method):
+    """Where pictures depend on the cells of a pass, the type of device alone sets them."""
+    for device in ("cpu", "cuda"):
+        fixed = {chosen(machine(table, device=device), method, pictures).method
+                 for table in (CPU, CARD, BOUND) for pictures in (1, 8)}
+        assert fixed == {filled(method, POSTCARD, device)} and method not in fixed
+    broken = {chosen(machine(table), methods.Exact()).method for table in (CPU, CARD)}
+    assert len(broken) == 2, "of exact the pace chooses: its window changes no picture"
 
 
 def test_passes_of_wave_follow_its_rows_on_other_grids():
@@ -143,25 +133,13 @@ def test_one_thread_where_more_are_slower_even_on_free_cores():
     assert chosen(machine(slow, 2), methods.AR()).threads == 1
 
 
-@pytest.mark.parametrize("fewer", [4.0, 8.0, 12.0])
+@pytest.mark.parametrize("fewer", [4.0, 8.0, 12.0, 24.0])
 def test_a_budget_is_of_quality_and_its_window_has_three_looks_at_a_cell(fewer):
     method = methods.Rolling(fewer=fewer)
-    for table in (CPU, CARD, BOUND):
-        method_chosen = chosen(machine(table), method).method
-        assert method_chosen.window >= 3 * method.least(POSTCARD)
-        assert replace(method_chosen, window=None) == method
-
-
-def test_rolling_takes_the_narrowest_window_of_those_that_cost_the_same():
-    flat = Pace({1: dict.fromkeys(CELLS, 20.0)})
-    here, method = machine(flat), methods.Rolling(fewer=8.0)
-    narrow = chosen(here, method)
-    each = [method.sized(size) for size in method.sizes(POSTCARD) if size < 100]
-    least = min(here.cost(other).seconds for other in each)
-    assert narrow.cost.seconds < choice.ALIKE * least
-    narrower = [other for other in each if other.window < narrow.method.window]
-    assert all(here.cost(other).seconds >= choice.ALIKE * least for other in narrower)
-    assert narrow.method.window < chosen(machine(flat, device="cuda"), method).method.window
+    for device in ("cpu", "cuda"):
+        window = filled(method, POSTCARD, device).window
+        assert window >= 3 * method.least(POSTCARD)
+        assert window == {"cpu": 48, "cuda": 96}[device] or fewer == 24.0
 
 
 def test_ar_takes_the_place_of_exact_where_it_is_quicker():
@@ -185,9 +163,15 @@ def test_the_plan_says_it_in_one_line():
 
 def test_without_figures_nothing_is_chosen():
     unknown = Machine(MockBackbone(POSTCARD), lambda pictures: None)
-    for method in (methods.Exact(), methods.Rolling(), methods.AR()):
+    for method in (methods.Exact(), methods.Rolling(window=48), methods.AR()):
         assert chosen(unknown, method) == Choice(method)
     assert at_once(unknown, methods.Exact(), (1, 8)) is None
+
+
+@pytest.fixture
+def invariant(monkeypatch):
+    """A pass gives the same bits at any width, so that batches may be divided."""
+    monkeypatch.setattr(MockBackbone, "batch_invariant", True)
 
 
 def batches(pictures: int) -> Pace:
@@ -197,7 +181,7 @@ def batches(pictures: int) -> Pace:
                      **{cells: 1.0 + each * cells * pictures for cells in CELLS[1:]}}})
 
 
-def test_pictures_at_once_or_one_after_the_other():
+def test_pictures_at_once_or_one_after_the_other(invariant):
     here = Machine(MockBackbone(POSTCARD), batches)
     batch = at_once(here, methods.Exact(), (1, 8))
     assert batch.pictures == 8 and batch.choice.method == methods.AR()
@@ -207,6 +191,12 @@ def test_pictures_at_once_or_one_after_the_other():
     assert sooner_alone(here, methods.Rolling(), together, 8)
     assert not sooner_alone(here, methods.AR(), chosen(here, methods.AR(), 8), 8)
     assert at_once(here, methods.Rolling(), (4,)).pictures == 4, "asked for"
+
+
+def test_where_a_batch_may_round_otherwise_no_timing_divides_it():
+    here = Machine(MockBackbone(POSTCARD), batches)
+    assert at_once(here, methods.Rolling(), (1, 8)).pictures == 8
+    assert not sooner_alone(here, methods.Rolling(), chosen(here, methods.Rolling(), 8), 8)
 
 
 def test_passes_of_another_backbone_follow_postcard_until_it_has_run():
@@ -277,13 +267,12 @@ def test_methods_that_are_compared_stay_what_they_are(paced, table):
     assert isinstance(request(paced, methods.Exact(), fall_back=False).method, methods.Exact)
 
 
-@pytest.mark.parametrize("method", [methods.Rolling(), methods.SJD(), methods.Wave()])
-def test_a_recipe_restores_a_window_on_another_machine(paced, table, method):
-    table.now = BOUND
+@pytest.mark.parametrize("method", [methods.Rolling(), methods.SJD()])
+def test_a_recipe_restores_a_window_on_another_machine(paced, monkeypatch, method):
     first = drawn(request(paced, method))
     recipe = {**first.recipes()[0], "pixels_sha256": ""}
     assert recipe["knobs"][method.paced] == first.request.method.size is not None
-    table.now = CARD
+    monkeypatch.setattr("ssd_core.engine.methods.window.CPU_CELLS", 16)  # as another device
     assert request(paced, method).method.size != first.request.method.size
     again = drawn(Request.of_recipe(recipe, paced, None))
     assert torch.equal(again.tokens, first.tokens)
@@ -296,7 +285,7 @@ def test_an_old_recipe_without_a_window_has_the_usual_one(paced):
     assert asked.method == filled(methods.Rolling(), paced.grid, "cpu")
 
 
-def test_parts_draw_the_same_pictures(paced, monkeypatch):
+def test_parts_draw_the_same_pictures(paced, invariant, monkeypatch):
     together = request(paced, methods.Rolling(), pictures=3)
     assert together.parts() == [together]
     monkeypatch.setattr(choice, "pace_of", lambda backbone, pictures, *_: batches(pictures))
@@ -308,7 +297,7 @@ def test_parts_draw_the_same_pictures(paced, monkeypatch):
     assert torch.equal(tokens, drawn(alone).tokens)
 
 
-def test_tops_that_fit_no_picture_are_refused_in_parts_as_at_once(paced, monkeypatch):
+def test_tops_that_fit_no_picture_are_refused_in_parts_as_at_once(paced, invariant, monkeypatch):
     monkeypatch.setattr(choice, "pace_of", lambda backbone, pictures, *_: batches(pictures))
     tops = torch.zeros(2, 6, 8, dtype=torch.long)
     asked = request(paced, methods.Rolling(), pictures=3, keep=tops, keep_rows=2)
@@ -324,31 +313,50 @@ def test_a_wanted_number_of_threads_is_used(paced):
 # Rendering
 
 
-def test_render_is_quickest_and_goes_on(paced, table, tmp_path, monkeypatch):
+def test_a_run_is_decided_once_in_its_folder(paced, table, tmp_path, monkeypatch):
     loaded, pictures = LoadedModels(paced), [RenderItem(n, "a sun", f"{n}.png") for n in range(4)]
-    first = request(paced, methods.SJD())
-    how, at = quickest(first, RenderSettings(first.recorded, first.sampling), (1, 4))
-    assert how.method == first.method and at in (1, 4)
-    save(draw_tasks(pictures[:1], how, at), loaded, tmp_path, monkeypatch)
-    table.now = CARD
-    later = request(paced, methods.SJD())
-    assert later.method != how.method
-    going_on = as_begun(RenderSettings(later.recorded, later.sampling), later.asked, pictures,
-                        tmp_path)
-    assert going_on.method == how.method
-    require_same(pictures, going_on, loaded, tmp_path)
+    exact = methods.Exact()
 
+    def decided(method=exact, existing=True, **options):
+        first = request(paced, method, **options)
+        how = as_begun(RenderSettings.of(first), first.asked, tmp_path)
+        return agreed(tmp_path, how, loaded, lambda: quickest(first, how, (4,)), existing)
 
-def test_render_may_change_between_exact_and_ar(paced, table, tmp_path, monkeypatch):
-    loaded, pictures = LoadedModels(paced), [RenderItem(n, "a sun", f"{n}.png") for n in range(4)]
-    first = request(paced, methods.Exact())
-    how, at = quickest(first, RenderSettings(first.recorded, first.sampling), (1, 4))
-    assert how.method == methods.Exact() and how.drawn_by.window == how.window > 0
-    save(draw_tasks(pictures[:1], how, at), loaded, tmp_path, monkeypatch)
+    begun = decided(existing=False)
+    assert begun[0].drawn_by == methods.Exact(window=begun[0].window) and begun[0].either
+    save(draw_tasks(pictures[:1], *begun), loaded, tmp_path, monkeypatch)
     table.now = BOUND
-    by_ar, at = quickest(request(paced, methods.Exact()), how, (1, 4))
-    assert by_ar.drawn_by == methods.AR() and by_ar.either
-    require_same(pictures, by_ar, loaded, tmp_path)
+    assert quickest(request(paced, methods.Exact()), begun[0], (4,))[0] != begun[0]
+    assert decided() == begun, "whatever a timing would choose now"
+    require_same(pictures, begun[0], loaded, tmp_path)
+    with pytest.raises(SSDError, match=r"render.json: drawn with method exact, now it is rolling"):
+        decided(methods.Rolling(), fall_back=False)
+    with pytest.raises(SSDError, match="now it is exact|knobs"):
+        decided(methods.Exact(window=9), fall_back=False)
+
+
+def test_a_run_without_pictures_has_not_begun_unless_a_process_draws(paced, tmp_path):
+    loaded, how = LoadedModels(paced), RenderSettings(methods.Rolling(), Sampling(1))
+    other = replace(how, sampling=Sampling(2))
+    assert agreed(tmp_path, how, loaded, lambda: (how, 1), False) == (how, 1)
+    assert agreed(tmp_path, other, loaded, lambda: (other, 2), False) == (other, 2)
+    with TaskLocks(tmp_path).held("0.png"), pytest.raises(SSDError, match="seed 2, now it is 1"):
+        agreed(tmp_path, how, loaded, lambda: (how, 1), False)
+    (tmp_path / FILE).write_text("{")
+    with pytest.raises(SSDError, match="damaged: remove it"):
+        agreed(tmp_path, how, loaded, lambda: (how, 1), False)
+
+
+def test_a_window_that_pictures_depend_on_is_that_of_the_run(paced, tmp_path, monkeypatch):
+    loaded, first = LoadedModels(paced), request(paced, methods.Rolling())
+    how = RenderSettings.of(first)
+    agreed(tmp_path, how, loaded, lambda: (how, 1), False)
+    monkeypatch.setattr("ssd_core.engine.methods.window.CPU_CELLS", 16)  # as another device
+    later = request(paced, methods.Rolling())
+    assert later.method != first.method
+    assert as_begun(RenderSettings.of(later), later.asked, tmp_path).method == first.method
+    named = request(paced, methods.Rolling(window=20))
+    assert as_begun(RenderSettings.of(named), named.asked, tmp_path).method.window == 20
 
 
 def save(tasks, loaded, folder, monkeypatch):

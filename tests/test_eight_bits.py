@@ -6,7 +6,7 @@ import pytest
 import torch
 from support.mock_backbone import tiny_postcard
 
-from ssd_core import SSDError, load_backbone, methods
+from ssd_core import SSDError, kept_entries, load_backbone, methods
 from ssd_core.backbones import postcard
 from ssd_core.cli import main
 from ssd_core.runs import diagnostics
@@ -18,9 +18,10 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def both(monkeypatch):
+def both(monkeypatch, tmp_path):
     """A device with both dtypes, whose products take as many milliseconds as the test says."""
     ms, quantised = {}, []
+    monkeypatch.setattr(kept_entries, "cache_folder", lambda: tmp_path)
 
     def quantiser(kind, device):
         if kind not in ms:
@@ -42,6 +43,9 @@ def test_the_faster_one_is_taken_and_named(both, int8, fp8):
     line = eight_bits.about(CPU)
     assert line.startswith(f"dtype 8bit: {chosen}, measured") and f"fp8 {fp8:.3f} ms" in line
     assert line in diagnostics.report([], place=CPU)
+    both |= {"int8": fp8, "fp8": int8}
+    eight_bits.measured.cache_clear()
+    assert eight_bits.fastest(CPU) == chosen, "measured once on a machine, whatever its load later"
 
 
 def test_what_is_not_offered_or_switched_off_is_not_measured(both, monkeypatch):

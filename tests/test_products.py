@@ -194,9 +194,15 @@ def test_a_kernel_that_is_wrong_is_not_used(monkeypatch):
 
 
 def test_a_kernel_that_is_slow_is_not_used(monkeypatch):
-    seconds = iter((2.0, 1.0))
-    monkeypatch.setattr(products, "best_of", lambda work, device: next(seconds))
+    """It is timed in one thread: beside busy programs several would wait for each other."""
+    seconds, threads = iter((2.0, 1.0)), []
+    monkeypatch.setattr(products, "best_of", lambda work, device: (
+        threads.append(torch.get_num_threads()), next(seconds))[1])
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
     assert not measured_kernel.__wrapped__(CPU)
+    assert threads == [1, 1] and torch.get_num_threads() == 2
+    torch.set_num_threads(before)
 
 
 def test_on_a_card_the_kernel_is_timed_against_what_would_be_done_instead(monkeypatch):

@@ -249,7 +249,7 @@ def test_render_draws_a_file_of_prompts_and_goes_on(tiny, tmp_path, capsys):
     assert (told["prompts"], told["pictures"], told["drawn_now"]) == (3, 6, 6)
     names = [f"{n:06d}-{word}.png" for n, word in enumerate(
         ["a-red-house", "a-red-house", "a-sun", "a-sun", "red", "red"])]
-    assert files_of(tmp_path / "out") == names
+    assert numbered(tmp_path) == names
     recipes = [read_recipe(tmp_path / "out" / name) for name in names]
     assert [recipe["seed"] for recipe in recipes] == [5, 6, 7, 8, 9, 10]
     assert [recipe["prompt"] for recipe in recipes[::2]] == ["a red house", "a sun", "red"]

@@ -18,11 +18,12 @@ from ..output.knobs import check_pictures
 from ..output.labels import label
 from ..output.unknown import require_known, word_notes
 from ..output.words import Words, words_to_draw
+from ..runs.batch.begun import agreed, as_begun
 from ..runs.batch.finished import named_as, require_same, there_already
 from ..runs.batch.open import WorkerOptions, crew_of
 from ..runs.batch.prompts import read_prompts
 from ..runs.batch.queue import missing, work
-from ..runs.batch.render import RenderItem, RenderSettings, as_begun, at_once, draw_tasks, quickest
+from ..runs.batch.render import RenderItem, RenderSettings, at_once, draw_tasks, quickest
 from ..runs.request import Request
 from .options import EXPAND, CanvasOptions, Json, Knobs, Loading, SamplingOptions, flag
 from .output import Reporter, note
@@ -64,24 +65,24 @@ def command(prompts: File, rendering: RenderOptions, knobs: Knobs, drawing: Samp
     backbone, lines = loaded.backbone, read_prompts(prompts, loaded.backbone)
     first = Request(backbone, loaded.heads, method, drawing.sampling(), lines[0], canvas.negative,
                     fall_back=knobs.method is None)
-    how = RenderSettings(first.recorded, first.sampling, first.negative)
+    how = as_begun(RenderSettings.of(first), first.asked, out)
     prepare(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
     require_drawable(backbone, lines, prompts)
     print_warnings(first, lines, canvas.strict_words)
     pictures = to_draw(lines, rendering.each)
     pictures = [worded(picture, first, rendering.expand) for picture in pictures]
     existing = there_already(pictures, how.sampling, out)
-    how = as_begun(how, first.asked, existing, out)
-    require_same(existing, replace(how, either=knobs.method is None), loaded, out)
+    require_same(existing, how, loaded, out)
     pictures = named_as(existing, pictures)
     with crew_of(workers, loaded, models, note) as crew:
         batch = rendering.batch or at_once(how, max(lines, key=len), loaded, crew.place.free)
-        most = min(batch, len(pictures))
-        how, batch = quickest(first, how, (batch,) if rendering.batch else (1, most))
-        tasks, started = draw_tasks(pictures, how, batch), time.perf_counter()
+        sizes = (batch,) if rendering.batch else (1, min(batch, len(pictures)))
+        how = how.on(backbone.grid, crew.place.device)
+        how, batch = agreed(out, how, loaded, lambda: quickest(first, how, sizes), bool(existing))
+        tasks, started = draw_tasks(pictures, how, rendering.batch or batch), time.perf_counter()
         left = sum(task.count for task in missing(tasks, out))
         note(f"{backbone.name} draws {left:,} of {len(pictures):,} pictures by "
-             f"{label(how.drawn_by)} into {out}, {batch} at once")
+             f"{label(how.drawn_by)} into {out}, {rendering.batch or batch} at once")
         made, seconds = work(tasks, out, crew, "render"), time.perf_counter() - started
     report.print(f"{made:,} pictures drawn in {seconds:.0f} s")
     report.result({"out": str(out), "method": how.method.name, "backbone": backbone.name,

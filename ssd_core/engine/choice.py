@@ -1,10 +1,9 @@
 """Choices that save time on this machine: the window, AR in place of `exact`, the batch size, and
-whether passes are replayed as CUDA graphs.
+whether passes are replayed as CUDA graphs. None of them changes a picture.
 
-The same rules choose the cells of each row for `wave`. Choices rest on the milliseconds of a pass
-(pace.py) and on the number of passes that windows take (usual.py). Without these figures nothing is
-chosen, and a method's defaults apply. What other programs do at the moment changes no choice and
-no estimate. Knows no host.
+They rest on the milliseconds of a pass (pace.py) and on the number of passes that windows take
+(usual.py). Without these figures nothing is chosen, and a method's defaults apply. What other
+programs do at the moment changes no choice and no estimate. Knows no host.
 """
 
 from __future__ import annotations
@@ -153,11 +152,13 @@ class Machine:
         return min(whole * region.cells / grid.cells, plan.passes_max)
 
     def sized(self, method: Method, pictures: int = 1) -> Method:
-        """The method with the window that costs least; unchanged if set or if costs are unknown."""
-        if not isinstance(method, Paced) or not method.is_open:
+        """The method with its window, or cells per row: what costs least here if no picture depends
+        on it, else the default of the type of device. Unchanged if set or if costs are unknown.
+        """
+        if not isinstance(method, Paced) or method.size is not None:
             return method
-        if getattr(method, "tree_width", 1) > 1:  # a tree has more cells than its window
-            return method
+        if method.verdict != "identical":
+            return filled(method, self.backbone.grid, self.device)
         pace = self.pace_of(pictures)
         if pace is None:
             return method
@@ -174,16 +175,13 @@ class Machine:
         return [candidate for candidate in candidates if self.cells(candidate) <= most]
 
     def _cheapest(self, costs: dict[Paced, float]) -> Paced:
-        """The cheapest candidate, or one of those that cost about the same.
-
-        On a card it is the widest, which waits for the host less often. `rolling` has one window
-        for all sizes of a batch: on a CPU it is the narrowest, because wide passes cost more there.
+        """The cheapest candidate; on a card the widest of those that cost about the same, because
+        it waits for the host less often.
         """
         least = min(costs.values())
-        alike = [method for method, seconds in costs.items() if seconds < ALIKE * least]
-        if self.device != "cpu":
-            return alike[-1]
-        return alike[0] if isinstance(alike[0], Rolling) else min(costs, key=costs.__getitem__)
+        if self.device == "cpu":
+            return min(costs, key=costs.__getitem__)
+        return [method for method, seconds in costs.items() if seconds < ALIKE * least][-1]
 
 
 def same(pace: Pace, pictures: int) -> Pace:
@@ -269,10 +267,9 @@ def chosen(machine: Machine, method: Method, pictures: int = 1, named: bool = Fa
     """The method with its window, or AR in place of `exact`.
 
     named: the user asked for this very method, as in a comparison, so that no other method replaces
-    it. A method that does not promise AR's picture gets the window that suits a single picture, so
-    that a picture does not depend on its batch.
+    it.
     """
-    sized = machine.sized(method, pictures if method.verdict == "identical" else 1)
+    sized = machine.sized(method, pictures)
     cost, ar = machine.cost(sized, pictures), machine.cost(AR(), pictures)
     slower = not isinstance(sized, AR) and machine.ar_is_quicker(sized, pictures)
     if slower and isinstance(method, Exact) and method.window is None and not named:
@@ -287,7 +284,12 @@ def threads(machine: Machine, method: Method, pictures: int) -> int | None:
 
 def sooner_alone(machine: Machine, method: Method, together: Choice, pictures: int,
                  named: bool = False) -> bool:
-    """Whether drawing the pictures one after the other is quicker than `together`."""
+    """Whether drawing the pictures one after the other is quicker than `together`.
+
+    Never where a batch may round otherwise than its pictures alone.
+    """
+    if not machine.backbone.batch_invariant:
+        return False
     single = chosen(machine, method, 1, named).cost
     return single is not None and together.cost is not None and (
         pictures * single.seconds < WORTH * together.cost.seconds)
@@ -304,8 +306,13 @@ class AtOnce:
 
 def at_once(machine: Machine, method: Method, sizes: Iterable[int],
             named: bool = False) -> AtOnce | None:
-    """The batch size among `sizes` with the least time per picture; None if costs are unknown."""
-    options = []
+    """The batch size among `sizes` with the least time per picture; None if costs are unknown.
+
+    The largest where a batch may round otherwise than its pictures alone.
+    """
+    options, sizes = [], list(sizes)
+    if not machine.backbone.batch_invariant:
+        sizes = [max(sizes)]
     for pictures in sorted(set(sizes)):
         choice = chosen(machine, method, pictures, named)
         if choice.cost is not None:
@@ -316,7 +323,7 @@ def at_once(machine: Machine, method: Method, sizes: Iterable[int],
 def filled(method: Method, grid: Grid, device: str) -> Method:
     """The method with its window, or cells per row, set explicitly if the picture depends on it.
 
-    A recipe then restores the same value on a machine that would choose another.
+    A recipe then restores the same value on another type of device.
     """
     if device == "meta" or method.verdict == "identical":  # meta: another device will draw
         return method

@@ -221,15 +221,20 @@ def kernel_is_faster(device: torch.device) -> bool:
     """Whether the kernel beats what would be done instead on a matrix of one layer's size.
 
     That is a product in fp32: of a matrix in fp32 on a CPU, where small ones are stored so, and
-    elsewhere of one that is converted each time. Each is the best of a few.
+    elsewhere of one that is converted each time. Each is the best of a few, on a CPU in one thread:
+    beside busy programs several wait for each other, and the answer would depend on them.
     """
     rows, width = TIMED.get(device.type, TIMED["cuda"])
     x, values = (torch.ones(size, width, dtype=torch.int8, device=device)
                  for size in (rows, width))
     weight = values.float() if device.type == "cpu" else values
-    floats = x.float()
-    return best_of(lambda: integer_product(x, values), device) < best_of(
-        lambda: exact_product(floats, weight), device)
+    floats, threads = x.float(), torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return best_of(lambda: integer_product(x, values), device) < best_of(
+            lambda: exact_product(floats, weight), device)
+    finally:
+        torch.set_num_threads(threads)
 
 
 def int8_kernel(device: torch.device) -> str:

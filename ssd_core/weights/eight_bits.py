@@ -14,6 +14,7 @@ import torch
 
 from ..errors import SSDError
 from ..machine_faults import fault_of
+from ..measured import kept_choice
 from ..model.products import INTEGERS, Int8Matrix, Matrix, best_of, int8_kernel, product
 from .quantize import quantiser
 
@@ -24,12 +25,15 @@ Times = dict[int, float]  # milliseconds by cells
 
 
 def fastest(device: torch.device) -> str:
-    """The 8-bit dtype to load on this device; measured once where it has both."""
+    """The 8-bit dtype to load on this device; measured once on a machine that has both."""
     kinds = offered(device)
     if len(kinds) == 1:
         return kinds[0]
-    found = measured(device)
-    return min(kinds, key=lambda kind: found.get(kind, float("inf")))
+
+    def fastest() -> str:
+        return min(kinds, key=lambda kind: measured(device).get(kind, float("inf")))
+
+    return kept_choice(f"dtype {EITHER}", device, fastest)
 
 
 def offered(device: torch.device) -> list[str]:

@@ -1,7 +1,7 @@
-"""Methods with a knob that affects speed but not quality, so the machine's pace may set it.
+"""Methods with a knob for the cells of a pass, which affects speed but not quality.
 
-`choice.py` chooses among `sizes` by milliseconds of a pass over `usual_width` cells, and by the
-passes that the sizes take (usual.py).
+While it is open, `choice.py` sets it: to the cheapest of `sizes` on this machine if no picture
+depends on it, else to the default of the type of device, so that a seed keeps its picture.
 """
 
 from __future__ import annotations
@@ -31,11 +31,6 @@ class Paced(Method):
     def sized(self, size: int | None) -> Self:
         """A copy of the method with this value of the knob."""
         return replace(self, **{self.paced: size})
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the machine's pace may set the knob."""
-        return self.size is None
 
     def sizes(self, grid: Grid) -> Sequence[int]:
         """The values to choose from, in ascending order."""

@@ -7,7 +7,7 @@ right. A picture that converges sooner ends sooner; with a budget of a pass per 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -56,13 +56,17 @@ class Rolling(Windowed):
         """The most passes for a whole picture."""
         return self.budget or max(2, int(grid.cells / self.fewer))
 
-    def narrowest(self, grid: Grid) -> int:
+    def sizes(self, grid: Grid) -> Sequence[int]:
+        least = self.least_window(grid)
+        return [least, *(size for size in super().sizes(grid) if size > least)]
+
+    def least_window(self, grid: Grid) -> int:
         """The width at which a cell is chosen in at least three passes before it leaves the window.
         """
         return min(3 * self.reach(grid), grid.slots)
 
     def default_size(self, grid: Grid, device: str) -> int:
-        return min(max(cheapest_window(grid, device), 2 * self.reach(grid)), grid.slots)
+        return max(cheapest_window(grid, device), self.least_window(grid))
 
     def plan(self, place: Grid | Region) -> Plan:
         region = Region.of(place)

@@ -49,7 +49,7 @@ class Wave(Paced):
     cells: int | None = knob(
         None, "Cells of each row in flight that a pass chooses.", low=1, high=LONGEST_SIDE,
         visibility="basic",
-        none_means=f"the cheapest number on this device; {OPEN} if verification is none")
+        none_means=str(OPEN))
     verification: str = knob(
         "coupled", "When a cell beyond a row's next one is final. coupled: once it is chosen again "
                    "with the seed's own noise. residual: by the rule of p/q. none: at once.",
@@ -58,10 +58,6 @@ class Wave(Paced):
         False, "Keep a row's first cell only if it is chosen again one cell later.")
     name: ClassVar[str] = "wave"
     paced: ClassVar[str] = "cells"
-
-    @property
-    def is_open(self) -> bool:
-        return self.cells is None and self.verification != "none"
 
     @property
     def each(self) -> int:

@@ -44,7 +44,8 @@ class Windowed(Paced):
 
     window: int | None = knob(None, "Cells checked in each forward pass.", low=1,
                               visibility="basic",
-                              none_means="the cheapest number on this device")
+                              none_means="the usual number on such a device; exact and "
+                                         "jacobi: the cheapest here")
     paced: ClassVar[str] = "window"
 
     def plan(self, place: Grid | Region) -> Plan:
@@ -53,14 +54,8 @@ class Windowed(Paced):
                   f"window {self.window}: the picture has {grid.slots} cells"),))
         return super().plan(place)
 
-    def narrowest(self, grid: Grid) -> int:
-        """The narrowest window that the machine's pace may choose."""
-        return 1
-
     def sizes(self, grid: Grid) -> Sequence[int]:
-        low = self.narrowest(grid)
-        sizes = {low, *WINDOWS, grid.slots} - {1}
-        return [size for size in sorted(sizes) if low <= size <= grid.slots]
+        return [size for size in WINDOWS if size < grid.slots] + [grid.slots]
 
     def default_size(self, grid: Grid, device: str) -> int:
         return cheapest_window(grid, device)

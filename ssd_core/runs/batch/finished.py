@@ -60,13 +60,18 @@ def require_same(pictures: Sequence[RenderItem], how: RenderSettings, loaded: Lo
     for picture in pictures:
         path = folder / picture.file
         if path.exists():
-            recipe, wanted = read_recipe(path), wanted_of(picture, how, loaded)
-            free = set(not_compared(recipe, how, loaded))
-            differing = [key for key in dict.fromkeys((*wanted, *FIELDS))
-                         if recipe.get(key) != wanted.get(key) and key not in free]
-            if differing:
-                raise SSDError(f"{path}, picture {picture.number}: "
-                               f"{difference(recipe, wanted, differing)}")
+            require_equal(f"{path}, picture {picture.number}", read_recipe(path),
+                          wanted_of(picture, how, loaded), how, loaded)
+
+
+def require_equal(where: str | Path, recipe: Mapping, wanted: Mapping, how: RenderSettings,
+                  loaded: LoadedModels) -> None:
+    """Raise SSDError if settings of a recipe differ from those of this run."""
+    free = set(not_compared(recipe, how, loaded))
+    differing = [key for key in dict.fromkeys((*wanted, *FIELDS))
+                 if recipe.get(key) != wanted.get(key) and key not in free]
+    if differing:
+        raise SSDError(f"{where}: {difference(recipe, wanted, differing)}")
 
 
 def wanted_of(picture: RenderItem, how: RenderSettings, loaded: LoadedModels) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -127,6 +128,27 @@ class TaskLocks:
             with contextlib.suppress(OSError):  # another process has it open and removes it
                 self.path(name).unlink()
 
+    @contextmanager
+    def held(self, name: str) -> Iterator[None]:
+        """Wait for a lock and hold it for the block."""
+        self.take(name, wait=True)
+        try:
+            yield
+        finally:
+            self.release(name, finished=False)
+
     def release_all(self) -> None:
         for name in list(self.locks):
             self.release(name, finished=False)
+
+
+def claimed(folder: Path) -> bool:
+    """Whether a process is doing a task in the folder."""
+    for path in folder.glob(".*.png.claim"):
+        lock = FileLock(path)
+        try:
+            lock.acquire(timeout=0)
+        except (Timeout, OSError):
+            return True
+        lock.release()
+    return False

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ...engine.choice import Machine, filled
 from ...engine.choice import at_once as cheapest_batch
@@ -15,12 +14,11 @@ from ...engine.decode import generate
 from ...engine.events import finished
 from ...engine.heads import DraftHeads
 from ...engine.methods import AR, Exact, Method
-from ...engine.methods.paced import Paced
 from ...model.grid import Grid
 from ...model.sampling import Sampling
 from ...output.guarantees import guarantee_holds
 from ...output.pixels import pixels
-from ...output.recipe import make_recipe, png_bytes, read_recipe
+from ...output.recipe import make_recipe, png_bytes
 from ...output.words import Words
 from ..request import Request
 from .task import LoadedModels, PicturesTask, batches, fitting_batch, in_groups
@@ -47,7 +45,7 @@ class RenderSettings:
     """The settings that all pictures of a run share; sampling has picture 0's seed.
 
     window: of `exact` on the machine that hands out tasks; no picture depends on it. either: AR and
-    `exact` may both draw pictures of a folder, because theirs are the same.
+    `exact` may both draw pictures of the run, because theirs are the same.
     """
 
     method: Method
@@ -55,6 +53,13 @@ class RenderSettings:
     negative: str | None = None
     window: int | None = None
     either: bool = False
+
+    @classmethod
+    def of(cls, first: Request) -> RenderSettings:
+        """Those of a run whose first picture is requested."""
+        either = (isinstance(first.asked, (AR, Exact)) and first.fall_back and not first.named
+                  and guarantee_holds(first.sized))
+        return cls(first.recorded, first.sampling, first.negative, either=either)
 
     @property
     def drawn_by(self) -> Method:
@@ -135,10 +140,8 @@ def quickest(first: Request, how: RenderSettings, sizes: Sequence[int]) -> tuple
 
     first: the request for one of the pictures. Without measurements it is the last size.
     """
-    named = first.named or not first.fall_back or not guarantee_holds(first.sized)
     machine = Machine.of(first.sized, first.heads, first.branches)
-    fastest = cheapest_batch(machine, first.asked, sizes, named)
-    how = replace(how, either=isinstance(first.asked, Exact) and not named)
+    fastest = cheapest_batch(machine, first.asked, sizes, named=not how.either)
     if fastest is None:
         return how, sizes[-1]
     chosen, window = fastest.choice.method, getattr(fastest.choice.method, "window", None)
@@ -146,16 +149,3 @@ def quickest(first: Request, how: RenderSettings, sizes: Sequence[int]) -> tuple
         by_ar = isinstance(chosen, AR)
         how = replace(how, method=AR() if by_ar else first.asked, window=window)
     return how, fastest.pictures
-
-
-def as_begun(how: RenderSettings, asked: Method, pictures: Sequence[RenderItem],
-             folder: Path) -> RenderSettings:
-    """The settings with the window that a stopped run chose, since pictures depend on it."""
-    paths = (folder / picture.file for picture in pictures)
-    begun = next((path for path in paths if path.exists()), None)
-    if begun is None or not isinstance(asked, Paced) or asked.size is not None:
-        return how
-    recipe = read_recipe(begun)
-    if recipe["method"] != how.method.name or not isinstance(how.method, Paced):
-        return how
-    return replace(how, method=how.method.sized(recipe["knobs"].get(how.method.paced)))
