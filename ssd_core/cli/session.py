@@ -97,7 +97,8 @@ class Bars:
 
     def __call__(self, label: str, event: Event) -> None:
         if isinstance(event, Started):
-            total = event.plan.passes or event.plan.passes_max
+            plan = event.plan
+            total = plan.passes or plan.usual or min(plan.passes_max, plan.ar_passes)
             self.bar = tqdm(total=total, desc=label, unit="pass", disable=None, leave=False,
                             file=sys.stderr)
         elif isinstance(event, Pass):

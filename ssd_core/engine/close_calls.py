@@ -4,12 +4,14 @@ Where the bits of a cell depend on the width of a pass (fp32 on CPUs), a window 
 token than AR only if two tokens score almost the same, or a filter almost kept another one
 (model/near_ties.py). Then what AR's passes have not fed before that cell is fed again as AR feeds
 it, and the cell is chosen from the result, which has AR's exact bits. For `postcard` this happens
-in about five pictures of a hundred.
+in about five pictures of a hundred. Once a run would take more passes than AR does, AR draws the
+rest, so that a run takes at most twice AR's passes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -18,6 +20,9 @@ from ..model.sampling import Sampling
 from .events import Pass
 from .state import DecodeState
 
+if TYPE_CHECKING:
+    from .methods import Method
+
 SPREADS = 5 * 2**0.5  # times the measured rounding: how far two logits may move against each other
 MOST = 1e-4  # rounding in nats above which too many choices would be repeated: several a picture
 
@@ -25,6 +30,13 @@ MOST = 1e-4  # rounding in nats above which too many choices would be repeated: 
 def repeats(backbone: Backbone) -> bool:
     """Whether close calls are repeated: in fp32, unless rounding would make them frequent."""
     return backbone.dtype == torch.float32 and (backbone.rounding or 0.0) <= MOST
+
+
+def may_repeat(backbone: Backbone, method: Method) -> bool:
+    """Whether runs of the method repeat close calls."""
+    coupled = getattr(method, "acceptance", None) == "coupled"
+    return (method.name != "ar" and bool(backbone.rounding) and repeats(backbone)
+            and (coupled or method.verdict_on(backbone.grid) == "identical"))
 
 
 def margin(backbone: Backbone, sampling: Sampling, things: int = 0) -> float:
@@ -45,13 +57,17 @@ def decided(state: DecodeState, first: int, slots: torch.Tensor, close: torch.Te
 
     close [B, n] bool: which tokens in slots + 1 are close calls. The pass made the slots after
     `before` [B] up to `frontier` [B] final. Where AR chooses another token, writes that token and
-    moves the frontier back to it. Returns the frontier.
+    moves the frontier back to it. Returns the frontier, the last slot if AR has drawn the rest.
     """
+    if beyond_ar(state, 1):
+        return (yield from rest_by_ar(state, first, frontier))
     final = close & (slots >= before[:, None]) & (slots < frontier[:, None])
     frontier = frontier.clone()
     for picture, index in final.nonzero().tolist():
         slot = int(slots[picture, index]) + 1
         if slot <= frontier[picture]:
+            if beyond_ar(state, 1 + len(unfed(state, first, slot))):
+                return (yield from rest_by_ar(state, first, frontier))
             yield from as_ar(state, first, slot)
             if chosen_again(state, picture, slot):
                 frontier[picture] = slot
@@ -81,8 +97,7 @@ def as_ar(state: DecodeState, first: int, stop: int) -> Iterator[Pass]:
 
     A pass feeds a free cell and what is given behind it: row ends and pinned cells.
     """
-    first = max(first, state.fed_as_ar)
-    cells = [slot for slot in state.region.slots if first <= slot < stop]
+    cells = unfed(state, first, stop)
     for slot, after in zip(cells, [*cells[1:], stop], strict=False):  # none if stop is first
         state.stale = slot
         state.feed(after)
@@ -97,3 +112,24 @@ def chosen_again(state: DecodeState, picture: int, slot: int) -> bool:
     changed = bool(token != state.tokens[picture, slot])
     state.tokens[picture, slot] = token
     return changed
+
+
+def beyond_ar(state: DecodeState, passes: int) -> bool:
+    """Whether so many more passes, the one that is judged among them, exceed AR's number."""
+    return state.passes + passes > state.region.cells
+
+
+def unfed(state: DecodeState, first: int, stop: int) -> list[int]:
+    """The free cells among the slots first..stop-1 that are not yet fed as AR feeds them."""
+    first = max(first, state.fed_as_ar)
+    return [slot for slot in state.region.slots if first <= slot < stop]
+
+
+def rest_by_ar(state: DecodeState, first: int,
+               frontier: torch.Tensor) -> Generator[Pass, None, torch.Tensor]:
+    """Draw what AR's passes have not fed as AR does, in all pictures; returns the frontier [B]."""
+    state.fed_as_ar = min(state.fed_as_ar, *state.front)  # behind it they were fed with drafts
+    for slot in unfed(state, first, state.slots):
+        yield from as_ar(state, first, slot)
+        state.choose(slot)
+    return torch.full_like(frontier, state.region.last)

@@ -24,7 +24,7 @@ from ..model.knobs import coerce
 from ..model.sampling import Sampling
 from ..unicode import require_unicode
 from .clock import Stopwatch
-from .close_calls import margin
+from .close_calls import margin, may_repeat
 from .edits.maps import read
 from .edits.plans import edited_plan, nothing_drawn
 from .edits.rule import Rule
@@ -418,6 +418,8 @@ def plan_of(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, 
     sketch = grid_or_backbone.sketch() if isinstance(grid_or_backbone, Backbone) else None
     own, method = (method, method) if sketch is None else fitted(method, sketch.grid, grid)
     known = method.plan(region) if edit is None else edited_plan(method.plan(region), edit)
+    if isinstance(grid_or_backbone, Backbone) and may_repeat(grid_or_backbone, method):
+        known = replace(known, passes_max=known.passes_max + known.ar_passes)
     plan = replace(known, choice=method.choice(grid, device), usual=None if edit else usual)
     return plan if sketch is None else joined(own.plan(sketch.grid), plan)
 

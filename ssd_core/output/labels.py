@@ -40,8 +40,9 @@ def plan_text(method: Method, plan: Plan, where: str) -> str:
     lines = [f"{method.name} on {where}: {knobs_of(method) or 'no knobs'}"]
     if plan.passes is None:
         about = f"usually about {plan.usual}, " if plan.usual else ""
-        lines.append(f"{about}at most {plan.passes_max} passes, how many depends on the picture; "
-                     f"AR takes {plan.ar_passes}")
+        repeats = ", if near ties are judged again" if plan.passes_max > plan.ar_passes else ""
+        lines.append(f"{about}at most {plan.passes_max} passes{repeats}, how many depends on the "
+                     f"picture; AR takes {plan.ar_passes}")
     else:
         lines.append(f"{plan.passes} passes; AR takes {plan.ar_passes}, "
                      f"{plan.step_acceleration:.2f} times as many")
