@@ -160,21 +160,24 @@ def outcome(done: Sequence[Result], fits: Sequence[float], paths: Sequence[Path]
     every = [suggestion(*drawn[n], fits[n], path)
              for n, path in zip(best_first(fits), paths, strict=True)]
     edits = [result.edit for result in done if result.edit]
-    free = request.region.free.float().mean().item()
     notes = dict.fromkeys(line for edit in edits for line in edit.notes)
     return {"method": request.method.name, "backbone": request.backbone.name,
             "passes": stats["passes"], "ar_passes": stats["ar_passes"],
             "seconds": stats["seconds"]["total"],
-            "mask_share": 1 - every[0]["kept_share"] if edits else free,
+            "mask_share": 1 - every[0]["kept_share"],
             "held": stats["edit"]["things"][0] if edits else [], "notes": list(notes),
             "old_prompt": request.old_prompt, "prompt_drawn": request.words[0].prompt,
             **every[0], "suggestions": every}
 
 
 def suggestion(result: Result, n: int, fit: float, path: Path) -> dict:
-    """Picture n of a run: the share of its tokens that stayed, and how well it fits."""
+    """Picture n of a run: the share of its cells that stayed, and how well it fits.
+
+    Words may let any cell stay; of a region every cell is drawn anew, even if its token is the same.
+    """
     keep, tokens = result.request.keep, result.tokens[n]
     assert keep is not None
+    stayed = tokens == keep[0] if result.edit else ~result.request.region.free[0]
     return {"image": str(path), "seed": result.request.seeds[n], "fit": fit,
-            "kept_share": (tokens == keep[0]).float().mean().item(),
+            "kept_share": stayed.float().mean().item(),
             "tokens_sha256": tokens_sha256(tokens)}
