@@ -45,7 +45,7 @@ def test_suggestions_for_a_region_are_files_in_the_order_of_their_fit(ssd):
         assert recipe["seed"] == one["seed"]
         redrawn = (recipe_tokens(recipe) != recipe_tokens(read_recipe("x.png"))).float().mean()
         assert 1 - one["kept_share"] == pytest.approx(done["mask_share"]) and (
-            redrawn <= done["mask_share"]), "a redrawn cell may get its token again"
+            redrawn <= done["mask_share"] + 1e-6), "a redrawn cell may get its token again"
     alone = ssd("edit", "x.png", "a blue boat", *BOX, "--seed", every[0]["seed"]).json
     assert alone["tokens_sha256"] == every[0]["tokens_sha256"] and alone["fit"] == 0
 
