@@ -173,7 +173,7 @@ def outcome(done: Sequence[Result], fits: Sequence[float], paths: Sequence[Path]
 def suggestion(result: Result, n: int, fit: float, path: Path) -> dict:
     """Picture n of a run: the share of its cells that stayed, and how well it fits.
 
-    Words may let any cell stay. Every cell of a region is drawn anew, even if its token is the same.
+    Words may let any cell stay; all cells of a region are drawn anew, even if a token comes again.
     """
     keep, tokens = result.request.keep, result.tokens[n]
     assert keep is not None
