@@ -7,11 +7,12 @@ from contextlib import suppress
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
+from ssd_core.backbones.prompts.alternatives import choice
 from ssd_core.output.words import Words, expansions
 from ssd_core.postcards.expanded import Added, Expanded, edited, pinned
 from ssd_core.runs.request import Request
 
-from .choices import choice, with_choice
+from .choices import with_choice
 from .settings import Settings
 
 

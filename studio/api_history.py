@@ -12,6 +12,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
 from ssd_core import SSDError
+from ssd_core.output.foreign import told_by
 from ssd_core.output.recipe import CHUNK, parsed
 
 from . import edits, panels, runs
@@ -19,10 +20,9 @@ from .calls import Call
 from .entries import called, restored
 from .errors import in_language
 from .facts import hint_text, restored_text, wanted, why_empty
-from .foreign import told_by
 from .history import Entry
 from .pictures import as_png, decoded, texts_of
-from .settings import whole
+from .settings import LONGEST_TEXT, whole
 from .views import details_view, entry_view, restored_view
 from .words import say
 
@@ -138,6 +138,7 @@ def restored_elsewhere(words: Mapping[str, str], name: str, language: str) -> di
     """What another program told of a picture, as settings."""
     if not words:
         return {"settings": None, "text": say(language, "no_settings", name=name)}
+    words = {name: text[:LONGEST_TEXT] for name, text in words.items()}
     return {"settings": {"fixed": "", "open": "", **words},
             "text": say(language, "restored_words", name=name)}
 

@@ -11,9 +11,9 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from ssd_core import SSDError
+from ssd_core.output.foreign import COMMENT, EXIF, NOTE, OWN, UNICODE, texts_of
 from ssd_core.output.picture_files import (
     MOST_PIXELS,
-    UNREADABLE,
     Size,
     fitted,
     opened,
@@ -24,9 +24,6 @@ from ssd_core.output.recipe import CHUNK
 FORMATS = {"png": "image/png", "jpeg": "image/jpeg", "webp": "image/webp"}
 SCALES, QUALITY = (1, 2), 92
 KEPT = ("parameters", CHUNK)  # texts of a picture that say how it was drawn
-EXIF, COMMENT, NOTE = 0x8769, 0x9286, 0x927C  # tags: where these texts stand in JPEG and WebP
-OWN = b"ssd\0"  # how our recipe begins there
-UNICODE = b"UNICODE\0"
 MOST_EXIF = 60_000  # bytes that fit into a JPEG
 DECODING = threading.BoundedSemaphore(2)  # one of 64 million pixels may need a GiB
 
@@ -62,29 +59,6 @@ def converted(png: bytes, kind: str, scale: int, smooth: bool) -> bytes:
             (shown.width * scale, shown.height * scale),
             Image.Resampling.LANCZOS if smooth else Image.Resampling.NEAREST)
         return encoded(larger, kind, {name: texts[name] for name in KEPT if name in texts})
-
-
-def texts_of(image: Image.Image) -> dict[str, str]:
-    """The texts of a picture by their names; those of JPEG and WebP are in their EXIF."""
-    if image.format == "PNG":
-        return {str(name): text for name, text in image.info.items() if isinstance(text, str)}
-    try:
-        tags = image.getexif().get_ifd(EXIF)
-    except UNREADABLE:
-        return {}
-    comment, note = tags.get(COMMENT), tags.get(NOTE)
-    texts = {"parameters": commented(comment) if isinstance(comment, bytes) else comment}
-    if isinstance(note, bytes) and note.startswith(OWN):
-        texts[CHUNK] = note[len(OWN):].decode("utf-8", "replace")
-    return {name: text for name, text in texts.items() if isinstance(text, str) and text}
-
-
-def commented(comment: bytes) -> str:
-    """The text of a comment: its first eight bytes tell the encoding."""
-    if not comment.startswith(UNICODE):
-        return comment[8:].decode("utf-8", "replace")
-    text = comment[len(UNICODE):]
-    return text.decode("utf-16-le" if text[1:2] == b"\0" else "utf-16-be", "replace")
 
 
 def exif_of(texts: Mapping[str, str]) -> bytes:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
+from ssd_core.backbones.prompts.alternatives import every_prompt, has_choices
 from ssd_core.engine.choice import brief, duration
 from ssd_core.engine.methods import AR
 from ssd_core.engine.methods.paced import Paced
@@ -22,7 +23,7 @@ from ssd_core.runs.request import Request
 from ssd_core.weights.figures import stored_dtype
 
 from .additions import moved
-from .choices import every_prompt, has_choices, with_choice
+from .choices import with_choice
 from .errors import in_language
 from .settings import STOPS, Settings, stop_of
 from .words import CHINESE, say

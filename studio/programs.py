@@ -10,7 +10,6 @@ import binascii
 import hashlib
 import inspect
 import logging
-import random
 import secrets
 from collections.abc import Callable
 from functools import wraps
@@ -21,6 +20,7 @@ from starlette.datastructures import QueryParams
 
 from ssd_core import SSDError
 from ssd_core.model.knobs import coerce
+from ssd_core.model.sampling import NEW_SEED
 
 from . import api, api_history, api_models
 from .calls import TOKEN, VISITOR, Call
@@ -244,7 +244,7 @@ def settings_of(prompt: str, quality: str, seed: str, settings: dict | None, **m
     if not isinstance(settings, dict | None):
         raise SSDError("settings: must be an object, with a value for each setting")
     raw = {**(settings or {}), **more, "prompt": prompt,
-           "seed": str(seed) or str(random.getrandbits(32))}
+           "seed": str(seed) or str(NEW_SEED)}
     asked = from_dict(raw)
     return to_dict(racing(asked, coerce("quality", quality, str)) if quality else asked)
 

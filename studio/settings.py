@@ -21,6 +21,7 @@ from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, METHODS, Method, default_method
 from ssd_core.model.grid import size_of
 from ssd_core.model.knobs import KnobSpec, coerce
+from ssd_core.model.sampling import NEW_SEED
 from ssd_core.output.knobs import (
     UNSET_NUMBER,
     all_knobs,
@@ -39,8 +40,6 @@ from ssd_core.unicode import require_unicode
 from .typed import fixed_of, fixed_text, open_of, open_text
 
 LONGEST_TEXT = 4000
-
-
 KNOBS = {**all_knobs(), **{knob.name: knob for knob in sampling_knobs()}}
 
 
@@ -262,6 +261,8 @@ def from_dict(raw: Mapping[str, Any]) -> Settings:
 
 def value_of(name: str, value: Any) -> Any:
     """A value converted to its field's type."""
+    if name == "seed" and str(value).strip() == str(NEW_SEED):
+        return Sampling(NEW_SEED).seed
     if name in KNOBS:
         return knob_value(KNOBS[name], value)
     if name == "pictures":

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import torch
 
 from ssd_core import SSDError
+from ssd_core.backbones.prompts.alternatives import MOST_CHOICES, choice, every_prompt, has_choices
 from ssd_core.errors import shortened
 from ssd_core.output.recipe import read_recipe
 from ssd_core.runs.foreseen import foreseen
@@ -22,7 +23,7 @@ from ssd_core.weights.quotes import DownloadPlan
 from ssd_core.weights.registry import LocalModel
 
 from .additions import filled
-from .choices import MOST_CHOICES, choice, every_prompt, has_choices, with_choice
+from .choices import with_choice
 from .downloads import Download
 from .entries import called, own_name, saved_at
 from .errors import in_language

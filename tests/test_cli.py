@@ -331,7 +331,7 @@ BAD = {
     "top_k below 0": ["generate", "a boat", "--top-k", "-1"],
     "top_p 0": ["generate", "a boat", "--top-p", "0"],
     "seed of 2^64": ["generate", "a boat", "--seed", str(1 << 64)],
-    "seed below 0": ["generate", "a boat", "--seed", "-1"],
+    "seed below 0": ["generate", "a boat", "--seed", "-2"],
     "batch 0": ["generate", "a boat", "--batch", "0"],
     "batch beyond the limit": ["generate", "a boat", "--batch", "100000"],
     "batch of a file beyond it": ["render", "p.txt", "--batch", "100000"],

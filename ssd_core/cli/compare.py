@@ -46,12 +46,12 @@ def command(prompt: Prompt, trial: CompareOptions, drawing: SamplingOptions,
         None if trial.methods.strip() == ALL else dict(methods), request_of)
     first = next(iter(requests.values()))
     print_notes(first, picture.strict_words)
-    print_words(first, report)
+    print_words(first, report, prompt)
     for line in left_out:
         note(line)
     comparison = draw(requests, left_out, files)
     save_sheet(comparison, sheet)
-    print_results(report, comparison, files, sheet)
+    print_results(report, comparison, files, sheet, prompt)
 
 
 def draw(requests: dict[str, Request], left_out: list[str],
@@ -81,11 +81,11 @@ def files_of(folder: Path, labels: list[str],
 
 
 def print_results(report: Reporter, comparison: Comparison, files: dict[str, list[Path]],
-                  sheet: Path) -> None:
+                  sheet: Path, typed: str) -> None:
     """Report each method as `generate` does, then all of them in a table."""
     results = []
     for label, run in comparison.results.items():
-        result = result_of([run], files[label], label)
+        result = result_of([run], files[label], label, typed)
         report.print(summary(result))
         results.append({**result, "verdict": run.verdict, "identical_tokens": run.share,
                         "is_ar": is_ar(run)})

@@ -12,6 +12,7 @@ import torch
 import typer
 
 from ..backbones.base import Backbone
+from ..backbones.prompts import alternatives
 from ..engine.edits.words import Edit
 from ..engine.region import region_of
 from ..errors import SSDError
@@ -32,7 +33,7 @@ from .like import Source
 from .options import Canvas, Json, Knobs, Loading, SamplingOptions, flag, knob_flags
 from .output import Reporter, note
 from .paths import batch_paths, check_writable, free
-from .photographs import drawable, recipe_in
+from .photographs import drawable, recipe_in, told_in
 from .session import load, print_notes
 
 Picture = Annotated[Path, typer.Argument(help="The picture to edit.", show_default=False)]
@@ -43,8 +44,8 @@ NewWords = Annotated[str, typer.Argument(help="What it should show.", show_defau
 class EditOptions:
     """The edit."""
 
-    old: str | None = flag(None, "The words of the picture as it is. Default: those of its recipe.",
-                           "--from")
+    old: str | None = flag(None, "The words of the picture as it is. Default: those that are in "
+                                 "the file, whichever program wrote them.", "--from")
     knobs: Mapping[str, Any] = knob_flags(spec for spec in specs(Edit) if spec.name != "old_prompt")
     mask: Path | None = flag(None, "Picture that is white, or transparent, where the edited one is "
                                    "drawn anew. Without --mask, --box or --rows what is "
@@ -114,10 +115,13 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     report.print(f"editing {picture} ({fitting}{how})")
     mask = editing.keep_mask(backbone, picture)
     by_words = mask is None or bool({"old", "reach", "hold"} & source.flags_set)
-    old, new = words_of(backbone, recipe, editing.old, prompt, by_words)
+    sampling = source.sampling(drawing)
+    prompt = alternatives.choice(prompt, sampling.seed).text
+    old, new = words_of(backbone, recipe, editing.old or told_in(picture).get("prompt"), prompt,
+                        by_words)
     report.words([new] if new != prompt else [], None)
     words = {"old_prompt": old, **editing.knobs} if by_words else {}
-    request = Request(backbone, heads, method, source.sampling(drawing), prompt, canvas.negative,
+    request = Request(backbone, heads, method, sampling, prompt, canvas.negative,
                       pictures=editing.suggest, keep=keep, keep_mask=mask,
                       keep_pixels=pixels, fall_back=False,
                       fixed=(Words(new, canvas.negative or None),), **words)
@@ -145,7 +149,7 @@ def words_of(backbone: Backbone, recipe: Mapping | None, old: str | None, new: s
     if recipe is not None:
         return changed_words(backbone, recipe, new)
     if needed:
-        raise SSDError("the picture has no recipe that tells its words: say with --from what it "
+        raise SSDError("the picture does not tell its words: say with --from what it "
                        "shows, or name a region with --mask, --box or --rows")
     return None, new
 

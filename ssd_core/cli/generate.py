@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from ..backbones.base import Backbone
+from ..backbones.prompts import alternatives
 from ..errors import SSDError
 from ..output.labels import accepted
 from ..output.packed import tokens_sha256
@@ -83,26 +84,26 @@ def command(context: typer.Context, knobs: Knobs, drawing: SamplingOptions, pict
     """Draw a prompt and save the picture(s) with the recipe inside."""
     report, source = Reporter(json), Source.of(like, context)
     method, sampling = source.method(knobs), source.sampling(drawing)
-    text, picture, loading = (source.prompt(prompt), source.picture(picture),
-                              source.loading(loading))
+    typed, picture, loading = (source.prompt(prompt), source.picture(picture),
+                               source.loading(loading))
+    text = alternatives.choice(typed, sampling.seed).text
     stem = Path(loading.backbone).stem
     paths = batch_paths(saving.out, picture.batch) if saving.out else free(
         lambda ending: batch_paths(Path(f"{stem}-{sampling.seed}{ending}.png"), picture.batch))
     check_writable(paths)
     backbone, heads = load(loading, [method], picture.pixels())
-    typed = Words(text, picture.negative or None)
     request = Request(backbone, heads, settled(method, backbone, source.recipe is not None),
                       sampling, text, picture.negative, pictures=picture.batch,
                       fall_back=not source.names_method, expand=picture.expand,
                       **{**source.options(backbone, heads),
-                         **keeping.options(backbone, typed, report),
+                         **keeping.options(backbone, Words(text, picture.negative or None), report),
                          **drawn_from.options(backbone)})
     print_notes(request, picture.strict_words)
-    print_words(request, report)
+    print_words(request, report, typed)
     if request.choice_text:
         note(request.choice_text)
     done = draw(request.parts(), paths)
-    result = result_of(done, paths, done[0].request.method.name)
+    result = result_of(done, paths, done[0].request.method.name, typed)
     report.print(summary(result))
     report.result(result)
 
@@ -125,17 +126,16 @@ def all_drawn(parts: Sequence[Request], paths: list[Path]) -> Iterator[list[Resu
         yield done
 
 
-def print_words(request: Request, report: Reporter) -> None:
+def print_words(request: Request, report: Reporter, typed: str) -> None:
     """Print the words that will be drawn, if they differ from the typed ones."""
-    drawn = expanded(request)
+    drawn = expanded([request], typed)
     report.words(drawn["prompt_expanded"] or (), drawn["negative_expanded"])
 
 
-def expanded(*requests: Request) -> dict:
+def expanded(requests: Sequence[Request], typed: str) -> dict:
     """The words drawn, by picture, and the negative prompt; None if they equal the typed ones."""
     drawn = [words for request in requests for words in request.words]
-    typed = Words(requests[0].prompt, requests[0].negative)
-    same = all(words == typed for words in drawn)
+    same = all(words == Words(typed, requests[0].negative) for words in drawn)
     return {"prompt_expanded": None if same else [words.prompt for words in drawn],
             "negative_expanded": None if same else drawn[0].negative}
 
@@ -149,12 +149,12 @@ def save_all(done: Sequence[Result], paths: list[Path]) -> None:
             save(path, partial(save_png, picture=picture, recipe=recipe))
 
 
-def result_of(done: Sequence[Result], paths: list[Path], label: str) -> dict:
+def result_of(done: Sequence[Result], paths: list[Path], label: str, typed: str) -> dict:
     """One run, or several of one picture each, as a JSON object."""
     stats, request = together([run.measured for run in done]), done[0].request
     same = ("passes", "ar_passes", "step_acceleration", "tokens_per_second", "acceptance")
     return {"method": label, "backbone": request.backbone.name,
-            **{key: stats[key] for key in same}, **expanded(*(run.request for run in done)),
+            **{key: stats[key] for key in same}, **expanded([run.request for run in done], typed),
             "seconds": stats["seconds"]["total"], "seconds_by_stage": dict(stats["seconds"]),
             "seeds": [seed for run in done for seed in run.request.seeds],
             "images": [str(path) for path in paths],

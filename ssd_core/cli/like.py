@@ -20,6 +20,7 @@ from ..output.recipe import method_of, other_dtype, read_recipe, sampling_of
 from ..output.source_pictures import sources_of
 from ..output.words import drawn_words
 from .options import Canvas, Knobs, Loading, SamplingOptions, flag
+from .photographs import told_in
 from .specs import build_method
 
 C = TypeVar("C", bound=Canvas)
@@ -32,21 +33,26 @@ class Like:
     """Settings of another picture."""
 
     like: Path | None = flag(None, "PNG whose settings are used, from the prompt to the dtype; "
-                                   "flags override them.")
+                                   "of another program's picture prompt, negative prompt and "
+                                   "seed. Flags override them.")
 
 
 @dataclass(frozen=True)
 class Source:
     """The settings of a run: the flags, and a recipe for those that are not set.
 
-    flags_set: names of the parameters on the command line.
+    flags_set: names of the parameters on the command line. foreign: what another program's picture
+    tells in place of a recipe, see `told_in`.
     """
 
     recipe: Mapping | None = None
     flags_set: set[str] = field(default_factory=set)
+    foreign: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, like: Like, context: typer.Context) -> Source:
+        if like.like is not None and (foreign := told_in(like.like)):
+            return cls(None, named_in(context), foreign)
         return cls.of_recipe(None if like.like is None else read_recipe(like.like), context)
 
     @classmethod
@@ -62,20 +68,24 @@ class Source:
 
     def picture(self, flags: C) -> C:
         if self.recipe is None:
-            return flags
+            negative = self.foreign.get("negative")
+            return replace(flags, **self._silent({"negative": negative} if negative else {}))
         width, height = self.recipe["size"]
         own = {"negative": self.recipe["negative"], "size": f"{width}x{height}"}
         return replace(flags, **self._silent(own))
 
     def prompt(self, typed: str | None) -> str:
-        if typed is None and self.recipe is None:
+        own = self.foreign if self.recipe is None else self.recipe
+        prompt = own.get("prompt") if typed is None else typed
+        if prompt is None:
             raise SSDError(NO_PROMPT)
-        return self.recipe["prompt"] if typed is None and self.recipe is not None else str(typed)
+        return prompt
 
     def sampling(self, flags: SamplingOptions) -> Sampling:
         named = flags.sampling()
         if self.recipe is None:
-            return named
+            seed = self.foreign.get("seed")
+            return replace(named, **self._silent({"seed": int(seed)} if seed else {}))
         return replace(sampling_of(self.recipe), **{
             f.name: getattr(named, f.name) for f in fields(named) if f.name in self.flags_set})
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..output.foreign import texts_of, told_by
 from ..output.picture_files import Size, fitted, opened, upright
 from ..output.recipe import recipe_of
 
@@ -15,6 +16,12 @@ def recipe_in(path: Path) -> dict | None:
     """The recipe in a picture, if it has one."""
     with opened(path) as image:
         return recipe_of(path, image)
+
+
+def told_in(path: Path) -> dict[str, str]:
+    """prompt, negative and seed, as far as another program wrote them into a picture."""
+    with opened(path) as image:
+        return {} if recipe_of(path, image) else told_by(texts_of(image))
 
 
 @contextmanager

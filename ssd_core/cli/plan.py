@@ -11,6 +11,7 @@ import typer
 
 from ..backbones.base import Backbone
 from ..backbones.postcard import Postcard
+from ..backbones.prompts import alternatives
 from ..engine.decode import plan
 from ..errors import SSDError
 from ..model.grid import Grid
@@ -78,13 +79,15 @@ class ExpansionOptions:
             raise SSDError("a prompt needs --backbone: a grid does not know what it says")
         backbone = load_backbone(target.local.path, "meta")
         typed = Words(prompt, self.negative or None)
+        prompt = alternatives.choice(prompt, self.seed).text
         made = expansions(backbone, prompt, self.negative, [self.seed], fill=self.expand)
         for line in (line for expanded in made for line in expanded.notes):
             note(line)
         for line in word_notes(backbone, [], [prompt]):
             note(f"warning: {line}")
         drawn = [Words(expanded.prompt, expanded.negative) for expanded in made]
-        return {**dict.fromkeys(FIELDS), **recorded(typed, (*drawn, typed)[0])}
+        chosen = Words(prompt, typed.negative)
+        return {**dict.fromkeys(FIELDS), **recorded(typed, (*drawn, chosen)[0])}
 
 
 def command(knobs: Knobs, target: PlanOptions, expansion: ExpansionOptions, prompt: Prompt = None,

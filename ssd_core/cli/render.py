@@ -11,9 +11,11 @@ from typing import Annotated
 import typer
 
 from ..backbones.base import Backbone
+from ..backbones.prompts import alternatives
 from ..engine.decode import prepare
 from ..errors import SSDError
 from ..files import slug
+from ..model.sampling import Sampling
 from ..output.knobs import check_pictures
 from ..output.labels import label
 from ..output.unknown import require_known, word_notes
@@ -69,7 +71,7 @@ def command(prompts: File, rendering: RenderOptions, knobs: Knobs, drawing: Samp
     prepare(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
     require_drawable(backbone, lines, prompts)
     print_warnings(first, lines, canvas.strict_words)
-    pictures = to_draw(lines, rendering.each)
+    pictures = to_draw(lines, rendering.each, first.sampling)
     pictures = [worded(picture, first, rendering.expand) for picture in pictures]
     existing = there_already(pictures, how.sampling, out)
     require_same(existing, how, loaded, out)
@@ -90,9 +92,13 @@ def command(prompts: File, rendering: RenderOptions, knobs: Knobs, drawing: Samp
                    "seconds": seconds})
 
 
-def to_draw(prompts: Sequence[str], each: int) -> list[RenderItem]:
-    """`each` pictures of every prompt, named by number and prompt."""
-    texts = [prompt for prompt in prompts for _ in range(each)]
+def to_draw(prompts: Sequence[str], each: int, sampling: Sampling) -> list[RenderItem]:
+    """`each` pictures of every prompt, named by number and prompt; of `{a|b}` in a prompt each
+    picture's seed draws one.
+    """
+    typed = [prompt for prompt in prompts for _ in range(each)]
+    texts = [alternatives.choice(prompt, seed).text
+             for prompt, seed in zip(typed, sampling.seeds(len(typed)), strict=True)]
     return [RenderItem(number, text, file_name(number, text)) for number, text in enumerate(texts)]
 
 

@@ -99,7 +99,8 @@ def command(context: typer.Context, picture: Picture, varying: VaryOptions, load
         own = recipe_tokens(source.recipe)
     print_notes(request)
     done = draw(request.parts(), paths)
-    result = {**result_of(done, paths, done[0].request.method.name), "variation": varying.share,
+    method_name, typed = done[0].request.method.name, request.prompt
+    result = {**result_of(done, paths, method_name, typed), "variation": varying.share,
               "variation_seeds": request.sampling.variation_seeds(varying.count),
               "kept": [(tokens == own).float().mean().item()
                        for run in done for tokens in run.tokens]}

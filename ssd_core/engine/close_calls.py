@@ -11,7 +11,6 @@ rest, so that a run takes at most twice AR's passes.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -20,9 +19,6 @@ from ..model.sampling import Sampling
 from .events import Pass
 from .state import DecodeState
 
-if TYPE_CHECKING:
-    from .methods import Method
-
 SPREADS = 5 * 2**0.5  # times the measured rounding: how far two logits may move against each other
 MOST = 1e-4  # rounding in nats above which too many choices would be repeated: several a picture
 
@@ -30,13 +26,6 @@ MOST = 1e-4  # rounding in nats above which too many choices would be repeated: 
 def repeats(backbone: Backbone) -> bool:
     """Whether close calls are repeated: in fp32, unless rounding would make them frequent."""
     return backbone.dtype == torch.float32 and (backbone.rounding or 0.0) <= MOST
-
-
-def may_repeat(backbone: Backbone, method: Method) -> bool:
-    """Whether runs of the method repeat close calls."""
-    coupled = getattr(method, "acceptance", None) == "coupled"
-    return (method.name != "ar" and bool(backbone.rounding) and repeats(backbone)
-            and (coupled or method.verdict_on(backbone.grid) == "identical"))
 
 
 def margin(backbone: Backbone, sampling: Sampling, things: int = 0) -> float:

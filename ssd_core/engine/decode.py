@@ -16,6 +16,7 @@ import torch
 from ..arguments import checked
 from ..backbones.base import Backbone, Preset
 from ..backbones.presets import resolve_sampling
+from ..backbones.prompts import alternatives
 from ..backbones.sessions import release_all
 from ..errors import SSDError
 from ..model.attention_kernel import one_attention_kernel
@@ -24,7 +25,7 @@ from ..model.knobs import coerce
 from ..model.sampling import Sampling
 from ..unicode import require_unicode
 from .clock import Stopwatch
-from .close_calls import margin, may_repeat
+from .close_calls import margin, repeats
 from .edits.maps import read
 from .edits.plans import edited_plan, nothing_drawn
 from .edits.rule import Rule
@@ -41,7 +42,7 @@ from .graphs import (
     unreplayed,
 )
 from .heads import DraftHeads
-from .methods import Method
+from .methods import AR, Method
 from .plan import Plan
 from .region import Region, region_of
 from .run_statistics import statistics
@@ -76,17 +77,18 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
             keep_mask: torch.Tensor | None = None, edit: Edit | None = None) -> PreparedRun:
     """Check and resolve the input of a run without allocating anything. Raises SSDError.
 
-    size: (width, height) in pixels, one of backbone.sizes. keep: tokens [B or 1, R, C]. Those where
-    keep_mask, bool [R, C] or [B or 1, R, C], is True stay, and the rest is decoded around them;
-    keep_rows is short for a mask of the first rows. Image i uses seed + i. threads: the exact
-    number; None: on a CPU torch's own, fewer while other programs need the cores. edit: the prompts
-    are new words of the pictures `keep`, which decide what stays; keep_mask limits where they may
-    act.
+    prompts: of `{a|b}` the seed draws one. size: (width, height) in pixels, one of backbone.sizes.
+    keep: tokens [B or 1, R, C]. Those where keep_mask, bool [R, C] or [B or 1, R, C], is True stay,
+    and the rest is decoded around them; keep_rows is short for a mask of the first rows. Image i
+    uses seed + i. threads: the exact number; None: on a CPU torch's own, fewer while other programs
+    need the cores. edit: the prompts are new words of the pictures `keep`, which decide what stays;
+    keep_mask limits where they may act.
     """
     prompts = [prompts] if isinstance(prompts, str) else list(prompts)
     backbone = backbone.resized(check_size(size))
     method, sketch = method.resolve(backbone.preset), backbone.sketch()
     sampling = resolve_sampling(sampling, backbone.preset)
+    prompts = [alternatives.choice(prompt, sampling.seed).text for prompt in prompts]
     region = region_of(backbone.grid, len(prompts), keep_rows, keep_mask)
     edited = keep_mask is not None or edit is not None
     guided = keep is not None and method.starts_from_parent(edited)
@@ -429,3 +431,10 @@ def device_of(target: Grid | Backbone | type[Backbone]) -> str:
     if not isinstance(target, Backbone) or target.device.type == "meta":
         return "cpu"
     return target.device.type
+
+
+def may_repeat(backbone: Backbone, method: Method) -> bool:
+    """Whether runs of the method repeat close calls, see close_calls.py."""
+    coupled = getattr(method, "acceptance", None) == "coupled"
+    return (not isinstance(method, AR) and bool(backbone.rounding) and repeats(backbone)
+            and (coupled or method.verdict_on(backbone.grid) == "identical"))

@@ -7,6 +7,7 @@ fp32.
 from __future__ import annotations
 
 import math
+import secrets
 from dataclasses import dataclass, replace
 
 import torch
@@ -15,13 +16,14 @@ from .knobs import check_knobs, knob
 
 # Values that `numerics` could have in earlier versions; it is always the first now.
 NUMERICS = ("fast", "matched")
+NEW_SEED = -1
 BLOCK = 64  # numbers, see `likeliest`
 COLD = 1e-5  # below this, logits could overflow; sampling is greedy long before
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens are sampled; image i of a batch uses seed + i (mod 2^64).
+    """How tokens are sampled; image i of a batch uses seed + i (mod 2^64). Seed -1: a new one.
 
     A variation has the seed of the picture that it varies; image i uses variation_seed + i.
 
@@ -55,6 +57,8 @@ class Sampling:
                          visibility="never")
 
     def __post_init__(self) -> None:
+        if isinstance(self.seed, int) and self.seed == NEW_SEED:
+            object.__setattr__(self, "seed", secrets.randbits(32))
         check_knobs(self)
         object.__setattr__(self, "numerics", NUMERICS[0])  # equal pictures: equal samplings
 

@@ -11,6 +11,7 @@ import torch
 from ..arguments import require_fields
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
+from ..backbones.prompts import alternatives
 from ..engine.choice import Choice
 from ..engine.decode import PreparedRun, check_needs, check_size, plan_of, prepare
 from ..engine.edits.words import Edit
@@ -49,7 +50,8 @@ class Request:
     """A run. A host sets the fields; afterwards they hold the values that the run will use.
 
     backbone: as loaded; `sized` has this run's size. method: resolved. heads: the draft heads, None
-    if the method uses none. sampling: with its cfg set. size: (width, height) in px, set. negative:
+    if the method uses none. sampling: with its cfg set. prompt: of `{a|b}` in it the seed has drawn
+    one. size: (width, height) in px, set. negative:
     None if empty. keep: tokens [B or 1, R, C], of which the first keep_rows rows or the cells of
     keep_mask [R, C] or [B or 1, R, C] are kept. keep_pixels: the pixels [B or 1, H, W, 3], float
     0..1, of the picture that `keep` is of, which kept cells retain; None: those it decodes to, for
@@ -105,8 +107,9 @@ class Request:
                                        self.fall_back)
         heads = self.heads if method.uses_heads else None
         check_needs(method, backbone, heads)
+        prompt = alternatives.choice(self.prompt, self.sampling.seed).text
         self._settle(size=backbone.size, grid=backbone.grid, method=method, note=note, heads=heads,
-                     sampling=resolve_sampling(self.sampling, backbone.preset),
+                     prompt=prompt, sampling=resolve_sampling(self.sampling, backbone.preset),
                      negative=self.negative or None,
                      pictures=coerce("pictures", self.pictures, int))
         self._settle(**choices(self, backbone, method))

@@ -45,7 +45,8 @@ export const openButton = (app, label) => fileButton(label, "open-picture",
 
 /** A button that lets one choose a picture as a file; chosen(file) takes it. */
 export function fileButton(label, id, chosen) {
-  const input = make("input", "", { type: "file", accept: [...KINDS, ".heic", ".heif"].join(","), hidden: "" });
+  const accept = [...KINDS, ".heic", ".heif"].join(",");
+  const input = make("input", "", { type: "file", accept, hidden: "" });
   const button = make("button", "button", { type: "button", id }, [label]);
   button.addEventListener("click", () => input.click());
   input.addEventListener("change", () => {
@@ -74,7 +75,8 @@ export async function take(app, file) {
 /** Why a file cannot be taken; empty if it can. */
 export function problemOf({ words, schema, say }, { name, type, size }) {
   const most = schema.limits.upload;
-  if (!KINDS.includes(type) && (type || !ENDING.test(name))) return say(words.incoming.kind, { name });
+  const taken = KINDS.includes(type) || (!type && ENDING.test(name));
+  if (!taken) return say(words.incoming.kind, { name });
   if (size <= most) return "";
   return say(words.incoming.large, { name, size: Math.ceil(size / 2 ** 20), most: most / 2 ** 20 });
 }

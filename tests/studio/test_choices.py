@@ -4,18 +4,12 @@ import pytest
 
 from ssd_core import SSDError
 from ssd_core.backbones.postcard import Postcard
+from ssd_core.backbones.prompts.alternatives import MOST_CHOICES, choice, every_prompt, has_choices
 from ssd_core.output.recipe import read_recipe
 from ssd_core.postcards.expansion import expand
 from studio import orders, runs
 from studio.additions import filled
-from studio.choices import (
-    MOST_CHOICES,
-    choice,
-    every_prompt,
-    has_choices,
-    with_choice,
-    with_each_choice,
-)
+from studio.choices import with_choice, with_each_choice
 from studio.settings import Settings, from_dict, to_dict
 
 NESTED = "a {red|{dark |}blue|} house{, at night|}"

@@ -69,7 +69,7 @@ def test_missing_values_have_their_defaults_and_strangers_are_ignored():
 
 
 @pytest.mark.parametrize(("name", "value"), [
-    ("seed", "x"), ("seed", -1), ("seed", 2**64), ("seed", True), ("seed", "9" * 30),
+    ("seed", "x"), ("seed", -2), ("seed", 2**64), ("seed", True), ("seed", "9" * 30),
     ("pictures", 0), ("pictures", 65), ("pictures", 1.5), ("method", "lightning"),
     ("method", None), ("k_h", 0), ("k_h", None), ("rounds", -2), ("acceptance", "never"),
     ("draft_choice", 3), ("draft_temperature", 0), ("temperature", float("nan")),

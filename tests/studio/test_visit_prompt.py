@@ -7,9 +7,9 @@ expect = pytest.importorskip("playwright.sync_api", reason="needs the package pl
 
 from support.studio_visit import PROMPT  # noqa: E402
 
+from ssd_core.backbones.prompts.alternatives import choice  # noqa: E402
 from ssd_core.output.recipe import read_recipe  # noqa: E402
 from ssd_core.output.words import drawn_words  # noqa: E402
-from studio.choices import choice  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

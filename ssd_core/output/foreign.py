@@ -1,4 +1,4 @@
-"""What other programs wrote into a picture about its making: prompt, negative prompt and seed.
+"""Texts in pictures; and what other programs tell there: prompt, negative prompt and seed.
 
 Automatic1111's web UI and its kin write a text, ComfyUI its graph. Files are not trusted.
 """
@@ -10,9 +10,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .settings import LONGEST_TEXT
+from PIL import Image
+
+from .picture_files import UNREADABLE
+from .recipe import CHUNK
 
 MOST_CHARACTERS = 4 << 20
+EXIF, COMMENT, NOTE = 0x8769, 0x9286, 0x927C  # tags: where these texts stand in JPEG and WebP
+OWN = b"ssd\0"  # how our recipe begins there
+UNICODE = b"UNICODE\0"
 SEEDS = 1 << 64
 NEGATIVE = "Negative prompt:"
 SEED = re.compile(r"(?:^|, )Seed: (\d+)(?:,|$)")
@@ -22,12 +28,35 @@ TEXTS = ("text", "prompt", "text_g", "clip_l", "t5xxl", "string", "value")
 DEEPEST = 32  # links that are followed to a text
 
 
+def texts_of(image: Image.Image) -> dict[str, str]:
+    """The texts of a picture by their names; those of JPEG and WebP are in their EXIF."""
+    if image.format == "PNG":
+        return {str(name): text for name, text in image.info.items() if isinstance(text, str)}
+    try:
+        tags = image.getexif().get_ifd(EXIF)
+    except UNREADABLE:
+        return {}
+    comment, note = tags.get(COMMENT), tags.get(NOTE)
+    texts = {"parameters": commented(comment) if isinstance(comment, bytes) else comment}
+    if isinstance(note, bytes) and note.startswith(OWN):
+        texts[CHUNK] = note[len(OWN):].decode("utf-8", "replace")
+    return {name: text for name, text in texts.items() if isinstance(text, str) and text}
+
+
+def commented(comment: bytes) -> str:
+    """The text of a comment: its first eight bytes tell the encoding."""
+    if not comment.startswith(UNICODE):
+        return comment[8:].decode("utf-8", "replace")
+    text = comment[len(UNICODE):]
+    return text.decode("utf-16-le" if text[1:2] == b"\0" else "utf-16-be", "replace")
+
+
 def told_by(texts: Mapping[str, str]) -> dict[str, str]:
     """prompt, negative and seed, as far as a picture's texts tell them."""
     for name, read in (("parameters", from_parameters), ("prompt", from_graph)):
         text = texts.get(name, "")
         if text and len(text) <= MOST_CHARACTERS and (found := read(text)):
-            return {key: value[:LONGEST_TEXT] for key, value in found.items()}
+            return found
     return {}
 
 
