@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from ssd_core import SSDError
 from ssd_core.output.animation import FILMS
 from ssd_core.output.replay import moments
+from ssd_core.proxies import without_proxies
 
 from .api import api_routes
 from .errors import in_language
@@ -111,10 +112,12 @@ def serve(services: Services, host: str, port: int | None, share: bool, browser:
     server = gr.Server(routes=routes(services), openapi_url=None, docs_url=None, redoc_url=None,
                        middleware=middleware(host, share, users or {}))
     Programs(services).offer(server)
-    server.launch(
-        server_name=host, server_port=port, share=share, inbrowser=browser,
-        prevent_thread_lock=True, quiet=True,  # its lines advise on code that users do not have
-        ssr_mode=False, enable_monitoring=False, state_session_capacity=64, mcp_server=mcp)
+    # Gradio asks the running server whether it answers; only a link to share goes to the network.
+    with without_proxies(f"localhost,127.0.0.1,::1,{host}" if share else "*"):
+        server.launch(
+            server_name=host, server_port=port, share=share, inbrowser=browser,
+            prevent_thread_lock=True, quiet=True,  # it advises on code that users do not have
+            ssr_mode=False, enable_monitoring=False, state_session_capacity=64, mcp_server=mcp)
     running = server.get_blocks()
     if block:
         sys.stdout.write(f"Running on {running.local_url} (Ctrl-C ends it)\n")

@@ -23,6 +23,7 @@ from ssd_core import SSDError
 from ssd_core.backbones.estimates import Estimates, Paces, PassCounts
 from ssd_core.errors import shortened
 from ssd_core.kept_files import cache_folder
+from ssd_core.proxies import require_usable, without_proxies
 from ssd_core.weights.memory import WEIGHT_BYTES
 from ssd_core.weights.quantize import ABOUT
 
@@ -33,9 +34,11 @@ from .library import Library
 from .policy import LOOPBACK
 from .seeds import ParkedSeeds
 from .selftesting import when_idle
-from .server import require_address, require_mcp, serve
 from .services import Services
 from .sharing import read_users
+
+with without_proxies():  # Gradio makes its HTTP clients when it is imported
+    from .server import require_address, require_mcp, serve
 
 
 def main(
@@ -73,6 +76,8 @@ def main(
     require_address(host, port)
     if mcp:
         require_mcp()
+    if share:
+        require_usable()
     estimates = Estimates(PassCounts(output_dir), Paces(cache_folder()))
     library = Library(models_dir, backbone, heads, device, dtype, offload, graphs, estimates)
     library.use(backbone, dtype)  # report errors here, before a page opens
