@@ -31,7 +31,7 @@ from .downloads import Downloads
 from .history import History
 from .jobs import Worker
 from .library import Library
-from .policy import LOOPBACK
+from .proxied import LOOPBACK, as_name, as_root
 from .seeds import ParkedSeeds
 from .selftesting import when_idle
 from .services import Services
@@ -64,6 +64,12 @@ def main(
         "--share", help="A public link through Gradio's servers. Off unless given.")] = False,
     auth: Annotated[Path | None, typer.Option(
         help="A file with lines NAME:PASSWORD: only these visitors may enter.")] = None,
+    root_path: Annotated[str, typer.Option(
+        envvar="GRADIO_ROOT_PATH",
+        help="The path below which a reverse proxy has the app, such as /ssd.")] = "",
+    allow_host: Annotated[list[str] | None, typer.Option(
+        envvar="SSD_ALLOW_HOST", metavar="NAME",
+        help="A name of your reverse proxy or tunnel. May be given again.")] = None,
     language: Annotated[str, typer.Option(help="auto (the browser's), en, zh.")] = "auto",
     mcp: Annotated[bool, typer.Option(
         "--mcp", help="Offer the endpoints as MCP tools, at /gradio_api/mcp.")] = False,
@@ -73,6 +79,7 @@ def main(
     if language not in ("auto", "en", "zh"):
         raise SSDError(f"language {language!r}: choose auto, en or zh")
     users = read_users(auth) if auth else {}
+    root, names = as_root(root_path), [as_name(name) for name in allow_host or ()]
     require_address(host, port)
     if mcp:
         require_mcp()
@@ -83,14 +90,14 @@ def main(
     library.use(backbone, dtype)  # report errors here, before a page opens
     history = History(output_dir)
     history.require_writable()
-    local = host in LOOPBACK and not share
+    local = host in LOOPBACK and not share and not names
     if not local:
         sys.stderr.write(f"{shared_line(auth)}\n")
     services = Services(Worker(idle=lambda: when_idle(services)), library, history,
                         ParkedSeeds(library, history),
                         Downloads(models_dir), language, local)
     with private_cache():
-        serve(services, host, port, share, open_, True, users, mcp)
+        serve(services, host, port, share, open_, True, users, mcp, root, names)
 
 
 def shared_line(auth: Path | None) -> str:

@@ -20,7 +20,7 @@ BOTTOM = ("arguments", "driver", "errors", "files", "kept_entries", "kept_files"
 HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",
          "gradio", "nodes", "studio")
 STUDIO = ROOT / "studio"
-HTTP = ("api", "api_history", "api_models", "calls", "pages", "policy")
+HTTP = ("api", "api_history", "api_models", "calls", "pages", "policy", "proxied")
 
 
 def sources(folder: Path) -> list[Path]:

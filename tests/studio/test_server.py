@@ -103,7 +103,7 @@ def test_a_forced_language_counts_more_than_the_browser_s(models, tmp_path):
 
 def test_every_module_of_the_page_is_there_and_kept_by_the_browser_until_it_changes(app):
     html = ask(app, "")[1].decode()
-    addresses = set(re.findall(r'(?:href|src)="/(studio/web/[^"]+)"', html))
+    addresses = set(re.findall(r'(?:href|src)="(studio/web/[^"]+)"', html))
     assert len(addresses) > 10
     for address in addresses:
         status, _, headers = answer(app, address)
