@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import webbrowser
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
@@ -91,6 +92,8 @@ def require_address(host: str, port: int | None) -> None:
         where = f"{host}:{port}" if port else host
         raise SSDError(f"cannot listen on {where} ({error.strerror}): choose a --host of this "
                        "machine and a --port that is free") from error
+    if host == "0.0.0.0":  # where Gradio asks for localhost
+        require_address("localhost", port)
 
 
 def require_mcp() -> None:
@@ -116,11 +119,13 @@ def serve(services: Services, host: str, port: int | None, share: bool, browser:
     # Gradio asks the running server whether it answers; only a link to share goes to the network.
     with without_proxies(f"localhost,127.0.0.1,::1,{host}" if share else "*"):
         server.launch(
-            server_name=host, server_port=port, share=share, inbrowser=browser,
-            prevent_thread_lock=True, quiet=True,  # it advises on code that users do not have
+            server_name=host, server_port=port, share=share, prevent_thread_lock=True,
+            quiet=True,  # it advises on code that users do not have
             ssr_mode=False, enable_monitoring=False, state_session_capacity=64, mcp_server=mcp,
             root_path=root)
     running = server.get_blocks()
+    if browser:  # with the environment as it was
+        webbrowser.open(running.share_url or running.local_url)
     if block:
         sys.stdout.write(f"Running on {running.local_url} (Ctrl-C ends it)\n")
         sys.stdout.flush()

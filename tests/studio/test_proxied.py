@@ -9,11 +9,15 @@ import pytest
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
+from starlette.applications import Starlette  # noqa: E402
+from starlette.testclient import TestClient  # noqa: E402
 from support.reverse_proxy import Recipe, reverse_proxy  # noqa: E402
 from support.studio_client import HOUSE, line_of, serving  # noqa: E402
 from support.studio_visit import PROMPT, served  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
+from studio import start  # noqa: E402
+from studio.policy import middleware  # noqa: E402
 from studio.proxied import as_name, as_root  # noqa: E402
 
 NAME = "studio.example.org"
@@ -95,14 +99,18 @@ def test_the_path_is_found_whether_a_proxy_takes_it_away_or_not(app):
     assert ask(f"{app.address}other/")[0] == 404
 
 
-def test_cookies_belong_to_the_path_and_to_https(services):
-    def cookie(root="", **headers):
-        client = serving(services, {"ann": "a"}, root)
-        return client.get("/", auth=("ann", "a"), headers=headers).headers["set-cookie"]
-
-    assert cookie().endswith("Path=/") and cookie("/ssd").endswith("Path=/ssd/")
-    assert cookie(**{"x-forwarded-prefix": "/user/a b"}).endswith("Path=/"), "no path"
-    assert cookie(**{"x-forwarded-prefix": "/hub/"}).endswith("Path=/hub/")
+@pytest.mark.parametrize(("root", "peer", "headers", "end"), [
+    ("", "127.0.0.1", {}, "Path=/"), ("/ssd", "127.0.0.1", {}, "Path=/ssd/"),
+    ("", "127.0.0.1", {"x-forwarded-prefix": "/hub/"}, "Path=/hub/"),
+    ("", "127.0.0.1", {"x-forwarded-prefix": "/a b"}, "Path=/"),
+    ("", "127.0.0.1", {"x-forwarded-proto": "https"}, "Path=/; Secure"),
+    ("", "::1", {"forwarded": "for=x;proto=https"}, "Path=/; Secure"),
+    ("", "192.0.2.7", {"x-forwarded-proto": "https"}, "Path=/")])
+def test_cookies_belong_to_the_path_and_to_https(root, peer, headers, end):
+    guarded = Starlette(middleware=middleware("127.0.0.1", True, {"ann": "a"}, root))
+    client = TestClient(guarded, client=(peer, 1))
+    answer = client.get("/", auth=("ann", "a"), headers=headers)
+    assert answer.headers["set-cookie"].endswith(f"SameSite=Lax; {end}")
 
 
 @pytest.mark.parametrize("prefix", ["/x/../..", "//evil.example", "/a\\b", "x;y", "http://x/y"])
@@ -233,6 +241,26 @@ def test_the_models_page_names_the_proxy_that_failed(client, monkeypatch):
     read_anew()
 
 
+@pytest.mark.parametrize(("arguments", "variables"), [
+    (["--root-path", "ssd/", "--allow-host", "A.example", "--allow-host", "b:81"], {}),
+    ([], {"GRADIO_ROOT_PATH": "https://a.example/ssd", "SSD_ALLOW_HOST": "a.example b:81"})])
+def test_options_and_variables_say_path_and_names(
+        monkeypatch, tmp_path, capsys, arguments, variables):
+    def serve(services, *options):
+        assert not services.local and options[-2:] == ("/ssd", ["a.example", "b:81"])
+        raise SSDError("enough")
+
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(start, "serve", serve)
+    monkeypatch.setattr(start.signal, "signal", lambda *_: None)
+    with pytest.raises(SystemExit, match="2"):
+        start.run("gradio_app.py", arguments=["--device", "cpu", "--output-dir", str(tmp_path),
+                                              *arguments])
+    told = capsys.readouterr().err
+    assert "enough" in told and "other machines reach this app" in told
+
+
 # In a browser
 
 
@@ -265,7 +293,7 @@ def test_a_visit_to_every_place_below_a_path(chromium, postcard, name):
         visitor.draw()
         assert visitor.is_painted()
         page.click("[data-tool=edit]")
-        page.wait_for_selector("#edit:not([hidden]), .edit")
+        page.wait_for_selector(".mask-field")
         for place in PLACES:
             visitor.go(place)
         page.reload()
