@@ -24,7 +24,10 @@ NAME = re.compile(r"[a-z0-9]([\w.-]*[a-z0-9])?(:\d{1,5})?", re.IGNORECASE)
 
 def as_root(path: str) -> str:
     """A path below which the app lies, as "/ssd" or ""; SSDError if it is none."""
-    root = "/" + unquote(urlsplit(path).path).strip("/") if path.strip("/") else ""
+    try:
+        root = "/" + unquote(urlsplit(path).path).strip("/") if path.strip("/") else ""
+    except ValueError:  # an address with brackets that do not close
+        root = "?"
     if not PATH.fullmatch(root):
         raise SSDError(f"--root-path {path!r}: write a path, such as /ssd")
     return root
@@ -75,8 +78,9 @@ def prefix(headers: Headers) -> str:
 
 def forwarded(headers: Headers, what: str) -> list[str]:
     """The hosts ("host") or schemes ("proto") of X-Forwarded-Host or -Proto, and of Forwarded."""
-    listed = headers.get(f"x-forwarded-{what}", "").split(",")
-    listed += re.findall(rf'\b{what}="?([^";,]*)', headers.get("forwarded", ""), re.IGNORECASE)
+    listed = ",".join(headers.getlist(f"x-forwarded-{what}")).split(",")
+    listed += re.findall(rf'\b{what}="?([^";,]*)', ",".join(headers.getlist("forwarded")),
+                         re.IGNORECASE)
     return [each.strip().lower() for each in listed if each.strip()]
 
 

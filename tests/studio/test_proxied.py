@@ -4,19 +4,22 @@ import json
 import re
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
 from starlette.applications import Starlette  # noqa: E402
+from starlette.responses import PlainTextResponse  # noqa: E402
+from starlette.routing import Route  # noqa: E402
 from starlette.testclient import TestClient  # noqa: E402
 from support.reverse_proxy import Recipe, reverse_proxy  # noqa: E402
-from support.studio_client import HOUSE, line_of, serving  # noqa: E402
+from support.studio_client import HOUSE, line_of  # noqa: E402
 from support.studio_visit import PROMPT, served  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
-from studio import start  # noqa: E402
+from studio import pages, start  # noqa: E402
 from studio.policy import middleware  # noqa: E402
 from studio.proxied import as_name, as_root  # noqa: E402
 
@@ -64,8 +67,20 @@ def ask(address, body=None, **headers):
         return error.code, error.read()
 
 
+def guarded(root="", names=(), peer="127.0.0.1", users=None):
+    """A client of an app that answers everything, behind the middleware of ours."""
+    def answer(request):
+        return PlainTextResponse("in")
+
+    routes = [Route("/{rest:path}", answer, methods=["GET", "POST"])]
+    app = Starlette(routes=routes,
+                    middleware=middleware("127.0.0.1", bool(users), users or {}, root, names))
+    return TestClient(app, "http://127.0.0.1", client=(peer, 1))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+@pytest.mark.by_day(3)
 def test_everything_is_there_behind_a_proxy(app, plain, recipe):
     running = plain if recipe.strips else app
     with reverse_proxy(running.address, recipe) as proxy:
@@ -107,15 +122,14 @@ def test_the_path_is_found_whether_a_proxy_takes_it_away_or_not(app):
     ("", "::1", {"forwarded": "for=x;proto=https"}, "Path=/; Secure"),
     ("", "192.0.2.7", {"x-forwarded-proto": "https"}, "Path=/")])
 def test_cookies_belong_to_the_path_and_to_https(root, peer, headers, end):
-    guarded = Starlette(middleware=middleware("127.0.0.1", True, {"ann": "a"}, root))
-    client = TestClient(guarded, client=(peer, 1))
+    client = guarded(root, peer=peer, users={"ann": "a"})
     answer = client.get("/", auth=("ann", "a"), headers=headers)
     assert answer.headers["set-cookie"].endswith(f"SameSite=Lax; {end}")
 
 
-@pytest.mark.parametrize("prefix", ["/x/../..", "//evil.example", "/a\\b", "x;y", "http://x/y"])
-def test_a_false_prefix_opens_nothing(services, prefix):
-    client = serving(services)
+@pytest.mark.parametrize("prefix", ["/x/../..", "//[", "//evil.example", "/a\\b", "x;y", "http://x/y"])
+def test_a_false_prefix_opens_nothing(prefix):
+    client = guarded()
     for path in ("/api/jobs", "/gradio_api/upload", "/x/gradio_api/upload", prefix):
         bare = client.get(path, follow_redirects=False)
         answer = client.get(path, headers={"x-forwarded-prefix": prefix}, follow_redirects=False)
@@ -164,15 +178,15 @@ def status(client, method="POST", **headers):
     ({"host": LOCAL, "forwarded": 'for=a;host="evil.example:80"'}, 400),
     ({"host": f"evil.example@{NAME}"}, 400), ({"host": f"{NAME}.evil.example"}, 400),
     ({"host": "["}, 400), ({"host": ""}, 400)])
-def test_names_that_were_allowed_are_answered_and_no_others(services, headers, expected):
-    client = serving(services, names=[NAME])
+def test_names_that_were_allowed_are_answered_and_no_others(headers, expected):
+    client = guarded(names=[NAME])
     assert status(client, **headers) == expected
     if expected == 400:
         assert status(client, "GET", **headers) == 400
 
 
-def test_names_are_not_known_without_the_flag(services):
-    client = serving(services)
+def test_names_are_not_known_without_the_flag():
+    client = guarded()
     for headers in ({"host": NAME}, {"x-forwarded-host": NAME}, {"forwarded": f"host={NAME}"}):
         refused = client.get("/", headers=headers)
         assert refused.status_code == 400 and f"--allow-host {NAME}" in refused.text
@@ -182,8 +196,17 @@ def test_names_are_not_known_without_the_flag(services):
     assert f"请用 --allow-host {NAME}" in line_of(chinese)
 
 
-def test_a_name_with_its_port_allows_pages_of_that_port(services):
-    client = serving(services, names=[f"{NAME}:8080"])
+def test_every_line_of_a_header_counts():
+    client = guarded(names=[NAME])
+    for name, text in (("x-forwarded-host", "{}"), ("forwarded", "host={}")):
+        lines = [(name, text.format(host)) for host in (NAME, "evil.example")]
+        assert client.get("/api/jobs", headers=[*client.headers.items(), lines[0]]).is_success
+        both = client.get("/api/jobs", headers=[*client.headers.items(), *lines])
+        assert both.status_code == 400
+
+
+def test_a_name_with_its_port_allows_pages_of_that_port():
+    client = guarded(names=[f"{NAME}:8080"])
     assert status(client, host=LOCAL, origin=f"http://{NAME}:8080") == 200
     assert status(client, host=LOCAL, origin=f"http://{NAME}") == 403
 
@@ -214,7 +237,7 @@ def test_a_root_path_is_written_in_many_ways(text, root):
 
 
 def test_what_is_no_path_or_name_is_refused():
-    for path in ("/a b", "/..", "/a//b", "/a/./b"):
+    for path in ("/a b", "/..", "//[", "/a//b", "/a/./b"):
         with pytest.raises(SSDError, match="--root-path"):
             as_root(path)
     assert as_name("Studio.example.org:81") == "studio.example.org:81"
@@ -262,6 +285,13 @@ def test_options_and_variables_say_path_and_names(
 
 
 # In a browser
+
+
+def test_the_page_has_no_address_that_leaves_its_path():
+    folder = Path(pages.__file__).parent / "web"
+    files = [file for place in (folder, pages.PREVIEW) for file in place.iterdir()]
+    absolute = re.compile(r"""["'`(]/(studio|api|gradio_api)\b""")
+    assert [file.name for file in files if absolute.search(file.read_text(encoding="utf-8"))] == []
 
 
 PLACES = ("race", "seeds", "history", "models", "doctor")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -17,11 +17,11 @@ ANN, BOB = ({VISITOR: digit * 64} for digit in "ab")
 CHINESE = {"accept-language": "zh-CN,zh"}
 
 
-def serving(services: Services, users: Mapping[str, str] | None = None, root: str = "",
-            names: Sequence[str] = (), **headers: str) -> TestClient:
+def serving(services: Services, users: Mapping[str, str] | None = None,
+            **headers: str) -> TestClient:
     """A client of the app's routes behind its middleware, on loopback or shared with users."""
     app = Starlette(routes=routes(services),
-                    middleware=middleware("127.0.0.1", bool(users), users or {}, root, names))
+                    middleware=middleware("127.0.0.1", bool(users), users or {}))
     return TestClient(app, "http://127.0.0.1", headers={**ANN, **headers},
                       raise_server_exceptions=False)
 
