@@ -106,7 +106,7 @@ def same_site(request: Request, names: Sequence[str] = ()) -> bool:
     if origin is None:  # a browser without this header, or no browser
         return True
     scheme, _, host = origin.partition("://")
-    known = {name_of(name) for name in names}
+    known = {*LOOPBACK, *map(name_of, names)}
     own = [request.headers.get("host", ""), *names,
            *(host for host in forwarded(request.headers, "host") if name_of(host) in known)]
     place = place_of(host, scheme)

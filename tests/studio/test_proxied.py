@@ -160,10 +160,12 @@ def status(client, method="POST", **headers):
     ({"host": LOCAL, "x_forwarded_host": f"{NAME}:443", "origin": f"https://{NAME}"}, 200),
     ({"host": LOCAL, "forwarded": f"host={NAME}:81", "origin": f"http://{NAME}:81"}, 200),
     ({"host": LOCAL, "origin": f"http://{LOCAL}"}, 200),
+    ({"host": LOCAL, "x_forwarded_host": "localhost", "origin": "http://localhost"}, 200),
     ({"host": "[::1]:7860", "origin": "http://[::1]:7860"}, 200),
     # other sites, which cannot send these headers without asking first
     ({"host": LOCAL, "origin": f"http://{NAME}:9000"}, 403),
     ({"host": LOCAL, "origin": "http://evil.example"}, 403),
+    ({"host": LOCAL, "x_forwarded_host": "localhost", "origin": "http://localhost:81"}, 403),
     ({"host": LOCAL, "origin": "null"}, 403),
     ({"host": NAME, "origin": f"http://{LOCAL}"}, 403),
     ({"host": NAME, "origin": f"http://{NAME}", "sec_fetch_site": "cross-site"}, 403),
