@@ -15,6 +15,7 @@ import sys
 import tempfile
 import urllib.request
 import venv
+from http.client import HTTPException
 from pathlib import Path
 from typing import IO
 
@@ -143,7 +144,7 @@ def torch_index() -> list[str]:
         return []
     try:
         urllib.request.urlopen(f"{CPU_INDEX}/torch/", timeout=5).close()  # a fixed https address
-    except (OSError, ValueError):
+    except (OSError, ValueError, HTTPException):  # InvalidURL, of a proxy
         print("pytorch.org, which has torch without CUDA, cannot be reached: PyPI's is larger",
               flush=True)
         return []

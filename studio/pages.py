@@ -67,12 +67,12 @@ def page_html(language: str, schema: dict) -> str:
     html = (WEB / "page.html").read_text(encoding="utf-8")
     html = html.replace('<html lang="en"', f'<html lang="{language}"', 1)
     now = version()
-    at = f"/studio/web/v/{now}/"
+    at = f"studio/web/v/{now}/"
     links = "".join(f'  <link rel="modulepreload" href="{at}{name}">\n'
                     for name in first_modules(now))
     data = json.dumps(schema, ensure_ascii=False).replace("<", "\\u003c")
     data = f'  <script type="application/json" id="schema">{data}</script>\n'
-    return html.replace("/studio/web/", at).replace("</head>", f"{links}{data}</head>", 1)
+    return html.replace("studio/web/", at).replace("</head>", f"{links}{data}</head>", 1)
 
 
 @lru_cache(1)

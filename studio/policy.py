@@ -5,18 +5,18 @@ ASGI middleware around the whole server.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from urllib.parse import urlsplit
+from collections.abc import Mapping, Sequence
 
 from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .sharing import Password, UploadQuota
+from .errors import in_language
+from .proxied import LOOPBACK, NAME, Below, forwarded, name_of, place_of
+from .sharing import Password, UploadQuota, path_in_app
+from .words import language_of
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OURS = ("/api", "/studio/")  # and the page itself, at /
 # What gradio_client and MCP clients need; all other routes of Gradio's are closed.
 GRADIO = ("/config", *(f"/gradio_api/{name}" for name in (
@@ -30,10 +30,14 @@ HEADERS = [(b"content-security-policy", CONTENT.encode()), (b"referrer-policy", 
 
 
 class Policy:
-    """Refuse requests that no page or program of ours makes; add the content policy to answers."""
+    """Refuse requests that no page or program of ours makes; add the content policy to answers.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    names: of proxies and tunnels before the app. local: answer to these and loopback's names only,
+    which prevents DNS rebinding.
+    """
+
+    def __init__(self, app: ASGIApp, names: Sequence[str] = (), local: bool = True) -> None:
+        self.app, self.names, self.local = app, names, local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -44,19 +48,37 @@ class Policy:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *HEADERS]
             await send(message)
-        refusal = refused(Request(scope))
+        request = Request(scope)
+        refusal = (self.local and not_named(request, self.names)) or refused(request, self.names)
         await (refusal or self.app)(scope, receive, with_policy)
 
 
-def refused(request: Request) -> PlainTextResponse | None:
+def not_named(request: Request, names: Sequence[str]) -> Response | None:
+    """The answer to a request for another machine's name, whoever passed it on."""
+    known = {*LOOPBACK, *map(name_of, names)}
+    asked = [request.headers.get("host", ""), *forwarded(request.headers, "host")]
+    unknown = [host for host in asked if name_of(host) not in known]
+    if not unknown:
+        return None
+    name = name_of(unknown[0])
+    name = name if NAME.fullmatch(name) else "NAME"
+    return refusal(request, 400, f"this app does not answer to this name: if {name} is your proxy "
+                                 f"or tunnel, start the app with --allow-host {name}")
+
+
+def refused(request: Request, names: Sequence[str] = ()) -> Response | None:
     """The answer to a request that is refused."""
-    path = request.url.path
+    path = path_in_app(request.scope)
     if path != "/" and not path.startswith((*OURS, *GRADIO)):
         return PlainTextResponse("nothing is here", 404)
     reads = request.method in ("GET", "HEAD", "OPTIONS")
     followed = reads and request.headers.get("sec-fetch-mode") == "navigate"  # a link, not a script
-    if not (followed or same_site(request)):
-        return PlainTextResponse("this app answers no other sites", 403)
+    if not (followed or same_site(request, names)):
+        site = request.headers.get("origin", "").rpartition("://")[2]
+        if not NAME.fullmatch(site):
+            return refusal(request, 403, "this app answers no other sites")
+        return refusal(request, 403, f"this app answers no other sites: if {site} is your proxy or "
+                                     f"tunnel, start the app with --allow-host {site}")
     if path.startswith(GRADIO) and not reads:
         length = request.headers.get("content-length", "")
         if not length.isdecimal() or int(length) > LARGEST:
@@ -64,25 +86,44 @@ def refused(request: Request) -> PlainTextResponse | None:
     return None
 
 
-def same_site(request: Request) -> bool:
-    """Whether our own page, or no page, sent a request."""
+def refusal(request: Request, status: int, line: str) -> Response:
+    """The answer with one line in the visitor's language, which the page can show."""
+    line = in_language(language_of(request), line)
+    if path_in_app(request.scope).startswith("/api"):
+        return JSONResponse({"error": line}, status)
+    return PlainTextResponse(line, status)
+
+
+def same_site(request: Request, names: Sequence[str] = ()) -> bool:
+    """Whether our own page, or no page, sent a request.
+
+    A proxy may ask by another Host than the browser did. What it says about that counts for names
+    of the app only: nobody else can extend them by a header.
+    """
     site, origin = (request.headers.get(name) for name in ("sec-fetch-site", "origin"))
     if site is not None:
         return site in ("same-origin", "none")
-    # a browser without this header, or no browser
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    if origin is None:  # a browser without this header, or no browser
+        return True
+    scheme, _, host = origin.partition("://")
+    known = {*LOOPBACK, *map(name_of, names)}
+    own = [request.headers.get("host", ""), *names,
+           *(host for host in forwarded(request.headers, "host") if name_of(host) in known)]
+    place = place_of(host, scheme)
+    return place is not None and place in [place_of(name, scheme) for name in own]
 
 
-def middleware(host: str, share: bool, users: Mapping[str, str]) -> list[Middleware]:
-    """On loopback answer only to this machine's names, which prevents DNS rebinding.
+def middleware(host: str, share: bool, users: Mapping[str, str], root: str = "",
+               names: Sequence[str] = ()) -> list[Middleware]:
+    """On loopback answer only to this machine's names and those that were allowed.
 
     With users, everybody else is refused. Visitors of a shared app may send so much an hour.
+    root: the path below which a proxy has the app.
     """
-    own = [Middleware(Policy)]
+    local = host in LOOPBACK and not share
+    own = [Middleware(Below, root=root), Middleware(Policy, names=names, local=local)]
     if users:
         own.append(Middleware(Password, users=users))
-    if share or host not in LOOPBACK:
+    if names or not local:
         own.append(Middleware(UploadQuota))
-    else:
-        own.append(Middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]"]))
     return own

@@ -56,7 +56,7 @@ def schema_view(services: Services, language: str) -> dict:
                       "controls": controls(backbone, language),
                       "expands": expands(backbone), "words": word_kinds(backbone, language),
                       "draws": draws(loaded.name, backbone, language)},
-            "examples": [{"prompt": prompt, "picture": f"/studio/examples/{n}.jpg",
+            "examples": [{"prompt": prompt, "picture": f"studio/examples/{n}.jpg",
                           "seed": str(SEEDS[n])}
                          for n, prompt in enumerate(example_prompts(language))],
             "names": run_names(language), "mp4": can_write_mp4(),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Mapping
+import webbrowser
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
 import gradio as gr
@@ -21,6 +22,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from ssd_core import SSDError
 from ssd_core.output.animation import FILMS
 from ssd_core.output.replay import moments
+from ssd_core.proxies import without_proxies
 
 from .api import api_routes
 from .errors import in_language
@@ -90,6 +92,8 @@ def require_address(host: str, port: int | None) -> None:
         where = f"{host}:{port}" if port else host
         raise SSDError(f"cannot listen on {where} ({error.strerror}): choose a --host of this "
                        "machine and a --port that is free") from error
+    if host == "0.0.0.0":  # where Gradio asks for localhost
+        require_address("localhost", port)
 
 
 def require_mcp() -> None:
@@ -99,23 +103,29 @@ def require_mcp() -> None:
 
 
 def serve(services: Services, host: str, port: int | None, share: bool, browser: bool = False,
-          block: bool = True, users: Mapping[str, str] | None = None,
-          mcp: bool = False) -> gr.Blocks:
+          block: bool = True, users: Mapping[str, str] | None = None, mcp: bool = False,
+          root: str = "", names: Sequence[str] = ()) -> gr.Blocks:
     """Serve the app, in a browser if `browser`; `block` keeps it open until Ctrl-C.
 
     users: names and passwords of those who may enter; None or empty for everybody. mcp: offer the
-    named endpoints as MCP tools, too.
+    named endpoints as MCP tools, too. root, names: the path below which a proxy has the app, and
+    what it is called there.
     """
     processing_utils.async_ssrf_protected_download = fetch_nothing
     os.environ["GRADIO_RUN_HISTORY"] = "False"  # our own history can be deleted
     server = gr.Server(routes=routes(services), openapi_url=None, docs_url=None, redoc_url=None,
-                       middleware=middleware(host, share, users or {}))
+                       middleware=middleware(host, share, users or {}, root, names))
     Programs(services).offer(server)
-    server.launch(
-        server_name=host, server_port=port, share=share, inbrowser=browser,
-        prevent_thread_lock=True, quiet=True,  # its lines advise on code that users do not have
-        ssr_mode=False, enable_monitoring=False, state_session_capacity=64, mcp_server=mcp)
+    # Gradio asks the running server whether it answers; only a link to share goes to the network.
+    with without_proxies(f"localhost,127.0.0.1,::1,{host}" if share else "*"):
+        server.launch(
+            server_name=host, server_port=port, share=share, prevent_thread_lock=True,
+            quiet=True,  # it advises on code that users do not have
+            ssr_mode=False, enable_monitoring=False, state_session_capacity=64, mcp_server=mcp,
+            root_path=root)
     running = server.get_blocks()
+    if browser:  # with the environment as it was
+        webbrowser.open(running.share_url or running.local_url)
     if block:
         sys.stdout.write(f"Running on {running.local_url} (Ctrl-C ends it)\n")
         sys.stdout.flush()

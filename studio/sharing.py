@@ -14,6 +14,7 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ssd_core import SSDError
 from ssd_core.files import require_file, user_path
@@ -60,7 +61,7 @@ class Password:
         self._entered: OrderedDict[str, None] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] == OPEN:
+        if scope["type"] != "http" or path_in_app(scope) == OPEN:
             await self.app(scope, receive, send)
             return
         known, tried = self.cookie(scope), header(scope, "authorization") != ""
@@ -74,7 +75,7 @@ class Password:
             await refuse(send, 401, "a name and a password are needed",
                          ("www-authenticate", 'Basic realm="SSD studio"'))
         else:
-            await self.app(scope, receive, send if known else self.with_cookie(send))
+            await self.app(scope, receive, send if known else self.with_cookie(scope, send))
 
     def cookie(self, scope: Scope) -> str | None:
         """What this browser was given when it entered."""
@@ -82,7 +83,7 @@ class Password:
         return next((value for name, _, value in pairs
                      if name == COOKIE and value in self._entered), None)
 
-    def with_cookie(self, send: Send) -> Send:
+    def with_cookie(self, scope: Scope, send: Send) -> Send:
         """`send`, which also gives the browser a cookie."""
         token = secrets.token_hex(16)
 
@@ -91,7 +92,10 @@ class Password:
                 self._entered[token] = None
                 if len(self._entered) > MOST_VISITORS:
                     self._entered.popitem(last=False)
-                cookie = f"{COOKIE}={token}; HttpOnly; SameSite=Lax; Path=/"
+                path = quote(scope.get("root_path", ""))
+                cookie = f"{COOKIE}={token}; HttpOnly; SameSite=Lax; Path={path}/"
+                if scope.get("scheme") == "https":
+                    cookie += "; Secure"
                 message = {**message, "headers": [*message["headers"],
                                                   (b"set-cookie", cookie.encode())]}
             await send(message)
@@ -118,7 +122,7 @@ class UploadQuota:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if (scope["type"] == "http" and scope["method"] == "POST"
-                and scope["path"].rstrip("/") in UPLOADS and (why := self.refused(scope))):
+                and path_in_app(scope).rstrip("/") in UPLOADS and (why := self.refused(scope))):
             await refuse(send, 413, why)
             return
         await self.app(scope, receive, send)
@@ -139,6 +143,11 @@ class UploadQuota:
             if len(self._taken) > MOST_VISITORS:
                 self._taken.pop(next(iter(self._taken)))
         return None
+
+
+def path_in_app(scope: Scope) -> str:
+    """The path of a request, without the one below which a proxy has the app."""
+    return scope["path"].removeprefix(scope.get("root_path", ""))
 
 
 def address(scope: Scope) -> str:

@@ -23,6 +23,7 @@ from ssd_core import SSDError
 from ssd_core.backbones.estimates import Estimates, Paces, PassCounts
 from ssd_core.errors import shortened
 from ssd_core.kept_files import cache_folder
+from ssd_core.proxies import require_usable, without_proxies
 from ssd_core.weights.memory import WEIGHT_BYTES
 from ssd_core.weights.quantize import ABOUT
 
@@ -30,12 +31,14 @@ from .downloads import Downloads
 from .history import History
 from .jobs import Worker
 from .library import Library
-from .policy import LOOPBACK
+from .proxied import LOOPBACK, as_name, as_root
 from .seeds import ParkedSeeds
 from .selftesting import when_idle
-from .server import require_address, require_mcp, serve
 from .services import Services
 from .sharing import read_users
+
+with without_proxies():  # Gradio makes its HTTP clients when it is imported
+    from .server import require_address, require_mcp, serve
 
 
 def main(
@@ -61,6 +64,12 @@ def main(
         "--share", help="A public link through Gradio's servers. Off unless given.")] = False,
     auth: Annotated[Path | None, typer.Option(
         help="A file with lines NAME:PASSWORD: only these visitors may enter.")] = None,
+    root_path: Annotated[str, typer.Option(
+        envvar="GRADIO_ROOT_PATH",
+        help="The path below which a reverse proxy has the app, such as /ssd.")] = "",
+    allow_host: Annotated[list[str] | None, typer.Option(
+        envvar="SSD_ALLOW_HOST", metavar="NAME",
+        help="A name of your reverse proxy or tunnel. May be given again.")] = None,
     language: Annotated[str, typer.Option(help="auto (the browser's), en, zh.")] = "auto",
     mcp: Annotated[bool, typer.Option(
         "--mcp", help="Offer the endpoints as MCP tools, at /gradio_api/mcp.")] = False,
@@ -70,22 +79,25 @@ def main(
     if language not in ("auto", "en", "zh"):
         raise SSDError(f"language {language!r}: choose auto, en or zh")
     users = read_users(auth) if auth else {}
+    root, names = as_root(root_path), [as_name(name) for name in allow_host or ()]
     require_address(host, port)
     if mcp:
         require_mcp()
+    if share:
+        require_usable()
     estimates = Estimates(PassCounts(output_dir), Paces(cache_folder()))
     library = Library(models_dir, backbone, heads, device, dtype, offload, graphs, estimates)
     library.use(backbone, dtype)  # report errors here, before a page opens
     history = History(output_dir)
     history.require_writable()
-    local = host in LOOPBACK and not share
+    local = host in LOOPBACK and not share and not names
     if not local:
         sys.stderr.write(f"{shared_line(auth)}\n")
     services = Services(Worker(idle=lambda: when_idle(services)), library, history,
                         ParkedSeeds(library, history),
                         Downloads(models_dir), language, local)
     with private_cache():
-        serve(services, host, port, share, open_, True, users, mcp)
+        serve(services, host, port, share, open_, True, users, mcp, root, names)
 
 
 def shared_line(auth: Path | None) -> str:

@@ -94,7 +94,7 @@ def saved_by(job: Job | None, language: str) -> list[dict]:
              "prompt": prompts.get(id_),
              "called": called(prompts.get(id_), seed, PurePosixPath(id_).stem),
              "words": words, "place": result.places[n] if isinstance(result, Raced) else n,
-             "picture": f"/studio/picture/{quote(id_)}",
+             "picture": f"studio/picture/{quote(id_)}",
              "summary": summary(measured[n], language) if n < len(measured) else "",
              "facts": figures(measured[n], language) if n < len(measured) else []}
             for n, (id_, seed, words) in enumerate(made)]
@@ -246,8 +246,8 @@ def entry_view(services: Services, entry: Entry, language: str, marked: Iterable
             "saved_at": saved_at(entry.path), "source": entry.source,
             "caption": caption(entry, language), "favourite": entry.id in marked,
             "where": services.place(entry.path.parent),
-            "picture": f"/studio/picture/{quote(entry.id)}",
-            "thumbnail": f"/api/thumbnail/{quote(entry.id)}"}
+            "picture": f"studio/picture/{quote(entry.id)}",
+            "thumbnail": f"api/thumbnail/{quote(entry.id)}"}
 
 
 def details_view(services: Services, entry: Entry, language: str) -> dict:

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from http.client import InvalidURL
 from pathlib import Path
 
 import pytest
@@ -207,9 +208,10 @@ def test_what_will_be_downloaded_is_told_before_it_starts(
     assert "downloads" not in capsys.readouterr().out, "nothing is left to be downloaded"
 
 
-def test_a_larger_download_says_why(environment, monkeypatch, capsys):
+@pytest.mark.parametrize("error", [OSError, InvalidURL], ids=["no network", "no proxy"])
+def test_a_larger_download_says_why(environment, monkeypatch, capsys, error):
     def unreachable(*_, **__):
-        raise OSError
+        raise error
 
     monkeypatch.setattr(environment.platform, "system", lambda: "Linux")
     monkeypatch.setattr(environment.shutil, "which", lambda _: None)

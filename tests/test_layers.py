@@ -16,11 +16,11 @@ ROOMS = ("", "model", "postcards", "backbones", "engine", "weights", "output", "
          "train", "evaluate", "selftest", "cli")
 # Of the top folder; ssd_core itself is the public face.
 BOTTOM = ("arguments", "driver", "errors", "files", "kept_entries", "kept_files", "launched",
-          "machine_faults", "measured", "openmp", "unicode", "version")
+          "machine_faults", "measured", "openmp", "proxies", "unicode", "version")
 HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",
          "gradio", "nodes", "studio")
 STUDIO = ROOT / "studio"
-HTTP = ("api", "api_history", "api_models", "calls", "pages", "policy")
+HTTP = ("api", "api_history", "api_models", "calls", "pages", "policy", "proxied")
 
 
 def sources(folder: Path) -> list[Path]:

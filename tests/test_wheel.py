@@ -139,7 +139,7 @@ def test_the_installed_app_serves_its_page_and_its_modules(environment, tmp_path
     try:
         address = f"http://127.0.0.1:{port}"
         wait_until_it_listens(port, process)
-        assert re.search(rb'src="/studio/web/v/\w+/app.js"', fetched(address))
+        assert re.search(rb'src="studio/web/v/\w+/app.js"', fetched(address))
         for path, file in (("app.js", "studio/web/app.js"), ("page.css", "studio/web/page.css"),
                            ("core/preview.js", "web/preview/preview.js")):
             assert fetched(f"{address}/studio/web/{path}") == (ROOT / file).read_bytes()

@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any, Protocol, cast
 
 from ..errors import SSDError, first_line
+from ..proxies import proxy_for, require_usable
 from .catalogue import Source
 
 TIMEOUT = 10.0  # seconds without data until a connection counts as lost
@@ -42,6 +43,7 @@ class HubFile:
 def check_online(repos: Iterable[str]) -> None:
     """Raise SSDError if the environment forbids the network or names an unusable address."""
     from huggingface_hub import constants
+    from huggingface_hub.utils import get_session
 
     if constants.HF_HUB_OFFLINE:
         named = " and ".join(dict.fromkeys(repos))
@@ -49,11 +51,26 @@ def check_online(repos: Iterable[str]) -> None:
                        f"files of {named} by hand")
     if (url := endpoint()) and not url.startswith(("http://", "https://")):
         raise SSDError(f"HF_ENDPOINT {url!r}: write a whole address, like https://huggingface.co")
+    require_usable("pysocks" if network_errors()[1].__module__.startswith("requests")
+                   else "socksio")
+    try:
+        get_session()  # which reads the variables of proxies and certificates
+    except OSError as error:
+        raise SSDError(f"SSL_CERT_FILE or SSL_CERT_DIR: cannot be read ({first_line(error)}): "
+                       "correct or unset it") from error
+    except Exception as error:
+        raise SSDError(f"NO_PROXY: cannot be read ({first_line(error)}): write names and "
+                       "addresses with commas between, without brackets") from error
 
 
 def endpoint() -> str | None:
     """The mirror named by HF_ENDPOINT, or None for the Hub itself."""
     return os.environ.get("HF_ENDPOINT", "").rstrip("/") or None
+
+
+def address() -> str:
+    """The address of the Hub, or of its mirror."""
+    return endpoint() or "https://huggingface.co"
 
 
 def files_of(source: Source, revision: str | None) -> list[HubFile]:
@@ -129,16 +146,23 @@ def network_errors() -> tuple[type[Exception], ...]:
 @contextmanager
 def hub_errors(repo: str, revision: str | None) -> Iterator[None]:
     """Convert network and Hub errors to SSDError."""
-    url = endpoint() or "https://huggingface.co"
+    url = address()
     try:
         yield
     except network_errors() as error:
-        raise explain_refusal(error, repo, revision) or SSDError(
-            f"{url} cannot be reached ({first_line(error)}): check the network, or set HF_ENDPOINT "
-            "to a mirror") from error
+        raise explain_refusal(error, repo, revision) or unreachable(url, error) from error
     except (ValueError, KeyError, TypeError) as error:
         raise SSDError(f"{url} does not answer as the Hub does ({first_line(error)}): check "
                        "HF_ENDPOINT and the proxy") from error
+
+
+def unreachable(url: str, error: Exception) -> SSDError:
+    """The line about an address that does not answer, or whose proxy does not."""
+    if proxy := proxy_for(url):
+        return SSDError(f"{url} cannot be reached through {proxy} ({first_line(error)}): check "
+                        f"that this proxy runs and lets you in, or unset {proxy.variable}")
+    return SSDError(f"{url} cannot be reached ({first_line(error)}): check the network, or set "
+                    "HF_ENDPOINT to a mirror")
 
 
 def explain_refusal(error: Exception, repo: str, revision: str | None = None) -> SSDError | None:
@@ -157,6 +181,8 @@ def explain_refusal(error: Exception, repo: str, revision: str | None = None) ->
     if status in (401, 403):
         return SSDError(f"{repo}: the Hub refuses it ({status}): accept its licence at "
                         f"https://huggingface.co/{repo} and set HF_TOKEN to a valid token")
+    if status == 407:  # of a proxy
+        return unreachable(address(), error)
     if status is None or status in TEMPORARY:
         return None
     return SSDError(f"{repo}: the Hub answers {status} ({first_line(error)}): try again later")

@@ -14,7 +14,8 @@ from typing import BinaryIO
 
 from ..backbones.reading.checksums import write_sums
 from ..errors import SSDError, first_line
-from .hub_client import HubFile, body, explain_refusal, network_errors
+from ..proxies import proxy_for
+from .hub_client import HubFile, address, body, explain_refusal, network_errors
 from .quotes import DownloadPlan, part_of, size_of
 
 RETRIES, PAUSE = 5, 1.0  # failed connections in a row; seconds between them
@@ -126,7 +127,8 @@ class Transfer:
         except network_errors() as error:
             if (refusal := explain_refusal(error, file.repo)) is not None:
                 raise refusal from error
-            return first_line(error)
+            proxy = proxy_for(address())
+            return f"{first_line(error)}, through {proxy}" if proxy else first_line(error)
         return "it ended early"
 
     def write(self, out: BinaryIO, chunk: bytes) -> None:

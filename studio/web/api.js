@@ -30,7 +30,7 @@ export class Api {
     this.fetch = fetcher ?? ((...args) => fetch(...args));
   }
 
-  /** The answer to `GET /api/<path>`; query: an object or a list of pairs. */
+  /** The answer to `GET api/<path>`; query: an object or a list of pairs. */
   get(path, query = {}, signal = undefined) {
     const text = new URLSearchParams(query).toString();
     return this.#ask(`${path}${text && `?${text}`}`, { signal });
@@ -54,7 +54,7 @@ export class Api {
   async #ask(path, options) {
     let answer;
     try {
-      answer = await this.fetch(`/api/${path}`, { cache: "no-store", ...options,
+      answer = await this.fetch(`api/${path}`, { cache: "no-store", ...options,
         headers: { ...options.headers, "x-ssd-visitor": this.token } });
     } catch (error) {
       if (error.name === "AbortError") throw error;

@@ -92,7 +92,7 @@ export class Feed {
 }
 
 async function askServer(query, signal) {
-  const response = await fetch(`/api/feed?${query}`, { signal, cache: "no-store" });
+  const response = await fetch(`api/feed?${query}`, { signal, cache: "no-store" });
   if (!response.ok) throw new Error(`${response.status}`);
   return response.json();
 }

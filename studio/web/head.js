@@ -39,7 +39,7 @@ function keysButton(app) {
 function languageChoice({ words, language }) {
   const options = [{ value: "en", label: "English" }, { value: "zh", label: "中文" }];
   const { element, set } = segments("language", words.head.language, options, (value) => {
-    document.cookie = `ssd-language=${value}; path=/; max-age=31536000; samesite=lax`;
+    document.cookie = `ssd-language=${value}; max-age=31536000; samesite=lax`;
     location.reload();
   });
   set(language);

@@ -73,7 +73,7 @@ export async function remove(app, ids, restored) {
 
 /** The address of a zip file with these pictures. */
 export function zipUrl(ids) {
-  return `/api/history/zip?${new URLSearchParams(ids.map((id) => ["id", id]))}`;
+  return `api/history/zip?${new URLSearchParams(ids.map((id) => ["id", id]))}`;
 }
 
 /** Show a saved picture among others over the whole page. */

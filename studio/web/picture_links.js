@@ -6,7 +6,7 @@ import { make } from "./core/elements.js";
 export function pictureUrl(id, options = {}) {
   const path = id.split("/").map(encodeURIComponent).join("/");
   const query = new URLSearchParams(options).toString();
-  return `/studio/picture/${path}${query && `?${query}`}`;
+  return `studio/picture/${path}${query && `?${query}`}`;
 }
 
 /** Links that save a picture in each format; `called`: what the file is called. */

@@ -139,7 +139,7 @@ export class PicturePanel {
   #kin(action, id, name, label = "") {
     const path = id.split("/").map(encodeURIComponent).join("/");
     const link = make("button", "button plain", { type: "button", "data-action": action },
-      [make("img", "", { src: `/api/thumbnail/${path}`, alt: name, height: "40" }), label]);
+      [make("img", "", { src: `api/thumbnail/${path}`, alt: name, height: "40" }), label]);
     link.addEventListener("click", () => this.on.open(id));
     return link;
   }

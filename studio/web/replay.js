@@ -70,7 +70,7 @@ export class Replay {
 
   #link({ overlay }) {
     for (const [kind, link] of Object.entries(this.films)) {
-      link.href = `/studio/replay/${this.job}.${kind}${overlay ? "?overlay=1" : ""}`;
+      link.href = `studio/replay/${this.job}.${kind}${overlay ? "?overlay=1" : ""}`;
     }
   }
 

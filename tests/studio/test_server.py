@@ -6,6 +6,7 @@ import re
 import sys
 import urllib.error
 import urllib.request
+import webbrowser
 from pathlib import Path
 
 import pytest
@@ -103,7 +104,7 @@ def test_a_forced_language_counts_more_than_the_browser_s(models, tmp_path):
 
 def test_every_module_of_the_page_is_there_and_kept_by_the_browser_until_it_changes(app):
     html = ask(app, "")[1].decode()
-    addresses = set(re.findall(r'(?:href|src)="/(studio/web/[^"]+)"', html))
+    addresses = set(re.findall(r'(?:href|src)="(studio/web/[^"]+)"', html))
     assert len(addresses) > 10
     for address in addresses:
         status, _, headers = answer(app, address)
@@ -344,13 +345,18 @@ def test_what_gradio_keeps_is_private_and_gone_at_the_end(
 
 def test_the_start_says_where_the_page_is_and_gives_no_advice_on_code(
         models, tmp_path, monkeypatch, capsys):
+    opened = []
     monkeypatch.setattr(Blocks, "block_thread", lambda self: None)
+    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append((url, dict(os.environ))))
+    monkeypatch.setenv("no_proxy", "example.org")
     library, history = Library(models, "tiny", device="cpu"), History(tmp_path)
     demo = serve(Services(Worker(), library, history, ParkedSeeds(library, history),
-                          Downloads(models)), "127.0.0.1", None, share=False)
+                          Downloads(models)), "127.0.0.1", None, share=False, browser=True)
     told = capsys.readouterr().out
     demo.close()
     assert f"Running on {demo.local_url}" in told and "share=True" not in told
+    (url, environment), = opened
+    assert url == demo.local_url and environment["no_proxy"] == "example.org"
 
 
 def test_tools_for_mcp_need_their_package_which_is_told_at_once(monkeypatch, capsys):

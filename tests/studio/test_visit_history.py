@@ -378,7 +378,7 @@ def one_without_settings_is_edited_from_its_pixels(page, history, app, originals
     page.locator("[data-action=source]").click()
     photo_id = app.pictures[-2].relative_to(app.services.history.folder).as_posix()
     expect(page.locator(".panel-picture img")).to_have_attribute(
-        "src", f"/studio/picture/{photo_id}")
+        "src", f"studio/picture/{photo_id}")
 
 
 def other_seeds_with_the_settings_of_a_picture_are_drawn_on_seeds(page, history):

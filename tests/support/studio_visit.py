@@ -111,21 +111,23 @@ class App:
 
 @contextmanager
 def served(folder: Path, language: str = "auto", models: Path | None = None,
-           backbone: str = "postcard", users: Mapping[str, str] | None = None):
+           backbone: str = "postcard", users: Mapping[str, str] | None = None, root: str = "",
+           names: Sequence[str] = ()):
     """The app on a free port of loopback, with the bundled backbone unless told otherwise.
 
-    With users it is shared, as by --host and --auth.
+    With users it is shared, as by --host and --auth. root, names: as by --root-path, --allow-host.
     """
     from studio.server import serve
 
     models = models or folder / "models"
     library, history = Library(models, backbone, device="cpu"), History(folder / "outputs")
     services = Services(Worker(idle=trim), library, history, ParkedSeeds(library, history),
-                        Downloads(models), language, local=not users)
+                        Downloads(models), language, local=not (users or names))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    demo = serve(services, "127.0.0.1", port, share=False, block=False, users=users)
+    demo = serve(services, "127.0.0.1", port, share=False, block=False, users=users, root=root,
+                 names=names)
     try:
         yield App(f"http://127.0.0.1:{port}/", services)
     finally:
