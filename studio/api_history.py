@@ -21,7 +21,7 @@ from .entries import called, restored
 from .errors import in_language
 from .facts import hint_text, restored_text, wanted, why_empty
 from .history import Entry
-from .pictures import as_png, decoded, texts_of
+from .pictures import as_png, decoded, opaque_cells, texts_of
 from .settings import LONGEST_TEXT, whole
 from .views import details_view, entry_view, restored_view
 from .words import say
@@ -105,14 +105,17 @@ def names_of(entries: Sequence[Entry]) -> list[str]:
 def add(call: Call) -> dict:
     """Put a picture, which is the body of the request, into the history, so that it can be redone.
 
-    One of another size is cropped and scaled. `how`: where its tokens come from.
+    One of another size is cropped and scaled. `how`: where its tokens come from. `keep_mask`: the
+    cells that are not transparent, null if all are opaque.
     """
     services, name = call.services, bare_name(call.query("name", "picture.png"))
     backbone = services.library.current.backbone
     entry = services.history.add(as_png(call.body, name, backbone.sizes), name)
     source = runs.look(services.history, entry.path, backbone)
     return {**entry_view(services, entry, call.language, ()),
-            "how": in_language(call.language, source.how), "encoded": source.encoded}
+            "how": in_language(call.language, source.how), "encoded": source.encoded,
+            "keep_mask": opaque_cells(call.body, name, backbone.resized(
+                runs.size_of(entry.path, backbone)))}
 
 
 def restore_upload(call: Call) -> dict:

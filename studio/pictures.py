@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from ssd_core import SSDError
+from ssd_core.backbones.base import Backbone
 from ssd_core.output.foreign import COMMENT, EXIF, NOTE, OWN, UNICODE, texts_of
+from ssd_core.output.masks import redrawn_cells, transparent_part
+from ssd_core.output.packed import pack_mask
 from ssd_core.output.picture_files import (
     MOST_PIXELS,
     Size,
@@ -47,6 +50,19 @@ def as_png(body: bytes, name: str, sizes: Sequence[Size]) -> bytes:
         if image.format == "PNG" and shown is image:
             return body
         return encoded(shown, "png", texts_of(image))
+
+
+def opaque_cells(body: bytes, name: str, backbone: Backbone) -> dict | None:
+    """The cells of a sent picture that are not transparent, packed, at the backbone's size; None if
+    those are all.
+    """
+    with DECODING:
+        clear = transparent_part(body, backbone.size, name)
+    if clear is None:
+        return None
+    with suppress(SSDError):  # too small for a cell
+        return pack_mask(~redrawn_cells(clear, backbone.grid)[0])
+    return None
 
 
 def converted(png: bytes, kind: str, scale: int, smooth: bool) -> bytes:

@@ -83,9 +83,10 @@ class EditOptions:
             x, y, width, height = numbers(self.box)
             mask = mask_of_box(x, y, width, height, backbone.size)
             return ~redrawn_cells(mask, backbone.grid)[0]
-        with suppress(SSDError):  # too small for a cell
-            clear = transparent_part(picture, backbone.size) if self.old is None else None
-            return None if clear is None else ~redrawn_cells(clear, backbone.grid)[0]
+        clear = transparent_part(picture, backbone.size) if self.old is None else None
+        if clear is not None:
+            with suppress(SSDError):  # too small for a cell
+                return ~redrawn_cells(clear, backbone.grid)[0]
         return None
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
+from PIL import Image
 
 from ..errors import SSDError
 from ..model.grid import Grid
@@ -39,13 +40,18 @@ def mask_of_file(path: Path, size: Size) -> torch.Tensor:
     is transparent, or else what is bright, is white.
     """
     with opened(path) as image:
-        return torch.from_numpy(np.array(fitted(mask_of(image), [size]))).float() / 255
+        return white_part(image, size)
 
 
-def transparent_part(path: Path, size: Size) -> torch.Tensor | None:
-    """The same of what is transparent in a picture; None if nothing is."""
-    with opened(path) as image:
-        return mask_of_file(path, size) if layers(image)[1] else None
+def transparent_part(source: Path | bytes, size: Size, name: str | None = None
+                     ) -> torch.Tensor | None:
+    """The same of what is transparent in a picture, see `opened`; None if nothing is."""
+    with opened(source, name) as image:
+        return white_part(image, size) if layers(image)[1] else None
+
+
+def white_part(image: Image.Image, size: Size) -> torch.Tensor:
+    return torch.from_numpy(np.array(fitted(mask_of(image), [size]))).float() / 255
 
 
 def mask_of_box(x: int, y: int, width: int, height: int, size: tuple[int, int]) -> torch.Tensor:

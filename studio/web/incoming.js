@@ -83,5 +83,5 @@ export function problemOf({ words, schema, say }, { name, type, size }) {
 
 async function editFile(app, file) {
   const entry = await app.attempt(app.api.upload("history/add", file));
-  if (entry) app.go("create", { edit: entry.id });
+  if (entry) app.go("create", { edit: entry.id, mask: entry.keep_mask });
 }

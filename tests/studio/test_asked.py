@@ -19,6 +19,7 @@ from support.studio_client import BOB, CHINESE, HOUSE, line_of  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
 from ssd_core.backbones.estimates import Pace  # noqa: E402
+from ssd_core.output.packed import unpack_mask
 from ssd_core.output.picture_files import MOST_PIXELS  # noqa: E402
 from ssd_core.output.recipe import CHUNK, read_recipe, save_png  # noqa: E402
 from studio import runs  # noqa: E402
@@ -190,6 +191,20 @@ def test_a_photograph_stands_upright(client, services):
     added = client.post("/api/history/add", content=buffer.getvalue()).json()
     with Image.open(services.history.entry(added["id"]).path) as image:
         assert image.getpixel((96, 45))[0] > 200 > 50 > image.getpixel((96, 150))[0]
+
+
+def test_the_transparent_part_of_a_picture_is_to_be_drawn_anew(client, services):
+    image = Image.new("RGBA", (2 * PIXELS, 2 * PIXELS), "teal")
+    image.paste((0, 0, 0, 0), (0, 0, PIXELS, 2 * PIXELS))
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    added = client.post("/api/history/add", content=buffer.getvalue()).json()
+    stays = unpack_mask(added["keep_mask"])
+    half = stays.shape[1] // 2
+    assert stays[:, half:].all() and not stays[:, :half].any()
+    with Image.open(services.history.entry(added["id"]).path) as saved:
+        assert saved.convert("RGB").getpixel((4, 4)) == (255, 255, 255)
+    assert client.post("/api/history/add", content=file_of("PNG")).json()["keep_mask"] is None
 
 
 def bad_files():
