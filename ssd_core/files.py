@@ -14,9 +14,10 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from .errors import SSDError
+from .errors import SSDError, first_line
 
 ASSETS = Path(__file__).parent / "assets"
+CHECKSUM = "checksum"  # in the metadata of our safetensors files
 LONGEST_PART, LONGEST_PATH = 255, 4095  # bytes, on nearly every system
 
 
@@ -83,17 +84,28 @@ def sha256_of(tensors: dict[str, torch.Tensor]) -> str:
     return digest.hexdigest()
 
 
+def checksum_of(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> str:
+    """Hash of all that one of our safetensors files holds."""
+    return hashlib.sha256(f"{sha256_of(tensors)} {sorted(metadata.items())}".encode()).hexdigest()
+
+
+def safetensors_bytes(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> bytes:
+    """A file that `read_safetensors` reads: its checksum is added to the metadata."""
+    return save(tensors, {**metadata, CHECKSUM: checksum_of(tensors, metadata)})
+
+
 def write_safetensors(tensors: dict[str, torch.Tensor], path: Path,
                       metadata: dict[str, str]) -> None:
     with atomic_write(path) as temporary:
-        temporary.write_bytes(save(tensors, metadata))
+        temporary.write_bytes(safetensors_bytes(tensors, metadata))
 
 
 def read_safetensors(path: Path,
                      format_name: str) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     """Read all tensors and the metadata of a file whose metadata names `format_name`.
 
-    Raises SSDError if the file is missing, truncated, not safetensors or of another format.
+    Raises SSDError if the file is missing, truncated, not safetensors, of another format, or does
+    not have its checksum.
     """
     path = Path(path)
     if not path.is_file():
@@ -103,6 +115,11 @@ def read_safetensors(path: Path,
             metadata = file.metadata() or {}
             if (found := metadata.get("format", "none")) != format_name:
                 raise SSDError(f"{path}: its format is {found!r}, expected {format_name!r}")
-            return {name: file.get_tensor(name) for name in file.keys()}, metadata
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
     except (SafetensorError, OSError) as error:
-        raise SSDError(f"{path}: not a whole safetensors file ({error}): get it again") from error
+        raise SSDError(f"{path}: not a whole safetensors file ({first_line(error)}): get it again"
+                       ) from error
+    if metadata.pop(CHECKSUM, None) != checksum_of(tensors, metadata):
+        raise SSDError(f"{path}: damaged, it does not have the checksum that was saved with it: "
+                       "get or make it again")
+    return tensors, metadata

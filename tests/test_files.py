@@ -65,6 +65,19 @@ def test_safetensors_round_trip(tmp_path):
     assert read["a"].equal(tensors["a"]) and metadata == {"format": "f/1", "note": "x"}
 
 
+def test_what_is_not_as_it_was_saved_is_refused(tmp_path):
+    """Bits of a value, a value of the metadata, and files that name no checksum."""
+    path, tensors = tmp_path / "t.safetensors", {"a": torch.arange(6).view(2, 3)}
+    write_safetensors(tensors, path, {"format": "f/1", "note": "10.0"})
+    content = path.read_bytes()
+    save_file(tensors, path, {"format": "f/1"})
+    for changed in (content[:-3] + b"\x01" + content[-2:], content.replace(b"10.0", b"18.0"),
+                    path.read_bytes()):
+        path.write_bytes(changed)
+        with pytest.raises(SSDError, match=r"t.safetensors: damaged, .*checksum"):
+            read_safetensors(path, "f/1")
+
+
 @pytest.mark.parametrize("content", [b"", b"\0" * 8, b"not a tensor file", b"\xff" * 64])
 def test_foreign_content_is_refused(tmp_path, content):
     path = tmp_path / "t.safetensors"

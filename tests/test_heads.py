@@ -4,12 +4,18 @@ import json
 
 import pytest
 import torch
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
 from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Grid, SSDError, load_heads
-from ssd_core.engine.heads import DraftHead, DraftHeads, HeadFeatures, read_heads, save_heads
+from ssd_core.engine.heads import (
+    FORMAT,
+    DraftHead,
+    DraftHeads,
+    HeadFeatures,
+    read_heads,
+    save_heads,
+)
+from ssd_core.files import read_safetensors, write_safetensors
 
 
 @pytest.fixture
@@ -139,14 +145,12 @@ def test_file_round_trip(path, backbone):
 
 
 def test_metadata(path, backbone):
-    with safe_open(path, "pt") as file:
-        found = file.metadata()
+    found = load_heads(path, backbone).metadata
     assert found["format"] == "ssd-heads/1" and found["backbone"] == "mock"
     assert found["backbone_sha256"] == backbone.sha256 and found["hidden_size"] == "16"
     assert json.loads(found["offsets"]) == {"horizontal": [1, 2, 3], "vertical": [1, 2]}
     assert json.loads(found["directions"]) == ["horizontal", "vertical"]
     assert (found["pictures"], found["loss"]) == ("12", "smooth l1")
-    assert load_heads(path, backbone).metadata == found
 
 
 def refused(path, backbone) -> str:
@@ -173,10 +177,9 @@ def test_heads_of_another_name_or_other_weights_are_refused(path, backbone):
 
 
 def rewrite(path, **metadata) -> None:
-    with safe_open(path, "pt") as file:
-        known = file.metadata()
-    tensors = load_file(path)
-    save_file(tensors, path, {k: v for k, v in {**known, **metadata}.items() if v is not None})
+    tensors, known = read_safetensors(path, FORMAT)
+    write_safetensors(tensors, path,
+                      {k: v for k, v in {**known, **metadata}.items() if v is not None})
 
 
 @pytest.mark.parametrize("metadata", [

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from safetensors.torch import save
 
 from ..backbones.base import Backbone
 from ..backbones.llamagen import ClassLlamaGen
@@ -25,7 +24,7 @@ from ..engine.methods import AR, Exact, Method
 from ..engine.plan import Plan
 from ..engine.sketches import prompts_after
 from ..errors import SSDError
-from ..files import read_safetensors, user_path
+from ..files import read_safetensors, safetensors_bytes, user_path
 from ..model.flags import flag
 from ..model.grid import size_of
 from ..model.sampling import Sampling
@@ -167,7 +166,7 @@ class DistillTask:
         drawn = finished(generate(backbone, self.texts, self.method, sampling=self.sampling))
         tokens = drawn.tokens.to("cpu", number_type(backbone))
         ids = of_prompts(prompts_with(backbone, self.texts, drawn))
-        return {self.name: save({"tokens": tokens, **ids}, {
+        return {self.name: safetensors_bytes({"tokens": tokens, **ids}, {
             "format": FORMAT, "backbone_sha256": backbone.sha256,
             "size": json.dumps(backbone.size), "captions": json.dumps(self.texts),
             "method": self.method.name, "passes": str(drawn.stats["passes"])})}

@@ -29,11 +29,10 @@ def write_small_bundle(folder: Path) -> Path:
     tensors, metadata = read_safetensors(ASSETS / "postcard" / BACKBONE_FILE, postcard.FORMAT)
     for name in ("row_position", "column_position"):
         tensors[name] = tensors[name][:SIDE].clone()
-    sha256 = sha256_of(tensors)
-    write_safetensors(tensors, place / BACKBONE_FILE, {**metadata, "sha256": sha256})
+    write_safetensors(tensors, place / BACKBONE_FILE, metadata)
     drafts, about = read_safetensors(ASSETS / "postcard" / HEADS_FILE, heads_file.FORMAT)
     write_safetensors(drafts, place / HEADS_FILE,
-                      {**about, "backbone_sha256": sha256})
+                      {**about, "backbone_sha256": sha256_of(tensors)})
     return folder
 
 
