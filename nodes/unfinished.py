@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.files import write_text
+from ..ssd_core.files import json_of, small_text, write_text
 from ..ssd_core.output.recipe import checked
 from ..ssd_core.runs.request import Result
 from . import folders
@@ -47,7 +47,7 @@ def keep(results: Sequence[Result]) -> str | None:
 def load() -> tuple[dict, ...]:
     """The recipes of the latest interrupted run; raises SSDError if there is none."""
     try:
-        recipes = json.loads(file().read_text(encoding="utf-8"))["recipes"]
+        recipes = json_of(small_text(file()))["recipes"]
         return tuple(checked(file(), recipe) for recipe in recipes)
     except FileNotFoundError as error:
         raise SSDError(NO_RUN) from error

@@ -1,6 +1,9 @@
 """The one exception whose message is written for users, and what is quoted of others."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 LONGEST = 300  # characters of a line about an error
 LONG_WORD = re.compile(r"(\S{50})\S{30,}(\S{20})")
@@ -11,6 +14,19 @@ class SSDError(Exception):
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.splitlines()))
+
+
+@contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """Whatever goes wrong in the block, in a library's panic too, becomes an SSDError on the file.
+    """
+    try:
+        yield
+    except (SSDError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # Rust's panics are no Exception
+        raise SSDError(f"{path}: cannot be read ({type(error).__name__}: {first_line(error, 80)}): "
+                       "get it again") from error
 
 
 def shortened(line: str) -> str:

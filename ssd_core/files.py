@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import stat
 import tempfile
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -17,6 +20,9 @@ from safetensors.torch import save
 from .errors import SSDError, first_line
 
 ASSETS = Path(__file__).parent / "assets"
+MOST_TEXT = 128 << 20  # bytes of a text or JSON file
+DEEPEST = 64  # objects and lists within each other
+TOO_DEEP = f"more than {DEEPEST} levels of objects and lists"
 CHECKSUM = "checksum"  # in the metadata of our safetensors files
 LONGEST_PART, LONGEST_PATH = 255, 4095  # bytes, on nearly every system
 
@@ -42,6 +48,16 @@ def require_file(path: str | Path) -> None:
         raise SSDError(f"{path}: a folder, a pipe or a device; name a file")
 
 
+def require_regular(path: Path) -> None:
+    """Raise SSDError for a pipe, a device or a folder; a file that is missing passes."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return  # whoever reads it says why
+    if not stat.S_ISREG(mode):
+        raise SSDError(f"{path}: not a regular file: remove it, or choose a PNG")
+
+
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; rename it to `path` only if the block succeeds."""
@@ -60,6 +76,27 @@ def atomic_write(path: Path) -> Iterator[Path]:
         raise SSDError(f"cannot write {path}: {error.strerror}; choose another place") from error
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def small_text(path: Path, errors: str = "strict") -> str:
+    """A text in UTF-8 that is read whole. Raises OSError, or ValueError for what is none."""
+    if (size := path.stat().st_size) > MOST_TEXT:
+        raise ValueError(f"{size >> 20} MiB long, at most {MOST_TEXT >> 20} are read")
+    return path.read_text(encoding="utf-8", errors=errors)
+
+
+def json_of(text: str | bytes) -> Any:
+    """JSON from elsewhere. ValueError if it is none, or nested deeper than anything real."""
+    try:
+        values = [found := json.loads(text)]
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    for _ in range(DEEPEST):
+        values = [inner for value in values if isinstance(value, (dict, list))
+                  for inner in (value.values() if isinstance(value, dict) else value)]
+        if not values:
+            return found
+    raise ValueError(TOO_DEEP)
 
 
 def slug(text: str, most: int) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from .errors import SSDError
-from .files import write_text
+from .files import json_of, small_text, write_text
 from .kept_files import cache_folder
 
 MOST = 16  # entries in a file
@@ -31,7 +31,7 @@ class KeptEntries(Generic[Entry]):
         if (folder := cache_folder()) is None:
             return dict(self.in_memory)
         with suppress(OSError, ValueError, TypeError, AttributeError):
-            raw = json.loads((folder / self.file).read_text(encoding="utf-8"))
+            raw = json_of(small_text(folder / self.file))
             return {key: self.parsed(entry) for key, entry in raw.items()}
         return {}
 

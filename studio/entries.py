@@ -11,13 +11,12 @@ from datetime import datetime
 from pathlib import Path
 
 from ssd_core import SSDError
-from ssd_core.files import slug
+from ssd_core.files import require_regular, slug
 from ssd_core.output.labels import label
 from ssd_core.output.picture_files import opened, upright
 from ssd_core.output.recipe import method_of, read_recipe, recipe_of
 from ssd_core.unicode import is_unicode
 
-from .reading import require_regular
 from .settings import Settings, from_recipe
 
 MOST_BYTES = 64 << 20

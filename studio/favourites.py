@@ -8,9 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ssd_core import SSDError
-from ssd_core.files import write_text
-
-from .reading import require_regular
+from ssd_core.files import json_of, require_regular, small_text, write_text
 
 NAME = "favourites.json"
 
@@ -28,7 +26,7 @@ class Favourites:
     def ids(self) -> frozenset[str]:
         try:
             require_regular(self._path)
-            ids = json.loads(self._path.read_text(encoding="utf-8"))
+            ids = json_of(small_text(self._path))
         except (OSError, ValueError, SSDError):
             return frozenset()
         return frozenset(id_ for id_ in ids if isinstance(id_, str)) if isinstance(

@@ -20,6 +20,7 @@ from pathlib import Path
 import torch
 
 from ssd_core import SSDError
+from ssd_core.answered import answered
 from ssd_core.files import atomic_write, slug, user_path
 from ssd_core.output.recipe import png_bytes, save_png
 from ssd_core.output.words import FIELDS as WORDS
@@ -39,7 +40,6 @@ from .entries import (
     stamp_of,
 )
 from .favourites import Favourites
-from .reading import answered
 from .settings import Settings
 from .unsaved import Pictures, Unsaved
 

@@ -15,8 +15,8 @@ CORE = ROOT / "ssd_core"
 ROOMS = ("", "model", "postcards", "backbones", "engine", "weights", "output", "runs",
          "train", "evaluate", "selftest", "cli")
 # Of the top folder; ssd_core itself is the public face.
-BOTTOM = ("arguments", "driver", "errors", "files", "kept_entries", "kept_files", "launched",
-          "machine_faults", "measured", "openmp", "proxies", "unicode", "version")
+BOTTOM = ("answered", "arguments", "driver", "errors", "files", "kept_entries", "kept_files",
+          "launched", "machine_faults", "measured", "openmp", "proxies", "unicode", "version")
 HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",
          "gradio", "nodes", "studio")
 STUDIO = ROOT / "studio"

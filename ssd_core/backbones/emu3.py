@@ -11,7 +11,8 @@ from pathlib import Path
 
 import torch
 
-from ..errors import SSDError
+from ..errors import SSDError, first_line
+from ..files import small_text
 from ..model.transformer import DecoderShape
 from . import presets
 from .codecs.find import draws, read_codec
@@ -135,8 +136,13 @@ def read_words(checkpoint: Checkpoint, ids: int) -> Text:
 
 def original_words(ranks: Path, vision: Path, ids: int) -> Text:
     """The tokenizer of a model with `ids` ids: words by rank, then control tokens, then codes."""
+    try:
+        codes = small_text(vision).split("\n")
+    except (OSError, ValueError) as error:
+        raise SSDError(f"{vision}: not a text of tokens ({first_line(error)}): get it again"
+                       ) from error
     control = ["<|endoftext|>", "<|im_start|>", "<|im_end|>",
-               *(f"<|extra_{i}|>" for i in range(205)), *vision.read_text("utf-8").split("\n")]
+               *(f"<|extra_{i}|>" for i in range(205)), *codes]
     text = read_tiktoken(ranks, WORDS, [name.strip() for name in control if name.strip()])
     text.require_ids(ids)
     return text

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from ..errors import SSDError
-from ..files import atomic_write
+from ..files import atomic_write, json_of, small_text
 
 MOST_KEYS = 64  # entries in a file
 MEMORY = 32  # largest weight of a mean, in runs
@@ -40,7 +40,7 @@ class StoredFigures(Generic[Entry]):
         if self.path is not None:
             with suppress(OSError, ValueError, TypeError, AttributeError, LookupError,
                           OverflowError):
-                raw = json.loads(self.path.read_text(encoding="utf-8"))
+                raw = json_of(small_text(self.path))
                 self.entries = {key: self.parsed(entry)
                                 for key, entry in list(raw.items())[-MOST_KEYS:]}
 

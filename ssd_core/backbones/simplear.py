@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch
 
 from ..errors import SSDError
+from ..files import small_text
 from ..model.transformer import DecoderShape
 from . import presets
 from .codecs.cosmos import Cosmos, cosmos_of
@@ -74,7 +75,7 @@ def matches(checkpoint: Checkpoint) -> bool:
         return False
     texts = (checkpoint.folder / name for name in (ADDED, "tokenizer.json"))
     return checkpoint.shapes[EMBEDDING][:1] == (IDS,) or any(
-        BEGIN in path.read_text("utf-8", errors="replace") for path in texts if path.is_file())
+        BEGIN in small_text(path, errors="replace") for path in texts if path.is_file())
 
 
 def read_words(checkpoint: Checkpoint) -> Text:

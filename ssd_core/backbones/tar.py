@@ -7,7 +7,6 @@ that Tar's language model turns into codes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from ..errors import SSDError, first_line
-from ..files import require_file, user_path
+from ..files import json_of, require_file, small_text, user_path
 from ..model.grid import Grid
 from ..model.transformer import Decoder, DecoderShape
 from . import presets
@@ -170,7 +169,7 @@ def read_codes(path: Path) -> list[int]:
         if path.suffix == ".npy":
             codes = np.load(path, allow_pickle=False)
         else:
-            codes = np.asarray(json.loads(path.read_text(encoding="utf-8")))
+            codes = np.asarray(json_of(small_text(path)))
     except (OSError, ValueError) as error:
         raise SSDError(f"{path}: cannot be read ({first_line(error)})") from error
     if codes.dtype.kind not in "iu" or not codes.size:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
+from ..answered import answered
 from ..backbones import BACKBONES, FAMILIES
-from ..backbones.reading.checkpoint import Checkpoint, attempt, models_at, models_in
-from ..errors import SSDError
+from ..backbones.reading.checkpoint import Checkpoint, attempt, group_of, models_at, models_in
+from ..errors import SSDError, refusing
 from ..files import ASSETS, user_path
 
+SECONDS = 30.0  # that a file's header may take, on a drive of a network, too
 BACKBONE_FILE, HEADS_FILE = "backbone.safetensors", "heads.safetensors"
 
 
@@ -86,19 +90,35 @@ def find_backbone(name_or_path: str | Path) -> tuple[Checkpoint, ModuleType]:
 def family_of(path: Path) -> tuple[str, str]:
     """Return (family, error) of a file or folder; one of the two is empty."""
     try:
-        return find_backbone(path)[1].FAMILY, ""
+        return answered(path, lambda: family_at(path), SECONDS), ""
     except SSDError as error:
         return "", str(error)
 
 
+def family_at(path: Path) -> str:
+    """The family of a file or folder; SSDError for whatever is wrong with it."""
+    with refusing(path):
+        return find_backbone(path)[1].FAMILY
+
+
 def backbones_in(folder: Path) -> list[tuple[Path, str]]:
-    """Return (a file, family) of each backbone directly in a folder; reads headers only."""
-    try:
-        opened = [attempt(model, folder) for model in models_in(folder)]
-    except SSDError:  # a folder that cannot be read
-        return []
-    return [(model.files[0], family.FAMILY) for model in opened if isinstance(model, Checkpoint)
-            for family in FAMILIES if family.matches(model)]
+    """Return (a file, family) of each backbone directly in a folder; reads headers only.
+
+    Those that cannot be read, and a folder that cannot, are left out: `family_of` says why.
+    """
+    found = []
+    with suppress(SSDError):
+        for path in models_in(folder):
+            with suppress(SSDError):
+                found += answered(path, partial(families_in, path), SECONDS)
+    return found
+
+
+def families_in(path: Path) -> list[tuple[Path, str]]:
+    """(a file, family) of each family that the model of a file matches."""
+    with refusing(path):
+        model = Checkpoint(group_of(path), path.parent)
+        return [(model.files[0], family.FAMILY) for family in FAMILIES if family.matches(model)]
 
 
 def what_is_in(checkpoints: Sequence[Checkpoint]) -> str:

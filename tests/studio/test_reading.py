@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from ssd_core import SSDError
+from ssd_core import answered as reading
 from studio import history as history_module
-from studio import reading
 
 PICTURE = torch.zeros(16, 16, 3)
 

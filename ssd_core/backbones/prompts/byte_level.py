@@ -11,6 +11,7 @@ from pathlib import Path
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from ...errors import SSDError, first_line
+from ...files import small_text
 from ..reading.checkpoint import read_json
 from .text import Text
 
@@ -35,7 +36,7 @@ def read_vocabulary_files(folder: Path) -> Text:
     path = folder / VOCABULARY
     added = read_json(folder / ADDED)
     try:
-        lines = (folder / MERGES).read_text("utf-8").split("\n")
+        lines = small_text(folder / MERGES).split("\n")
         pairs = (line.split(" ") for line in lines if line and line[:8] != "#version")
         merges = [(left, right) for left, right in pairs]
         model = models.BPE(read_json(path), merges)

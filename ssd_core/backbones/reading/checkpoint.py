@@ -7,7 +7,6 @@ open. Knows nothing about what the tensors mean.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,8 +15,8 @@ from pathlib import Path
 
 import torch
 
-from ...errors import SSDError, first_line
-from ...files import user_path
+from ...errors import SSDError, first_line, refusing
+from ...files import json_of, small_text, user_path
 from ...model.products import Matrix
 from .quantised import SCALE, WEIGHT, belongs_to, dequantised, layers_in
 from .tensor_files import SAFETENSORS, TORCH, TensorFile, open_tensors
@@ -68,7 +67,7 @@ class Checkpoint:
         self._require_indexed()
         self._quantised: set[str] = set()
         if files[0].suffix == SAFETENSORS:
-            self._quantised = layers_in(self.shapes, self.metadata, self.tensor, files[0])
+            self._quantised = layers_in(self.shapes, self.metadata, self._unwatched, files[0])
         self.shapes = {name: shape for name, shape in self.shapes.items()
                        if not belongs_to(name, self._quantised)}
         self.close()
@@ -103,10 +102,13 @@ class Checkpoint:
 
     def tensor(self, name: str) -> torch.Tensor:
         """A tensor on the CPU in the file's dtype; a view into the file, so copy to keep it."""
-        tensor = self._opened(self.file_of(name)).tensor(name)
+        tensor = self._unwatched(name)
         if (watch := _watch.get()) is not None:
             watch(tensor.nbytes)
         return tensor
+
+    def _unwatched(self, name: str) -> torch.Tensor:
+        return self._opened(self.file_of(name)).tensor(name)
 
     def floating(self, name: str) -> torch.Tensor:
         """`tensor`, or SSDError if it does not hold floating-point numbers.
@@ -182,7 +184,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
 def attempt(path: Path, root: Path) -> Checkpoint | SSDError:
     """The model that a file belongs to, or the error that opening it raised."""
     try:
-        return Checkpoint(group_of(path), root)
+        with refusing(path):
+            return Checkpoint(group_of(path), root)
     except SSDError as error:
         return error
 
@@ -261,7 +264,7 @@ def weight_map(index: Path) -> dict[str, str]:
 def read_json(path: Path) -> dict:
     """A JSON object from a file. Raises SSDError if the file holds anything else."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json_of(small_text(path))
     except (OSError, ValueError) as error:
         raise SSDError(f"{path}: not readable as JSON ({first_line(error)}): get it again"
                        ) from error

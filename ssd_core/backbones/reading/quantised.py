@@ -8,13 +8,13 @@ Knows nothing about models; the loader may quantise the numbers again as it like
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import torch
 
 from ...errors import SSDError
+from ...files import json_of
 
 HEADER, MARK, SCALE, WEIGHT = "_quantization_metadata", ".comfy_quant", ".weight_scale", ".weight"
 BESIDE = (MARK, SCALE, ".input_scale", ".weight_scale_2")  # tensors that belong to the weight
@@ -46,7 +46,7 @@ def in_header(text: str | None, path: Path) -> dict[str, dict]:
 
 def parsed(text: str | bytes, path: Path) -> dict:
     try:
-        settings = json.loads(text)
+        settings = json_of(text)
     except ValueError as error:
         raise SSDError(f"{path}: how its layers are quantised is not readable as JSON: get it "
                        "again") from error

@@ -7,6 +7,7 @@ archive's code is not read. `torch.jit.load` would run it.
 
 from __future__ import annotations
 
+import math
 import pickletools
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -16,8 +17,8 @@ from typing import Any, NamedTuple
 import torch
 
 from ...errors import SSDError
+from .limits import DESCRIPTION, require_honest
 
-DESCRIPTION = "data.pkl"
 REBUILD = "torch._utils _rebuild_tensor_v2"
 DTYPES = {"torch FloatStorage": torch.float32, "torch HalfStorage": torch.float16,
           "torch BFloat16Storage": torch.bfloat16, "torch DoubleStorage": torch.float64,
@@ -26,6 +27,7 @@ DTYPES = {"torch FloatStorage": torch.float32, "torch HalfStorage": torch.float1
           "torch ByteStorage": torch.uint8, "torch BoolStorage": torch.bool}
 UNREADABLE = (OSError, zipfile.BadZipFile, ValueError, KeyError, IndexError, TypeError,
               AttributeError, StopIteration, RuntimeError, NotImplementedError)
+MOST_VALUES, LONGEST_NAME = 200_000, 1000  # of all modules
 MARKED = {"TUPLE", "SETITEMS", "APPENDS"}  # opcodes that take everything since the last mark
 
 
@@ -50,6 +52,7 @@ class ScriptFile:
             self._zip = zipfile.ZipFile(path)
             self._root = next(name.removesuffix(DESCRIPTION) for name in self._zip.namelist()
                               if name.endswith(f"/{DESCRIPTION}"))
+            require_honest(path, self._zip)
             modules = described(self._zip.read(self._root + DESCRIPTION))
             self._tensors = dict(named_tensors(modules))
         except UNREADABLE as error:
@@ -62,19 +65,29 @@ class ScriptFile:
         try:
             numbers = bytearray(self._zip.read(f"{self._root}data/{stored.entry}"))
             flat = torch.frombuffer(numbers, dtype=stored.dtype)
+            if math.prod(stored.shape) > len(flat):
+                raise ValueError("fewer numbers than its shape says")
             return flat.as_strided(stored.shape, stored.strides, stored.offset)
         except UNREADABLE as error:
             raise SSDError(f"{self.path}: tensor {name} is truncated or damaged: get the file "
                            "again") from error
 
 
-def named_tensors(modules: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Stored]]:
-    """Yield (name, tensor) of nested modules, which are dicts of their attributes."""
-    for name, value in modules.items():
+def named_tensors(modules: Mapping[str, Any]) -> Iterator[tuple[str, Stored]]:
+    """Yield (name, tensor) of nested modules, which are dicts of their attributes.
+
+    ValueError if they hold each other without end.
+    """
+    waiting: list[tuple[str, Any]] = [("", modules)]
+    for _ in range(MOST_VALUES):
+        if not waiting:
+            return
+        prefix, value = waiting.pop()
         if isinstance(value, Stored):
-            yield prefix + name, value
-        elif isinstance(value, dict):
-            yield from named_tensors(value, f"{prefix}{name}.")
+            yield prefix.removeprefix("."), value
+        elif isinstance(value, dict) and len(prefix) < LONGEST_NAME:
+            waiting.extend((f"{prefix}.{name}", inner) for name, inner in reversed(value.items()))
+    raise ValueError("modules without end")
 
 
 def described(pickle: bytes) -> dict[str, Any]:
@@ -112,7 +125,8 @@ def together(name: str, items: tuple[Any, ...], stack: list[Any]) -> None:
     elif name == "APPENDS":
         stack[-1].extend(items)
     else:
-        stack[-1].update(zip(items[::2], items[1::2], strict=True))
+        stack[-1].update((key, value) for key, value in zip(items[::2], items[1::2], strict=True)
+                         if isinstance(key, str))
 
 
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
@@ -141,7 +155,8 @@ def combine(name: str, stack: list[Any]) -> None:
     elif name == "SETITEM":
         key, value = stack[-2:]
         del stack[-2:]
-        stack[-1][key] = value
+        if isinstance(key, str):  # all others are no names, and may take long to compare
+            stack[-1][key] = value
     else:
         raise ValueError(f"opcode {name}")
 
@@ -151,6 +166,8 @@ def rebuilt(function: str, arguments: tuple[Any, ...]) -> Stored | None:
     if function != REBUILD:
         return None
     (kind, storage, entry, _, _), offset, shape, strides = arguments[:4]
-    if kind != "storage":
-        raise ValueError(f"storage {kind}")
-    return Stored(str(entry), DTYPES[storage], int(offset), tuple(shape), tuple(strides))
+    if not all(isinstance(text, str) for text in (kind, storage, entry)) or kind != "storage":
+        raise ValueError("no storage")
+    if not all(isinstance(size, int) and size >= 0 for size in (offset, *shape, *strides)):
+        raise ValueError("no shape")
+    return Stored(entry, DTYPES[storage], offset, tuple(shape), tuple(strides))

@@ -7,7 +7,6 @@ what describes a TorchScript archive is parsed, not unpickled.
 from __future__ import annotations
 
 import argparse
-import json
 import pickle
 import zipfile
 from collections import OrderedDict
@@ -19,12 +18,15 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from ...errors import SSDError, first_line
+from ...files import json_of
+from .limits import require_plain, require_short_header
 from .script_file import ScriptFile
 
 SAFETENSORS = ".safetensors"
 SCRIPT = ".jit"
 TORCH = (".bin", ".pt", ".pth", ".ckpt", SCRIPT)
 WRAPPERS = ("model", "module", "state_dict", "sd")  # keys under which training scripts nest it
+MOST_WRAPPERS = 8  # within each other
 PARTIAL = (".incomplete", ".aria2", ".part", ".crdownload")  # beside an unfinished download
 # TA-Tok pickled its arguments as this class; here they become a plain dict.
 EASY_DICT = type("EasyDict", (), {"__module__": "easydict",
@@ -47,6 +49,7 @@ class TensorFile(Protocol):
 
 class SafetensorsFile:
     def __init__(self, path: Path) -> None:
+        require_short_header(path)
         try:
             self._file = safe_open(path, framework="pt")
             self.metadata = self._file.metadata() or {}
@@ -63,7 +66,10 @@ class TorchFile:
     metadata: Mapping[str, str] = {}
 
     def __init__(self, path: Path) -> None:
+        require_plain(path)
         self._tensors = state_dict(load_pickle(path))
+        for name, value in self._tensors.items():
+            require_stored(path, name, value)
         self.shapes = {name: tuple(value.shape) for name, value in self._tensors.items()}
         if not self.shapes:
             raise SSDError(f"{path}: holds no tensors by name: name the file with the weights")
@@ -113,7 +119,7 @@ def declared_size(path: Path) -> int | None:
             length = int.from_bytes(start, "little")
             if len(start) < 8 or length > 100_000_000:
                 return None
-            header = json.loads(file.read(length))
+            header = json_of(file.read(length))
         ends = [entry["data_offsets"][1] for name, entry in header.items() if name[:2] != "__"]
         return 8 + length + max(ends, default=0)
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
@@ -135,9 +141,22 @@ def load_pickle(path: Path) -> object:
                        ) from error
 
 
+def require_stored(path: Path, name: str, value: torch.Tensor) -> None:
+    """Raise SSDError for a tensor whose numbers do not all lie in the file: sparse, on meta,
+    repeated by its strides, or in torch's own quantised formats.
+    """
+    plain = (value.layout == torch.strided and value.device.type == "cpu"
+             and not value.is_quantized and not value.is_nested)
+    if not plain or value.nbytes > value.untyped_storage().nbytes():
+        raise SSDError(f"{path}: tensor {name} is not stored number by number (sparse, quantised, "
+                       "or without values): get the model as safetensors")
+
+
 def state_dict(loaded: object) -> dict[str, torch.Tensor]:
     """The tensors by name, taken out of the dicts that a training script nested them in."""
-    while isinstance(loaded, dict):
+    for _ in range(MOST_WRAPPERS):
+        if not isinstance(loaded, dict):
+            break
         inner = next((loaded[key] for key in WRAPPERS if isinstance(loaded.get(key), dict)), None)
         if inner is None:
             return {name: value for name, value in loaded.items()

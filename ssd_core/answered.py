@@ -1,18 +1,18 @@
-"""Read files of a folder that others write to: only regular ones, and only while they answer.
+"""Read files that others write, and only while they answer.
 
-A pipe, or a file on a drive that hangs, would else hold up its reader, everyone behind it, and the
-end of the program.
+A file on a drive that hangs, or one that takes for ever to read, would else hold up its reader,
+everyone behind it, and the end of the program.
 """
 
 from __future__ import annotations
 
-import stat
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ssd_core import SSDError
+from .errors import SSDError
 
 SECONDS = 5.0  # that a file may take to answer
 T = TypeVar("T")
@@ -20,35 +20,26 @@ _waiting: dict[Path, threading.Thread] = {}  # readers that have had no answer y
 _lock = threading.Lock()
 
 
-def require_regular(path: Path) -> None:
-    """Raise SSDError for a pipe, a device or a folder; a file that is missing passes."""
-    try:
-        mode = path.stat().st_mode
-    except (OSError, ValueError):
-        return  # whoever reads it says why
-    if not stat.S_ISREG(mode):
-        raise SSDError(f"{path}: not a regular file: remove it, or choose a PNG")
-
-
-def answered(path: Path, read: Callable[[], T]) -> T:
-    """What `read()` returns or raises; SSDError if it takes longer than SECONDS.
+def answered(path: Path, read: Callable[[], T], seconds: float | None = None) -> T:
+    """What `read()` returns or raises; SSDError if it takes longer than `seconds`, or SECONDS.
 
     It runs on a thread of its own, which nobody waits for when the program ends. While one reader
     of a file waits, others are refused at once.
     """
+    seconds = SECONDS if seconds is None else seconds
     with _lock:
         waiting = _waiting.get(path)
         if waiting is not None and waiting.is_alive():
-            raise no_answer(path)
+            raise no_answer(path, seconds)
         _waiting.pop(path, None)
     outcome: list[tuple[bool, Any]] = []
-    thread = threading.Thread(target=_note, args=(read, outcome), daemon=True)
+    thread = threading.Thread(target=copy_context().run, args=(_note, read, outcome), daemon=True)
     thread.start()
-    thread.join(SECONDS)
+    thread.join(seconds)
     if not outcome:
         with _lock:
             _waiting[path] = thread
-        raise no_answer(path)
+        raise no_answer(path, seconds)
     returned, value = outcome[0]
     if not returned:
         raise value
@@ -62,5 +53,5 @@ def _note(read: Callable[[], T], outcome: list[tuple[bool, Any]]) -> None:
         outcome.append((False, error))
 
 
-def no_answer(path: Path) -> SSDError:
-    return SSDError(f"{path}: did not answer within {SECONDS:g} s: is its drive still there?")
+def no_answer(path: Path, seconds: float) -> SSDError:
+    return SSDError(f"{path}: did not answer within {seconds:g} s: is its drive still there?")
