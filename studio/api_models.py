@@ -11,6 +11,7 @@ from .calls import Call
 from .expected import picture_seconds, time_text
 from .models import load
 from .selftesting import start as start_selftest
+from .services import Services
 from .views import download_view, fit_view, job_view, models_view, quote_view
 
 
@@ -20,12 +21,27 @@ def models(call: Call) -> dict:
 
 def fit(call: Call) -> dict:
     """Whether a run with these settings would fit into memory with a model, and how long it takes.
+
+    The owner may name any file; visitors of a shared app name what GET /api/models lists.
     """
     name, dtype, library = call.text("name"), call.text("dtype", "auto"), call.services.library
+    if not call.services.local:
+        name = listed_name(call.services, name)
     estimate, row = library.fit(name, call.settings, dtype), CATALOGUE.get(name)
     seconds = (picture_seconds(row, dtype, library.device)
                if row is not None and estimate.fits else None)
     return {**fit_view(estimate, call.language), "time": time_text(seconds, call.language)}
+
+
+def listed_name(services: Services, shown: str) -> str:
+    """The model that a visitor sees under a name. Every other name is refused in the same words, so
+    that they tell nothing of this machine's files.
+    """
+    names = [*(model.name for model in services.library.models()), *CATALOGUE]
+    for name in names:
+        if services.for_visitors(name) == shown:
+            return name
+    raise SSDError(f"name {shown[:80]!r}: no model of this app: choose one that it lists")
 
 
 def use(call: Call) -> dict:

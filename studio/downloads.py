@@ -36,7 +36,7 @@ class Download:
             self.cancelled = True
         except SSDError as error:
             self.error = str(error)
-        except Exception as error:
+        except BaseException as error:  # it must never look done
             log.exception("download of %s", self.name)
             self.error = fault(error)
         finally:

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import count
 from operator import itemgetter
 from typing import Any
@@ -173,7 +174,10 @@ class Worker:
         self._turns: OrderedDict[str, int] = OrderedDict()  # by visitor: number of the last turn
         self._clock = count(1)
         self._changed, self._closed = threading.Condition(), False
-        self._thread = threading.Thread(target=self._run, name="studio worker", daemon=True)
+        self._start()
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._work, name="studio worker", daemon=True)
         self._thread.start()
 
     def submit(self, title: str, work: Callable[[Job], Any], owner: str = "",
@@ -275,6 +279,19 @@ class Worker:
             job.cancel()
         self._thread.join(timeout)
 
+    def _work(self) -> None:
+        """Run jobs. Whatever ends this thread, its job fails and another thread goes on."""
+        try:
+            self._run()
+        except BaseException as problem:
+            log.exception("studio worker")
+            self.last_error = fault(problem)
+            if self.running is not None:
+                self.running._end("failed", self.last_error)
+            self.running = None
+            with suppress(RuntimeError):  # the program is ending
+                self._start()
+
     def _run(self) -> None:
         while True:
             self._expire()
@@ -312,7 +329,7 @@ class Worker:
             state = "cancelled"
         except SSDError as problem:
             state, error = "failed", str(problem)
-        except Exception as problem:
+        except BaseException as problem:  # Rust's panics are no Exception
             log.exception("%s", job.title)
             state, error = "failed", fault(problem)
         self.last_error, self.running = error or self.last_error, None

@@ -51,7 +51,7 @@ def schema_view(services: Services, language: str) -> dict:
             "qualities": qualities(language), "as_chosen": AS_CHOSEN, "parts": list(PARTS),
             "rows": list(SETTINGS), "strengths": STRENGTHS,
             "limits": limits(), "dtypes": ["auto", *WEIGHT_BYTES],
-            "model": {"name": loaded.name, "heads": loaded.heads is not None,
+            "model": {"name": services.for_visitors(loaded.name), "heads": loaded.heads is not None,
                       "sizes": [f"{width}x{height}" for width, height in backbone.sizes],
                       "controls": controls(backbone, language),
                       "expands": expands(backbone), "words": word_kinds(backbone, language),

@@ -300,7 +300,8 @@ def models_view(services: Services, language: str) -> dict:
               "why": say(language, f"why_{name}") if name in RECOMMENDED else "",
               "licence": licence_view(row.licence, language)} for name, row in by_use()]
     return {"models": [model_view(services, model) for model in library.models()],
-            "in_use": {"name": loaded.name, "dtype": stored_dtype(loaded.backbone),
+            "in_use": {"name": services.for_visitors(loaded.name),
+                       "dtype": stored_dtype(loaded.backbone),
                        "heads": loaded.heads is not None,
                        "sizes": sizes_of(loaded.backbone.sizes)},
             "places": [services.for_visitors(str(place)) for place in library.places()],
@@ -325,8 +326,8 @@ def advice_view(row: KnownBackbone, language: str) -> dict:
 
 
 def model_view(services: Services, model: LocalModel) -> dict:
-    return {"name": model.name, "family": model.family, "heads": model.heads is not None,
-            "licence": model.licence, "bytes": model.bytes,
+    return {"name": services.for_visitors(model.name), "family": model.family,
+            "heads": model.heads is not None, "licence": model.licence, "bytes": model.bytes,
             "path": services.for_visitors(str(model.path)),
             "problem": services.for_visitors(model.why_not)}
 
@@ -361,4 +362,4 @@ def download_view(services: Services, download: Download | None, language: str) 
             "file": download.file, "over": download.over.is_set(),
             "cancelled": download.cancelled,
             "error": readable_or_none(services, language, download.error),
-            "where": str(download.where) if download.where else None}
+            "where": services.for_visitors(str(download.where)) if download.where else None}

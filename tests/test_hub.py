@@ -17,7 +17,7 @@ from support.fake_hub import FakeHub
 from ssd_core import SSDError
 from ssd_core.backbones.reading.checksums import SUMS, known_sum
 from ssd_core.cli import main
-from ssd_core.weights import hub, transfer
+from ssd_core.weights import hub, quotes, transfer
 from ssd_core.weights.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -372,3 +372,17 @@ def test_the_command_lists_the_catalogue_without_the_network(server, capsys):
 def test_wrong_names_are_one_line(server, capsys, arguments):
     assert main(["download", *arguments]) == 2
     assert len(capsys.readouterr().err.splitlines()) <= 2 and not server.requests
+
+
+def test_a_mirror_may_give_sizes_as_text(server):
+    server.said = {"size": "8", "lfs": None}
+    assert {file.bytes for file in quotes.quote(NAME).files} == {8}
+
+
+@pytest.mark.parametrize("said", [
+    {"size": "many"}, {"size": -1}, {"size": 1.5}, {"size": [8]}, {"size": None},
+    {"blobId": "../../outside"}, {"blobId": 7}, {"rfilename": 7}, {"lfs": "yes"},
+    {"lfs": {"size": 8}}], ids=str)
+def test_a_mirror_that_makes_no_sense_is_refused_in_one_line(server, said):
+    server.said = {"lfs": None, **said}
+    assert refused(quotes.quote, NAME)

@@ -7,6 +7,7 @@ Converts every refusal to an SSDError. Knows nothing about local folders.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from .catalogue import Source
 
 TIMEOUT = 10.0  # seconds without data until a connection counts as lost
 PIECE = 1 << 16  # bytes read at once from the network
+DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504)  # HTTP status codes worth a retry
 
 
@@ -80,6 +82,11 @@ def files_of(source: Source, revision: str | None) -> list[HubFile]:
     with hub_errors(source.repo, revision):
         info = HfApi(endpoint=endpoint()).model_info(
             source.repo, revision=revision, files_metadata=True, timeout=TIMEOUT)
+        return wanted_files(source, info, revision)
+
+
+def wanted_files(source: Source, info: Any, revision: str | None) -> list[HubFile]:
+    """The same of what the Hub said about the repository; TypeError if it makes no sense."""
     available = {sibling.rfilename: sibling for sibling in info.siblings or ()}
     absent = next((p for p in source.files if not any(fits(name, p) for name in available)), None)
     if absent:
@@ -100,11 +107,11 @@ def fits(name: str, pattern: str) -> bool:
 def hub_file(source: Source, commit: str, sibling: Any) -> HubFile:
     lfs = sibling.lfs
     size, digest = (lfs.size, lfs.sha256) if lfs else (sibling.size, sibling.blob_id)
-    if size is None or not digest:
+    if not str(size).isdecimal() or not DIGEST.fullmatch(str(digest)):
         raise SSDError(f"{source.repo}/{sibling.rfilename}: the Hub names no size and checksum, "
                        "so it cannot be fetched safely; try another HF_ENDPOINT")
     target = PurePosixPath(source.folder, sibling.rfilename).as_posix()
-    return HubFile(source.repo, commit, sibling.rfilename, target, size, digest)
+    return HubFile(source.repo, commit, sibling.rfilename, target, int(size), digest)
 
 
 class Session(Protocol):
@@ -151,7 +158,7 @@ def hub_errors(repo: str, revision: str | None) -> Iterator[None]:
         yield
     except network_errors() as error:
         raise explain_refusal(error, repo, revision) or unreachable(url, error) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SSDError(f"{url} does not answer as the Hub does ({first_line(error)}): check "
                        "HF_ENDPOINT and the proxy") from error
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 
+from ..backbones.reading.limits import require_short_header
 from ..engine.heads import FORMAT as HEADS_FORMAT
+from ..errors import SSDError, refusing
 from .find import HEADS_FILE, backbones_in
 
 PIPELINE = "model_index.json"  # in the folder of a pipeline of diffusers
@@ -92,8 +95,8 @@ def metadata_of(path: Path) -> dict[str, str]:
 
 @cache
 def _metadata(path: Path, _changed: int) -> dict[str, str]:
-    try:
+    with suppress(SSDError), refusing(path):
+        require_short_header(path)
         with safe_open(path, framework="pt") as file:
             return file.metadata() or {}
-    except (SafetensorError, OSError):
-        return {}
+    return {}

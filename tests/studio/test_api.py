@@ -7,6 +7,7 @@ import io
 import json
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from urllib.parse import quote
@@ -24,20 +25,19 @@ from ssd_core.weights import quotes  # noqa: E402
 from studio import jobs as jobs_module  # noqa: E402
 from studio.api import ENDPOINTS, UPLOADS  # noqa: E402
 from studio.calls import VISITOR  # noqa: E402
-from studio.services import Services  # noqa: E402
+from studio.library import Library  # noqa: E402
 from studio.settings import KNOBS, Settings, to_dict  # noqa: E402
 from studio.words import TEXTS  # noqa: E402
 
 EVERYWHERE = [*ENDPOINTS, *(("POST", path, None) for path, _ in UPLOADS)]
+ENTERING = {"authorization": "Basic " + base64.b64encode(b"ann:secret").decode()}
 HOSTILE = (None, 5, -1, "x", "", [], {}, [[]], True, "\ud800", "9" * 400, "../../etc/passwd")
 
 
 @pytest.fixture
 def shared(services):
     """The same for a visitor of a shared app."""
-    code = base64.b64encode(b"ann:secret").decode()
-    return serving(Services(**{**vars(services), "local": False}), {"ann": "secret"},
-                   authorization=f"Basic {code}")
+    return serving(replace(services, local=False), {"ann": "secret"}, **ENTERING)
 
 
 @pytest.fixture
@@ -499,6 +499,31 @@ def test_the_models_are_listed_and_judged_and_another_one_is_loaded(client, fini
     assert job["result"]["settings"]["cfg"] == -1
     assert services.library.current.name == "bare"
     assert finished("/api/models/use", name="none")["state"] == "failed"
+
+
+def test_strangers_ask_about_listed_models_and_learn_nothing_of_files(services, models):
+    """They see one refusal for what is there and what is not; the owner may name any file."""
+    placed = models / "ssd_backbones" / "tiny" / "backbone.safetensors"
+    library = Library(models, str(placed), device="cpu")
+    shared = serving(replace(services, library=library, local=False), {"ann": "secret"},
+                     **ENTERING)
+
+    def fit(client, name):
+        return client.post("/api/models/fit", json={"name": name, "settings": HOUSE})
+
+    told = {line_of(fit(shared, name)).rpartition("':")[2] for name in (
+        "/etc/passwd", "/nowhere", "~nobody/x", "~root/x", "../tiny", str(models), str(placed),
+        "tiny/backbone.safetensors", "")}
+    assert len(told) == 1
+    listed = shared.get("/api/models").json()
+    assert str(models) not in json.dumps([listed, shared.get("/api/schema").json()])
+    names = [model["name"] for model in listed["models"]]
+    assert {"tiny", "backbone.safetensors", "postcard"} <= {*names, listed["in_use"]["name"]}
+    for name in (*names, "Janus-Pro-1B-hf"):
+        assert "weights" in fit(shared, name).json()["text"], name
+    owner = serving(services)
+    assert "weights" in fit(owner, str(placed)).json()["text"]
+    assert "no such user" in line_of(fit(owner, "~nobody/x"))
 
 
 def test_a_download_begins_only_once_its_size_is_known(client, services, monkeypatch):

@@ -290,3 +290,34 @@ def test_idle_is_told_when_nothing_waits_any_more():
     assert second.result is False, "b was waiting when a ended"
     assert told.wait(10)
     worker.close()
+
+
+class Panic(BaseException):
+    """As Rust's, which libraries raise into Python."""
+
+
+@pytest.mark.parametrize("error", [Panic, SystemExit, KeyboardInterrupt, GeneratorExit,
+                                   MemoryError, RecursionError])
+def test_whatever_a_job_raises_it_fails_in_one_line_and_the_next_runs(worker, error):
+    def work(job):
+        raise error("out of\nluck")
+
+    failed, after = worker.submit("bad", work), worker.submit("good", lambda job: 7)
+    assert after.wait(5) and after.result == 7
+    assert failed.state == "failed" and f"{error.__name__}: out of;" in failed.error
+
+
+def test_a_thread_that_ends_is_replaced_and_its_job_fails(worker, gate, monkeypatch):
+    dying, first = occupied(worker, gate), worker._thread
+    waiting = worker.submit("next", lambda job: 7)
+
+    def end(job, work):
+        monkeypatch.undo()
+        raise Panic("gone")
+
+    monkeypatch.setattr(worker, "_do", end)
+    gate.open.set()
+    last = worker.submit("last", lambda job: 8)
+    assert last.wait(5) and last.result == 8 and dying.result == "through"
+    assert waiting.state == "failed" and "Panic: gone" in waiting.error
+    assert "Panic" in worker.last_error and worker._thread is not first

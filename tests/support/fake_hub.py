@@ -21,6 +21,7 @@ class FakeHub:
     served: dict[str, bytes] = field(default_factory=dict)  # other bytes than promised, by file
     cut: dict[str, list[int]] = field(default_factory=dict)  # bytes a connection brings, by file
     refuse: dict[str, tuple[int, str]] = field(default_factory=dict)  # by start of the path
+    said: dict[str, object] = field(default_factory=dict)  # of every file, instead of the truth
     ranges: bool = True
     hold: threading.Event = field(default_factory=threading.Event)  # a negative cut waits for it
     requests: list[tuple[str, str | None, str | None]] = field(default_factory=list)
@@ -44,7 +45,8 @@ class FakeHub:
 
     def listing(self, repo: str) -> dict:
         siblings = [{"rfilename": name, "size": len(content), "blobId": git_sha1(content),
-                     "lfs": lfs_of(content)} for name, content in self.repos[repo].items()]
+                     "lfs": lfs_of(content), **self.said} for name, content in
+                    self.repos[repo].items()]
         return {"id": repo, "modelId": repo, "sha": COMMIT, "private": False, "tags": [],
                 "downloads": 0, "likes": 0, "siblings": siblings}
 
