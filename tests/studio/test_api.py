@@ -523,7 +523,7 @@ def test_strangers_ask_about_listed_models_and_learn_nothing_of_files(services, 
         assert "weights" in fit(shared, name).json()["text"], name
     owner = serving(services)
     assert "weights" in fit(owner, str(placed)).json()["text"]
-    assert "no such user" in line_of(fit(owner, "~nobody/x"))
+    assert "no such user" in line_of(fit(owner, "~no-such-user/x"))
 
 
 def test_a_download_begins_only_once_its_size_is_known(client, services, monkeypatch):

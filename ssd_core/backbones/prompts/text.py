@@ -11,7 +11,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from ...errors import SSDError, first_line
+from ...errors import SSDError, refusing
+from .trial import require_sound
 
 
 class Text:
@@ -45,7 +46,8 @@ class Text:
 
     def encode(self, text: str) -> list[int]:
         """Ids of a text; special tokens appear only where the text spells them out."""
-        return self.tokenizer.encode(text, add_special_tokens=False).ids
+        with refusing(self.source):
+            return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def require_plain(self, prompt: str) -> None:
         """Raise SSDError if a prompt spells a control token, which would break the template."""
@@ -59,12 +61,9 @@ def read_text(path: Path, vocabulary: int) -> Text:
 
     Raises SSDError if the file is not a tokenizer, or has ids beyond the model's.
     """
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception for any bad file
-        raise SSDError(f"{path}: not a tokenizer.json ({first_line(error)}): "
-                       "get it again") from error
-    text = Text(tokenizer, path)
+    require_sound(path)
+    with refusing(path):
+        text = Text(Tokenizer.from_file(str(path)), path)
     text.require_ids(vocabulary)
     return text
 
