@@ -11,12 +11,13 @@ from datetime import datetime
 from pathlib import Path
 
 from ssd_core import SSDError
-from ssd_core.files import require_regular, slug
+from ssd_core.files import require_file, require_regular, slug
 from ssd_core.output.labels import label
 from ssd_core.output.picture_files import opened, upright
 from ssd_core.output.recipe import method_of, read_recipe, recipe_of
 from ssd_core.unicode import is_unicode
 
+from .pictures import decoded
 from .settings import Settings, from_recipe
 
 MOST_BYTES = 64 << 20
@@ -139,9 +140,9 @@ def require_whole(path: Path) -> None:
 
 def shrunk(path: Path) -> bytes:
     buffer = io.BytesIO()
-    with opened(path) as image:
+    with decoded(path) as image:
         small = upright(image)
-    small.thumbnail((THUMBNAIL, THUMBNAIL))
+        small.thumbnail((THUMBNAIL, THUMBNAIL))
     small.save(buffer, "JPEG", quality=85)
     return buffer.getvalue()
 
@@ -171,6 +172,7 @@ def restored(path: Path | str, recipe: Mapping) -> Settings:
 def require_picture(path: Path) -> None:
     """Raise SSDError unless this is a PNG of acceptable size whose pixels can all be read."""
     require_regular(path)
-    with opened(path) as image:
-        require_whole(path)
-        image.load()
+    require_file(path)
+    require_whole(path)
+    with decoded(path):
+        pass

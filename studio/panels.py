@@ -16,13 +16,14 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.prompts.two_panels import Control, control_of
 from ssd_core.output.packed import pack_mask
-from ssd_core.output.picture_files import opened, upright
+from ssd_core.output.picture_files import upright
 
 from .drawn import Drawn
 from .edits import known
 from .history import Entry, History, require_picture
 from .jobs import Job
 from .library import Library
+from .pictures import decoded
 from .runs import Work, draw
 from .settings import Settings
 
@@ -66,7 +67,7 @@ def as_upper_panel(path: Path, size: tuple[int, int]) -> torch.Tensor:
     """
     width, height = size
     require_picture(path)
-    with opened(path) as image:
+    with decoded(path) as image:
         panel = ImageOps.fit(upright(image), (width, height // 2), Image.Resampling.LANCZOS)
     pixels = torch.from_numpy(np.array(panel))[None].float() / 255
     return torch.cat((pixels, pixels[:, -1:].expand(-1, height - height // 2, -1, -1)), 1)

@@ -6,6 +6,7 @@ import io
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
@@ -32,9 +33,9 @@ DECODING = threading.BoundedSemaphore(2)  # one of 64 million pixels may need a 
 
 
 @contextmanager
-def decoded(body: bytes, name: str) -> Iterator[Image.Image]:
-    """A picture that was sent, with its pixels, while few others are in memory; see `opened`."""
-    with DECODING, opened(body, name) as image:
+def decoded(source: Path | bytes, name: str = "") -> Iterator[Image.Image]:
+    """A picture with its pixels, while few others are in memory; see `opened`."""
+    with DECODING, opened(source, name or source) as image:
         image.load()
         yield image
 

@@ -16,10 +16,11 @@ import torch
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
-from ssd_core.output.picture_files import opened, upright
+from ssd_core.output.picture_files import upright
 from ssd_core.output.pixels import tops
 from ssd_core.output.recipe import (
     is_int,
+    of_no_size,
     reason_to_encode,
     recipe_of,
     recipe_tokens,
@@ -32,6 +33,7 @@ from .drawn import Drawn, follow
 from .history import Entry, History, require_picture
 from .jobs import Cancelled, Job
 from .library import Library
+from .pictures import decoded
 from .settings import Settings
 
 __all__ = ["Drawn", "draw", "look", "redo", "save_partial"]
@@ -166,7 +168,7 @@ def look(history: History, path: Path, backbone: Backbone) -> Source:
     rows, columns = grid.rows, grid.columns
     if (recipe := remembered_recipe(history, path, backbone)) is not None:
         return Source(HELD, stopped_rows(recipe, rows), rows, columns, taller)
-    with opened(path) as image:
+    with decoded(path) as image:
         recipe = recipe_of(path, image)
         reason = reason_to_encode(recipe, backbone, np.array(upright(image)))
     words = (typed_words(recipe), drawn_words(recipe)) if recipe else ()
@@ -214,10 +216,8 @@ def stopped_rows(recipe: Mapping, rows: int) -> int | None:
 def size_of(path: Path, backbone: Backbone) -> tuple[int, int]:
     """(width, height) of a complete PNG whose size this backbone supports."""
     require_picture(path)
-    with opened(path) as image:
+    with decoded(path) as image:
         size = upright(image).size
     if size not in backbone.sizes:
-        legal = ", ".join(f"{width}x{height}" for width, height in backbone.sizes)
-        raise SSDError(f"{path}: the picture has {size[0]}x{size[1]} pixels, {backbone.name} "
-                       f"takes {legal}: resize it first")
+        raise of_no_size(path, size, backbone)
     return size

@@ -25,7 +25,7 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
-UPLOADS = ("/api/history/add", "/api/restore")  # the routes that take pictures
+UPLOADS = ("/api/history/add", "/api/restore", "/gradio_api/")  # where pictures may be sent to
 OPEN = "/gradio_api/startup-events"  # Gradio asks for it itself, and it tells nothing
 COOKIE = "ssd-studio-entered"
 QUOTA, PERIOD = 200 << 20, 3600.0  # bytes that a visitor may upload in so many seconds
@@ -122,7 +122,7 @@ class UploadQuota:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if (scope["type"] == "http" and scope["method"] == "POST"
-                and path_in_app(scope).rstrip("/") in UPLOADS and (why := self.refused(scope))):
+                and path_in_app(scope).startswith(UPLOADS) and (why := self.refused(scope))):
             await refuse(send, 413, why)
             return
         await self.app(scope, receive, send)

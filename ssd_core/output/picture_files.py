@@ -27,6 +27,7 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".avif", ".heic", ".heif", ".gif", 
            ".bmp")
 HEIC = (b"ftypheic", b"ftypheix", b"ftyphevc", b"ftypheim", b"ftypmif1")  # where a file begins
 MOST_PIXELS = 64 << 20
+BAND = 256  # rows that are scaled at once
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error, TypeError,
               LookupError, AttributeError, RuntimeError, MemoryError,
               Image.DecompressionBombError)
@@ -149,7 +150,7 @@ def layers(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:
     alpha = None
     if image.has_transparency_data:
         profile = image.info.get("icc_profile")
-        image = image.convert("RGBA")
+        image = image if image.mode == "RGBA" else image.convert("RGBA")
         alpha, image = image.getchannel("A"), image.convert("RGB")
         image.info["icc_profile"] = profile
     colours = in_srgb(image)
@@ -173,13 +174,16 @@ def in_eight_bits(image: Image.Image) -> Image.Image:
     White is 65535; of larger whole numbers 2**31 - 1, of floats 1, or 255, or 65535. Where values
     are larger than the first and not near the others (within a factor of 4), the largest is white.
     """
-    values = np.asarray(image).astype(np.float32)
+    values = np.asarray(image)
     most = float(np.max(values, initial=0, where=np.isfinite(values)))
     first, *others = WHITES.get(image.mode, (65535,))
     white = first if most <= first else next(
         (other for other in others if other / 4 <= most <= other), most)
-    scaled = np.nan_to_num(values / white, nan=0).clip(0, 1) * 255
-    grey = Image.fromarray(scaled.round().astype(np.uint8))
+    scaled = np.empty(values.shape, np.uint8)
+    for row in range(0, len(values), BAND):  # floats of a whole picture take much memory
+        band = values[row:row + BAND].astype(np.float32) / white
+        scaled[row:row + BAND] = (np.nan_to_num(band, nan=0).clip(0, 1) * 255).round()
+    grey = Image.fromarray(scaled)
     if isinstance(key := image.info.get("transparency"), int):
         opaque = (values != key).astype(np.uint8) * 255
         grey = Image.merge("LA", (grey, Image.fromarray(opaque)))

@@ -41,7 +41,7 @@ from ..weights.memory import WEIGHT_BYTES
 from .comfyui_workflow import workflow_of
 from .kept_cells import check_kept, kept_keys
 from .packed import pack, unpack
-from .picture_files import opened, upright
+from .picture_files import Size, opened, upright
 from .source_pictures import source_keys, sources_of
 from .words import Words, drawn_words, recorded
 
@@ -196,18 +196,24 @@ def tokens_from_png(path: Path, backbone: Backbone) -> tuple[torch.Tensor, str]:
     the picture is encoded. Raises SSDError for a picture of another size; it is never resized.
     """
     with opened(path) as image:
+        if image.size not in backbone.sizes and image.size[::-1] not in backbone.sizes:
+            raise of_no_size(path, image.size, backbone)
         recipe = recipe_of(path, image)
         pixels = np.array(upright(image))
-    height, width = pixels.shape[:2]
-    if (width, height) not in backbone.sizes:
-        legal = ", ".join(f"{width}x{height}" for width, height in backbone.sizes)
-        raise SSDError(f"{path}: the picture has {width}x{height} pixels, {backbone.name} takes "
-                       f"{legal}: resize it first")
+    size = pixels.shape[1], pixels.shape[0]
+    if size not in backbone.sizes:
+        raise of_no_size(path, size, backbone)
     reason = reason_to_encode(recipe, backbone, pixels)
     if recipe is not None and reason is None:
         return fitting(path, recipe_tokens(recipe), backbone)[None], "tokens from its recipe"
     picture = torch.from_numpy(pixels).float() / 255
     return backbone.encode(picture[None].to(backbone.device)).cpu(), f"encoded: {reason}"
+
+
+def of_no_size(path: Path, size: Size, backbone: Backbone) -> SSDError:
+    legal = ", ".join(f"{width}x{height}" for width, height in backbone.sizes)
+    return SSDError(f"{path}: the picture has {size[0]}x{size[1]} pixels, {backbone.name} takes "
+                    f"{legal}: resize it first")
 
 
 def reason_to_encode(recipe: Mapping | None, backbone: Backbone, pixels: np.ndarray) -> str | None:

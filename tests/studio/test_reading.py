@@ -9,6 +9,7 @@ import torch
 
 from ssd_core import SSDError
 from ssd_core import answered as reading
+from studio import entries
 from studio import history as history_module
 
 PICTURE = torch.zeros(16, 16, 3)
@@ -65,3 +66,23 @@ def test_what_a_reader_raises_is_raised_where_it_is_waited_for(tmp_path):
     with pytest.raises(ZeroDivisionError):
         reading.answered(tmp_path, lambda: 1 / 0)
     assert reading.answered(tmp_path, lambda: 7) == 7
+
+
+def test_two_pictures_of_files_are_decoded_at_once_and_never_more(history, monkeypatch):
+    """Thumbnails, looks and panels of what lies in the folder, as uploads are."""
+    saved, most, now = [history.save(torch.zeros(16, 16, 3), None) for _ in range(6)], [], []
+
+    def upright(image, real=entries.upright):
+        now.append(image)
+        most.append(len(now))
+        time.sleep(0.02)
+        now.pop()
+        return real(image)
+
+    monkeypatch.setattr(entries, "upright", upright)
+    threads = [threading.Thread(target=history.thumbnail, args=(entry,)) for entry in saved]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(most) == 6 and max(most) <= 2

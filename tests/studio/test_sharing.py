@@ -77,14 +77,16 @@ def test_users_are_read_from_a_file_of_lines(tmp_path):
 
 
 def test_a_visitor_uploads_so_much_an_hour_and_no_more(page):
-    client, (add, restore) = TestClient(UploadQuota(page, quota=100)), UPLOADS
+    client, (add, restore, *_) = TestClient(UploadQuota(page, quota=100)), UPLOADS
     assert client.post(add, content=b"x" * 60).text == "in"
     for route in UPLOADS:
         refused = client.post(route, content=b"x" * 60)
         assert refused.status_code == 413 and "can be uploaded" in refused.text
     assert client.post(restore, content=b"x" * 40).text == "in", "what was refused does not count"
     assert client.post(add, content=iter([b"x"])).status_code == 413, "of unknown length"
-    assert client.post("/gradio_api/queue/join", content=b"x" * 200).text == "in"
+    for route in ("/gradio_api/queue/join", "/gradio_api/call/restore"):
+        assert client.post(route, content=b"x" * 60).status_code == 413, "what programs send, too"
+    assert client.post("/api/plan", content=b"x" * 200).text == "in"
 
 
 @pytest.mark.parametrize("text, left", [
