@@ -14,7 +14,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from ..errors import SSDError, first_line
+from ..errors import SSDError, refusing
 from ..files import json_of, require_file, small_text, user_path
 from ..model.grid import Grid
 from ..model.transformer import Decoder, DecoderShape
@@ -165,13 +165,11 @@ def read_codes(path: Path) -> list[int]:
     if path.suffix not in (".npy", ".json"):
         raise SSDError(f"{path}: codes come from a .npy or .json file")
     require_file(path)
-    try:
+    with refusing(path):
         if path.suffix == ".npy":
             codes = np.load(path, allow_pickle=False)
         else:
             codes = np.asarray(json_of(small_text(path)))
-    except (OSError, ValueError) as error:
-        raise SSDError(f"{path}: cannot be read ({first_line(error)})") from error
     if codes.dtype.kind not in "iu" or not codes.size:
         raise SSDError(f"{path}: expected whole numbers, found {codes.dtype}")
     return codes.flatten().tolist()

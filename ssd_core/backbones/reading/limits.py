@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickletools
 import zipfile
+import zlib
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,6 +19,7 @@ MOST_UNPACKED = 64 << 20  # bytes that members of an archive may unpack to beyon
 MOST_PICKLE = 16 << 20  # bytes of an archive's description
 MOST_STEPS = 10_000_000  # of a pickle
 MOST_INSIDE = 100_000  # values in a tuple, and in those within it
+LONGEST_NAME = 1000  # of a class: torch looks for long at longer ones
 DESCRIPTION = "data.pkl"
 OLD_START = b"\x80\x02\x8a\x0a"  # of torch's files before they were zips
 OLD_PICKLES = 4  # magic number, version, system, and what was saved
@@ -34,8 +36,8 @@ def require_short_header(path: Path) -> None:
 
 
 def require_plain(path: Path) -> None:
-    """Raise SSDError for a torch file that unpacks to much more than it is, or whose description
-    never ends. What is damaged otherwise passes: whoever reads it says so.
+    """Raise SSDError for a torch file that unpacks to much more than it is, or whose description is
+    damaged or never ends.
     """
     try:
         if zipfile.is_zipfile(path):
@@ -49,9 +51,10 @@ def require_plain(path: Path) -> None:
                 file.seek(0)
                 for _ in range(OLD_PICKLES if old else 1):
                     require_finite(path, file)
-    except (OSError, ValueError, LookupError, zipfile.BadZipFile, NotImplementedError,
-            RuntimeError):
-        return
+    except (OSError, EOFError, ValueError, LookupError, zipfile.BadZipFile, zlib.error,
+            RuntimeError) as error:
+        raise SSDError(f"{path}: truncated or damaged, torch cannot read it: get it again"
+                       ) from error
 
 
 def require_honest(path: Path, archive: zipfile.ZipFile) -> list[str]:
@@ -69,7 +72,7 @@ def require_honest(path: Path, archive: zipfile.ZipFile) -> list[str]:
 
 def require_finite(path: Path, file: BinaryIO) -> None:
     """Raise SSDError for a pickle of too many steps, with tuples that hold each other over and
-    over, or with a function that makes as much as it is told. ValueError if it is no pickle.
+    over, or with names that no class or function of models has. ValueError if it is no pickle.
     """
     inside: list[int] = []  # of each value on the stack: how many it holds, as a tuple
     marks: list[int] = []
@@ -87,8 +90,9 @@ def require_finite(path: Path, file: BinaryIO) -> None:
                      else len(inside)) - others(opcode)
             within = 1 + sum(inside[start:]) if name.startswith(("TUPLE", "DUP")) else 1
             inside[start:] = [within] * len(opcode.stack_after)
-        growing = name.endswith("GLOBAL") and str(argument).endswith(GROWING)
-        if growing or step > MOST_STEPS or inside[-1:] > [MOST_INSIDE]:
+        strange = name.endswith("GLOBAL") and (str(argument).endswith(GROWING)
+                                               or len(str(argument)) > LONGEST_NAME)
+        if strange or step > MOST_STEPS or inside[-1:] > [MOST_INSIDE]:
             raise SSDError(f"{path}: its description would take too much time or memory: get it "
                            "as safetensors")
 
