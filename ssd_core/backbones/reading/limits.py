@@ -9,8 +9,10 @@ from __future__ import annotations
 import pickletools
 import zipfile
 import zlib
+from io import BytesIO
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 from ...errors import SSDError
 
@@ -43,14 +45,12 @@ def require_plain(path: Path) -> None:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 for name in require_honest(path, archive):
-                    with archive.open(name) as file:
-                        require_finite(path, file)  # type: ignore[arg-type]
+                    require_finite(path, BytesIO(archive.read(name)))
         else:
-            with path.open("rb") as file:
-                old = file.read(len(OLD_START)) == OLD_START
-                file.seek(0)
+            with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+                old = content[: len(OLD_START)] == OLD_START
                 for _ in range(OLD_PICKLES if old else 1):
-                    require_finite(path, file)
+                    require_finite(path, content)
     except (OSError, EOFError, ValueError, LookupError, zipfile.BadZipFile, zlib.error,
             RuntimeError) as error:
         raise SSDError(f"{path}: truncated or damaged, torch cannot read it: get it again"
@@ -70,8 +70,8 @@ def require_honest(path: Path, archive: zipfile.ZipFile) -> list[str]:
     return [member.filename for member in described]
 
 
-def require_finite(path: Path, file: BinaryIO) -> None:
-    """Raise SSDError for a pickle of too many steps, with tuples that hold each other over and
+def require_finite(path: Path, file: Any) -> None:
+    """Raise SSDError for an open pickle of too many steps, with tuples that hold each other over and
     over, or with names that no class or function of models has. ValueError if it is no pickle.
     """
     inside: list[int] = []  # of each value on the stack: how many it holds, as a tuple

@@ -17,7 +17,7 @@ from typing import Protocol
 import torch
 from safetensors import SafetensorError, safe_open
 
-from ...errors import SSDError, first_line
+from ...errors import SSDError, first_line, refusing
 from ...files import json_of
 from .limits import require_plain, require_short_header
 from .script_file import ScriptFile
@@ -83,7 +83,8 @@ def open_tensors(path: Path) -> TensorFile:
     refuse_partial(path)
     kinds: dict[str, Callable[[Path], TensorFile]] = {
         SAFETENSORS: SafetensorsFile, SCRIPT: ScriptFile}
-    return kinds.get(path.suffix, TorchFile)(path)
+    with refusing(path):
+        return kinds.get(path.suffix, TorchFile)(path)
 
 
 def refuse_partial(path: Path) -> None:
