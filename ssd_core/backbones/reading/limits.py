@@ -71,7 +71,7 @@ def require_honest(path: Path, archive: zipfile.ZipFile) -> list[str]:
 
 
 def require_finite(path: Path, file: Any) -> None:
-    """Raise SSDError for an open pickle of too many steps, with tuples that hold each other over and
+    """Raise SSDError for a pickle of too many steps, with tuples that hold each other over and
     over, or with names that no class or function of models has. ValueError if it is no pickle.
     """
     inside: list[int] = []  # of each value on the stack: how many it holds, as a tuple
