@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-from ...errors import SSDError, first_line
+from ...errors import SSDError, first_line, refusing
 from ...files import small_text
 from ..reading.checkpoint import read_json
 from .text import Text
@@ -43,8 +43,9 @@ def read_vocabulary_files(folder: Path) -> Text:
     except Exception as error:  # the library raises plain Exception for any bad file
         raise SSDError(f"{path}: does not fit {MERGES} ({first_line(error)}): get both again"
                        ) from error
-    control = sorted(added, key=lambda name: added[name])
-    text = Text(byte_level(model, WORDS, control), path)
+    with refusing(folder / ADDED):
+        control = sorted(added, key=lambda name: added[name])
+        text = Text(byte_level(model, WORDS, control), path)
     if any(text.id(name) != added[name] for name in control):
         raise SSDError(f"{folder / ADDED}: its ids do not follow those of {VOCABULARY}: get both "
                        "again")

@@ -12,6 +12,7 @@ from ...unicode import require_unicode
 
 JSON_LINES, KEY = (".jsonl", ".ndjson"), "prompt"
 OTHER_FORMATS = (".json", ".csv", ".tsv", ".yaml", ".yml", ".parquet")
+LONGEST = 20_000  # characters of a prompt; longer ones take seconds to read, and draw nothing
 WANTED = "give a text file in UTF-8, one prompt a line"
 
 
@@ -57,6 +58,9 @@ def from_json(line: str, place: str) -> str:
 
 def require_drawable(backbone: Backbone, prompt: str, place: str) -> None:
     """Raise SSDError for a prompt that cannot be drawn, before a long run reaches it."""
+    if len(prompt) > LONGEST:
+        raise SSDError(f"{place}: {len(prompt)} characters, a prompt has at most {LONGEST}: "
+                       "shorten it")
     try:
         require_unicode("prompt", prompt)
         backbone.tokenize(prompt)
