@@ -34,14 +34,14 @@ from ssd_core.engine.heads import read_heads, save_heads
 from ssd_core.evaluate.suites import coco, geneval
 from ssd_core.files import json_of, read_safetensors, write_safetensors
 from ssd_core.kept_entries import KeptEntries
-from ssd_core.output import kept_rows, masks, recipe
+from ssd_core.output import foreign, kept_rows, masks, recipe
 from ssd_core.output.picture_files import pixels_of
 from ssd_core.runs.batch.prompts import read_prompts
 from ssd_core.runs.request import Request
 from ssd_core.runs.restored import restored
 from ssd_core.weights.find import backbones_in, family_of
 from ssd_core.weights.model_folders import metadata_of
-from studio import calls, entries, foreign, pictures, sharing
+from studio import calls, entries, pictures, sharing
 from studio.favourites import Favourites
 from studio.settings import from_dict
 
@@ -286,6 +286,7 @@ def test_a_changed_file_is_read_or_refused_in_one_line(subjects, name, seed):
 
 
 @pytest.mark.slow
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("name", LAYOUTS)
 @fuzzed
 @given(seed=SEEDS)
