@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
 from ..backbones import BACKBONES, FAMILIES
-from ..backbones.reading.checkpoint import Checkpoint, attempt, models_at, models_in
+from ..backbones.reading.adapters import AdapterError, refuse_adapter_files
+from ..backbones.reading.checkpoint import Checkpoint, attempt, models_at, models_in, subfolders
 from ..errors import SSDError
 from ..files import ASSETS, user_path
 
@@ -68,9 +70,9 @@ def find_backbone(name_or_path: str | Path) -> tuple[Checkpoint, ModuleType]:
     root = path if path.is_dir() else path.parent
     opened = [attempt(model, root) for model in models_at(path)]
     checkpoints = [model for model in opened if isinstance(model, Checkpoint)]
-    matching = [(checkpoint, family) for checkpoint in checkpoints for family in FAMILIES
-               if family.matches(checkpoint)]
+    matching = [found for checkpoint in checkpoints for found in families_of(checkpoint)]
     if len(matching) == 1:
+        refuse_adapters(opened, path)
         return matching[0]
     if matching:
         names = ", ".join(f"{checkpoint.files[0]} ({family.FAMILY})"
@@ -83,6 +85,23 @@ def find_backbone(name_or_path: str | Path) -> tuple[Checkpoint, ModuleType]:
                    f"{', '.join(family.FAMILY for family in FAMILIES)}")
 
 
+def families_of(checkpoint: Checkpoint) -> list[tuple[Checkpoint, ModuleType]]:
+    """(the checkpoint, a family) for each family that it matches, behind `model.` if need be."""
+    for view in checkpoint.views():
+        if found := [(view, family) for family in FAMILIES if family.matches(view)]:
+            return found
+    return []
+
+
+def refuse_adapters(opened: Sequence[Checkpoint | SSDError], path: Path) -> None:
+    """Raise AdapterError if an adapter lies beside the only backbone at a path, or below it."""
+    for failure in opened:
+        if isinstance(failure, AdapterError):
+            raise failure
+    if path.is_dir():
+        refuse_adapter_files(*subfolders(path))
+
+
 def family_of(path: Path) -> tuple[str, str]:
     """Return (family, error) of a file or folder; one of the two is empty."""
     try:
@@ -91,14 +110,23 @@ def family_of(path: Path) -> tuple[str, str]:
         return "", str(error)
 
 
-def backbones_in(folder: Path) -> list[tuple[Path, str]]:
-    """Return (a file, family) of each backbone directly in a folder; reads headers only."""
+def backbones_in(folder: Path, loose: bool = False) -> list[tuple[Path, str]]:
+    """Return (a file, family) of each backbone directly in a folder; reads headers only.
+
+    loose: the files are models of their own (`models_in`), and no adapter stands for any of them.
+    """
+    found: list[tuple[Checkpoint, ModuleType]] = []
     try:
-        opened = [attempt(model, folder) for model in models_in(folder)]
-    except SSDError:  # a folder that cannot be read
+        opened = [attempt(model, folder) for model in models_in(folder, loose)]
+        for model in opened:
+            if isinstance(model, Checkpoint):
+                with suppress(SSDError):  # `family_of` says why
+                    found += families_of(model)
+        if len(found) == 1 and not loose:
+            refuse_adapters(opened, folder)
+    except SSDError:
         return []
-    return [(model.files[0], family.FAMILY) for model in opened if isinstance(model, Checkpoint)
-            for family in FAMILIES if family.matches(model)]
+    return [(model.files[0], family.FAMILY) for model, family in found]
 
 
 def what_is_in(checkpoints: Sequence[Checkpoint]) -> str:
