@@ -38,7 +38,15 @@ from .glm_grids import (
 from .prompts.text import Text, read_text, require_length
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import number, read_constants, refusal, section
-from .reading.weights import LayerNames, Slice, decoder_shape, decoder_sources, fill, two_sizes
+from .reading.weights import (
+    LayerNames,
+    Slice,
+    decoder_shape,
+    decoder_sources,
+    fill,
+    require_known,
+    two_sizes,
+)
 
 FAMILY = "GLM-Image"
 CODES, SECTIONS, HEAD_DIM = 16384, (8, 12, 12), 128  # of the published model
@@ -49,6 +57,8 @@ NAMES = LayerNames(
     "self_attn.o_proj.weight", "post_attention_layernorm.weight", ("mlp.gate_up_proj.weight",),
     "mlp.down_proj.weight",
     post_norms=("post_self_attn_layernorm.weight", "post_mlp_layernorm.weight"))
+# Of the codes themselves and of source pictures: read elsewhere.
+UNUSED = (r"model\.visual\..*", r"model\.vqmodel\.(quantize\.embedding|(post_)?quant_conv)\..*")
 PIXELS = "the pictures show a false colour for each code; the node GLM Decode paints their pixels"
 FITTED = "the pictures show one colour for each code; the node GLM Decode paints their pixels"
 SIZES = ((1024, 1024), (1152, 896), (896, 1152), (1216, 832), (832, 1216), (1344, 768),
@@ -200,6 +210,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Gl
     sources = {"word_embedding": embedding, "head": Slice(HEAD, 0, codes),
                "norm": f"{PREFIX}norm.weight",
                **decoder_sources(PREFIX, shape.layers, NAMES, qkv_bias=True)}
+    require_known(checkpoint, sources, UNUSED)
     backbone.sha256 = fill(backbone, sources, checkpoint, device, dtype).hexdigest()
     backbone.picture_codec = read_colours(checkpoint, codes, STEP, device, dtype,
                                           backbone.sha256)

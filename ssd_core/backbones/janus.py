@@ -22,7 +22,7 @@ from .codecs.find import draws, read_codec
 from .prompts.text import Text, read_text, require_length
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import number, read_constants, require_names, section
-from .reading.weights import decoder_shape, decoder_sources, fill, two_sizes
+from .reading.weights import decoder_shape, decoder_sources, fill, require_known, two_sizes
 
 FAMILY = "Janus-Pro"
 GRID = presets.PAPER["Janus-Pro"].grid  # the only grid it was trained on
@@ -34,6 +34,9 @@ FINETUNES = {"janus-4o": TEMPLATE, "t2i-r1": "User: {prompt}\n\nAssistant:",
              "janus-pro-r1": TEMPLATE, "reasongen-r1": TEMPLATE}
 SIZES = {2048: "janus-pro-1b", 4096: "janus-pro-7b"}
 HEAD_DIM, THETA, EPS = 128, 10_000.0, 1e-6  # of both models, if config.json has none
+# Of understanding pictures, of writing words, and of the codec, which checks its own.
+UNUSED = (r"(model\.)?(vision_model|aligner|vqmodel)\..*", r"gen_vision_model\..*",
+          r"(language_model\.)?lm_head\.weight")
 BEGIN, PAD, IMAGE = "<｜begin▁of▁sentence｜>", "<｜▁pad▁｜>", "<begin_of_image>"
 
 
@@ -47,13 +50,6 @@ class TensorNames:
     aligner: tuple[str, str]
     projection: str
     head: str
-
-    def after(self, prefix: str) -> TensorNames:
-        """The same names behind a prefix."""
-        first, second = self.aligner
-        return TensorNames(self.config, prefix + self.decoder, prefix + self.codes,
-                           (prefix + first, prefix + second), prefix + self.projection,
-                           prefix + self.head)
 
 
 LAYOUTS = (
@@ -135,9 +131,8 @@ def matches(checkpoint: Checkpoint) -> bool:
 
 
 def layout_of(checkpoint: Checkpoint) -> TensorNames | None:
-    """The names in these files; training programs put a prefix such as `module.` before all."""
-    return next((names.after(key.removesuffix(names.codes)) for names in LAYOUTS
-                 for key in checkpoint.shapes if key.endswith(names.codes)), None)
+    """The names in these files."""
+    return next((names for names in LAYOUTS if names.codes in checkpoint.shapes), None)
 
 
 def finetune_of(checkpoint: Checkpoint) -> str | None:
@@ -163,9 +158,10 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ja
     backbone.template = FINETUNES[finetune] if finetune else TEMPLATE
     backbone.read_with(read_text(checkpoint.path("tokenizer.json"), words))
     sources = {**own, **decoder_sources(names.decoder, shape.layers)}
-    prints = fill(backbone, sources, checkpoint, device, dtype)
     with torch.device("meta"):
         aligner = Aligner(codes, two_sizes(checkpoint, names.codes)[1], hidden)
+    require_known(checkpoint, {**sources, **aligner.sources(names)}, UNUSED)
+    prints = fill(backbone, sources, checkpoint, device, dtype)
     aligner_prints = fill(aligner, aligner.sources(names), checkpoint, device, torch.float32)
     if checkpoint.lent:
         backbone.aligner = aligner

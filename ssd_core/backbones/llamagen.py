@@ -32,6 +32,7 @@ from .reading.weights import (
     decoder_shape,
     decoder_sources,
     fill,
+    require_known,
     two_sizes,
 )
 
@@ -182,6 +183,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ll
         "code_embedding": layout.embedding, "norm": f"{layout.prefix}norm.weight",
         "head": layout.head, **conditions,
         **decoder_sources(layout.prefix, shape.layers, layout.layers)}
+    require_known(checkpoint, sources, (re.escape(layout.prefix + TABLE), r"lm_head\.weight"))
     backbone.sha256 = fill(backbone, sources, checkpoint, device, dtype).hexdigest()
     kind, other = backbone.kinds
     backbone.name = f"llamagen-{kind}{SIZES.get(hidden, '')}"

@@ -114,7 +114,7 @@ def read_cosmos(checkpoint: Checkpoint, device: torch.device) -> Cosmos:
     try:
         codec, keys = cosmos_of(shapes)
         load_weights(codec, keys, lambda key: next(
-            holder for holder in found if key in holder.shapes).tensor(key).to(device))
+            holder for holder in found if key in holder.shapes).floating(key).to(device))
     except SSDError as error:
         raise SSDError(f"{found[0].files[0]}: {error}") from error
     return codec

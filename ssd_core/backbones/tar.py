@@ -27,7 +27,15 @@ from .prompts.kept import PromptCache
 from .prompts.tar_language import COUNT, TarLanguage
 from .prompts.text import require_length
 from .reading.checkpoint import Checkpoint
-from .reading.weights import LLAMAGEN, decoder_shape, decoder_sources, fill, shape_of, two_sizes
+from .reading.weights import (
+    LLAMAGEN,
+    decoder_shape,
+    decoder_sources,
+    fill,
+    require_known,
+    shape_of,
+    two_sizes,
+)
 
 FAMILY = "Tar AR-DTok"
 SCHEME = "codes:"
@@ -136,6 +144,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ta
                "head": "output.weight", "condition": f"{CONDITION}.weight",
                "condition_bias": f"{CONDITION}.bias", "slot_embedding": TABLE,
                **decoder_sources("", shape.layers, LLAMAGEN)}
+    require_known(checkpoint, sources, (r"freqs_cis",))
     backbone.sha256 = fill(backbone, sources, checkpoint, device, dtype).hexdigest()
     reader = read_reader(checkpoint, backbone)
     backbone.read, backbone.ta_tok_codes = reader.features, reader.codes

@@ -22,7 +22,7 @@ from ...errors import SSDError, first_line
 from ...files import user_path
 from ...model.products import Matrix
 from .adapters import refuse_adapter_files, refuse_adapter_keys
-from .key_names import AMBIGUOUS, all_begin_with, plain_names
+from .key_names import common_prefix, plain_names
 from .quantised import dequantised, is_beside, layers_in, refuse_quantiser, scales_of
 from .tensor_files import SAFETENSORS, TORCH, TensorFile, open_tensors
 
@@ -113,11 +113,11 @@ class Checkpoint:
                           for name, scale in self._scale_of.items()}
 
     def views(self) -> Iterator[Checkpoint]:
-        """This checkpoint, then without `model.` if all names begin with it, and so on."""
+        """This checkpoint, then without the first part of its names if all share it, and so on."""
         yield self
-        if all_begin_with(self.shapes, AMBIGUOUS):
+        if prefix := common_prefix(self.shapes):
             view = copy(self)
-            view._rename({name: name.removeprefix(AMBIGUOUS) for name in self._in_file})
+            view._rename({name: name.removeprefix(prefix) for name in self._in_file})
             yield from view.views()
 
     def _take_in(self, path: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -169,6 +169,11 @@ class Checkpoint:
                            "expected floating-point numbers: files quantised in this way are not "
                            "read")
         return tensor
+
+    @property
+    def has_scales(self) -> bool:
+        """Whether a tensor is stored in 8 bits with scales."""
+        return bool(self._scale_of)
 
     def copied(self, name: str, device: torch.device,
                dtype: torch.dtype = torch.float32) -> torch.Tensor:
