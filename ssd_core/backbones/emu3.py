@@ -21,6 +21,7 @@ from .prompts.text import Text, read_text, require_length
 from .prompts.tiktoken_text import read_tiktoken
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import head_key, number, read_constants, require_names
+from .reading.tensor_files import is_here, refuse_partial
 from .reading.weights import decoder_shape, two_sizes
 from .shared_vocabulary import SharedVocabulary, Vocabulary, code_range, vocabulary_sources
 
@@ -125,9 +126,9 @@ def code_name(code: int) -> str:
 def read_words(checkpoint: Checkpoint, ids: int) -> Text:
     """The original's tokenizer if its two files exist, else tokenizer.json."""
     ranks, vision = (checkpoint.folder / name for name in (RANKS, VISION))
-    if ranks.is_file() and vision.is_file():
+    if is_here(ranks) and is_here(vision):
         return original_words(ranks, vision, ids)
-    if not (checkpoint.folder / "tokenizer.json").is_file():
+    if not is_here(checkpoint.folder / "tokenizer.json"):
         raise SSDError(f"{checkpoint.folder}: the tokenizer is missing: put {RANKS} and {VISION} "
                        "of BAAI/Emu3-Gen, or tokenizer.json of Emu3-community/Emu3-Gen-hf, into it")
     return read_text(checkpoint.path("tokenizer.json"), ids)
@@ -135,6 +136,7 @@ def read_words(checkpoint: Checkpoint, ids: int) -> Text:
 
 def original_words(ranks: Path, vision: Path, ids: int) -> Text:
     """The tokenizer of a model with `ids` ids: words by rank, then control tokens, then codes."""
+    refuse_partial(vision)
     control = ["<|endoftext|>", "<|im_start|>", "<|im_end|>",
                *(f"<|extra_{i}|>" for i in range(205)), *vision.read_text("utf-8").split("\n")]
     text = read_tiktoken(ranks, WORDS, [name.strip() for name in control if name.strip()])

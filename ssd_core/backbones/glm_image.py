@@ -38,6 +38,7 @@ from .glm_grids import (
 from .prompts.text import Text, read_text, require_length
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import number, read_constants, refusal, section
+from .reading.tensor_files import is_here
 from .reading.weights import (
     LayerNames,
     Slice,
@@ -250,8 +251,8 @@ def tokenizer_of(checkpoint: Checkpoint) -> Path:
     """tokenizer.json: beside the weights, or in the pipeline's folder `processor`."""
     beside = (checkpoint.folder.parent / "processor", checkpoint.root / "processor")
     paths = (folder / "tokenizer.json" for folder in beside)
-    found = next((path for path in paths if path.is_file()), None)
+    found = next((path for path in paths if is_here(path)), None)
     own = checkpoint.folder / "tokenizer.json"
-    if own.is_file() or found is None:
+    if is_here(own) or found is None:
         return checkpoint.path("tokenizer.json")
     return found

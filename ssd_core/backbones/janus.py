@@ -20,18 +20,24 @@ from . import presets
 from .base import Backbone, empty
 from .codecs.find import draws, read_codec
 from .prompts.text import Text, read_text, require_length
-from .reading.checkpoint import Checkpoint
+from .reading.checkpoint import Checkpoint, read_json
 from .reading.decoder_config import number, read_constants, require_names, section
+from .reading.tensor_files import is_here
 from .reading.weights import decoder_shape, decoder_sources, fill, require_known, two_sizes
 
 FAMILY = "Janus-Pro"
 GRID = presets.PAPER["Janus-Pro"].grid  # the only grid it was trained on
 PROMPT_LIMIT = 1024
-TEMPLATE = "<|User|>: {prompt}\n\n<|Assistant|>:"
-# Finetunes by a part of their folder's name. Those that plan in words before they draw, or judge
-# their picture afterwards, are only asked to draw.
-FINETUNES = {"janus-4o": TEMPLATE, "t2i-r1": "User: {prompt}\n\nAssistant:",
-             "janus-pro-r1": TEMPLATE, "reasongen-r1": TEMPLATE}
+TEMPLATE, PLAIN = "<|User|>: {prompt}\n\n<|Assistant|>:", "User: {prompt}\n\nAssistant:"
+BASE = "janus-pro"
+# Chat turns by a part of the model's name, the base last. Those that plan in words before they
+# draw, or judge their picture afterwards, are only asked to draw.
+TURNS = {"janus-4o": TEMPLATE, "t2i-r1": PLAIN, "janus-pro-r1": TEMPLATE, "reasongen-r1": TEMPLATE,
+         "janus-1.3b": PLAIN, BASE: TEMPLATE}
+UNSURE = ("the files do not say which Janus they are, so the prompt has the chat turn of Janus-Pro; "
+          "if it is another, such as T2I-R1 or Janus-1.3B, name its folder after it or give "
+          "--family")
+TEMPLATES = ("chat_template.json", "tokenizer_config.json", "processor_config.json")
 SIZES = {2048: "janus-pro-1b", 4096: "janus-pro-7b"}
 HEAD_DIM, THETA, EPS = 128, 10_000.0, 1e-6  # of both models, if config.json has none
 # Of understanding pictures, of writing words, and of the codec, which checks its own.
@@ -135,10 +141,23 @@ def layout_of(checkpoint: Checkpoint) -> TensorNames | None:
     return next((names for names in LAYOUTS if names.codes in checkpoint.shapes), None)
 
 
-def finetune_of(checkpoint: Checkpoint) -> str | None:
-    """The known finetune that the files' names on disk mention, or None."""
-    return next((finetune for name in checkpoint.names() for finetune in FINETUNES
-                 if finetune in name.lower()), None)
+def model_of(checkpoint: Checkpoint) -> str | None:
+    """The known model that these files are: by their names, or by what config.json says that they
+    were made from, which for the base says nothing. None if nothing tells.
+    """
+    made_from = checkpoint.made_from.lower()
+    return checkpoint.variant(TURNS) or next(
+        (model for model in TURNS if model in made_from and model != BASE), None)
+
+
+def turn_in(checkpoint: Checkpoint) -> str | None:
+    """The turn of a chat template beside the weights, or None."""
+    paths = [checkpoint.folder / name for name in TEMPLATES]
+    texts = [str(read_json(path).get("chat_template")) for path in paths if is_here(path)]
+    jinja = checkpoint.folder / "chat_template.jinja"
+    texts += [jinja.read_text("utf-8", errors="replace")] if is_here(jinja) else []
+    return next((turn for turn in (TEMPLATE, PLAIN) for text in texts
+                 if turn.partition("{")[0].strip() in text), None)
 
 
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Janus:
@@ -153,9 +172,10 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ja
     codes, width = two_sizes(checkpoint, own["head"])
     with torch.device("meta"):
         backbone = Janus(shape, words, codes, width)
-    finetune = finetune_of(checkpoint)
-    backbone.name = finetune or SIZES.get(hidden, "janus-pro")
-    backbone.template = FINETUNES[finetune] if finetune else TEMPLATE
+    model, turn = model_of(checkpoint), turn_in(checkpoint)
+    backbone.name = model if model and model != BASE else SIZES.get(hidden, BASE)
+    backbone.template = TURNS[model] if model else turn or TEMPLATE
+    backbone.doubts = () if model or turn else (UNSURE,)
     backbone.read_with(read_text(checkpoint.path("tokenizer.json"), words))
     sources = {**own, **decoder_sources(names.decoder, shape.layers)}
     with torch.device("meta"):

@@ -219,7 +219,7 @@ def trained_sizes(backbone: LlamaGen, checkpoint: Checkpoint,
     name of the file or its folder (c2i_L_384.pt). Without either, all published sizes are legal.
     """
     table = checkpoint.shapes.get(prefix + TABLE)
-    names = f"{checkpoint.files[0].stem} {checkpoint.folder.name}"
+    names = " ".join(checkpoint.names())
     candidates = [int(pixels) // 16 for pixels in re.findall(r"(?<!\d)(256|384|512)(?!\d)", names)]
     if table:
         candidates = [round((table[0] - backbone.condition_slots) ** 0.5)]

@@ -20,6 +20,7 @@ from .prompts.byte_level import ADDED, MERGES, VOCABULARY, read_vocabulary_files
 from .prompts.text import Text, read_text, require_length
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import head_key, number, read_constants, refusal, require_names
+from .reading.tensor_files import is_here
 from .reading.weights import decoder_shape, two_sizes
 from .shared_vocabulary import SharedVocabulary, Vocabulary, vocabulary_sources
 
@@ -74,13 +75,13 @@ def matches(checkpoint: Checkpoint) -> bool:
         return False
     texts = (checkpoint.folder / name for name in (ADDED, "tokenizer.json"))
     return checkpoint.shapes[EMBEDDING][:1] == (IDS,) or any(
-        BEGIN in path.read_text("utf-8", errors="replace") for path in texts if path.is_file())
+        BEGIN in path.read_text("utf-8", errors="replace") for path in texts if is_here(path))
 
 
 def read_words(checkpoint: Checkpoint) -> Text:
     """The tokenizer from tokenizer.json, or from the files that older libraries save instead."""
     folder, rows = checkpoint.folder, two_sizes(checkpoint, EMBEDDING)[0]
-    if all((folder / name).is_file() for name in (VOCABULARY, MERGES, ADDED)):
+    if all(is_here(folder / name) for name in (VOCABULARY, MERGES, ADDED)):
         text = read_vocabulary_files(folder)
         text.require_ids(rows)
         return text
@@ -107,7 +108,7 @@ def read_cosmos(checkpoint: Checkpoint, device: torch.device) -> Cosmos:
     found = [holder for holder in holders if holder is not None]
     if len(found) < len(holders):
         raise SSDError(f"{checkpoint.root}: the picture codec is missing: {CODEC}")
-    if other := OTHERS.search(str(found[0].files[0])):
+    if other := OTHERS.search(" ".join(found[0].names())):
         raise SSDError(f"{found[0].files[0]}: {other[0]} is another tokenizer, with other codes: "
                        f"{CODEC}")
     shapes = {key: shape for holder in found for key, shape in holder.shapes.items()}

@@ -10,6 +10,7 @@ from types import ModuleType
 from ..backbones import BACKBONES, FAMILIES
 from ..backbones.reading.adapters import AdapterError, refuse_adapter_files
 from ..backbones.reading.checkpoint import Checkpoint, attempt, models_at, models_in, subfolders
+from ..backbones.reading.hub_cache import cached, snapshot_in
 from ..errors import SSDError
 from ..files import ASSETS, user_path
 
@@ -31,13 +32,14 @@ def is_bundled(path: Path) -> bool:
 
 
 def find_path(name_or_path: str | Path, file: str = "") -> Path:
-    """Return the folder of a bundled name, or an existing file or folder.
+    """Return the folder of a bundled name, an existing file or folder, or a snapshot in the Hub
+    client's cache.
 
     file: return the file of this name, if the name or path leads to a folder. Raises SSDError if
     there is none.
     """
     name = str(name_or_path)
-    path = bundled(name) or user_path(name)
+    path = bundled(name) or in_place(name)
     if file and path.is_dir():
         path = path / file
     if name and (path.is_file() if file else path.exists()):
@@ -47,6 +49,16 @@ def find_path(name_or_path: str | Path, file: str = "") -> Path:
         raise SSDError(f"draft heads {name!r}: neither a bundled name ({names}) nor a file or "
                        f"folder with {file}")
     raise SSDError(f"backbone {name!r}: neither a bundled name ({names}) nor a file or folder")
+
+
+def in_place(name: str) -> Path:
+    """The path of a name: a file or folder, or a repository in the Hub client's cache; of a
+    repository's folder, the snapshot in use.
+    """
+    path = user_path(name)
+    if name and not path.exists():
+        path = cached(name) or path
+    return snapshot_in(path)
 
 
 def portable(name_or_path: str | Path) -> str:
@@ -61,18 +73,25 @@ def portable(name_or_path: str | Path) -> str:
 # Backbones
 
 
-def find_backbone(name_or_path: str | Path) -> tuple[Checkpoint, ModuleType]:
+def find_backbone(name_or_path: str | Path, model: str = "") -> tuple[Checkpoint, ModuleType]:
     """Return the only checkpoint at a name, file or folder that a family matches, and the family.
 
-    Raises SSDError if there is none, or more than one.
+    model: its name in the catalogue, where names of files do not tell. Raises SSDError if there is
+    none, or more than one.
     """
     path = find_path(name_or_path)
     root = path if path.is_dir() else path.parent
-    opened = [attempt(model, root) for model in models_at(path)]
-    checkpoints = [model for model in opened if isinstance(model, Checkpoint)]
-    matching = [found for checkpoint in checkpoints for found in families_of(checkpoint)]
+    opened = [attempt(file, root) for file in models_at(path)]
+    checkpoints = [each for each in opened if isinstance(each, Checkpoint)]
+    matching: list[tuple[Checkpoint, ModuleType]] = []
+    for checkpoint in checkpoints:
+        try:
+            matching += families_of(checkpoint)
+        except SSDError as error:  # in a file beside the weights
+            opened.append(error)
     if len(matching) == 1:
         refuse_adapters(opened, path)
+        matching[0][0].called = model
         return matching[0]
     if matching:
         names = ", ".join(f"{checkpoint.files[0]} ({family.FAMILY})"

@@ -12,6 +12,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_to
 
 from ...errors import SSDError, first_line
 from ..reading.checkpoint import read_json
+from ..reading.tensor_files import refuse_partial
 from .text import Text
 
 WORDS = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
@@ -34,11 +35,13 @@ def read_vocabulary_files(folder: Path) -> Text:
     """Read the three files of a folder; SSDError names one that is damaged."""
     path = folder / VOCABULARY
     added = read_json(folder / ADDED)
+    refuse_partial(folder / MERGES)
+    vocabulary = read_json(path)
     try:
         lines = (folder / MERGES).read_text("utf-8").split("\n")
         pairs = (line.split(" ") for line in lines if line and line[:8] != "#version")
         merges = [(left, right) for left, right in pairs]
-        model = models.BPE(read_json(path), merges)
+        model = models.BPE(vocabulary, merges)
     except Exception as error:  # the library raises plain Exception for any bad file
         raise SSDError(f"{path}: does not fit {MERGES} ({first_line(error)}): get both again"
                        ) from error

@@ -16,6 +16,7 @@ from urllib.parse import unquote_plus
 import torch
 from ...errors import SSDError, first_line
 from ..reading.checkpoint import read_json
+from ..reading.tensor_files import refuse_partial
 from .kept import PromptCache
 from .text import Text, read_text, require_length
 from .text_model import read_text_model
@@ -124,6 +125,7 @@ class FlanT5:
 
 def t5_width(config: Path) -> int | None:
     """d_model of a T5's config.json; None for any other file."""
+    refuse_partial(config)
     try:
         config_values = read_json(config)
     except SSDError:

@@ -16,6 +16,7 @@ import torch
 from ...errors import SSDError
 from ...model.sampling import Sampling, probabilities
 from ..reading.checkpoint import read_json
+from ..reading.tensor_files import refuse_partial
 from .kept import PromptCache
 from .text import Text, read_text
 from .text_model import read_text_model
@@ -103,6 +104,7 @@ class TarLanguage:
 
 def is_qwen(config: Path) -> bool:
     """Whether a config.json is a Qwen2's, under its own name or LLaVA's."""
+    refuse_partial(config)
     try:
         return "qwen" in str(read_json(config).get("model_type"))
     except SSDError:

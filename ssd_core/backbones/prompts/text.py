@@ -12,6 +12,8 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from ...errors import SSDError, first_line
+from ..reading.plain_json import json_text
+from ..reading.tensor_files import refuse_partial
 
 
 class Text:
@@ -59,8 +61,9 @@ def read_text(path: Path, vocabulary: int) -> Text:
 
     Raises SSDError if the file is not a tokenizer, or has ids beyond the model's.
     """
+    refuse_partial(path)
     try:
-        tokenizer = Tokenizer.from_file(str(path))
+        tokenizer = Tokenizer.from_str(json_text(path.read_bytes()))
     except Exception as error:  # the library raises plain Exception for any bad file
         raise SSDError(f"{path}: not a tokenizer.json ({first_line(error)}): "
                        "get it again") from error

@@ -7,9 +7,8 @@ open. Knows nothing about what the tensors mean.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from copy import copy
@@ -22,9 +21,18 @@ from ...errors import SSDError, first_line
 from ...files import user_path
 from ...model.products import Matrix
 from .adapters import refuse_adapter_files, refuse_adapter_keys
+from .hub_cache import BLOBS, home_of, own_name
 from .key_names import common_prefix, plain_names
+from .plain_json import parse
 from .quantised import dequantised, is_beside, layers_in, refuse_quantiser, scales_of
-from .tensor_files import SAFETENSORS, TORCH, TensorFile, open_tensors
+from .tensor_files import (
+    SAFETENSORS,
+    TORCH,
+    TensorFile,
+    is_here,
+    open_tensors,
+    refuse_partial,
+)
 
 ENDINGS = (SAFETENSORS, *TORCH)
 GGUF = ".gguf"
@@ -60,6 +68,7 @@ class Checkpoint:
     """
 
     lent = False  # True: the tensors are a loaded model's own (loaded_model.py)
+    called = ""  # the model's name in the catalogue, if the user gives it
 
     def __init__(self, files: ShardFiles, root: Path | None = None,
                  as_stored: bool = False) -> None:
@@ -187,18 +196,32 @@ class Checkpoint:
     def config(self) -> dict:
         """config.json, or {} if there is none."""
         path = self.folder / "config.json"
-        return read_json(path) if path.is_file() else {}
+        return read_json(path) if is_here(path) else {}
 
     def names(self) -> list[str]:
-        """What the model may be called: its file, its folders from the innermost, its config."""
-        folders = reversed(self.folder.absolute().parts[-4:])
-        files = [self.files[0].stem] if self.files else []
-        return [*files, *folders, str(self.config().get("_name_or_path"))]
+        """What the model is called, the nearest first: by the user, its file, its folder or
+        repository. Folders above its own say nothing.
+        """
+        return [name for name in (self.called, self.files[0].stem, own_name(self.folder)) if name]
+
+    @property
+    def made_from(self) -> str:
+        """The name in config.json, which may be that of the model it was trained from."""
+        return Path(str(self.config().get("_name_or_path") or "")).name
+
+    def variant(self, variants: Iterable[str]) -> str | None:
+        """The first of several lower-case names that the nearest name mentions, or None."""
+        for name in self.names():
+            plain = re.sub("[ _]", "-", name.lower())
+            if (found := next((each for each in variants if each in plain), None)) is not None:
+                return found
+        return None
 
     def path(self, name: str) -> Path:
         """A companion file such as tokenizer.json. Raises SSDError if it is missing."""
         path = self.folder / name
-        if not path.is_file():
+        if not is_here(path):
+            refuse_started_downloads(self.folder)
             raise SSDError(f"{path}: missing; put the model's {name} into this folder")
         return path
 
@@ -341,8 +364,9 @@ def weight_map(index: Path) -> dict[str, str]:
 
 def read_json(path: Path) -> dict:
     """A JSON object from a file. Raises SSDError if the file holds anything else."""
+    refuse_partial(path)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse(path.read_bytes())
     except (OSError, ValueError) as error:
         raise SSDError(f"{path}: not readable as JSON ({first_line(error)}): get it again"
                        ) from error
@@ -352,9 +376,11 @@ def read_json(path: Path) -> dict:
 
 
 def refuse_started_downloads(folder: Path) -> None:
-    """Raise SSDError if the folder, or the Hub client's cache in it, has unfinished downloads."""
+    """Raise SSDError if the folder, or the Hub client's cache of it, has unfinished downloads."""
     cache = folder / ".cache" / "huggingface" / "download"
-    for path in (*folder.glob("*.incomplete"), *cache.rglob("*.incomplete")):
+    blobs = home / BLOBS if (home := home_of(folder)) else folder
+    for path in (*folder.glob("*.incomplete"), *cache.rglob("*.incomplete"),
+                 *blobs.glob("*.incomplete")):
         raise SSDError(f"{folder}: a download into this folder was cut off or still runs "
                        f"({path.name}): finish it")
 

@@ -24,7 +24,9 @@ from .script_file import ScriptFile
 SAFETENSORS = ".safetensors"
 SCRIPT = ".jit"
 TORCH = (".bin", ".pt", ".pth", ".ckpt", SCRIPT)
-WRAPPERS = ("model", "module", "state_dict", "sd")  # keys under which training scripts nest it
+# Keys under which training scripts nest it; an average only where there is nothing else.
+WRAPPERS = ("model", "module", "state_dict", "model_state_dict", "sd", "ema", "model_ema",
+            "ema_model", "ema_state_dict", "state_dict_ema")
 PARTIAL = (".incomplete", ".aria2", ".part", ".crdownload")  # beside an unfinished download
 # TA-Tok pickled its arguments as this class; here they become a plain dict.
 EASY_DICT = type("EasyDict", (), {"__module__": "easydict",
@@ -78,6 +80,14 @@ def open_tensors(path: Path) -> TensorFile:
     kinds: dict[str, Callable[[Path], TensorFile]] = {
         SAFETENSORS: SafetensorsFile, SCRIPT: ScriptFile}
     return kinds.get(path.suffix, TorchFile)(path)
+
+
+def is_here(path: Path) -> bool:
+    """Whether a file exists. Raises SSDError if only its beginning, or git-lfs's pointer, does."""
+    if path.is_file() or any(path.with_name(path.name + end).exists() for end in PARTIAL):
+        refuse_partial(path)
+        return True
+    return False
 
 
 def refuse_partial(path: Path) -> None:

@@ -1,0 +1,29 @@
+"""JSON as people and editors leave it: with a byte order mark, comments and trailing commas."""
+
+from __future__ import annotations
+
+import json
+import re
+
+# A string, which is kept as it is, or what JSON has not: comments, commas before a closing bracket.
+EXTRAS = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[\]}])',
+                    re.DOTALL)
+
+
+def json_text(raw: bytes) -> str:
+    """The text of a JSON file in any of Unicode's encodings. Raises ValueError for other bytes."""
+    return raw.decode(json.detect_encoding(raw))
+
+
+def without_extras(text: str) -> str:
+    """The text without comments and trailing commas."""
+    return EXTRAS.sub(lambda match: match[1] or "", text)
+
+
+def parse(raw: bytes) -> object:
+    """What a JSON file holds. Raises ValueError if it is not JSON, even without extras."""
+    text = json_text(raw)
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads(without_extras(text))
