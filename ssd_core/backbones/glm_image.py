@@ -98,6 +98,10 @@ class GlmImage(Backbone):
         """Codes are the first ids of the vocabulary."""
         return self.word_embedding[: self.codes]
 
+    @property
+    def word_reader(self) -> Text:
+        return self.text
+
     def tokenize(self, prompt: str) -> list[int]:
         self.text.require_plain(prompt)
         sides = (f"<sop>{grid.rows} {grid.columns}<eop>" for grid in self.grids)

@@ -34,9 +34,9 @@ BASE = "janus-pro"
 # draw, or judge their picture afterwards, are only asked to draw.
 TURNS = {"janus-4o": TEMPLATE, "t2i-r1": PLAIN, "janus-pro-r1": TEMPLATE, "reasongen-r1": TEMPLATE,
          "janus-1.3b": PLAIN, BASE: TEMPLATE}
-UNSURE = ("the files do not say which Janus they are, so the prompt has the chat turn of Janus-Pro; "
-          "if it is another, such as T2I-R1 or Janus-1.3B, name its folder after it or give "
-          "--family")
+UNSURE = ("the files do not say which Janus they are, so the prompt has the chat turn of "
+          "Janus-Pro: if it is another, such as T2I-R1 or Janus-1.3B, name its folder after it or "
+          "give --family")
 TEMPLATES = ("chat_template.json", "tokenizer_config.json", "processor_config.json")
 SIZES = {2048: "janus-pro-1b", 4096: "janus-pro-7b"}
 HEAD_DIM, THETA, EPS = 128, 10_000.0, 1e-6  # of both models, if config.json has none
@@ -90,6 +90,10 @@ class Janus(Backbone):
         """Set the tokenizer and look up the control tokens, whose ids differ by model."""
         self.text = text
         self.begin, self.pad, self.image = map(text.id, (BEGIN, PAD, IMAGE))
+
+    @property
+    def word_reader(self) -> Text:
+        return self.text
 
     def tokenize(self, prompt: str) -> list[int]:
         self.text.require_plain(prompt)

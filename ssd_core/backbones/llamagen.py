@@ -8,12 +8,14 @@ names.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
+from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.transformer import Decoder, DecoderShape, axial_angles
 from . import presets
@@ -22,6 +24,7 @@ from .codecs.find import draws, read_codec
 from .prompts.flan_t5 import SLOTS, FlanT5
 from .prompts.imagenet import class_of, label_of
 from .prompts.kept import PromptCache
+from .prompts.text import Text
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import head_key, require_names
 from .reading.weights import (
@@ -127,6 +130,12 @@ class TextLlamaGen(LlamaGen):
         self.no_text = empty(SLOTS, width)
         self.caption_in = empty(shape.hidden, width)
         self.caption_out = empty(shape.hidden, shape.hidden)
+
+    @property
+    def word_reader(self) -> Text | None:
+        with suppress(SSDError):  # `tokenize` says what is missing
+            return self.reader.text
+        return None
 
     def tokenize(self, prompt: str) -> list[int]:
         ids = self.reader.tokenize(prompt, self.name)

@@ -21,7 +21,16 @@ from .base import Backbone
 from .codecs.codec import PictureCodec
 from .prompts.text import Text
 from .reading.checkpoint import Checkpoint
-from .reading.weights import Concat, Slice, Source, decoder_sources, fill, fingerprint_of, pieces, require_known
+from .reading.weights import (
+    Concat,
+    Slice,
+    Source,
+    decoder_sources,
+    fill,
+    fingerprint_of,
+    pieces,
+    require_known,
+)
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,10 @@ class SharedVocabulary(Backbone):
         self.decoder, self.norm = Decoder(shape), nn.Parameter(torch.empty(shape.hidden))
         self.word_embedding = table(vocabulary.size)
         self.code_embedding, self.head = table(self.codes + self.row_end), table(self.codes)
+
+    @property
+    def word_reader(self) -> Text:
+        return self.vocabulary.text
 
     def drawn_grid(self) -> Grid:
         """The grid of a picture of the current size."""

@@ -25,7 +25,7 @@ from .codecs.find import draws, read_codec
 from .prompts import ta_tok
 from .prompts.kept import PromptCache
 from .prompts.tar_language import COUNT, TarLanguage
-from .prompts.text import require_length
+from .prompts.text import Text, require_length
 from .reading.checkpoint import Checkpoint
 from .reading.weights import (
     LLAMAGEN,
@@ -75,6 +75,10 @@ class Tar(Backbone):
     def filler(self) -> int:
         """The id after all codes; the id of word 0 comes next."""
         return self.ta_tok_codes + 1
+
+    @property
+    def word_reader(self) -> Text | None:
+        return self.language.text if self.language.folder else None
 
     def tokenize(self, prompt: str) -> list[int]:
         if prompt.strip().startswith(SCHEME):

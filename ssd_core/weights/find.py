@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -83,38 +82,41 @@ def find_backbone(name_or_path: str | Path, model: str = "") -> tuple[Checkpoint
     root = path if path.is_dir() else path.parent
     opened = [attempt(file, root) for file in models_at(path)]
     checkpoints = [each for each in opened if isinstance(each, Checkpoint)]
-    matching: list[tuple[Checkpoint, ModuleType]] = []
-    for checkpoint in checkpoints:
-        try:
-            matching += families_of(checkpoint)
-        except SSDError as error:  # in a file beside the weights
-            opened.append(error)
+    found = [families_of(checkpoint) for checkpoint in checkpoints]
+    failures = [each for each in (*opened, *found) if isinstance(each, SSDError)]
+    matching = [match for matches in found if isinstance(matches, list) for match in matches]
     if len(matching) == 1:
-        refuse_adapters(opened, path)
+        refuse_adapters(failures, path)
         matching[0][0].called = model
         return matching[0]
     if matching:
         names = ", ".join(f"{checkpoint.files[0]} ({family.FAMILY})"
                           for checkpoint, family in matching)
         raise SSDError(f"{path}: holds several backbones: name one of {names}")
-    for failure in opened:
-        if isinstance(failure, SSDError):
-            raise failure
+    for failure in failures:
+        raise failure
     raise SSDError(f"{path}: no backbone known here, {what_is_in(checkpoints)}; families: "
                    f"{', '.join(family.FAMILY for family in FAMILIES)}")
 
 
-def families_of(checkpoint: Checkpoint) -> list[tuple[Checkpoint, ModuleType]]:
-    """(the checkpoint, a family) for each family that it matches, behind `model.` if need be."""
-    for view in checkpoint.views():
-        if found := [(view, family) for family in FAMILIES if family.matches(view)]:
-            return found
-    return []
+Matches = list[tuple[Checkpoint, ModuleType]]
 
 
-def refuse_adapters(opened: Sequence[Checkpoint | SSDError], path: Path) -> None:
+def families_of(checkpoint: Checkpoint) -> Matches | SSDError:
+    """(the checkpoint, a family) for each family that it matches, behind a prefix if need be; or
+    the error that a file beside it raised.
+    """
+    try:
+        views = ([(view, family) for family in FAMILIES if family.matches(view)]
+                 for view in checkpoint.views())
+        return next(filter(None, views), [])
+    except SSDError as error:
+        return error
+
+
+def refuse_adapters(failures: Sequence[SSDError], path: Path) -> None:
     """Raise AdapterError if an adapter lies beside the only backbone at a path, or below it."""
-    for failure in opened:
+    for failure in failures:
         if isinstance(failure, AdapterError):
             raise failure
     if path.is_dir():
@@ -134,18 +136,15 @@ def backbones_in(folder: Path, loose: bool = False) -> list[tuple[Path, str]]:
 
     loose: the files are models of their own (`models_in`), and no adapter stands for any of them.
     """
-    found: list[tuple[Checkpoint, ModuleType]] = []
     try:
-        opened = [attempt(model, folder) for model in models_in(folder, loose)]
-        for model in opened:
-            if isinstance(model, Checkpoint):
-                with suppress(SSDError):  # `family_of` says why
-                    found += families_of(model)
-        if len(found) == 1 and not loose:
-            refuse_adapters(opened, folder)
-    except SSDError:
+        opened = [attempt(file, folder) for file in models_in(folder, loose)]
+        found = [families_of(each) for each in opened if isinstance(each, Checkpoint)]
+        matching = [match for matches in found if isinstance(matches, list) for match in matches]
+        if len(matching) == 1 and not loose:
+            refuse_adapters([each for each in opened if isinstance(each, SSDError)], folder)
+    except SSDError:  # `family_of` says why
         return []
-    return [(model.files[0], family.FAMILY) for model, family in found]
+    return [(checkpoint.files[0], family.FAMILY) for checkpoint, family in matching]
 
 
 def what_is_in(checkpoints: Sequence[Checkpoint]) -> str:

@@ -88,10 +88,10 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     choose like auto and fp8 takes bf16. offload: decoder and picture codec take turns on the
     device; the other waits on the CPU. graphs: auto or off; off never replays passes as CUDA graphs
     (engine/graphs.py). family: auto, or a model's name in the catalogue, or Janus-1.3B, where
-    neither files nor their folder's name tell which one they are. estimates: what earlier runs took, for choices and plans;
-    None: those of this process. draws_on: the device to which a host will move the weights; it
-    decides on dtypes and quantises. None: `device`. Raises an SSDError that names the file and what
-    to do.
+    neither files nor their folder's name tell which one they are. estimates: what earlier runs
+    took, for choices and plans; None: those of this process. draws_on: the device to which a host
+    will move the weights; it decides on dtypes and quantises. None: `device`. Raises an SSDError
+    that names the file and what to do.
     """
     graphs = checked_mode(graphs)
     if isinstance(name_or_path, nn.Module):
@@ -106,6 +106,7 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
                        "leave it out, or choose another device")
     dtype = best_dtype(name_or_path, dtype, draws)
     checkpoint, module = find_backbone(name_or_path, model_called(family))
+    require_family(checkpoint, module)
     backbone = load_as(checkpoint, module, place, dtype, is_small(checkpoint), draws)
     backbone.files = checkpoint.files
     prepared(backbone, draws, graphs, estimates)
@@ -126,6 +127,14 @@ def model_called(family: str) -> str:
     if family.lower() not in names:
         raise SSDError(f"family {family!r}: choose auto, or one of {', '.join(names.values())}")
     return names[family.lower()]
+
+
+def require_family(checkpoint: Checkpoint, module: ModuleType) -> None:
+    """Raise SSDError if the tensors are not those of the model that --family names."""
+    row = CATALOGUE.get(checkpoint.called)
+    if row is not None and row.family.partition(" ")[0] not in module.FAMILY:
+        raise SSDError(f"{checkpoint.files[0]}: these are {module.FAMILY}'s tensors, not those of "
+                       f"{row.name}: leave --family out, or name the right one")
 
 
 def prepared(backbone: Backbone, draws: torch.device, graphs: str,

@@ -14,7 +14,8 @@ from pathlib import Path
 from urllib.parse import unquote_plus
 
 import torch
-from ...errors import SSDError, first_line
+
+from ...errors import SSDError
 from ..reading.checkpoint import read_json
 from ..reading.tensor_files import refuse_partial
 from .kept import PromptCache

@@ -31,7 +31,8 @@ def read_text_model(kind: Any, folder: Path, dtype: torch.dtype, what: str,
         raise SSDError(f"{folder}: {what} cannot be read ({first_line(error)}): get it again"
                        ) from error
     if missing := sorted(found["missing_keys"]):
-        raise SSDError(f"{folder}: tensor {missing[0]} of {what} is missing: get the complete model")
+        raise SSDError(f"{folder}: tensor {missing[0]} of {what} is missing: get the complete "
+                       "model")
     if strange := sorted(key for key in found["unexpected_keys"] if not re.fullmatch(unused, key)):
         raise SSDError(f"{folder}: tensor {strange[0]} has no place in {what}: another kind of "
                        "model, or an altered one")
