@@ -61,6 +61,8 @@ class LoadOptions:
     offload: bool = flag(False, "Decoder and picture codec take turns on the card.")
     graphs: str = flag("auto", "auto or off. On a CUDA card forward passes are replayed as graphs, "
                                "which is faster; off runs every operation separately.")
+    family: str = flag("auto", "auto, or which model the files are, if neither they nor their "
+                               "folder's name tell: a name of `download --list`, or Janus-1.3B.")
 
     @property
     def options(self) -> dict[str, Any]:

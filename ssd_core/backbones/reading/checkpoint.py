@@ -302,7 +302,7 @@ def whole_models(paths: Sequence[Path], loose: bool = False) -> list[Path]:
     index = [path for path in paths if path.name.endswith(INDEX)]
     sets = {match["count"]: path for path in reversed(paths)
             if (match := SHARD.fullmatch(path.stem))}
-    shards = index or [*sets.values()] if index or loose or not single else []
+    shards = index or ([] if single and not loose else sorted(sets.values()))
     whole: dict[ShardFiles, Path] = {}
     for path in (*single, *shards):
         with suppress(SSDError):

@@ -10,6 +10,7 @@ Knows nothing about models; the loader may quantise the numbers again as it like
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -22,13 +23,15 @@ SCALE_FIRST = ".scale_weight"
 BESIDE = (MARK, ".input_scale", ".scale_input")  # of a quantised layer, for other programs
 MARKER = "scaled_fp8"  # an empty tensor that says that a file has scales
 FORMATS = ("float8_e4m3fn", "float8_e5m2", "int8_tensorwise")
-# Quantisers whose files are not read: their names, by the ends of keys.
+# Quantisers whose files are not read: their names, by the ends (or ".parts.") of keys.
 OTHERS = {".SCB": "bitsandbytes", ".absmax": "bitsandbytes", ".quant_map": "bitsandbytes",
-          ".g_idx": "GPTQ", ".qweight": "GPTQ or AWQ", ".qzeros": "GPTQ or AWQ",
+          ".quant_state.": "bitsandbytes", ".g_idx": "GPTQ", ".qweight": "GPTQ or AWQ", ".qzeros": "GPTQ or AWQ",
           ".weight_packed": "compressed-tensors, several numbers in one",
           ".weight_zero_point": "compressed-tensors with zero points",
           ".weight_scale_inv": "blocks of fp8", ".W_q": "HQQ", ".weight._data": "quanto",
           ".weight_qdata": "torchao"}
+OTHER = re.compile("|".join(re.escape(end) + ("" if end.endswith(".") else r"$") for end in OTHERS),
+                   re.MULTILINE)
 READABLE = ("compressed-tensors", "fp8", "fbgemm_fp8")  # methods whose keys decide
 SHOWN = {"gptq": "GPTQ", "awq": "AWQ", "hqq": "HQQ"}
 
@@ -39,8 +42,8 @@ def refuse_quantiser(names: Iterable[str], settings: object, path: Path) -> None
     settings: quantization_config of config.json, if it has one. path: of a file.
     """
     method = str(settings.get("quant_method", "")) if isinstance(settings, Mapping) else ""
-    ends = {end for end in OTHERS for name in names if name.endswith(end)}
-    known = [name for end, name in OTHERS.items() if end in ends]
+    found = OTHER.findall("\n".join(names))
+    known = [name for end, name in OTHERS.items() if end in found]
     if method and method not in READABLE:
         known = [SHOWN.get(method, method[:40])]
     if known:
