@@ -1,6 +1,7 @@
 """Files as people have them: read as the model they are, or refused by what they are."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -28,7 +29,8 @@ from ssd_core.backbones.reading.checkpoint import (
     open_checkpoint,
     read_json,
 )
-from ssd_core.runs.request import Request
+from ssd_core.output.chinese import catalogue
+from ssd_core.output.unknown import word_notes
 from ssd_core.weights.find import find_backbone
 from ssd_core.weights.registry import ModelRegistry
 
@@ -476,15 +478,16 @@ PRO, PLAIN = "<|User|>: {prompt}\n\n<|Assistant|>:", "User: {prompt}\n\nAssistan
     ("T2I-R1/ckpt/Janus-Pro-1B", "", "auto", "janus-pro", PRO),
     ("Janus-Pro-1B", "CaraJ/T2I-R1", "auto", "janus-pro", PRO),
     ("T2I-R1", "deepseek-ai/Janus-Pro-7B", "auto", "t2i-r1", PLAIN),
-    ("Janus-1.3B", "", "auto", "janus-1.3b", PLAIN), ("Janus_1.3B", "", "auto", "janus-1.3b", PLAIN),
+    ("Janus-1.3B", "", "auto", "janus-1.3b", PLAIN),
+    ("Janus_1.3B", "", "auto", "janus-1.3b", PLAIN),
     ("mine", "/home/x/T2I-R1", "auto", "t2i-r1", PLAIN),
     ("mine", "/T2I-R1/ckpt", "auto", "janus-pro", None),
     ("mine", "deepseek-ai/Janus-Pro-7B", "auto", "janus-pro", None),
     ("T2I-R1/mine", "", "auto", "janus-pro", None),
     ("mine", "", "Janus-1.3B", "janus-1.3b", PLAIN), ("mine", "", "janus-pro-7b", "janus-pro", PRO),
     ("Janus-Pro-1B", "", "T2I-R1", "t2i-r1", PLAIN)])
-def test_the_turn_follows_the_models_own_name_or_the_users(families, tmp_path, place, config, family,
-                                                           name, turn):
+def test_the_turn_follows_the_models_own_name_or_the_users(families, tmp_path, place, config,
+                                                           family, name, turn):
     folder = shutil.copytree(families("janus-port"), tmp_path / place)
     saved = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**saved, "_name_or_path": config}))
@@ -531,5 +534,16 @@ def test_letters_that_a_text_encoder_does_not_know_are_told(families):
 
 def test_notes_about_a_run_tell_them(families):
     backbone = load_backbone(families("llamagen-t2i") / "t2i_XL_stage1_256.pt", "meta")
-    notes = Request(backbone, "红色的房子").notes
+    notes = word_notes(backbone, ["红色的房子"], ["红色的房子"])
     assert f"{backbone.name} does not know, and ignores: 红色的房子" in notes
+
+
+def test_the_table_of_layouts_quotes_what_is_said(root):
+    """Each line behind "refused:" is a part of an error line, some of whose values it fills in."""
+    text = (root / "docs" / "backbones.md").read_text(encoding="utf-8")
+    quoted = re.findall(r"refused: `(.+?)`(?= |$)", text, re.MULTILINE)
+    lines = {re.sub(r"\{\d+\}", "*", line) for line in catalogue()["lines"]}
+    said = [quote for quote in quoted
+            if any(part in line for line in lines
+                   for part in (quote, quote.replace("X", "*"), quote.replace("GPTQ", "*")))]
+    assert quoted == said and len(quoted) == 7

@@ -15,8 +15,6 @@ FILES = re.compile(r"adapter_(config\.json|model.*\.(safetensors|bin))"
                    r"|pytorch_lora_weights\.(safetensors|bin)")
 KEYS = re.compile(r"(^|\.)(lora_|loha_|lokr_|hada_|oft_|boft_|ia3_|vera_|base_layer|dora_scale"
                   r"|modules_to_save|original_module|prompt_encoder)")
-ADVICE = ("which is not read: merge it into the model first (peft's merge_and_unload), and load "
-          "what that saves")
 
 
 class AdapterError(SSDError):
@@ -26,7 +24,9 @@ class AdapterError(SSDError):
 def refuse_adapter_keys(names: Iterable[str], file: Path) -> None:
     """Raise AdapterError if a tensor belongs to an adapter."""
     if key := next((name for name in names if KEYS.search(name)), None):
-        raise AdapterError(f"{file}: tensor {key} belongs to an adapter (LoRA), {ADVICE}")
+        raise AdapterError(f"{file}: tensor {key} belongs to an adapter (LoRA), which is not read: "
+                           "merge it into the model first (peft's merge_and_unload), and load what "
+                           "that saves")
 
 
 def refuse_adapter_files(*folders: Path) -> None:
@@ -34,5 +34,6 @@ def refuse_adapter_files(*folders: Path) -> None:
     for folder in folders:
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
             if FILES.fullmatch(path.name):
-                raise AdapterError(f"{path}: an adapter (LoRA) beside the model, {ADVICE}; or move "
-                                   "it to another folder")
+                raise AdapterError(f"{path}: an adapter (LoRA), which is not read: merge it into "
+                                   "the model first (peft's merge_and_unload), or move it to "
+                                   "another folder")

@@ -25,7 +25,8 @@ MARKER = "scaled_fp8"  # an empty tensor that says that a file has scales
 FORMATS = ("float8_e4m3fn", "float8_e5m2", "int8_tensorwise")
 # Quantisers whose files are not read: their names, by the ends (or ".parts.") of keys.
 OTHERS = {".SCB": "bitsandbytes", ".absmax": "bitsandbytes", ".quant_map": "bitsandbytes",
-          ".quant_state.": "bitsandbytes", ".g_idx": "GPTQ", ".qweight": "GPTQ or AWQ", ".qzeros": "GPTQ or AWQ",
+          ".quant_state.": "bitsandbytes",
+          ".g_idx": "GPTQ", ".qweight": "GPTQ or AWQ", ".qzeros": "GPTQ or AWQ",
           ".weight_packed": "compressed-tensors, several numbers in one",
           ".weight_zero_point": "compressed-tensors with zero points",
           ".weight_scale_inv": "blocks of fp8", ".W_q": "HQQ", ".weight._data": "quanto",
