@@ -29,6 +29,8 @@ from ssd_core.backbones.reading.checkpoint import (
     open_checkpoint,
     read_json,
 )
+from ssd_core.backbones.reading.loaded_model import LoadedModel
+from ssd_core.files import read_safetensors
 from ssd_core.output.chinese import catalogue
 from ssd_core.output.unknown import word_notes
 from ssd_core.weights.find import find_backbone
@@ -547,3 +549,14 @@ def test_the_table_of_layouts_quotes_what_is_said(root):
             if any(part in line for line in lines
                    for part in (quote, quote.replace("X", "*"), quote.replace("GPTQ", "*")))]
     assert quoted == said and len(quoted) == 7
+
+
+def test_pointers_of_heads_are_told(tmp_path):
+    path = tmp_path / "heads.safetensors"
+    path.write_text(POINTER)
+    assert "only git-lfs's pointer" in refused(read_safetensors, path, "ssd-heads/1")
+
+
+def test_an_adapter_in_memory_is_refused(tmp_path):
+    model = torch.nn.ModuleDict({"a": torch.nn.ModuleDict({"lora_A": torch.nn.Linear(2, 2)})})
+    assert "tensor a.lora_A.weight belongs to an adapter" in refused(LoadedModel, model, tmp_path)

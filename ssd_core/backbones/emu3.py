@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from ..errors import SSDError
+from ..files import is_here, refuse_partial
 from ..model.transformer import DecoderShape
 from . import presets
 from .codecs.find import draws, read_codec
@@ -21,7 +22,6 @@ from .prompts.text import Text, read_text, require_length
 from .prompts.tiktoken_text import read_tiktoken
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import head_key, number, read_constants, require_names
-from .reading.tensor_files import is_here, refuse_partial
 from .reading.weights import decoder_shape, two_sizes
 from .shared_vocabulary import SharedVocabulary, Vocabulary, code_range, vocabulary_sources
 

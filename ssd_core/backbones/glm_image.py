@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 from ..errors import SSDError
+from ..files import is_here
 from ..model.grid import Grid
 from ..model.kv_cache import KVCache
 from ..model.sampling import Sampling
@@ -38,7 +39,6 @@ from .glm_grids import (
 from .prompts.text import Text, read_text, require_length
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import number, read_constants, refusal, section
-from .reading.tensor_files import is_here
 from .reading.weights import (
     LayerNames,
     Slice,

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from ..files import is_here
 from ..model.products import product
 from ..model.transformer import Decoder, DecoderShape, sequence_angles
 from . import presets
@@ -22,7 +23,6 @@ from .codecs.find import draws, read_codec
 from .prompts.text import Text, read_text, require_length
 from .reading.checkpoint import Checkpoint, read_json
 from .reading.decoder_config import number, read_constants, require_names, section
-from .reading.tensor_files import is_here
 from .reading.weights import decoder_shape, decoder_sources, fill, require_known, two_sizes
 
 FAMILY = "Janus-Pro"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch
 
 from ..errors import SSDError
+from ..files import is_here
 from ..model.transformer import DecoderShape
 from . import presets
 from .codecs.cosmos import Cosmos, cosmos_of
@@ -20,7 +21,6 @@ from .prompts.byte_level import ADDED, MERGES, VOCABULARY, read_vocabulary_files
 from .prompts.text import Text, read_text, require_length
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import head_key, number, read_constants, refusal, require_names
-from .reading.tensor_files import is_here
 from .reading.weights import decoder_shape, two_sizes
 from .shared_vocabulary import SharedVocabulary, Vocabulary, vocabulary_sources
 

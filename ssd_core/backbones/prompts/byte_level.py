@@ -11,8 +11,8 @@ from pathlib import Path
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from ...errors import SSDError, first_line
+from ...files import refuse_partial
 from ..reading.checkpoint import read_json
-from ..reading.tensor_files import refuse_partial
 from .text import Text
 
 WORDS = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"

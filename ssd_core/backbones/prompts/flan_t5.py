@@ -16,8 +16,8 @@ from urllib.parse import unquote_plus
 import torch
 
 from ...errors import SSDError
+from ...files import refuse_partial
 from ..reading.checkpoint import read_json
-from ..reading.tensor_files import refuse_partial
 from .kept import PromptCache
 from .text import Text, read_text, require_length
 from .text_model import read_text_model

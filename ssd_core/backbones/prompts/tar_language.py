@@ -14,9 +14,9 @@ from pathlib import Path
 import torch
 
 from ...errors import SSDError
+from ...files import refuse_partial
 from ...model.sampling import Sampling, probabilities
 from ..reading.checkpoint import read_json
-from ..reading.tensor_files import refuse_partial
 from .kept import PromptCache
 from .text import Text, read_text
 from .text_model import read_text_model

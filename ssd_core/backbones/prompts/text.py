@@ -13,8 +13,8 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from ...errors import SSDError, first_line
+from ...files import refuse_partial
 from ..reading.plain_json import json_text
-from ..reading.tensor_files import refuse_partial
 
 UNKNOWN = "<unk>"
 

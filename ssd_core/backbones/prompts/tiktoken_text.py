@@ -14,7 +14,7 @@ from pathlib import Path
 from tokenizers import models
 
 from ...errors import SSDError, first_line
-from ..reading.tensor_files import refuse_partial
+from ...files import refuse_partial
 from .byte_level import byte_level
 from .text import Text
 

@@ -18,21 +18,14 @@ from typing import TypeVar
 import torch
 
 from ...errors import SSDError, first_line
-from ...files import user_path
+from ...files import is_here, refuse_partial, user_path
 from ...model.products import Matrix
 from .adapters import refuse_adapter_files, refuse_adapter_keys
 from .hub_cache import BLOBS, home_of, own_name
 from .key_names import common_prefix, plain_names
 from .plain_json import parse
 from .quantised import dequantised, is_beside, layers_in, refuse_quantiser, scales_of
-from .tensor_files import (
-    SAFETENSORS,
-    TORCH,
-    TensorFile,
-    is_here,
-    open_tensors,
-    refuse_partial,
-)
+from .tensor_files import SAFETENSORS, TORCH, TensorFile, open_tensors
 
 ENDINGS = (SAFETENSORS, *TORCH)
 GGUF = ".gguf"

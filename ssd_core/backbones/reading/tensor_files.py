@@ -19,6 +19,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from ...errors import SSDError, first_line
+from ...files import refuse_partial
 from .script_file import ScriptFile
 
 SAFETENSORS = ".safetensors"
@@ -27,11 +28,9 @@ TORCH = (".bin", ".pt", ".pth", ".ckpt", SCRIPT)
 # Keys under which training scripts nest it; an average only where there is nothing else.
 WRAPPERS = ("model", "module", "state_dict", "model_state_dict", "sd", "ema", "model_ema",
             "ema_model", "ema_state_dict", "state_dict_ema")
-PARTIAL = (".incomplete", ".aria2", ".part", ".crdownload")  # beside an unfinished download
 # TA-Tok pickled its arguments as this class; here they become a plain dict.
 EASY_DICT = type("EasyDict", (), {"__module__": "easydict",
                                   "__new__": lambda cls: OrderedDict()})
-LFS_POINTER = b"version https://git-lfs"
 
 
 class TensorFile(Protocol):
@@ -80,29 +79,6 @@ def open_tensors(path: Path) -> TensorFile:
     kinds: dict[str, Callable[[Path], TensorFile]] = {
         SAFETENSORS: SafetensorsFile, SCRIPT: ScriptFile}
     return kinds.get(path.suffix, TorchFile)(path)
-
-
-def is_here(path: Path) -> bool:
-    """Whether a file exists. Raises SSDError if only its beginning, or git-lfs's pointer, does."""
-    if path.is_file() or any(path.with_name(path.name + end).exists() for end in PARTIAL):
-        refuse_partial(path)
-        return True
-    return False
-
-
-def refuse_partial(path: Path) -> None:
-    """Raise SSDError if the file is missing, still being downloaded, or a git-lfs pointer."""
-    for ending in PARTIAL:
-        if path.with_name(path.name + ending).exists():
-            raise SSDError(f"{path}: its download was cut off or still runs ({path.name}{ending} "
-                           "lies beside it): finish the download")
-    try:
-        with path.open("rb") as file:
-            start = file.read(len(LFS_POINTER))
-    except OSError as error:
-        raise SSDError(f"{path}: cannot be read ({error.strerror}): get it again") from error
-    if start == LFS_POINTER:
-        raise SSDError(f"{path}: only git-lfs's pointer to the file: run 'git lfs pull'")
 
 
 def damage(path: Path, error: Exception) -> str:
