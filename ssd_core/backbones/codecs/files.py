@@ -20,7 +20,8 @@ CODEBOOK_KEY = "quantize.embedding.weight"
 VQGAN_KIND, MOVQ_KIND, MOVQGAN_KIND = "a VQGAN", "Emu3's MoVQ", "a MoVQGAN"
 ONLY_IN = {"quant_conv.conv.weight": MOVQ_KIND, "decoder.norm_out.conv_y.weight": MOVQGAN_KIND}
 # Of training alone: losses, averages, counters. Published files hold them besides.
-UNUSED = re.compile(r"(loss|model_ema)\..*|quantize\.codebook_used|.*\.num_batches_tracked")
+UNUSED = re.compile(r"(loss|model_ema|ema_\w+)\..*|quantize\.codebook_used"
+                    r"|.*\.num_batches_tracked")
 Shapes = Mapping[str, tuple[int, ...]]
 
 
