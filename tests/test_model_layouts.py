@@ -130,6 +130,14 @@ def test_two_sets_of_shards_without_an_index_are_both_named(tmp_path):
     assert len(open_checkpoint(tmp_path).files) == 3  # the other set is not whole
 
 
+def test_two_pickles_of_one_name_are_both_named_and_safetensors_stand_for_both(tmp_path):
+    for name in ("model.pt", "pytorch_model.bin"):
+        torch.save(TENSORS, tmp_path / name)
+    assert "(model.pt, pytorch_model.bin)" in refused(open_checkpoint, tmp_path)
+    single(tmp_path)
+    assert open_checkpoint(tmp_path).files[0].name == "model.safetensors"
+
+
 def test_shards_that_are_gone_leave_the_single_file(tmp_path):
     write_folder(tmp_path, TENSORS, shards=2)
     single(tmp_path)
@@ -308,8 +316,8 @@ def test_an_adapter_beside_a_model_is_refused_and_not_left_out(copied, case):
 
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("key", ["vision_tower.lora_A.weight", "x.base_layer.weight",
-                                 "style.weight"])
-@pytest.mark.by_day(6)
+                                 "q_proj_lora.down.weight", "style.weight"])
+@pytest.mark.by_day(8)
 def test_a_tensor_that_has_no_place_is_refused_by_name(copied, name, key):
     folder = copied(name)
     changed(weights_of(folder), lambda tensors: {**tensors, key: torch.ones(2, 2)})
@@ -340,6 +348,7 @@ def test_so_are_those_of_codecs(copied, name, part, key):
 def test_text_models_are_read_whole_or_refused(tmp_path, write):
     pytest.importorskip("transformers")
     folder = write(tmp_path / write.__name__)
+
     def read():
         if write is flan_t5:
             return FlanT5(tmp_path, 24).encoder(torch.float32)
@@ -373,12 +382,15 @@ def test_files_of_other_quantisers_are_told_by_their_keys(tmp_path, end):
     assert f"quantised by {KEYS[end]}" in line and "load the original" in line
 
 
-@pytest.mark.parametrize(("method", "shown"), [
-    ("gptq", "GPTQ"), ("awq", "AWQ"), ("bitsandbytes", "bitsandbytes"), ("torchao", "torchao")])
-def test_and_by_their_config(copied, method, shown):
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize(("settings", "shown"), [
+    ({"quant_method": "gptq"}, "GPTQ"), ({"quant_method": "awq"}, "AWQ"),
+    ({"load_in_4bit": True}, "bitsandbytes"), ({"quant_method": "torchao"}, "torchao")])
+@pytest.mark.by_day(4)
+def test_and_by_their_config(copied, settings, shown, within):
     folder = copied("janus-port")
     config = json.loads((folder / "config.json").read_text())
-    config["quantization_config"] = {"quant_method": method}
+    (config["text_config"] if within else config)["quantization_config"] = settings
     (folder / "config.json").write_text(json.dumps(config))
     assert f"quantised by {shown}, which is not read" in refused(load_backbone, folder, "meta")
 
@@ -443,7 +455,7 @@ PREFIXES = ("module.", "model.", "base_model.model.", "_orig_mod.", "ema.", "mod
             "model.module.")
 
 
-@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "glm"])
+@pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.by_day(14)
 def test_prefixes_of_training_programs_are_dropped_for_every_family(copied, name, prefix):
@@ -451,7 +463,8 @@ def test_prefixes_of_training_programs_are_dropped_for_every_family(copied, name
     before = load_backbone(folder, "meta").sha256
     for file in find_backbone(folder)[0].files:
         changed(file, lambda tensors: {prefix + key: value for key, value in tensors.items()})
-    (folder / "model.safetensors.index.json").unlink(missing_ok=True)
+    for index in folder.rglob("*.index.json"):
+        index.unlink()
     assert load_backbone(folder, "meta").sha256 == before
 
 
@@ -468,6 +481,14 @@ def test_words_of_torchs_wrappers_are_dropped_within_names(tmp_path):
 def test_an_average_is_read_where_it_is_alone(tmp_path):
     torch.save({"ema": TENSORS, "step": 3}, tmp_path / "m.pt")
     assert set(open_checkpoint(tmp_path).shapes) == set(TENSORS)
+    save_file({**{f"module.{name}": value for name, value in TENSORS.items()},
+               "n_averaged": torch.tensor(7)}, tmp_path / "m.safetensors")
+    assert set(open_checkpoint(tmp_path / "m.safetensors").shapes) == set(TENSORS)
+
+
+def test_an_adapter_beside_the_tensors_of_a_pickle_is_refused(tmp_path):
+    torch.save({"model": TENSORS, "lora": {"x": torch.ones(1)}}, tmp_path / "m.pt")
+    assert "tensor lora belongs to an adapter" in refused(open_checkpoint, tmp_path)
 
 
 # Which chat turn

@@ -176,7 +176,8 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ja
     codes, width = two_sizes(checkpoint, own["head"])
     with torch.device("meta"):
         backbone = Janus(shape, words, codes, width)
-    model, turn = model_of(checkpoint), turn_in(checkpoint)
+    model = model_of(checkpoint)
+    turn = None if model else turn_in(checkpoint)
     backbone.name = model if model and model != BASE else SIZES.get(hidden, BASE)
     backbone.template = TURNS[model] if model else turn or TEMPLATE
     backbone.doubts = () if model or turn else (UNSURE,)

@@ -45,7 +45,7 @@ class LocalModel:
     @property
     def bytes(self) -> int:
         """What its files take on the disk; what several links lead to counts once."""
-        files = self.path.rglob("*") if self.path.is_dir() else group_of(self.path)
+        files = self.path.rglob("*") if self.path.is_dir() else files_of(self.path)
         return sum(file.stat().st_size for file in {file.resolve() for file in files}
                    if file.is_file())
 
@@ -261,16 +261,16 @@ class ModelRegistry:
 def models_of(root: Path) -> list[Path]:
     """What may be a model in a backbone folder: its folders, and one file of each loose model."""
     inside = visible(root)
-    loose = map(first_file, models_in(root, loose=True) if inside else [])
+    loose = (files_of(path)[0] for path in (models_in(root, loose=True) if inside else ()))
     return sorted({*loose, *(path for path in inside if path.is_dir() or path.suffix == GGUF)})
 
 
-def first_file(path: Path) -> Path:
-    """The first file of the model that a file belongs to; itself if others are missing."""
+def files_of(path: Path) -> tuple[Path, ...]:
+    """All files of the model that a file belongs to; itself alone if others are missing."""
     try:
-        return group_of(path)[0]
+        return group_of(path)
     except SSDError:
-        return path
+        return (path,)
 
 
 def places(folders: Iterable[Path]) -> str:

@@ -13,8 +13,9 @@ from ...errors import SSDError
 
 FILES = re.compile(r"adapter_(config\.json|model.*\.(safetensors|bin))"
                    r"|pytorch_lora_weights\.(safetensors|bin)")
-KEYS = re.compile(r"(^|\.)(lora_|loha_|lokr_|hada_|oft_|boft_|ia3_|vera_|base_layer|dora_scale"
-                  r"|modules_to_save|original_module|prompt_encoder)")
+KEYS = re.compile(r"(^|[._])lora([._]|$)|(^|\.)adapters?([._]|$)|(^|\.)(loha_|lokr_|hada_|oft_"
+                  r"|boft_|ia3_|vera_|base_layer|dora_scale|modules_to_save|original_module"
+                  r"|prompt_encoder)")
 
 
 class AdapterError(SSDError):

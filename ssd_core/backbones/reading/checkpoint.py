@@ -22,7 +22,7 @@ from ...files import is_here, refuse_partial, user_path
 from ...model.products import Matrix
 from .adapters import refuse_adapter_files, refuse_adapter_keys
 from .hub_cache import BLOBS, home_of, own_name
-from .key_names import common_prefix, plain_names
+from .key_names import common_prefix, is_counter, plain_names
 from .plain_json import parse
 from .quantised import dequantised, is_beside, layers_in, refuse_quantiser, scales_of
 from .tensor_files import SAFETENSORS, TORCH, TensorFile, open_tensors
@@ -30,6 +30,7 @@ from .tensor_files import SAFETENSORS, TORCH, TensorFile, open_tensors
 ENDINGS = (SAFETENSORS, *TORCH)
 GGUF = ".gguf"
 INDEX = ".index.json"
+QUANTISATION = "quantization_config"
 SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})")
 ShardFiles = tuple[Path, ...]
 Watch = Callable[[int], None]
@@ -92,13 +93,17 @@ class Checkpoint:
         self._scale_of = scales_of(self.shapes, layers)
         names = plain_names(self.shapes)
         self.shapes = {name: shape for name, shape in self.shapes.items()
-                       if not is_beside(name, self._scale_of)}
+                       if not is_beside(name, self._scale_of) and not is_counter(name, shape)}
         self._rename(names)
 
     def _quantisation(self) -> object:
-        """quantization_config of config.json; None if it has none, or is read elsewhere."""
+        """quantization_config of config.json or of a part of it; None if there is none, and if
+        config.json cannot be read, which whoever needs it says.
+        """
         with suppress(SSDError):
-            return self.config().get("quantization_config")
+            config = self.config()
+            parts = [config, *(part for part in config.values() if isinstance(part, dict))]
+            return next((part[QUANTISATION] for part in parts if QUANTISATION in part), None)
         return None
 
     def _rename(self, names: Mapping[str, str]) -> None:
@@ -189,7 +194,10 @@ class Checkpoint:
     def config(self) -> dict:
         """config.json, or {} if there is none."""
         path = self.folder / "config.json"
-        return read_json(path) if is_here(path) else {}
+        if is_here(path):
+            return read_json(path)
+        refuse_started_downloads(self.folder)
+        return {}
 
     def names(self) -> list[str]:
         """What the model is called, the nearest first: by the user, its file, its folder or
@@ -279,13 +287,17 @@ def models_in(folder: Path, loose: bool = False) -> list[Path]:
     two whole models of one name are both there. loose: all files are models of their own.
     """
     models: dict[str, list[Path]] = {}
-    for ending in ENDINGS:
-        named: dict[str, list[Path]] = {}
+    for endings in ((SAFETENSORS,), TORCH):
+        named: dict[tuple[str, str], list[Path]] = {}
         for path in entries(folder):
-            if path.name.endswith((ending, ending + INDEX)) and path.is_file():
-                named.setdefault(model_name(path), []).append(path)
-        for name, paths in named.items():
-            models.setdefault(name + ending * loose, whole_models(paths, loose))
+            ending = next((each for each in endings
+                           if path.name.endswith((each, each + INDEX))), None)
+            if ending and path.is_file():
+                named.setdefault((model_name(path), ending), []).append(path)
+        better = set() if loose else set(models)
+        for (name, _), paths in named.items():
+            if name not in better:
+                models.setdefault(name, []).extend(whole_models(paths, loose))
     return [path for _, paths in sorted(models.items()) for path in paths]
 
 

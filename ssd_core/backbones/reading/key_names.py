@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 WRAPPERS = {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
+COUNTERS = {"n_averaged", "num_updates", "decay", "initted", "step"}
 
 
 def plain_names(names: Iterable[str]) -> dict[str, str]:
@@ -23,3 +24,8 @@ def common_prefix(names: Iterable[str]) -> str:
     first = {name.partition(".")[::2] for name in names}
     starts = {start for start, _ in first}
     return f"{starts.pop()}." if len(starts) == 1 and all(rest for _, rest in first) else ""
+
+
+def is_counter(name: str, shape: tuple[int, ...]) -> bool:
+    """Whether a tensor only counts steps of training, as beside an average of weights."""
+    return name.rpartition(".")[2] in COUNTERS and shape in ((), (1,))

@@ -42,7 +42,10 @@ def refuse_quantiser(names: Iterable[str], settings: object, path: Path) -> None
 
     settings: quantization_config of config.json, if it has one. path: of a file.
     """
-    method = str(settings.get("quant_method", "")) if isinstance(settings, Mapping) else ""
+    settings = settings if isinstance(settings, Mapping) else {}
+    loads = ("load_in_4bit", "load_in_8bit")
+    method = str(settings.get("quant_method") or
+                 ("bitsandbytes" if any(map(settings.get, loads)) else ""))
     found = OTHER.findall("\n".join(names))
     known = [name for end, name in OTHERS.items() if end in found]
     if method and method not in READABLE:

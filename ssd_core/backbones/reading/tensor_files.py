@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 
 from ...errors import SSDError, first_line
 from ...files import refuse_partial
+from .adapters import refuse_adapter_keys
 from .script_file import ScriptFile
 
 SAFETENSORS = ".safetensors"
@@ -64,7 +65,9 @@ class TorchFile:
     metadata: Mapping[str, str] = {}
 
     def __init__(self, path: Path) -> None:
-        self._tensors = state_dict(load_pickle(path))
+        loaded = load_pickle(path)
+        refuse_adapter_keys(map(str, loaded) if isinstance(loaded, dict) else (), path)
+        self._tensors = state_dict(loaded)
         self.shapes = {name: tuple(value.shape) for name, value in self._tensors.items()}
         if not self.shapes:
             raise SSDError(f"{path}: holds no tensors by name: name the file with the weights")
