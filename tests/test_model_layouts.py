@@ -304,6 +304,7 @@ ADAPTERS = {
 
 
 @pytest.mark.parametrize("case", ADAPTERS)
+@pytest.mark.by_day(3)
 def test_an_adapter_beside_a_model_is_refused_and_not_left_out(copied, case):
     folder = copied("janus-port")
     ADAPTERS[case](folder)
@@ -317,7 +318,7 @@ def test_an_adapter_beside_a_model_is_refused_and_not_left_out(copied, case):
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("key", ["vision_tower.lora_A.weight", "x.base_layer.weight",
                                  "q_proj_lora.down.weight", "style.weight"])
-@pytest.mark.by_day(8)
+@pytest.mark.by_day(6)
 def test_a_tensor_that_has_no_place_is_refused_by_name(copied, name, key):
     folder = copied(name)
     changed(weights_of(folder), lambda tensors: {**tensors, key: torch.ones(2, 2)})
@@ -344,6 +345,7 @@ def test_so_are_those_of_codecs(copied, name, part, key):
     assert f"tensor {key}" in refused(load_backbone, folder, "meta")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [flan_t5, tar_language])
 def test_text_models_are_read_whole_or_refused(tmp_path, write):
     pytest.importorskip("transformers")
@@ -410,6 +412,7 @@ SCALES = {"ComfyUI": "X.scale_weight", "compressed-tensors": "X.weight_scale",
 
 @pytest.mark.parametrize("form", SCALES)
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.int8])
+@pytest.mark.by_day(2)
 def test_scales_of_heads_embeddings_and_codecs_are_applied(copied, form, dtype):
     folder = copied("janus-port")
     (folder / "model.safetensors.index.json").unlink()
@@ -457,7 +460,7 @@ PREFIXES = ("module.", "model.", "base_model.model.", "_orig_mod.", "ema.", "mod
 
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("prefix", PREFIXES)
-@pytest.mark.by_day(14)
+@pytest.mark.by_day(7)
 def test_prefixes_of_training_programs_are_dropped_for_every_family(copied, name, prefix):
     folder = copied(name)
     before = load_backbone(folder, "meta").sha256
@@ -509,6 +512,7 @@ PRO, PLAIN = "<|User|>: {prompt}\n\n<|Assistant|>:", "User: {prompt}\n\nAssistan
     ("T2I-R1/mine", "", "auto", "janus-pro", None),
     ("mine", "", "Janus-1.3B", "janus-1.3b", PLAIN), ("mine", "", "janus-pro-7b", "janus-pro", PRO),
     ("Janus-Pro-1B", "", "T2I-R1", "t2i-r1", PLAIN)])
+@pytest.mark.by_day(6)
 def test_the_turn_follows_the_models_own_name_or_the_users(families, tmp_path, place, config,
                                                            family, name, turn):
     folder = shutil.copytree(families("janus-port"), tmp_path / place)
