@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import time
 
 import pytest
 import torch
@@ -30,6 +31,7 @@ from ssd_core.backbones.reading.checkpoint import (
     read_json,
 )
 from ssd_core.backbones.reading.loaded_model import LoadedModel
+from ssd_core.backbones.reading.plain_json import without_extras
 from ssd_core.files import read_safetensors
 from ssd_core.output.chinese import catalogue
 from ssd_core.output.unknown import word_notes
@@ -585,3 +587,11 @@ def test_pointers_of_heads_are_told(tmp_path):
 def test_an_adapter_in_memory_is_refused(tmp_path):
     model = torch.nn.ModuleDict({"a": torch.nn.ModuleDict({"lora_A": torch.nn.Linear(2, 2)})})
     assert "tensor a.lora_A.weight belongs to an adapter" in refused(LoadedModel, model, tmp_path)
+
+
+@pytest.mark.parametrize("part", ["/*", '"\\', ",\n", "//", '\\"', ", /**/"])
+def test_no_text_of_comments_takes_long(part):
+    """200,000 parts: a pattern that looks back over them would take hours."""
+    start = time.process_time()
+    without_extras('{"a": ' + part * 200_000)
+    assert time.process_time() - start < 5

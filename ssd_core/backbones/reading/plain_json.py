@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 
-# A string, which is kept as it is, or what JSON has not: comments, commas before a closing bracket.
-EXTRAS = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[\]}])',
-                    re.DOTALL)
+# Strings, which stay as they are, or what JSON has not; each match takes what it began with to its
+# end, so that no text takes long.
+STRING = r'("(?:[^"\\]|\\.)*(?:"|\Z))'
+COMMENT = re.compile(STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+LAST_COMMA = re.compile(STRING + r"|,(?=\s*[\]}])", re.DOTALL)
 
 
 def json_text(raw: bytes) -> str:
@@ -17,7 +19,9 @@ def json_text(raw: bytes) -> str:
 
 def without_extras(text: str) -> str:
     """The text without comments and trailing commas."""
-    return EXTRAS.sub(lambda match: match[1] or "", text)
+    for pattern in (COMMENT, LAST_COMMA):
+        text = pattern.sub(lambda match: match[1] or "", text)
+    return text
 
 
 def parse(raw: bytes) -> object:
