@@ -7,7 +7,7 @@ import re
 
 # Strings, which stay as they are, or what JSON has not; each match takes what it began with to its
 # end, so that no text takes long.
-STRING = r'("(?:[^"\\]|\\.)*(?:"|\Z))'
+STRING = r'("(?:[^"\\]|\\.)*(?:"|\\?\Z))'
 COMMENT = re.compile(STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 LAST_COMMA = re.compile(STRING + r"|,(?=\s*[\]}])", re.DOTALL)
 
