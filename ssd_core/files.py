@@ -20,6 +20,8 @@ from safetensors.torch import save
 from .errors import SSDError, first_line
 
 ASSETS = Path(__file__).parent / "assets"
+PARTIAL = (".incomplete", ".aria2", ".part", ".crdownload")  # beside an unfinished download
+LFS_POINTER = b"version https://git-lfs"
 MOST_TEXT = 128 << 20  # bytes of a text or JSON file
 DEEPEST = 64  # objects and lists within each other
 TOO_DEEP = f"more than {DEEPEST} levels of objects and lists"
@@ -137,6 +139,29 @@ def write_safetensors(tensors: dict[str, torch.Tensor], path: Path,
         temporary.write_bytes(safetensors_bytes(tensors, metadata))
 
 
+def is_here(path: Path) -> bool:
+    """Whether a file exists. Raises SSDError if only its beginning, or git-lfs's pointer, does."""
+    if path.is_file() or any(path.with_name(path.name + end).exists() for end in PARTIAL):
+        refuse_partial(path)
+        return True
+    return False
+
+
+def refuse_partial(path: Path) -> None:
+    """Raise SSDError if the file is missing, still being downloaded, or a git-lfs pointer."""
+    for ending in PARTIAL:
+        if path.with_name(path.name + ending).exists():
+            raise SSDError(f"{path}: its download was cut off or still runs ({path.name}{ending} "
+                           "lies beside it): finish the download")
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(LFS_POINTER))
+    except OSError as error:
+        raise SSDError(f"{path}: cannot be read ({error.strerror}): get it again") from error
+    if start == LFS_POINTER:
+        raise SSDError(f"{path}: only git-lfs's pointer to the file: run 'git lfs pull'")
+
+
 def read_safetensors(path: Path,
                      format_name: str) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     """Read all tensors and the metadata of a file whose metadata names `format_name`.
@@ -147,6 +172,7 @@ def read_safetensors(path: Path,
     path = Path(path)
     if not path.is_file():
         raise SSDError(f"{path}: no such file")
+    refuse_partial(path)
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}

@@ -133,7 +133,7 @@ class Library:
     def _load(self, name: str, dtype: str) -> Loaded:
         path = self.shelf.backbone_path(name)
         backbone = load_backbone(path, str(self.device), dtype, self._offload, self._graphs,
-                                 self._estimates)
+                                 estimates=self._estimates)
         choice = self._heads if name == self._first else None
         heads = self.shelf.heads_for(path, choice, backbone.sha256)
         try:

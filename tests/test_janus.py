@@ -18,7 +18,7 @@ from support.tiny_image_models import (
     janus_tensors,
 )
 
-from ssd_core import Sampling, SSDError, methods
+from ssd_core import Sampling, SSDError, load_backbone, methods
 from ssd_core.backbones import janus
 from ssd_core.backbones.reading.checkpoint import open_checkpoint
 
@@ -223,7 +223,7 @@ def finetune(folder, prefix=""):
     ("T2I-R1", "module.", "U s e r : Ġa Ċ Ċ A s s i s t a n t :"),
     ("Janus-Pro-R1-7B", "vl_gpt.", "<| U s e r | > : Ġa Ċ Ċ <| A s s i s t a n t | > :")])
 def test_finetunes_have_their_own_names_prefixes_and_turns(port, tmp_path, name, prefix, turn):
-    loaded = load(finetune(tmp_path / name, prefix))
+    loaded = load_backbone(finetune(tmp_path / name, prefix), "cpu", "fp32")
     ids = loaded.tokenize("a")
     assert [loaded.text.tokenizer.id_to_token(i) for i in ids[1:-1]] == turn.split()
     assert loaded.sha256 == port.sha256 and loaded.name in name.lower()

@@ -81,6 +81,7 @@ class Backbone(PromptGuide, nn.Module):
     picture_codec: PictureCodec
     find_drafter: Callable[[Backbone], nn.Module] | None = None  # loads a Drafter (drafter.py)
     files: tuple[Path, ...] = ()  # the weights were read from these
+    doubts: tuple[str, ...] = ()  # what the files do not tell, and what was taken instead
     estimates: Estimates = Estimates()
     """What runs took on this machine: of this process, unless a host loads with stored ones."""
 
@@ -115,7 +116,7 @@ class Backbone(PromptGuide, nn.Module):
         """Raise SSDError if this backbone draws nothing below another picture."""
         if not self.controls:
             raise SSDError(f"{self.name} draws no panels: load Lumina-mGPT-2.0-Omni, and leave "
-                           "Omni in the name of its folder")
+                           "Omni in the name of its folder, or give --family")
 
     def apply_size(self) -> None:
         """Set what depends on `size`: grid, angles, positions."""
@@ -181,7 +182,7 @@ class Backbone(PromptGuide, nn.Module):
 
     def notes(self, sampling: Sampling) -> list[str]:
         """What a user should know of a run with this sampling, a sentence each."""
-        return []
+        return [*self.doubts]
 
     def masked_prompt_slots(self, prompt_ids: list[int]) -> int:
         """Return how many of the prompt's first slots are masked from attention."""

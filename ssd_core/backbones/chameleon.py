@@ -104,11 +104,12 @@ def sizes_for(target: int) -> tuple[tuple[int, int], ...]:
 
 def target_of(checkpoint: Checkpoint) -> int:
     """The side in px of the square a Lumina-mGPT was trained for, taken from names on disk."""
-    target = next((match for name in checkpoint.names() if (match := TARGET.search(name))), None)
+    names = (*checkpoint.names(), checkpoint.made_from)
+    target = next((match for name in names if (match := TARGET.search(name))), None)
     if target is None:
         raise SSDError(f"{checkpoint.folder}: Lumina-mGPT's files do not tell the size they were "
-                       f"trained for ({TARGETS}): name the folder after it, for example "
-                       "Lumina-mGPT-7B-768")
+                       f"trained for ({TARGETS}): name the folder after it, or give --family, for "
+                       "example Lumina-mGPT-7B-768")
     return int(target[1])
 
 
@@ -127,7 +128,7 @@ def is_lumina(checkpoint: Checkpoint) -> bool:
     """Whether the config names Lumina's class, or the norms are stored once for all heads."""
     classes = str(checkpoint.config().get("architectures"))
     if checkpoint.lent:  # transformers has one class and one shape of norms for both
-        return any(TARGET.search(name) for name in checkpoint.names())
+        return any(TARGET.search(name) for name in (*checkpoint.names(), checkpoint.made_from))
     return "XLLMX" in classes or two_sizes(checkpoint, NORM)[0] == 1
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from ..errors import SSDError, first_line
-from ..files import small_text
+from ..files import is_here, refuse_partial, small_text
 from ..model.transformer import DecoderShape
 from . import presets
 from .codecs.find import draws, read_codec
@@ -126,9 +126,9 @@ def code_name(code: int) -> str:
 def read_words(checkpoint: Checkpoint, ids: int) -> Text:
     """The original's tokenizer if its two files exist, else tokenizer.json."""
     ranks, vision = (checkpoint.folder / name for name in (RANKS, VISION))
-    if ranks.is_file() and vision.is_file():
+    if is_here(ranks) and is_here(vision):
         return original_words(ranks, vision, ids)
-    if not (checkpoint.folder / "tokenizer.json").is_file():
+    if not is_here(checkpoint.folder / "tokenizer.json"):
         raise SSDError(f"{checkpoint.folder}: the tokenizer is missing: put {RANKS} and {VISION} "
                        "of BAAI/Emu3-Gen, or tokenizer.json of Emu3-community/Emu3-Gen-hf, into it")
     return read_text(checkpoint.path("tokenizer.json"), ids)
@@ -136,8 +136,9 @@ def read_words(checkpoint: Checkpoint, ids: int) -> Text:
 
 def original_words(ranks: Path, vision: Path, ids: int) -> Text:
     """The tokenizer of a model with `ids` ids: words by rank, then control tokens, then codes."""
+    refuse_partial(vision)
     try:
-        codes = small_text(vision).split("\n")
+        codes = small_text(vision).removeprefix("\ufeff").split("\n")
     except (OSError, ValueError) as error:
         raise SSDError(f"{vision}: not a text of tokens ({first_line(error)}): get it again"
                        ) from error

@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 from ..errors import SSDError
+from ..files import is_here
 from ..model.grid import Grid
 from ..model.kv_cache import KVCache
 from ..model.sampling import Sampling
@@ -38,7 +39,15 @@ from .glm_grids import (
 from .prompts.text import Text, read_text, require_length
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import number, read_constants, refusal, section
-from .reading.weights import LayerNames, Slice, decoder_shape, decoder_sources, fill, two_sizes
+from .reading.weights import (
+    LayerNames,
+    Slice,
+    decoder_shape,
+    decoder_sources,
+    fill,
+    require_known,
+    two_sizes,
+)
 
 FAMILY = "GLM-Image"
 CODES, SECTIONS, HEAD_DIM = 16384, (8, 12, 12), 128  # of the published model
@@ -49,6 +58,8 @@ NAMES = LayerNames(
     "self_attn.o_proj.weight", "post_attention_layernorm.weight", ("mlp.gate_up_proj.weight",),
     "mlp.down_proj.weight",
     post_norms=("post_self_attn_layernorm.weight", "post_mlp_layernorm.weight"))
+# Of the codes themselves and of source pictures: read elsewhere.
+UNUSED = (r"model\.visual\..*", r"model\.vqmodel\.(quantize\.embedding|(post_)?quant_conv)\..*")
 PIXELS = "the pictures show a false colour for each code; the node GLM Decode paints their pixels"
 FITTED = "the pictures show one colour for each code; the node GLM Decode paints their pixels"
 SIZES = ((1024, 1024), (1152, 896), (896, 1152), (1216, 832), (832, 1216), (1344, 768),
@@ -86,6 +97,10 @@ class GlmImage(Backbone):
     def code_embedding(self) -> torch.Tensor:  # type: ignore[override]
         """Codes are the first ids of the vocabulary."""
         return self.word_embedding[: self.codes]
+
+    @property
+    def word_reader(self) -> Text:
+        return self.text
 
     def tokenize(self, prompt: str) -> list[int]:
         self.text.require_plain(prompt)
@@ -200,6 +215,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Gl
     sources = {"word_embedding": embedding, "head": Slice(HEAD, 0, codes),
                "norm": f"{PREFIX}norm.weight",
                **decoder_sources(PREFIX, shape.layers, NAMES, qkv_bias=True)}
+    require_known(checkpoint, sources, UNUSED)
     backbone.sha256 = fill(backbone, sources, checkpoint, device, dtype).hexdigest()
     backbone.picture_codec = read_colours(checkpoint, codes, STEP, device, dtype,
                                           backbone.sha256)
@@ -239,8 +255,8 @@ def tokenizer_of(checkpoint: Checkpoint) -> Path:
     """tokenizer.json: beside the weights, or in the pipeline's folder `processor`."""
     beside = (checkpoint.folder.parent / "processor", checkpoint.root / "processor")
     paths = (folder / "tokenizer.json" for folder in beside)
-    found = next((path for path in paths if path.is_file()), None)
+    found = next((path for path in paths if is_here(path)), None)
     own = checkpoint.folder / "tokenizer.json"
-    if own.is_file() or found is None:
+    if is_here(own) or found is None:
         return checkpoint.path("tokenizer.json")
     return found

@@ -14,26 +14,35 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from ..files import is_here
 from ..model.products import product
 from ..model.transformer import Decoder, DecoderShape, sequence_angles
 from . import presets
 from .base import Backbone, empty
 from .codecs.find import draws, read_codec
 from .prompts.text import Text, read_text, require_length
-from .reading.checkpoint import Checkpoint
+from .reading.checkpoint import Checkpoint, read_json
 from .reading.decoder_config import number, read_constants, require_names, section
-from .reading.weights import decoder_shape, decoder_sources, fill, two_sizes
+from .reading.weights import decoder_shape, decoder_sources, fill, require_known, two_sizes
 
 FAMILY = "Janus-Pro"
 GRID = presets.PAPER["Janus-Pro"].grid  # the only grid it was trained on
 PROMPT_LIMIT = 1024
-TEMPLATE = "<|User|>: {prompt}\n\n<|Assistant|>:"
-# Finetunes by a part of their folder's name. Those that plan in words before they draw, or judge
-# their picture afterwards, are only asked to draw.
-FINETUNES = {"janus-4o": TEMPLATE, "t2i-r1": "User: {prompt}\n\nAssistant:",
-             "janus-pro-r1": TEMPLATE, "reasongen-r1": TEMPLATE}
+TEMPLATE, PLAIN = "<|User|>: {prompt}\n\n<|Assistant|>:", "User: {prompt}\n\nAssistant:"
+BASE = "janus-pro"
+# Chat turns by a part of the model's name, the base last. Those that plan in words before they
+# draw, or judge their picture afterwards, are only asked to draw.
+TURNS = {"janus-4o": TEMPLATE, "t2i-r1": PLAIN, "janus-pro-r1": TEMPLATE, "reasongen-r1": TEMPLATE,
+         "janus-1.3b": PLAIN, BASE: TEMPLATE}
+UNSURE = ("the files do not say which Janus they are, so the prompt has the chat turn of "
+          "Janus-Pro: if it is another, such as T2I-R1 or Janus-1.3B, name its folder after it or "
+          "give --family")
+TEMPLATES = ("chat_template.json", "tokenizer_config.json", "processor_config.json")
 SIZES = {2048: "janus-pro-1b", 4096: "janus-pro-7b"}
 HEAD_DIM, THETA, EPS = 128, 10_000.0, 1e-6  # of both models, if config.json has none
+# Of understanding pictures, of writing words, and of the codec, which checks its own.
+UNUSED = (r"(model\.)?(vision_model|aligner|vqmodel)\..*", r"gen_vision_model\..*",
+          r"(language_model\.)?lm_head\.weight")
 BEGIN, PAD, IMAGE = "<｜begin▁of▁sentence｜>", "<｜▁pad▁｜>", "<begin_of_image>"
 
 
@@ -47,13 +56,6 @@ class TensorNames:
     aligner: tuple[str, str]
     projection: str
     head: str
-
-    def after(self, prefix: str) -> TensorNames:
-        """The same names behind a prefix."""
-        first, second = self.aligner
-        return TensorNames(self.config, prefix + self.decoder, prefix + self.codes,
-                           (prefix + first, prefix + second), prefix + self.projection,
-                           prefix + self.head)
 
 
 LAYOUTS = (
@@ -88,6 +90,10 @@ class Janus(Backbone):
         """Set the tokenizer and look up the control tokens, whose ids differ by model."""
         self.text = text
         self.begin, self.pad, self.image = map(text.id, (BEGIN, PAD, IMAGE))
+
+    @property
+    def word_reader(self) -> Text:
+        return self.text
 
     def tokenize(self, prompt: str) -> list[int]:
         self.text.require_plain(prompt)
@@ -135,15 +141,27 @@ def matches(checkpoint: Checkpoint) -> bool:
 
 
 def layout_of(checkpoint: Checkpoint) -> TensorNames | None:
-    """The names in these files; training programs put a prefix such as `module.` before all."""
-    return next((names.after(key.removesuffix(names.codes)) for names in LAYOUTS
-                 for key in checkpoint.shapes if key.endswith(names.codes)), None)
+    """The names in these files."""
+    return next((names for names in LAYOUTS if names.codes in checkpoint.shapes), None)
 
 
-def finetune_of(checkpoint: Checkpoint) -> str | None:
-    """The known finetune that the files' names on disk mention, or None."""
-    return next((finetune for name in checkpoint.names() for finetune in FINETUNES
-                 if finetune in name.lower()), None)
+def model_of(checkpoint: Checkpoint) -> str | None:
+    """The known model that these files are: by their names, or by what config.json says that they
+    were made from, which for the base says nothing. None if nothing tells.
+    """
+    made_from = checkpoint.made_from.lower()
+    return checkpoint.variant(TURNS) or next(
+        (model for model in TURNS if model in made_from and model != BASE), None)
+
+
+def turn_in(checkpoint: Checkpoint) -> str | None:
+    """The turn of a chat template beside the weights, or None."""
+    paths = [checkpoint.folder / name for name in TEMPLATES]
+    texts = [str(read_json(path).get("chat_template")) for path in paths if is_here(path)]
+    jinja = checkpoint.folder / "chat_template.jinja"
+    texts += [jinja.read_text("utf-8", errors="replace")] if is_here(jinja) else []
+    return next((turn for turn in (TEMPLATE, PLAIN) for text in texts
+                 if turn.partition("{")[0].strip() in text), None)
 
 
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Janus:
@@ -158,14 +176,17 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ja
     codes, width = two_sizes(checkpoint, own["head"])
     with torch.device("meta"):
         backbone = Janus(shape, words, codes, width)
-    finetune = finetune_of(checkpoint)
-    backbone.name = finetune or SIZES.get(hidden, "janus-pro")
-    backbone.template = FINETUNES[finetune] if finetune else TEMPLATE
+    model = model_of(checkpoint)
+    turn = None if model else turn_in(checkpoint)
+    backbone.name = model if model and model != BASE else SIZES.get(hidden, BASE)
+    backbone.template = TURNS[model] if model else turn or TEMPLATE
+    backbone.doubts = () if model or turn else (UNSURE,)
     backbone.read_with(read_text(checkpoint.path("tokenizer.json"), words))
     sources = {**own, **decoder_sources(names.decoder, shape.layers)}
-    prints = fill(backbone, sources, checkpoint, device, dtype)
     with torch.device("meta"):
         aligner = Aligner(codes, two_sizes(checkpoint, names.codes)[1], hidden)
+    require_known(checkpoint, {**sources, **aligner.sources(names)}, UNUSED)
+    prints = fill(backbone, sources, checkpoint, device, dtype)
     aligner_prints = fill(aligner, aligner.sources(names), checkpoint, device, torch.float32)
     if checkpoint.lent:
         backbone.aligner = aligner

@@ -8,12 +8,14 @@ names.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
+from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.transformer import Decoder, DecoderShape, axial_angles
 from . import presets
@@ -22,6 +24,7 @@ from .codecs.find import draws, read_codec
 from .prompts.flan_t5 import SLOTS, FlanT5
 from .prompts.imagenet import class_of, label_of
 from .prompts.kept import PromptCache
+from .prompts.text import Text
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import head_key, require_names
 from .reading.weights import (
@@ -32,6 +35,7 @@ from .reading.weights import (
     decoder_shape,
     decoder_sources,
     fill,
+    require_known,
     two_sizes,
 )
 
@@ -127,6 +131,12 @@ class TextLlamaGen(LlamaGen):
         self.caption_in = empty(shape.hidden, width)
         self.caption_out = empty(shape.hidden, shape.hidden)
 
+    @property
+    def word_reader(self) -> Text | None:
+        with suppress(SSDError):  # `tokenize` says what is missing
+            return self.reader.text
+        return None
+
     def tokenize(self, prompt: str) -> list[int]:
         ids = self.reader.tokenize(prompt, self.name)
         return [HIDDEN] * (SLOTS - len(ids)) + ids
@@ -182,6 +192,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ll
         "code_embedding": layout.embedding, "norm": f"{layout.prefix}norm.weight",
         "head": layout.head, **conditions,
         **decoder_sources(layout.prefix, shape.layers, layout.layers)}
+    require_known(checkpoint, sources, (re.escape(layout.prefix + TABLE), r"lm_head\.weight"))
     backbone.sha256 = fill(backbone, sources, checkpoint, device, dtype).hexdigest()
     kind, other = backbone.kinds
     backbone.name = f"llamagen-{kind}{SIZES.get(hidden, '')}"
@@ -217,7 +228,7 @@ def trained_sizes(backbone: LlamaGen, checkpoint: Checkpoint,
     name of the file or its folder (c2i_L_384.pt). Without either, all published sizes are legal.
     """
     table = checkpoint.shapes.get(prefix + TABLE)
-    names = f"{checkpoint.files[0].stem} {checkpoint.folder.name}"
+    names = " ".join(checkpoint.names())
     candidates = [int(pixels) // 16 for pixels in re.findall(r"(?<!\d)(256|384|512)(?!\d)", names)]
     if table:
         candidates = [round((table[0] - backbone.condition_slots) ** 0.5)]

@@ -38,7 +38,7 @@ from .shared_vocabulary import Vocabulary
 FAMILY = "Lumina-mGPT 2.0"
 FIRST_CODE, CODES = 155_000, 16_384  # of the published models; their code writes these numbers too
 TARGET = 768  # px along a side of the square whose area it was trained for
-OMNI = "omni"  # in the names of 2.0-Omni, whose files are otherwise those of 2.0
+OMNI, PLAIN = "omni", "lumina-mgpt-2.0"  # in names; the files of the two are alike otherwise
 CODEC = "put movqgan_270M.ckpt of ai-forever/MoVQGAN into its subfolder vq"
 
 
@@ -91,6 +91,6 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Lu
         backbone = Lumina2(shape, vocabulary, constants.theta, begin)
     codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes), movqgan_of)
     backbone.load(checkpoint, sources_of(checkpoint, vocabulary, shape), codec, device, dtype)
-    if any(OMNI in name.lower() for name in checkpoint.names()):
+    if (checkpoint.variant((OMNI, PLAIN)) or checkpoint.made_from.lower()).count(OMNI):
         backbone.controls = CONTROLS
     return backbone

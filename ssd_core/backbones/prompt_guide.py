@@ -12,6 +12,7 @@ from ..postcards.chinese import fresh_chinese_prompt
 from ..postcards.chips import Kind
 from ..postcards.expanded import Expanded
 from ..postcards.unknown_things import UnknownThing
+from .prompts.text import Text
 
 _MARKS = re.compile(r"[,.;，。；、\n]")
 
@@ -22,13 +23,18 @@ class PromptGuide:
     The engine asks for things alone. A backbone is its own guide.
     """
 
+    @property
+    def word_reader(self) -> Text | None:
+        """The tokenizer of prompts in words; None if there is none."""
+        return None
+
     def unknown_words(self, prompt: str) -> list[str]:
         """Return the words of a prompt that this backbone does not know and ignores."""
-        return []
+        return list(dict.fromkeys(prompt[slice(*span)] for span in self.unknown_spans(prompt)))
 
     def unknown_spans(self, prompt: str) -> list[tuple[int, int]]:
         """Return [start, end) of every place where one of `unknown_words` stands in a prompt."""
-        return []
+        return [] if self.word_reader is None else self.word_reader.unknown_spans(prompt)
 
     def nearest_word(self, word: str) -> str | None:
         """Return a known word that resembles an unknown one; None if there is none."""

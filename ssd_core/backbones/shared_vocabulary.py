@@ -21,7 +21,16 @@ from .base import Backbone
 from .codecs.codec import PictureCodec
 from .prompts.text import Text
 from .reading.checkpoint import Checkpoint
-from .reading.weights import Concat, Slice, Source, decoder_sources, fill, fingerprint_of, pieces
+from .reading.weights import (
+    Concat,
+    Slice,
+    Source,
+    decoder_sources,
+    fill,
+    fingerprint_of,
+    pieces,
+    require_known,
+)
 
 
 @dataclass(frozen=True)
@@ -70,6 +79,10 @@ class SharedVocabulary(Backbone):
         self.word_embedding = table(vocabulary.size)
         self.code_embedding, self.head = table(self.codes + self.row_end), table(self.codes)
 
+    @property
+    def word_reader(self) -> Text:
+        return self.vocabulary.text
+
     def drawn_grid(self) -> Grid:
         """The grid of a picture of the current size."""
         width, height = self.size
@@ -85,8 +98,10 @@ class SharedVocabulary(Backbone):
              device: torch.device, dtype: torch.dtype) -> None:
         """Fill in the weights, take the codec, then prepare for the current size.
 
-        Where the same rows embed and predict the codes they are stored once.
+        Where the same rows embed and predict the codes they are stored once. A file may hold the
+        codec too, also where another one is used, and a head though it is tied.
         """
+        require_known(checkpoint, sources, (r"(model\.)?vqmodel\..*", r".*lm_head\.weight"))
         if checkpoint.lent:
             self.sha256 = fingerprint_of(checkpoint, sources).hexdigest()
             sources = self.with_whole_table(checkpoint, sources)

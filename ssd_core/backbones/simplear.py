@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 
 from ..errors import SSDError
-from ..files import small_text
+from ..files import is_here, small_text
 from ..model.transformer import DecoderShape
 from . import presets
 from .codecs.cosmos import Cosmos, cosmos_of
@@ -75,13 +75,13 @@ def matches(checkpoint: Checkpoint) -> bool:
         return False
     texts = (checkpoint.folder / name for name in (ADDED, "tokenizer.json"))
     return checkpoint.shapes[EMBEDDING][:1] == (IDS,) or any(
-        BEGIN in small_text(path, errors="replace") for path in texts if path.is_file())
+        BEGIN in small_text(path, errors="replace") for path in texts if is_here(path))
 
 
 def read_words(checkpoint: Checkpoint) -> Text:
     """The tokenizer from tokenizer.json, or from the files that older libraries save instead."""
     folder, rows = checkpoint.folder, two_sizes(checkpoint, EMBEDDING)[0]
-    if all((folder / name).is_file() for name in (VOCABULARY, MERGES, ADDED)):
+    if all(is_here(folder / name) for name in (VOCABULARY, MERGES, ADDED)):
         text = read_vocabulary_files(folder)
         text.require_ids(rows)
         return text
@@ -108,14 +108,14 @@ def read_cosmos(checkpoint: Checkpoint, device: torch.device) -> Cosmos:
     found = [holder for holder in holders if holder is not None]
     if len(found) < len(holders):
         raise SSDError(f"{checkpoint.root}: the picture codec is missing: {CODEC}")
-    if other := OTHERS.search(str(found[0].files[0])):
+    if other := OTHERS.search(" ".join(found[0].names())):
         raise SSDError(f"{found[0].files[0]}: {other[0]} is another tokenizer, with other codes: "
                        f"{CODEC}")
     shapes = {key: shape for holder in found for key, shape in holder.shapes.items()}
     try:
         codec, keys = cosmos_of(shapes)
         load_weights(codec, keys, lambda key: next(
-            holder for holder in found if key in holder.shapes).tensor(key).to(device))
+            holder for holder in found if key in holder.shapes).floating(key).to(device))
     except SSDError as error:
         raise SSDError(f"{found[0].files[0]}: {error}") from error
     return codec

@@ -24,9 +24,17 @@ from .codecs.find import draws, read_codec
 from .prompts import ta_tok
 from .prompts.kept import PromptCache
 from .prompts.tar_language import COUNT, TarLanguage
-from .prompts.text import require_length
+from .prompts.text import Text, require_length
 from .reading.checkpoint import Checkpoint
-from .reading.weights import LLAMAGEN, decoder_shape, decoder_sources, fill, shape_of, two_sizes
+from .reading.weights import (
+    LLAMAGEN,
+    decoder_shape,
+    decoder_sources,
+    fill,
+    require_known,
+    shape_of,
+    two_sizes,
+)
 
 FAMILY = "Tar AR-DTok"
 SCHEME = "codes:"
@@ -66,6 +74,10 @@ class Tar(Backbone):
     def filler(self) -> int:
         """The id after all codes; the id of word 0 comes next."""
         return self.ta_tok_codes + 1
+
+    @property
+    def word_reader(self) -> Text | None:
+        return self.language.text if self.language.folder else None
 
     def tokenize(self, prompt: str) -> list[int]:
         if prompt.strip().startswith(SCHEME):
@@ -135,6 +147,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ta
                "head": "output.weight", "condition": f"{CONDITION}.weight",
                "condition_bias": f"{CONDITION}.bias", "slot_embedding": TABLE,
                **decoder_sources("", shape.layers, LLAMAGEN)}
+    require_known(checkpoint, sources, (r"freqs_cis",))
     backbone.sha256 = fill(backbone, sources, checkpoint, device, dtype).hexdigest()
     reader = read_reader(checkpoint, backbone)
     backbone.read, backbone.ta_tok_codes = reader.features, reader.codes

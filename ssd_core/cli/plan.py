@@ -83,7 +83,8 @@ class ExpansionOptions:
         made = expansions(backbone, prompt, self.negative, [self.seed], fill=self.expand)
         for line in (line for expanded in made for line in expanded.notes):
             note(line)
-        for line in word_notes(backbone, [], [prompt]):
+        texts = [expanded.prompt for expanded in made] or [prompt]
+        for line in word_notes(backbone, texts, [prompt]):
             note(f"warning: {line}")
         drawn = [Words(expanded.prompt, expanded.negative) for expanded in made]
         chosen = Words(prompt, typed.negative)

@@ -37,7 +37,7 @@ def convert(path: Path, out: Path | None = None, shard_bytes: int = SHARD_BYTES,
     models = [model for model in models_at(path) if is_torch(model)]
     if not models:
         raise SSDError(f"{path}: nothing to convert, the weights are safetensors already")
-    checkpoints = [Checkpoint(group_of(model)) for model in models]
+    checkpoints = [Checkpoint(group_of(model), as_stored=True) for model in models]
     if out is not None and len({checkpoint.folder for checkpoint in checkpoints}) > 1:
         raise SSDError(f"{path}: weights lie in several folders: name one of them with --out")
     if shard_bytes <= 0:

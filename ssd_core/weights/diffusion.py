@@ -13,8 +13,9 @@ from typing import Any
 import torch
 from PIL import Image
 
+from ..backbones.reading.adapters import refuse_adapter_files
 from ..errors import SSDError, first_line
-from ..files import user_path
+from ..files import refuse_partial, user_path
 from .model_folders import PIPELINE
 
 Source = tuple[torch.Tensor, torch.Tensor]  # pixels [H, W, 3] in 0..1, codes [r, c]
@@ -96,6 +97,9 @@ def load_painter(folder: str | Path, device: str = "cpu",
     Raises SSDError if diffusers is not installed, or if a part of the pipeline is missing.
     """
     pipeline_class, root = imported(), pipeline_folder(user_path(folder))
+    refuse_adapter_files(root, *(root / part for part in PARTS))
+    for path in (file for part in PARTS for file in (root / part).iterdir() if file.is_file()):
+        refuse_partial(path)
     try:
         pipeline = pipeline_class.from_pretrained(
             root, vision_language_encoder=None, processor=None, torch_dtype=dtype,

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 
 from ..answered import answered
 from ..backbones import BACKBONES, FAMILIES
-from ..backbones.reading.checkpoint import Checkpoint, attempt, group_of, models_at, models_in
+from ..backbones.reading.adapters import AdapterError, refuse_adapter_files
+from ..backbones.reading.checkpoint import (
+    Checkpoint,
+    attempt,
+    group_of,
+    models_at,
+    models_in,
+    subfolders,
+)
+from ..backbones.reading.hub_cache import cached, snapshot_in
 from ..errors import SSDError, refusing
 from ..files import ASSETS, user_path
 
@@ -33,13 +40,14 @@ def is_bundled(path: Path) -> bool:
 
 
 def find_path(name_or_path: str | Path, file: str = "") -> Path:
-    """Return the folder of a bundled name, or an existing file or folder.
+    """Return the folder of a bundled name, an existing file or folder, or a snapshot in the Hub
+    client's cache.
 
     file: return the file of this name, if the name or path leads to a folder. Raises SSDError if
     there is none.
     """
     name = str(name_or_path)
-    path = bundled(name) or user_path(name)
+    path = bundled(name) or in_place(name)
     if file and path.is_dir():
         path = path / file
     if name and (path.is_file() if file else path.exists()):
@@ -49,6 +57,16 @@ def find_path(name_or_path: str | Path, file: str = "") -> Path:
         raise SSDError(f"draft heads {name!r}: neither a bundled name ({names}) nor a file or "
                        f"folder with {file}")
     raise SSDError(f"backbone {name!r}: neither a bundled name ({names}) nor a file or folder")
+
+
+def in_place(name: str) -> Path:
+    """The path of a name: a file or folder, or a repository in the Hub client's cache; of a
+    repository's folder, the snapshot in use.
+    """
+    path = user_path(name)
+    if name and not path.exists():
+        path = cached(name) or path
+    return snapshot_in(path)
 
 
 def portable(name_or_path: str | Path) -> str:
@@ -63,28 +81,55 @@ def portable(name_or_path: str | Path) -> str:
 # Backbones
 
 
-def find_backbone(name_or_path: str | Path) -> tuple[Checkpoint, ModuleType]:
+def find_backbone(name_or_path: str | Path, model: str = "") -> tuple[Checkpoint, ModuleType]:
     """Return the only checkpoint at a name, file or folder that a family matches, and the family.
 
-    Raises SSDError if there is none, or more than one.
+    model: its name in the catalogue, where names of files do not tell. Raises SSDError if there is
+    none, or more than one.
     """
     path = find_path(name_or_path)
     root = path if path.is_dir() else path.parent
-    opened = [attempt(model, root) for model in models_at(path)]
-    checkpoints = [model for model in opened if isinstance(model, Checkpoint)]
-    matching = [(checkpoint, family) for checkpoint in checkpoints for family in FAMILIES
-               if family.matches(checkpoint)]
+    opened = [attempt(file, root) for file in models_at(path)]
+    checkpoints = [each for each in opened if isinstance(each, Checkpoint)]
+    found = [families_of(checkpoint) for checkpoint in checkpoints]
+    failures = [each for each in (*opened, *found) if isinstance(each, SSDError)]
+    matching = [match for matches in found if isinstance(matches, list) for match in matches]
     if len(matching) == 1:
+        refuse_adapters(failures, path)
+        matching[0][0].called = model
         return matching[0]
     if matching:
         names = ", ".join(f"{checkpoint.files[0]} ({family.FAMILY})"
                           for checkpoint, family in matching)
         raise SSDError(f"{path}: holds several backbones: name one of {names}")
-    for failure in opened:
-        if isinstance(failure, SSDError):
-            raise failure
+    for failure in failures:
+        raise failure
     raise SSDError(f"{path}: no backbone known here, {what_is_in(checkpoints)}; families: "
                    f"{', '.join(family.FAMILY for family in FAMILIES)}")
+
+
+Matches = list[tuple[Checkpoint, ModuleType]]
+
+
+def families_of(checkpoint: Checkpoint) -> Matches | SSDError:
+    """(the checkpoint, a family) for each family that it matches, behind a prefix if need be; or
+    the error that a file beside it raised.
+    """
+    try:
+        views = ([(view, family) for family in FAMILIES if family.matches(view)]
+                 for view in checkpoint.views())
+        return next(filter(None, views), [])
+    except SSDError as error:
+        return error
+
+
+def refuse_adapters(failures: Sequence[SSDError], path: Path) -> None:
+    """Raise AdapterError if an adapter lies beside the only backbone at a path, or below it."""
+    for failure in failures:
+        if isinstance(failure, AdapterError):
+            raise failure
+    if path.is_dir():
+        refuse_adapter_files(*subfolders(path))
 
 
 def family_of(path: Path) -> tuple[str, str]:
@@ -101,24 +146,34 @@ def family_at(path: Path) -> str:
         return find_backbone(path)[1].FAMILY
 
 
-def backbones_in(folder: Path) -> list[tuple[Path, str]]:
+def backbones_in(folder: Path, loose: bool = False) -> list[tuple[Path, str]]:
     """Return (a file, family) of each backbone directly in a folder; reads headers only.
 
+    loose: the files are models of their own (`models_in`), and no adapter stands for any of them.
     Those that cannot be read, and a folder that cannot, are left out: `family_of` says why.
     """
-    found = []
-    with suppress(SSDError):
-        for path in models_in(folder):
-            with suppress(SSDError):
-                found += answered(path, partial(families_in, path), SECONDS)
+    try:
+        read = [families_in(path) for path in models_in(folder, loose)]
+        found = [match for matches in read if isinstance(matches, list) for match in matches]
+        if len(found) == 1 and not loose:
+            refuse_adapters([each for each in read if isinstance(each, SSDError)], folder)
+    except SSDError:
+        return []
     return found
 
 
-def families_in(path: Path) -> list[tuple[Path, str]]:
-    """(a file, family) of each family that the model of a file matches."""
-    with refusing(path):
-        model = Checkpoint(group_of(path), path.parent)
-        return [(model.files[0], family.FAMILY) for family in FAMILIES if family.matches(model)]
+def families_in(path: Path) -> list[tuple[Path, str]] | SSDError:
+    """(a file, family) of each family that the model of a file matches, or what is wrong."""
+    def read() -> list[tuple[Path, str]] | SSDError:
+        with refusing(path):
+            matches = families_of(Checkpoint(group_of(path), path.parent))
+        return matches if isinstance(matches, SSDError) else [
+            (model.files[0], family.FAMILY) for model, family in matches]
+
+    try:
+        return answered(path, read, SECONDS)
+    except SSDError as error:
+        return error
 
 
 def what_is_in(checkpoints: Sequence[Checkpoint]) -> str:

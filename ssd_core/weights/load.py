@@ -26,6 +26,7 @@ from ..machine_faults import fault_of
 from ..model.flags import flag
 from ..model.processor import has_bf16
 from ..model.products import has_kernel
+from .catalogue import CATALOGUE
 from .eight_bits import EITHER, fastest
 from .figures import SHORT_NAMES
 from .find import HEADS_FILE, find_backbone, find_path, is_bundled
@@ -44,6 +45,7 @@ from .rounding import measure_rounding
 SAMPLERS_FILE = "samplers.safetensors"
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 NO_CARD = ("cpu", "meta")
+OTHER_MODELS = ("Janus-1.3B",)  # that are read besides those of the catalogue
 SMALL = 100_000_000  # up to this many parameters auto chooses fp32
 
 
@@ -59,6 +61,8 @@ class LoadOptions:
     offload: bool = flag(False, "Decoder and picture codec take turns on the card.")
     graphs: str = flag("auto", "auto or off. On a CUDA card forward passes are replayed as graphs, "
                                "which is faster; off runs every operation separately.")
+    family: str = flag("auto", "auto, or which model the files are, if neither they nor their "
+                               "folder's name tell: a name of `download --list`, or Janus-1.3B.")
 
     @property
     def options(self) -> dict[str, Any]:
@@ -68,7 +72,7 @@ class LoadOptions:
 
 @checked("dtype", "graphs")
 def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dtype: str = "auto",
-                  offload: bool = False, graphs: str = "auto",
+                  offload: bool = False, graphs: str = "auto", family: str = "auto",
                   estimates: Estimates | None = None,
                   files: str | Path | None = None, draws_on: str | None = None) -> Backbone:
     """Load a backbone by its bundled name, or from a file, its folder or that folder's parent.
@@ -85,10 +89,11 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     and int4 quantise the decoder's matrices (weights/quantize.py); for the rest, int8 and int4
     choose like auto and fp8 takes bf16. offload: decoder and picture codec take turns on the
     device; the other waits on the CPU. graphs: auto or off; off never replays passes as CUDA graphs
-    (engine/graphs.py). estimates: what earlier runs took, for choices and plans;
-    None: those of this process. draws_on: the device to which a host will move the weights; it
-    decides on dtypes and quantises. None: `device`. Raises an SSDError that names the file and what
-    to do.
+    (engine/graphs.py). family: auto, or a model's name in the catalogue, or Janus-1.3B, where
+    neither files nor their folder's name tell which one they are. estimates: what earlier runs
+    took, for choices and plans; None: those of this process. draws_on: the device to which a host
+    will move the weights; it decides on dtypes and quantises. None: `device`. Raises an SSDError
+    that names the file and what to do.
     """
     graphs = checked_mode(graphs)
     if isinstance(name_or_path, nn.Module):
@@ -102,8 +107,9 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
         raise SSDError(f"offload saves memory on a graphics card, the device is {place}: "
                        "leave it out, or choose another device")
     dtype = best_dtype(name_or_path, dtype, draws)
-    checkpoint, family = find_backbone(name_or_path)
-    backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint), draws)
+    checkpoint, module = find_backbone(name_or_path, model_called(family))
+    require_family(checkpoint, module)
+    backbone = load_as(checkpoint, module, place, dtype, is_small(checkpoint), draws)
     backbone.files = checkpoint.files
     prepared(backbone, draws, graphs, estimates)
     if offload:
@@ -113,6 +119,24 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
         backbone.find_drafter = DrafterFile(samplers, device,
                                             "int8" if backbone.in_int8 else dtype)
     return backbone
+
+
+def model_called(family: str) -> str:
+    """The name in the catalogue that --family gives; empty for auto. SSDError for others."""
+    names = {name.lower(): name for name in (*CATALOGUE, *OTHER_MODELS)}
+    if family == "auto":
+        return ""
+    if family.lower() not in names:
+        raise SSDError(f"family {family!r}: choose auto, or one of {', '.join(names.values())}")
+    return names[family.lower()]
+
+
+def require_family(checkpoint: Checkpoint, module: ModuleType) -> None:
+    """Raise SSDError if the tensors are not those of the model that --family names."""
+    row = CATALOGUE.get(checkpoint.called)
+    if row is not None and row.family.partition(" ")[0] not in module.FAMILY:
+        raise SSDError(f"{checkpoint.files[0]}: these are {module.FAMILY}'s tensors, not those of "
+                       f"{row.name}: leave --family out, or name the right one")
 
 
 def prepared(backbone: Backbone, draws: torch.device, graphs: str,

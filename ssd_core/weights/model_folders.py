@@ -10,6 +10,7 @@ from pathlib import Path
 
 from safetensors import safe_open
 
+from ..backbones.reading.hub_cache import home_of, snapshot_in
 from ..backbones.reading.limits import require_short_header
 from ..engine.heads import FORMAT as HEADS_FORMAT
 from ..errors import SSDError, refusing
@@ -21,21 +22,34 @@ PIPELINE = "model_index.json"  # in the folder of a pipeline of diffusers
 def backbones_below(root: Path) -> Iterator[tuple[str, Path, str]]:
     """(name, a file, family) of each backbone in a folder and its subfolders."""
     for folder in folders_below(root):
-        backbones = _backbones_in(folder, stamp(folder))
+        if is_superseded(folder):
+            continue
+        backbones = _backbones_in(folder, folder == root, stamp(folder))
         for path, family in backbones:
             shown = shown_by(path) if folder != root and len(backbones) == 1 else path
             yield shown.relative_to(root).as_posix(), path, family
 
 
 def shown_by(path: Path) -> Path:
-    """The folder that stands for the only backbone in it: the whole pipeline's, if it is in one."""
+    """The folder that stands for the only backbone in it: the whole pipeline's, if it is in one,
+    and the repository's, if that is in the layout of the Hub client's cache.
+    """
     folder = path.parent
-    return folder.parent if (folder.parent / PIPELINE).is_file() else folder
+    folder = folder.parent if (folder.parent / PIPELINE).is_file() else folder
+    return home_of(folder) or folder
+
+
+def is_superseded(folder: Path) -> bool:
+    """Whether a folder is a snapshot that its repository does not use."""
+    home = home_of(folder)
+    with suppress(SSDError):
+        return home is not None and snapshot_in(home).name != folder.name
+    return False
 
 
 @cache
-def _backbones_in(folder: Path, _stamp: tuple) -> list[tuple[Path, str]]:
-    return backbones_in(folder)
+def _backbones_in(folder: Path, loose: bool, _stamp: tuple) -> list[tuple[Path, str]]:
+    return backbones_in(folder, loose)
 
 
 def heads_files_below(root: Path) -> Iterator[tuple[str, Path]]:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..backbones import BACKBONES, postcard
-from ..backbones.reading.checkpoint import ENDINGS
+from ..backbones.reading.checkpoint import ENDINGS, GGUF, group_of, models_in
 from ..errors import SSDError
 from ..files import user_path
 from .catalogue import BACKBONES_FOLDER, CATALOGUE, GB, LICENCE, KnownBackbone, Source
-from .find import HEADS_FILE, bundled, family_of, find_backbone
+from .find import HEADS_FILE, bundled, family_of, find_backbone, in_place
 from .model_folders import backbones_below, heads_files_below, is_heads, metadata_of, visible
 
 HEADS_FOLDER = "ssd_heads"
@@ -44,9 +44,10 @@ class LocalModel:
 
     @property
     def bytes(self) -> int:
-        """What its files take on the disk."""
-        files = self.path.rglob("*") if self.path.is_dir() else [self.path]
-        return sum(file.stat().st_size for file in files if file.is_file())
+        """What its files take on the disk; what several links lead to counts once."""
+        files = self.path.rglob("*") if self.path.is_dir() else files_of(self.path)
+        return sum(file.stat().st_size for file in {file.resolve() for file in files}
+                   if file.is_file())
 
     @property
     def file(self) -> Path:
@@ -103,8 +104,7 @@ class ModelRegistry:
     def unread(self) -> list[LocalModel]:
         """All other entries of the backbone folders, with the reason why each cannot be read."""
         read = [backbone.path for backbone in self.backbones().values()]
-        entries = [entry for root in self.backbone_folders for entry in visible(root)
-                   if entry.is_dir() or entry.suffix in ENDINGS]
+        entries = [entry for root in self.backbone_folders for entry in models_of(root)]
         return [LocalModel(entry.name, "", entry, why_not=family_of(entry)[1]) for entry in entries
                 if not any(entry in (path, *path.parents) for path in read)]
 
@@ -133,7 +133,7 @@ class ModelRegistry:
             return model
         folder = self.folder_of(name)
         whole = folder.exists() and not lacks_files(name, folder)
-        path = folder if whole else user_path(name)
+        path = folder if whole else in_place(name)
         if not name or not path.exists():
             raise SSDError(self.how_to_get(name))
         family, why_not = family_of(path)
@@ -167,7 +167,7 @@ class ModelRegistry:
         return f"backbone {name!r} is here but cannot be read: {why_not}" if why_not else None
 
     def _found(self, name: str, family: str, path: Path, why_not: str = "") -> LocalModel:
-        licence = next((CATALOGUE[part].licence.name for part in name.split("/")
+        licence = next((CATALOGUE[part].licence.name for part in reversed(name.split("/"))
                         if part in CATALOGUE), "")
         return LocalModel(name, family, path, self._own(path), licence, why_not)
 
@@ -256,6 +256,21 @@ class ModelRegistry:
         return (f"draft heads {selection!r} are not here: put them into "
                 f"{places(self.heads_folders)}, or choose one of "
                 f"{', '.join((AUTO, NONE, *self.heads()))}")
+
+
+def models_of(root: Path) -> list[Path]:
+    """What may be a model in a backbone folder: its folders, and one file of each loose model."""
+    inside = visible(root)
+    loose = (files_of(path)[0] for path in (models_in(root, loose=True) if inside else ()))
+    return sorted({*loose, *(path for path in inside if path.is_dir() or path.suffix == GGUF)})
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """All files of the model that a file belongs to; itself alone if others are missing."""
+    try:
+        return group_of(path)
+    except SSDError:
+        return (path,)
 
 
 def places(folders: Iterable[Path]) -> str:

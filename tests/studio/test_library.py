@@ -124,11 +124,11 @@ def test_a_name_that_is_not_there_changes_nothing(library):
 def test_after_a_failed_load_the_former_is_back(library, monkeypatch):
     sha256, loads = library.current.backbone.sha256, []
 
-    def load(path, *options):
+    def load(path, *options, **more):
         loads.append(path.parent.name)
         if path.parent.name == "bare":
             raise SSDError("broken file")
-        return load_backbone(path, *options)
+        return load_backbone(path, *options, **more)
 
     monkeypatch.setattr(library_module, "load_backbone", load)
     with pytest.raises(SSDError, match="broken file"):

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-RAISERS = {"SSDError", "Refusal", "refusal"}  # what takes a whole line, or one to put behind a path
+# What takes a whole line, or one to put behind a path.
+RAISERS = {"SSDError", "AdapterError", "Refusal", "refusal"}
 # What returns a line for others to raise.
 TELLERS = {"fault", "how_to_get", "download_hint", "heads_mismatch", "no_heads", "damage",
            "overflowed"}

@@ -313,11 +313,14 @@ def unwaved(waves: torch.Tensor) -> torch.Tensor:
     return waves
 
 
+PARTS = ("encoder", "decoder", "quantizer", "quant_conv", "post_quant_conv")
+
+
 def cosmos_of(shapes: Shapes) -> tuple[Cosmos, dict[str, str]]:
     """The codec of a file on the meta device, and {own name: file key} for `load_weights`.
 
-    Raises SSDError if a tensor is missing or of another shape. The files hold more tensors, of
-    moving pictures.
+    Raises SSDError if a tensor is missing, of another shape, or of none of the codec's parts. These
+    hold more tensors, of moving pictures.
     """
     shape = shape_of(shapes)
     with torch.device("meta"):
@@ -328,6 +331,8 @@ def cosmos_of(shapes: Shapes) -> tuple[Cosmos, dict[str, str]]:
         if shapes[name] != tuple(own.shape):
             raise SSDError(f"the picture codec's tensor {name} has shape {shapes[name]}, expected "
                            f"{tuple(own.shape)}")
+    if other := next((name for name in shapes if name.partition(".")[0] not in PARTS), None):
+        raise SSDError(f"the picture codec's tensor {other} has no place in a Cosmos")
     return codec, {name: name for name in codec.state_dict()}
 
 

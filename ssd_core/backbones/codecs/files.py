@@ -17,10 +17,11 @@ from ...errors import SSDError
 from .codec import PictureCodec, PublishedCodec, VQGANShape
 
 CODEBOOK_KEY = "quantize.embedding.weight"
-NETS = ("encoder.", "decoder.", "quant_conv.", "post_quant_conv.")
 VQGAN_KIND, MOVQ_KIND, MOVQGAN_KIND = "a VQGAN", "Emu3's MoVQ", "a MoVQGAN"
 ONLY_IN = {"quant_conv.conv.weight": MOVQ_KIND, "decoder.norm_out.conv_y.weight": MOVQGAN_KIND}
-UNUSED = ".num_batches_tracked"  # a training counter of batch normalisation
+# Of training alone: losses, averages, counters. Published files hold them besides.
+UNUSED = re.compile(r"(loss|model_ema|ema_\w+)\..*|quantize\.codebook_used"
+                    r"|.*\.num_batches_tracked")
 Shapes = Mapping[str, tuple[int, ...]]
 
 
@@ -104,7 +105,7 @@ def matching_keys(codec: PublishedCodec, layout: CodecNames, shapes: Shapes) -> 
     """Return `layout.keys`; SSDError names the tensor in which the file differs from the codec.
 
     A projection may be a 1 x 1 convolution in the file and a Linear here, or the reverse. Tensors
-    used only in training (losses, usage counts) are ignored.
+    used only in training are ignored (UNUSED); any other unknown one is refused.
     """
     keys = layout.keys(codec)
     for name, own in codec.state_dict().items():
@@ -114,10 +115,10 @@ def matching_keys(codec: PublishedCodec, layout: CodecNames, shapes: Shapes) -> 
         if [n for n in shapes[key] if n != 1] != [n for n in own.shape if n != 1]:
             raise SSDError(f"the picture codec's tensor {key} has shape {tuple(shapes[key])}, "
                            f"expected {tuple(own.shape)}")
-    nets = tuple(layout.prefix + net for net in NETS)
     known = set(keys.values())
     for key in shapes:
-        if key.startswith(nets) and key not in known and not key.endswith(UNUSED):
+        if key.startswith(layout.prefix) and key not in known and not UNUSED.fullmatch(
+                key.removeprefix(layout.prefix)):
             raise SSDError(f"the picture codec's tensor {key} has no place in a codec of "
                            f"{codec.shape}")
     return keys

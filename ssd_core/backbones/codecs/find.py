@@ -44,7 +44,7 @@ def read_codec(checkpoint: Checkpoint, device: torch.device, advice: str,
         raise SSDError(f"{checkpoint.root}: the picture codec is missing: {advice}")
     try:
         codec, keys = build(holder.shapes)
-        load_weights(codec, keys, lambda key: holder.tensor(key).to(device, copy=not holder.lent),
+        load_weights(codec, keys, lambda key: holder.floating(key).to(device, copy=not holder.lent),
                      holder.lent)
     except SSDError as error:
         raise SSDError(f"{holder.files[0]}: {error}") from error

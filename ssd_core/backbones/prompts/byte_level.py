@@ -11,7 +11,7 @@ from pathlib import Path
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from ...errors import SSDError, first_line, refusing
-from ...files import small_text
+from ...files import refuse_partial, small_text
 from ..reading.checkpoint import read_json
 from .text import Text
 
@@ -35,11 +35,13 @@ def read_vocabulary_files(folder: Path) -> Text:
     """Read the three files of a folder; SSDError names one that is damaged."""
     path = folder / VOCABULARY
     added = read_json(folder / ADDED)
+    refuse_partial(folder / MERGES)
+    vocabulary = read_json(path)
     try:
         lines = small_text(folder / MERGES).split("\n")
         pairs = (line.split(" ") for line in lines if line and line[:8] != "#version")
         merges = [(left, right) for left, right in pairs]
-        model = models.BPE(read_json(path), merges)
+        model = models.BPE(vocabulary, merges)
     except Exception as error:  # the library raises plain Exception for any bad file
         raise SSDError(f"{path}: does not fit {MERGES} ({first_line(error)}): get both again"
                        ) from error

@@ -14,12 +14,13 @@ from pathlib import Path
 from urllib.parse import unquote_plus
 
 import torch
-from safetensors import SafetensorError
 
-from ...errors import SSDError, first_line
+from ...errors import SSDError
+from ...files import refuse_partial
 from ..reading.checkpoint import read_json
 from .kept import PromptCache
 from .text import Text, read_text, require_length
+from .text_model import read_text_model
 
 END = "</s>"
 SLOTS = 120
@@ -119,17 +120,13 @@ class FlanT5:
         except ImportError as error:
             raise SSDError("LlamaGen reads prompts with flan-T5, which needs the library "
                            "transformers: pip install transformers") from error
-        try:
-            encoder = T5EncoderModel.from_pretrained(self.folder, torch_dtype=dtype,
-                                                     local_files_only=True)
-        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-            raise SSDError(f"{self.folder}: flan-T5 cannot be read "
-                           f"({first_line(error)}): get it again") from error
-        return encoder.requires_grad_(False).eval()
+        return read_text_model(T5EncoderModel, self.folder, dtype, "flan-T5",
+                               r"(decoder|lm_head)\..*")
 
 
 def t5_width(config: Path) -> int | None:
     """d_model of a T5's config.json; None for any other file."""
+    refuse_partial(config)
     try:
         config_values = read_json(config)
     except SSDError:

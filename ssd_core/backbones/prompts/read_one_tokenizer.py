@@ -4,6 +4,7 @@ It runs in a process of its own, with limits of time and memory where the system
 imports nothing of this program.
 """
 
+import json
 import sys
 from contextlib import suppress
 
@@ -30,7 +31,9 @@ def outcome(path: str) -> str:
     sys.stdout.write("begun\n")
     sys.stdout.flush()
     try:
-        tokenizer = Tokenizer.from_file(path)
+        with open(path, "rb") as file:
+            raw = file.read()
+        tokenizer = Tokenizer.from_str(raw.decode(json.detect_encoding(raw)))
         tokenizer.no_padding()
         tokenizer.no_truncation()
         tokenizer.get_vocab(with_added_tokens=True)

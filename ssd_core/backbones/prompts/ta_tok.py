@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..reading.checkpoint import Checkpoint
-from ..reading.weights import fill, two_sizes
+from ..reading.weights import fill, require_known, two_sizes
 
 HEADS, EPS = 12, 1e-6  # Siglip2VisionConfig's defaults, which the published decoder uses
 BODY = "decoder.vision_model."
@@ -26,6 +26,9 @@ LAYER_NAMES = {
     "norm1": "layer_norm1", "norm2": "layer_norm2", "query": "self_attn.q_proj",
     "key": "self_attn.k_proj", "value": "self_attn.v_proj", "out": "self_attn.out_proj",
     "ffn_in": "mlp.fc1", "ffn_out": "mlp.fc2"}
+# Of reading pictures, and SigLIP's pooled head, which the features do not pass.
+UNUSED = (r"(encoder|teacher)\..*", r"(encode_task_layer|bottleneck\.in_linear|scale_layer)\..*",
+          r"decoder\.vision_model\.head\..*")
 POSITIONS = f"{BODY}embeddings.position_embedding.weight"
 
 
@@ -79,7 +82,7 @@ class TaTok(nn.Module):
     def features(self, codes: tuple[int, ...]) -> torch.Tensor:
         """[n, width] of n codes, which form a square, row by row."""
         with torch.no_grad():
-            rows = self.checkpoint.tensor(CODEBOOK)[list(codes)].float()
+            rows = self.checkpoint.floating(CODEBOOK)[list(codes)].float()
             return self(F.normalize(self.project(rows), dim=-1))
 
     def forward(self, codes: torch.Tensor) -> torch.Tensor:
@@ -107,5 +110,6 @@ def read_ta_tok(checkpoint: Checkpoint) -> TaTok:
     """Read TA-Tok's decoder from a ta_tok.pth; SSDError names a missing or misshapen tensor."""
     with torch.device("meta"):
         reader = TaTok(checkpoint)
+    require_known(checkpoint, {**reader.sources(), "codebook": CODEBOOK}, UNUSED)
     fill(reader, reader.sources(), checkpoint, torch.device("cpu"), torch.float32)
     return reader.requires_grad_(False).eval()

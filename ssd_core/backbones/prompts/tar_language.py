@@ -13,11 +13,13 @@ from pathlib import Path
 
 import torch
 
-from ...errors import SSDError, first_line
+from ...errors import SSDError
+from ...files import refuse_partial
 from ...model.sampling import Sampling, probabilities
 from ..reading.checkpoint import read_json
 from .kept import PromptCache
 from .text import Text, read_text
+from .text_model import read_text_model
 
 COUNT = 729  # codes per picture at the finest scale, <S0>
 SAMPLING = Sampling(temperature=1.0, top_k=1200, top_p=0.95)
@@ -96,18 +98,13 @@ class TarLanguage:
         except ImportError as error:
             raise SSDError("Tar's language model needs the library transformers: "
                            "pip install transformers") from error
-        folder = self.required_folder()
-        try:
-            model = Qwen2ForCausalLM.from_pretrained(folder, torch_dtype=dtype,
-                                                     local_files_only=True)
-        except Exception as error:  # the library raises many types for damaged files
-            raise SSDError(f"{folder}: Tar's language model cannot be read "
-                           f"({first_line(error)}): get it again") from error
-        return model.requires_grad_(False).eval()
+        return read_text_model(Qwen2ForCausalLM, self.required_folder(), dtype,
+                               "Tar's language model", r".*\.rotary_emb\.inv_freq")
 
 
 def is_qwen(config: Path) -> bool:
     """Whether a config.json is a Qwen2's, under its own name or LLaVA's."""
+    refuse_partial(config)
     try:
         return "qwen" in str(read_json(config).get("model_type"))
     except SSDError:

@@ -6,13 +6,18 @@ since libraries and versions differ in adding it. Knows no prompt template.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
 from tokenizers import Tokenizer
 
 from ...errors import SSDError, refusing
+from ...files import refuse_partial
+from ..reading.plain_json import json_text
 from .trial import require_sound
+
+UNKNOWN = "<unk>"
 
 
 class Text:
@@ -49,6 +54,19 @@ class Text:
         with refusing(self.source):
             return self.tokenizer.encode(text, add_special_tokens=False).ids
 
+    def unknown_spans(self, text: str) -> list[tuple[int, int]]:
+        """[start, end) of each stretch of letters, digits or pictures in a text that no token
+        stands for, but the one for all that is unknown.
+        """
+        name = getattr(self.tokenizer.model, "unk_token", UNKNOWN)  # a Unigram does not say
+        unknown = self.tokenizer.token_to_id(name) if name else None
+        with refusing(self.source):
+            found = self.tokenizer.encode(text, add_special_tokens=False)
+        known = {at for number, span in zip(found.ids, found.offsets, strict=True)
+                 if number != unknown for at in range(*span)}
+        return joined([(at, at + 1) for at, character in enumerate(text)
+                       if at not in known and says_something(character)])
+
     def require_plain(self, prompt: str) -> None:
         """Raise SSDError if a prompt spells a control token, which would break the template."""
         for token in self.control:
@@ -56,14 +74,31 @@ class Text:
                 raise SSDError(f"the prompt holds the control token {token}: leave it out")
 
 
+def joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans in order, those that touch as one."""
+    whole: list[tuple[int, int]] = []
+    for start, end in spans:
+        if whole and whole[-1][1] >= start:
+            start = whole.pop()[0]
+        whole.append((start, end))
+    return whole
+
+
+def says_something(character: str) -> bool:
+    """Whether a character is a letter, a digit or a picture, such as an emoji."""
+    kind = unicodedata.category(character)
+    return kind[0] in "LN" or kind == "So"
+
+
 def read_text(path: Path, vocabulary: int) -> Text:
     """Read the tokenizer.json of a model whose text embedding has `vocabulary` rows.
 
     Raises SSDError if the file is not a tokenizer, or has ids beyond the model's.
     """
+    refuse_partial(path)
     require_sound(path)
     with refusing(path):
-        text = Text(Tokenizer.from_file(str(path)), path)
+        text = Text(Tokenizer.from_str(json_text(path)), path)
     text.require_ids(vocabulary)
     return text
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from tokenizers import models
 
 from ...errors import SSDError, first_line
+from ...files import refuse_partial
 from .byte_level import byte_level
 from .text import Text
 
@@ -28,6 +29,7 @@ def byte_letters() -> list[str]:
 
 def read_ranks(path: Path) -> dict[bytes, int]:
     """{bytes: rank} from lines of base64 and a number. Raises SSDError for a malformed line."""
+    refuse_partial(path)
     try:
         pairs = (line.split() for line in path.read_bytes().splitlines() if line)
         ranks = {base64.b64decode(token, validate=True): int(rank) for token, rank in pairs}

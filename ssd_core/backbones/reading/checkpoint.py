@@ -8,24 +8,33 @@ open. Knows nothing about what the tensors mean.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from copy import copy
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
 from ...errors import SSDError, first_line, refusing
-from ...files import json_of, small_text, user_path
+from ...files import is_here, refuse_partial, user_path
 from ...model.products import Matrix
-from .quantised import SCALE, WEIGHT, belongs_to, dequantised, layers_in
+from .adapters import refuse_adapter_files, refuse_adapter_keys
+from .hub_cache import BLOBS, home_of, own_name
+from .key_names import common_prefix, is_counter, plain_names
+from .plain_json import parse
+from .quantised import dequantised, is_beside, layers_in, refuse_quantiser, scales_of
 from .tensor_files import SAFETENSORS, TORCH, TensorFile, open_tensors
 
 ENDINGS = (SAFETENSORS, *TORCH)
+GGUF = ".gguf"
 INDEX = ".index.json"
+QUANTISATION = "quantization_config"
 SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})")
 ShardFiles = tuple[Path, ...]
 Watch = Callable[[int], None]
+T = TypeVar("T")
 _watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
 
 
@@ -48,11 +57,15 @@ class Checkpoint:
     shapes: of every tensor, but for those that say how a layer is quantised. metadata: from
     safetensors headers. root: the folder that the user named, which may also hold companions.
     transform: applied by `fill`; maps our name and the value of a parameter to the tensor to store.
+    as_stored: False drops prefixes of training programs from names, and refuses what is not a
+    whole model: adapters, files of other quantisers.
     """
 
     lent = False  # True: the tensors are a loaded model's own (loaded_model.py)
+    called = ""  # the model's name in the catalogue, if the user gives it
 
-    def __init__(self, files: ShardFiles, root: Path | None = None) -> None:
+    def __init__(self, files: ShardFiles, root: Path | None = None,
+                 as_stored: bool = False) -> None:
         self.files, self.folder = files, files[0].parent
         self.root = root or self.folder
         self.transform: Callable[[str, torch.Tensor], Matrix] = lambda name, value: value
@@ -65,12 +78,54 @@ class Checkpoint:
             self._take_in(path, file.shapes)
             self.metadata |= file.metadata
         self._require_indexed()
-        self._quantised: set[str] = set()
-        if files[0].suffix == SAFETENSORS:
-            self._quantised = layers_in(self.shapes, self.metadata, self._unwatched, files[0])
-        self.shapes = {name: shape for name, shape in self.shapes.items()
-                       if not belongs_to(name, self._quantised)}
+        self._in_file = {name: name for name in self.shapes}
+        self._scale_of: dict[str, str] = {}
+        if not as_stored:
+            self._interpret()
         self.close()
+
+    def _interpret(self) -> None:
+        """Name the tensors as families do, and find their scales; SSDError if they are no model."""
+        refuse_adapter_files(self.folder)
+        refuse_adapter_keys(self.shapes, self.files[0])
+        refuse_quantiser(self.shapes, self._quantisation(), self.files[0])
+        layers = layers_in(self.shapes, self.metadata, self._unwatched, self.files[0])
+        self._scale_of = scales_of(self.shapes, layers)
+        names = plain_names(self.shapes)
+        self.shapes = {name: shape for name, shape in self.shapes.items()
+                       if not is_beside(name, self._scale_of) and not is_counter(name, shape)}
+        self._rename(names)
+
+    def _quantisation(self) -> object:
+        """quantization_config of config.json or of a part of it; None if there is none, and if
+        config.json cannot be read, which whoever needs it says.
+        """
+        with suppress(SSDError):
+            config = self.config()
+            parts = [config, *(part for part in config.values() if isinstance(part, dict))]
+            return next((part[QUANTISATION] for part in parts if QUANTISATION in part), None)
+        return None
+
+    def _rename(self, names: Mapping[str, str]) -> None:
+        """Give tensors other names; names: {the present one: the new one}."""
+        if len(set(names.values())) < len(names):
+            raise SSDError(f"{self.files[0]}: holds tensors with and without a prefix of a "
+                           "training program: keep one of the two")
+        def renamed(by_name: Mapping[str, T]) -> dict[str, T]:
+            return {names.get(name, name): value for name, value in by_name.items()}
+
+        self.shapes, self._file_of = renamed(self.shapes), renamed(self._file_of)
+        self._in_file = renamed(self._in_file)
+        self._scale_of = {names.get(name, name): names.get(scale, scale)
+                          for name, scale in self._scale_of.items()}
+
+    def views(self) -> Iterator[Checkpoint]:
+        """This checkpoint, then without the first part of its names if all share it, and so on."""
+        yield self
+        if prefix := common_prefix(self.shapes):
+            view = copy(self)
+            view._rename({name: name.removeprefix(prefix) for name in self._in_file})
+            yield from view.views()
 
     def _take_in(self, path: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
         for name, shape in shapes.items():
@@ -108,22 +163,27 @@ class Checkpoint:
         return tensor
 
     def _unwatched(self, name: str) -> torch.Tensor:
-        return self._opened(self.file_of(name)).tensor(name)
+        return self._opened(self.file_of(name)).tensor(self._in_file[name])
 
     def floating(self, name: str) -> torch.Tensor:
         """`tensor`, or SSDError if it does not hold floating-point numbers.
 
-        The weight of a quantised layer (quantised.py) is returned in float32.
+        A quantised one (quantised.py) is returned in float32.
         """
-        tensor, layer = self.tensor(name), name.removesuffix(WEIGHT)
-        if layer in self._quantised and name != layer:
+        tensor = self.tensor(name)
+        if scale := self._scale_of.get(name):
             tensor = tensor.clone()  # the scale may be in another shard
-            return dequantised(tensor, self.tensor(layer + SCALE), name, self.file_of(name))
+            return dequantised(tensor, self.tensor(scale), name, self.file_of(name))
         if not tensor.is_floating_point():
             raise SSDError(f"{self.file_of(name)}: tensor {name} holds {str(tensor.dtype)[6:]}, "
                            "expected floating-point numbers: files quantised in this way are not "
                            "read")
         return tensor
+
+    @property
+    def has_scales(self) -> bool:
+        """Whether a tensor is stored in 8 bits with scales."""
+        return bool(self._scale_of)
 
     def copied(self, name: str, device: torch.device,
                dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -137,18 +197,35 @@ class Checkpoint:
     def config(self) -> dict:
         """config.json, or {} if there is none."""
         path = self.folder / "config.json"
-        return read_json(path) if path.is_file() else {}
+        if is_here(path):
+            return read_json(path)
+        refuse_started_downloads(self.folder)
+        return {}
 
     def names(self) -> list[str]:
-        """What the model may be called: its file, its folders from the innermost, its config."""
-        folders = reversed(self.folder.absolute().parts[-4:])
-        files = [self.files[0].stem] if self.files else []
-        return [*files, *folders, str(self.config().get("_name_or_path"))]
+        """What the model is called, the nearest first: by the user, its file, its folder or
+        repository. Folders above its own say nothing.
+        """
+        return [name for name in (self.called, self.files[0].stem, own_name(self.folder)) if name]
+
+    @property
+    def made_from(self) -> str:
+        """The name in config.json, which may be that of the model it was trained from."""
+        return Path(str(self.config().get("_name_or_path") or "")).name
+
+    def variant(self, variants: Iterable[str]) -> str | None:
+        """The first of several lower-case names that the nearest name mentions, or None."""
+        for name in self.names():
+            plain = re.sub("[ _]", "-", name.lower())
+            if (found := next((each for each in variants if each in plain), None)) is not None:
+                return found
+        return None
 
     def path(self, name: str) -> Path:
         """A companion file such as tokenizer.json. Raises SSDError if it is missing."""
         path = self.folder / name
-        if not path.is_file():
+        if not is_here(path):
+            refuse_started_downloads(self.folder)
             raise SSDError(f"{path}: missing; put the model's {name} into this folder")
         return path
 
@@ -160,8 +237,9 @@ class Checkpoint:
         """
         opened = [attempt(path, self.root) for path in companions(self)]
         for other in opened:
-            if isinstance(other, Checkpoint) and matches(other):
-                return other
+            if isinstance(other, Checkpoint):
+                for view in filter(matches, other.views()):
+                    return view
         for failure in opened:
             if isinstance(failure, SSDError):
                 raise failure
@@ -199,19 +277,46 @@ def models_at(path: Path) -> list[Path]:
     models = models_in(path) or [m for folder in subfolders(path) for m in models_in(folder)]
     if not models:
         refuse_started_downloads(path)
+        for file in sorted(path.glob(f"*{GGUF}")):
+            group_of(file)
         raise SSDError(f"{path}: no weights in this folder or right below it (files that end with "
                        f"{', '.join(ENDINGS)})")
     return models
 
 
-def models_in(folder: Path) -> list[Path]:
-    """One file of each model directly in this folder; prefers safetensors to pickles."""
-    by_name: dict[str, Path] = {}
-    for ending in ENDINGS:
+def models_in(folder: Path, loose: bool = False) -> list[Path]:
+    """One file of each model directly in this folder.
+
+    Of one name, safetensors are preferred to pickles, and a single file to shards without an index;
+    two whole models of one name are both there. loose: all files are models of their own.
+    """
+    models: dict[str, list[Path]] = {}
+    for endings in ((SAFETENSORS,), TORCH):
+        named: dict[tuple[str, str], list[Path]] = {}
         for path in entries(folder):
-            if path.name.endswith((ending, ending + INDEX)) and path.is_file():
-                by_name.setdefault(model_name(path), path)
-    return [path for _, path in sorted(by_name.items())]
+            ending = next((each for each in endings
+                           if path.name.endswith((each, each + INDEX))), None)
+            if ending and path.is_file():
+                named.setdefault((model_name(path), ending), []).append(path)
+        better = set() if loose else set(models)
+        for (name, _), paths in named.items():
+            if name not in better:
+                models.setdefault(name, []).extend(whole_models(paths, loose))
+    return [path for _, paths in sorted(models.items()) for path in paths]
+
+
+def whole_models(paths: Sequence[Path], loose: bool = False) -> list[Path]:
+    """Of files of one name and ending, one of each whole model; the first if none is whole."""
+    single = [path for path in paths if path.suffix in ENDINGS and not SHARD.fullmatch(path.stem)]
+    index = [path for path in paths if path.name.endswith(INDEX)]
+    sets = {match["count"]: path for path in reversed(paths)
+            if (match := SHARD.fullmatch(path.stem))}
+    shards = index or ([] if single and not loose else sorted(sets.values()))
+    whole: dict[ShardFiles, Path] = {}
+    for path in (*single, *shards):
+        with suppress(SSDError):
+            whole.setdefault(group_of(path), path)
+    return list(whole.values()) or [*single, *shards][:1]
 
 
 def model_name(path: Path) -> str:
@@ -224,11 +329,13 @@ def model_name(path: Path) -> str:
 
 def group_of(path: Path) -> ShardFiles:
     """All files of the model that a file belongs to. Raises SSDError naming a missing one."""
-    if path.name.endswith(INDEX):
-        path = path.with_name(path.name.removesuffix(INDEX))
-    if path.suffix not in ENDINGS:
+    if path.suffix == GGUF:
+        raise SSDError(f"{path}: a GGUF file, quantised for llama.cpp, which is not read: load the "
+                       "original, and choose dtype int8 or int4 here")
+    index = path if path.name.endswith(INDEX) else index_of(path)
+    if index is None and path.suffix not in ENDINGS:
         raise SSDError(f"{path}: not a file of weights (they end with {', '.join(ENDINGS)})")
-    if (index := index_of(path)) is not None:
+    if index is not None:
         names = sorted(set(weight_map(index).values()))
     elif match := SHARD.fullmatch(path.stem):
         count = int(match["count"])
@@ -244,10 +351,13 @@ def group_of(path: Path) -> ShardFiles:
 
 
 def index_of(path: Path) -> Path | None:
-    """The index that lists this file's model, or None."""
+    """The index that lists this file as one of several, or None."""
     match = SHARD.fullmatch(path.stem)
     index = path.with_name((match["stem"] if match else path.stem) + path.suffix + INDEX)
-    return index if index.is_file() and (match or not path.is_file()) else None
+    if not index.is_file() or (not match and path.is_file()):
+        return None
+    listed = not path.is_file() or path.name in weight_map(index).values()
+    return index if listed else None
 
 
 def weight_map(index: Path) -> dict[str, str]:
@@ -263,8 +373,9 @@ def weight_map(index: Path) -> dict[str, str]:
 
 def read_json(path: Path) -> dict:
     """A JSON object from a file. Raises SSDError if the file holds anything else."""
+    refuse_partial(path)
     try:
-        data = json_of(small_text(path))
+        data = parse(path)
     except (OSError, ValueError) as error:
         raise SSDError(f"{path}: not readable as JSON ({first_line(error)}): get it again"
                        ) from error
@@ -274,9 +385,11 @@ def read_json(path: Path) -> dict:
 
 
 def refuse_started_downloads(folder: Path) -> None:
-    """Raise SSDError if the folder, or the Hub client's cache in it, has unfinished downloads."""
+    """Raise SSDError if the folder, or the Hub client's cache of it, has unfinished downloads."""
     cache = folder / ".cache" / "huggingface" / "download"
-    for path in (*folder.glob("*.incomplete"), *cache.rglob("*.incomplete")):
+    blobs = home / BLOBS if (home := home_of(folder)) else folder
+    for path in (*folder.glob("*.incomplete"), *cache.rglob("*.incomplete"),
+                 *blobs.glob("*.incomplete")):
         raise SSDError(f"{folder}: a download into this folder was cut off or still runs "
                        f"({path.name}): finish it")
 

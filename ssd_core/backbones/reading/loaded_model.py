@@ -7,13 +7,17 @@ joined matrix: the values, their order and the memory stay the same, and the mod
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 from torch import nn
 
 from ...errors import SSDError
+from .adapters import refuse_adapter_keys
 from .checkpoint import Checkpoint
+from .key_names import plain_names
+from .quantised import refuse_quantiser
 
 Piece = tuple[str, int, int]  # name of a tensor, first row, row after the last
 
@@ -27,9 +31,12 @@ class LoadedModel(Checkpoint):
         self.model, self.folder, self.root = model, folder, folder
         self.files = (Path(type(model).__name__),)  # for error messages
         self.transform = lambda name, value: value
-        self.metadata = {}
-        self._quantised = set()
-        self._tensors: dict[str, torch.Tensor] = model.state_dict(keep_vars=True)
+        self.metadata, self._scale_of = {}, {}
+        tensors = model.state_dict(keep_vars=True)
+        refuse_adapter_keys(tensors, self.files[0])
+        refuse_quantiser(tensors, self._quantisation(), self.files[0])
+        names = plain_names(tensors)
+        self._tensors: dict[str, torch.Tensor] = {names[name]: tensors[name] for name in tensors}
         self.shapes = {name: tuple(tensor.shape) for name, tensor in self._tensors.items()}
 
     def file_of(self, name: str) -> Path:
@@ -40,6 +47,10 @@ class LoadedModel(Checkpoint):
     def tensor(self, name: str) -> torch.Tensor:
         self.file_of(name)
         return self._tensors[name].detach()
+
+    def views(self) -> Iterator[Checkpoint]:
+        """This model alone: its class has named the tensors."""
+        yield self
 
     def close(self) -> None:
         """There is no file to close."""

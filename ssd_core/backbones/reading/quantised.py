@@ -1,13 +1,15 @@
-"""Layers that ComfyUI's tools have quantised in a checkpoint, read back as floating point.
+"""Tensors that are stored in 8 bits with scales, read back as floating point.
 
-A layer of format float8_e4m3fn, float8_e5m2 or int8_tensorwise has its numbers in `X.weight`, and
-in `X.weight_scale` one scale for all or one for each row. Which layers are quantised is said by
-`X.comfy_quant` (JSON as bytes) beside each, or by `_quantization_metadata` in a file's header.
+A tensor `X.weight` has one scale for all numbers or one for each row, in `X.weight_scale` (ComfyUI,
+compressed-tensors) or `X.scale_weight` (ComfyUI). ComfyUI also names a format, float8_e4m3fn,
+float8_e5m2 or int8_tensorwise: in `X.comfy_quant` (JSON as bytes) beside each layer, or in
+`_quantization_metadata` in a file's header. Files of other quantisers are refused by name.
 Knows nothing about models; the loader may quantise the numbers again as it likes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -16,9 +18,41 @@ import torch
 from ...errors import SSDError
 from ...files import json_of
 
-HEADER, MARK, SCALE, WEIGHT = "_quantization_metadata", ".comfy_quant", ".weight_scale", ".weight"
-BESIDE = (MARK, SCALE, ".input_scale", ".weight_scale_2")  # tensors that belong to the weight
+HEADER, MARK, SCALE, WEIGHT = "_quantization_metadata", ".comfy_quant", "_scale", ".weight"
+SCALE_FIRST = ".scale_weight"
+BESIDE = (MARK, ".input_scale", ".scale_input")  # of a quantised layer, for other programs
+MARKER = "scaled_fp8"  # an empty tensor that says that a file has scales
 FORMATS = ("float8_e4m3fn", "float8_e5m2", "int8_tensorwise")
+# Quantisers whose files are not read: their names, by the ends (or ".parts.") of keys.
+OTHERS = {".SCB": "bitsandbytes", ".absmax": "bitsandbytes", ".quant_map": "bitsandbytes",
+          ".quant_state.": "bitsandbytes",
+          ".g_idx": "GPTQ", ".qweight": "GPTQ or AWQ", ".qzeros": "GPTQ or AWQ",
+          ".weight_packed": "compressed-tensors, several numbers in one",
+          ".weight_zero_point": "compressed-tensors with zero points",
+          ".weight_scale_inv": "blocks of fp8", ".W_q": "HQQ", ".weight._data": "quanto",
+          ".weight_qdata": "torchao"}
+OTHER = re.compile("|".join(re.escape(end) + ("" if end.endswith(".") else r"$") for end in OTHERS),
+                   re.MULTILINE)
+READABLE = ("compressed-tensors", "fp8", "fbgemm_fp8")  # methods whose keys decide
+SHOWN = {"gptq": "GPTQ", "awq": "AWQ", "hqq": "HQQ"}
+
+
+def refuse_quantiser(names: Iterable[str], settings: object, path: Path) -> None:
+    """Raise SSDError if another program quantised the tensors with these names.
+
+    settings: quantization_config of config.json, if it has one. path: of a file.
+    """
+    settings = settings if isinstance(settings, Mapping) else {}
+    loads = ("load_in_4bit", "load_in_8bit")
+    method = str(settings.get("quant_method") or
+                 ("bitsandbytes" if any(map(settings.get, loads)) else ""))
+    found = OTHER.findall("\n".join(names))
+    known = [name for end, name in OTHERS.items() if end in found]
+    if method and method not in READABLE:
+        known = [SHOWN.get(method, method[:40])]
+    if known:
+        raise SSDError(f"{path}: quantised by {known[0]}, which is not read: load the original, "
+                       "and choose dtype int8 or int4 here")
 
 
 def layers_in(names: Iterable[str], metadata: Mapping[str, str],
@@ -63,15 +97,29 @@ def require_readable(layer: str, settings: Mapping, path: Path) -> None:
                        f"model in bf16, or in one of {', '.join(FORMATS)}")
 
 
-def belongs_to(name: str, layers: set[str]) -> bool:
-    """Whether a tensor is a scale or a mark of one of these layers."""
-    return any(name.endswith(end) and name.removesuffix(end) in layers for end in BESIDE)
+def scales_of(names: Iterable[str], layers: Iterable[str]) -> dict[str, str]:
+    """{quantised tensor: its scale}, of marked layers and of all that have a scale beside them."""
+    known = set(names)
+    scales = {name: name + SCALE for layer in layers for name in (layer + WEIGHT,)}
+    scales |= {name: name + SCALE for name in known if name + SCALE in known}
+    first = {name: name.removesuffix(WEIGHT) + SCALE_FIRST for name in known
+             if name.endswith(WEIGHT)}
+    return scales | {name: scale for name, scale in first.items() if scale in known}
+
+
+def is_beside(name: str, scales: Mapping[str, str]) -> bool:
+    """Whether a tensor only says how another one of `scales` is quantised."""
+    if name.rpartition(".")[2] == MARKER:
+        return True
+    return name in scales.values() or any(
+        name.endswith(end) and name.removesuffix(end) + WEIGHT in scales for end in BESIDE)
 
 
 def dequantised(weight: torch.Tensor, scale: torch.Tensor, name: str, path: Path) -> torch.Tensor:
     """weight [out, ...] times its scale, [] or [out] (also as [1] or [out, 1]), in float32."""
-    scale = scale.float().flatten()
-    if len(scale) not in (1, len(weight)):
-        raise SSDError(f"{path}: tensor {name} has {len(scale)} scales for {len(weight)} rows: get "
-                       "it again")
-    return weight.float() * scale.view(-1, *(1,) * (weight.dim() - 1))
+    rows = len(weight) if weight.dim() else 1
+    if scale.numel() != 1 and (scale.numel() != rows or len(scale) != rows):
+        raise SSDError(f"{path}: tensor {name} has {scale.numel()} scales for {rows} rows, "
+                       "expected one for all or one for each row: load the original, and choose "
+                       "dtype int8 or int4 here")
+    return weight.float() * scale.float().view(-1, *(1,) * (weight.dim() - 1))

@@ -18,20 +18,21 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from ...errors import SSDError, first_line, refusing
-from ...files import json_of
+from ...files import json_of, refuse_partial
+from .adapters import refuse_adapter_keys
 from .limits import require_plain, require_short_header
 from .script_file import ScriptFile
 
 SAFETENSORS = ".safetensors"
 SCRIPT = ".jit"
 TORCH = (".bin", ".pt", ".pth", ".ckpt", SCRIPT)
-WRAPPERS = ("model", "module", "state_dict", "sd")  # keys under which training scripts nest it
+# Keys under which training scripts nest it; an average only where there is nothing else.
+WRAPPERS = ("model", "module", "state_dict", "model_state_dict", "sd", "ema", "model_ema",
+            "ema_model", "ema_state_dict", "state_dict_ema")
 MOST_WRAPPERS = 8  # within each other
-PARTIAL = (".incomplete", ".aria2", ".part", ".crdownload")  # beside an unfinished download
 # TA-Tok pickled its arguments as this class; here they become a plain dict.
 EASY_DICT = type("EasyDict", (), {"__module__": "easydict",
                                   "__new__": lambda cls: OrderedDict()})
-LFS_POINTER = b"version https://git-lfs"
 
 
 class TensorFile(Protocol):
@@ -67,7 +68,9 @@ class TorchFile:
 
     def __init__(self, path: Path) -> None:
         require_plain(path)
-        self._tensors = state_dict(load_pickle(path))
+        loaded = load_pickle(path)
+        refuse_adapter_keys(map(str, loaded) if isinstance(loaded, dict) else (), path)
+        self._tensors = state_dict(loaded)
         for name, value in self._tensors.items():
             require_stored(path, name, value)
         self.shapes = {name: tuple(value.shape) for name, value in self._tensors.items()}
@@ -85,21 +88,6 @@ def open_tensors(path: Path) -> TensorFile:
         SAFETENSORS: SafetensorsFile, SCRIPT: ScriptFile}
     with refusing(path):
         return kinds.get(path.suffix, TorchFile)(path)
-
-
-def refuse_partial(path: Path) -> None:
-    """Raise SSDError if the file is missing, still being downloaded, or a git-lfs pointer."""
-    for ending in PARTIAL:
-        if path.with_name(path.name + ending).exists():
-            raise SSDError(f"{path}: its download was cut off or still runs ({path.name}{ending} "
-                           "lies beside it): finish the download")
-    try:
-        with path.open("rb") as file:
-            start = file.read(len(LFS_POINTER))
-    except OSError as error:
-        raise SSDError(f"{path}: cannot be read ({error.strerror}): get it again") from error
-    if start == LFS_POINTER:
-        raise SSDError(f"{path}: only git-lfs's pointer to the file: run 'git lfs pull'")
 
 
 def damage(path: Path, error: Exception) -> str:

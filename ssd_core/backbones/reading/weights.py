@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -66,7 +66,7 @@ HF = LayerNames("input_layernorm.weight",
 LLAMAGEN = LayerNames("attention_norm.weight", ("attention.wqkv.weight",), "attention.wo.weight",
                  "ffn_norm.weight", ("feed_forward.w1.weight", "feed_forward.w3.weight"),
                  "feed_forward.w2.weight")
-COMPUTED = (".rotary_emb.inv_freq",)  # computed tables, stored in some files
+COMPUTED = r"(.*\.)?rotary_emb\.inv_freq"  # computed tables, stored in some files
 
 
 def decoder_sources(prefix: str, layers: int, names: LayerNames = HF, qk_norm: bool = False,
@@ -160,9 +160,28 @@ def require_known_layers(checkpoint: Checkpoint, prefix: str,
     known = {key for source in sources.values()
              for key, _, _ in pieces(checkpoint, source)}
     for key in checkpoint.shapes:
-        if key.startswith(f"{prefix}layers.") and key not in known and not key.endswith(COMPUTED):
-            raise SSDError(f"{checkpoint.file_of(key)}: tensor {key} has no place in this "
-                           "decoder: another kind of model, or an altered one")
+        if key.startswith(f"{prefix}layers.") and key not in known:
+            refuse_unknown(checkpoint, key, ())
+
+
+def require_known(checkpoint: Checkpoint, sources: Mapping[str, Source],
+                  unused: Sequence[str]) -> None:
+    """Raise SSDError for a tensor that no source reads and that is not known to be unused.
+
+    unused: regular expressions of whole names; the picture codec checks its own tensors
+    (codecs/files.py).
+    """
+    known = {key for source in sources.values() for key, _, _ in pieces(checkpoint, source)}
+    for key in checkpoint.shapes:
+        if key not in known:
+            refuse_unknown(checkpoint, key, unused)
+
+
+def refuse_unknown(checkpoint: Checkpoint, key: str, unused: Sequence[str]) -> None:
+    """Raise SSDError unless a tensor's whole name fits one of these regular expressions."""
+    if not any(re.fullmatch(pattern, key) for pattern in (COMPUTED, *unused)):
+        raise SSDError(f"{checkpoint.file_of(key)}: tensor {key} has no place in this model: "
+                       "another kind of model, or an altered one")
 
 
 def two_sizes(checkpoint: Checkpoint, source: Source) -> tuple[int, int]:
