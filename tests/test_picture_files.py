@@ -120,6 +120,16 @@ def test_deep_grey_has_all_its_shades(most):
     assert abs(shown - ramp / 257.0).max() <= 1
 
 
+def test_in_scans_that_say_so_zero_is_white():
+    for depth in (np.uint8, np.uint16):
+        grey = Image.fromarray(np.full((8, 8), 0.9 * np.iinfo(depth).max, depth))
+        data = bytearray(saved(grey, "TIFF"))
+        entry = struct.pack("<HHI", 262, 3, 1)  # Pillow writes that zero is black
+        at = data.index(entry) + len(entry)
+        data[at:at + 2] = b"\0\0"
+        assert abs(colour(bytes(data)) - np.array([25, 25, 25])).max() <= 1
+
+
 def test_floats_have_all_their_shades_whatever_their_unit():
     """Metres of a depth map, with a sky that is infinitely far."""
     metres = np.linspace(0, 10, 64, dtype=np.float32).reshape(8, 8)

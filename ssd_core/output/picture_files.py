@@ -31,6 +31,7 @@ BAND = 256  # rows that are scaled at once
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error, TypeError,
               LookupError, AttributeError, RuntimeError, MemoryError,
               Image.DecompressionBombError)
+PHOTOMETRIC, WHITE_IS_ZERO = 0x0106, 0  # a tag of TIFF, and its value in scans
 ORIENTATION = 0x0112  # the tag of EXIF; its values from 2 on are these turns
 TURNS = dict(enumerate((Image.Transpose.FLIP_LEFT_RIGHT, Image.Transpose.ROTATE_180,
                         Image.Transpose.FLIP_TOP_BOTTOM, Image.Transpose.TRANSPOSE,
@@ -183,6 +184,8 @@ def in_eight_bits(image: Image.Image) -> Image.Image:
     for row in range(0, len(values), BAND):  # floats of a whole picture take much memory
         band = values[row:row + BAND].astype(np.float32) / white
         scaled[row:row + BAND] = (np.nan_to_num(band, nan=0).clip(0, 1) * 255).round()
+    if getattr(image, "tag_v2", {}).get(PHOTOMETRIC) == WHITE_IS_ZERO:  # Pillow inverts 8 bits only
+        scaled = 255 - scaled
     grey = Image.fromarray(scaled)
     if isinstance(key := image.info.get("transparency"), int):
         opaque = (values != key).astype(np.uint8) * 255
