@@ -11,7 +11,7 @@ from ...files import atomic_write, write_text
 from ...output.picture_files import opened
 from ...runs.batch.finished import require_same
 from ...runs.batch.prompts import require_drawable
-from ...runs.batch.queue import work
+from ...runs.batch.queue import TaskLocks, work
 from ...runs.batch.render import RenderItem, RenderSettings, draw_tasks
 from ...runs.batch.task import LoadedModels
 from ...runs.batch.workers import WorkerPool
@@ -59,8 +59,9 @@ class SuiteRun:
         how = self.how.on(self.loaded.backbone.grid, crew.place.device)
         drawn_by = conditions(how, self.loaded, crew.place.dtype)
         record = replace(self.record, drawn_by=drawn_by)
-        self.require_same(record, how)
-        record.write(self.folder)
+        with TaskLocks(self.folder).held("suite"):  # one of several processes decides
+            self.require_same(record, how)
+            record.write(self.folder)
         for name, text in record.layout.texts(record.items).items():
             write_text(self.folder / name, text)
         tasks = draw_tasks(self.pictures, how, batch)

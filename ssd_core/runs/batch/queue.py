@@ -135,7 +135,7 @@ class TaskLocks:
         try:
             yield
         finally:
-            self.release(name, finished=False)
+            self.release(name)
 
     def release_all(self) -> None:
         for name in list(self.locks):
