@@ -133,7 +133,7 @@ NAN = float("nan")
 
 
 @pytest.mark.parametrize("knob, value", [
-    ("seed", -1), ("seed", 2**64), ("cfg", 0.5), ("cfg", 101), ("cfg", NAN), ("temperature", -0.1),
+    ("seed", -2), ("seed", 2**64), ("cfg", 0.5), ("cfg", 101), ("cfg", NAN), ("temperature", -0.1),
     ("temperature", 101), ("temperature", NAN), ("top_k", -1), ("top_p", 0), ("top_p", -1),
     ("top_p", 1.01), ("top_p", NAN), ("min_p", -0.1), ("min_p", 1.01), ("min_p", NAN)])
 def test_knobs_out_of_range_are_refused_by_name_in_one_line(knob, value):

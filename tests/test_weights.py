@@ -83,7 +83,7 @@ def test_biases_of_q_k_and_v(tmp_path):
     layer = model.decoder.layers[1]
     bias = torch.cat([tensors[f"model.layers.1.self_attn.{name}_proj.bias"] for name in "qkv"])
     assert torch.equal(layer.qkv_bias, layer.to_runtime_layout("qkv_bias", bias))
-    assert "q_proj.bias has no place in this decoder" in refused_shape(checkpoint, 4)
+    assert "q_proj.bias has no place in this model" in refused_shape(checkpoint, 4)
 
 
 def test_llamagen_names(tmp_path):

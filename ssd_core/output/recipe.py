@@ -356,6 +356,10 @@ def is_int(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def is_seed(value: object) -> bool:
+    return is_int(value) and 0 <= value < 1 << 64
+
+
 def is_count(value: object) -> bool:
     return is_int(value) and 0 <= value <= LARGEST
 
@@ -389,8 +393,8 @@ def is_size(value: object) -> bool:
 FIELDS: dict[str, Callable[[object], bool]] = {
     "backbone": is_mapping, "dtype": is_dtype, "heads": is_text_or_none, "method": is_text,
     "knobs": is_mapping, "prompt": is_text, "negative": is_text_or_none, "size": is_size,
-    "keep_rows": is_count, "tokens": is_mapping,
-    **dict.fromkeys(("seed", "cfg", "temperature", "top_k", "top_p", "min_p", "noise_version"),
+    "keep_rows": is_count, "tokens": is_mapping, "seed": is_seed,
+    **dict.fromkeys(("cfg", "temperature", "top_k", "top_p", "min_p", "noise_version"),
                     is_set)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
     "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,

@@ -109,7 +109,7 @@ def at_once(recipe: SelfDistillRecipe, backbone: Backbone, place: Place) -> int:
 
 def check(recipe: SelfDistillRecipe) -> None:
     """Raise SSDError for invalid values, before anything is loaded."""
-    require_least(recipe, pictures=0, first=0, batch=0)
+    require_least(recipe, pictures=0, first=0, batch=0, seed=0)
     if recipe.batch:
         check_pictures(recipe.batch, "batch")
     if recipe.method not in METHODS:

@@ -462,11 +462,12 @@ def test_rounding_is_mentioned_where_it_may_change_the_picture(
     assert ("Rounding in bf16" in about_speed(faithful, backbone, "en")) is mentioned
 
 
-def test_the_plan_of_pictures_in_turn_says_what_each_takes(client, monkeypatch):
+def test_the_plan_of_pictures_in_turn_says_what_each_takes(client, services, monkeypatch):
     def pace(backbone, pictures, *_):  # a pass of AR takes 1 ms a picture, of a window much more
         return Pace({1: {1: 1.0 * pictures, 96: 5.0 * pictures**2}})
 
     monkeypatch.setattr("ssd_core.engine.choice.pace_of", pace)
+    monkeypatch.setattr(services.library.current.backbone, "batch_invariant", True)
     asked = {"settings": {**HOUSE, "method": "rolling", "pictures": 3}}
     assert "3 pictures" in client.post("/api/plan", json=asked).json()["text"]
     assert "3 张图像" in client.post("/api/plan", json=asked, headers=CHINESE).json()["text"]
