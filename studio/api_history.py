@@ -115,7 +115,7 @@ def add(call: Call) -> dict:
     return {**entry_view(services, entry, call.language, ()),
             "how": in_language(call.language, source.how), "encoded": source.encoded,
             "keep_mask": opaque_cells(call.body, name, backbone.resized(
-                runs.size_of(entry.path, backbone)))}
+                (entry.width, entry.height)))}
 
 
 def restore_upload(call: Call) -> dict:

@@ -80,11 +80,12 @@ def command(prompts: File, rendering: RenderOptions, knobs: Knobs, drawing: Samp
         batch = rendering.batch or at_once(how, max(lines, key=len), loaded, crew.place.free)
         sizes = (batch,) if rendering.batch else (1, min(batch, len(pictures)))
         how = how.on(backbone.grid, crew.place.device)
-        how, batch = agreed(out, how, loaded, lambda: quickest(first, how, sizes), bool(existing))
-        tasks, started = draw_tasks(pictures, how, rendering.batch or batch), time.perf_counter()
+        how, begun = agreed(out, how, loaded, lambda: quickest(first, how, sizes), bool(existing))
+        batch = rendering.batch or begun
+        tasks, started = draw_tasks(pictures, how, batch), time.perf_counter()
         left = sum(task.count for task in missing(tasks, out))
         note(f"{backbone.name} draws {left:,} of {len(pictures):,} pictures by "
-             f"{label(how.drawn_by)} into {out}, {rendering.batch or batch} at once")
+             f"{label(how.drawn_by)} into {out}, {batch} at once")
         made, seconds = work(tasks, out, crew, "render"), time.perf_counter() - started
     report.print(f"{made:,} pictures drawn in {seconds:.0f} s")
     report.result({"out": str(out), "method": how.method.name, "backbone": backbone.name,

@@ -47,7 +47,8 @@ def transparent_part(source: Path | bytes, size: Size, name: str | None = None
                      ) -> torch.Tensor | None:
     """The same of what is transparent in a picture, see `opened`; None if nothing is."""
     with opened(source, name) as image:
-        return white_part(image, size) if layers(image)[1] else None
+        seen_through = image.has_transparency_data and layers(image)[1]  # pixels only if need be
+        return white_part(image, size) if seen_through else None
 
 
 def white_part(image: Image.Image, size: Size) -> torch.Tensor:

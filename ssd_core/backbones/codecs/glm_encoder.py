@@ -132,10 +132,7 @@ def read_encoder(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtyp
             width, shapes.get(f"{VISUAL}blocks.0.mlp.fc1.weight", (1,))[0], heads, layers,
             shapes.get(f"{VISUAL}embeddings.position_embedding.weight", (1,))[0],
             shapes.get(f"{TO_CODE}weight", (1,))[0])
-    own = {f"{VISUAL}{name}" for name in encoder.state_dict()}
-    for key in shapes:
-        if key.startswith(VISUAL) and key not in own:
-            refuse_unknown(checkpoint, key, ())
+    refuse_unknown(checkpoint, {f"{VISUAL}{name}" for name in encoder.state_dict()}, prefix=VISUAL)
     weights = {name: read(checkpoint, name, own, device, dtype)
                for name, own in encoder.state_dict().items()}
     checkpoint.close()

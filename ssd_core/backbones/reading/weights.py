@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -116,9 +116,9 @@ def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: LayerN
     require_positive(checkpoint, "rms_norm_eps", eps, float)
     layers = count_layers(checkpoint, prefix, names)
     qk_norm, qk_rms_norm = norms_of_heads(checkpoint, f"{prefix}layers.0.{names.q_norm}")
-    require_known_layers(checkpoint, prefix, decoder_sources(
+    require_known(checkpoint, decoder_sources(
         prefix, layers, names, qk_norm, qkv_bias=qkv_bias,
-        rms_normed=(1, 1) if qk_rms_norm else None))
+        rms_normed=(1, 1) if qk_rms_norm else None), prefix=f"{prefix}layers.")
     first = layer_sources(f"{prefix}layers.0.", names, qk_norm)
     hidden, across = two_sizes(checkpoint, first["out"])
     rows = two_sizes(checkpoint, first["qkv"])[0]
@@ -154,34 +154,25 @@ def count_layers(checkpoint: Checkpoint, prefix: str, names: LayerNames) -> int:
     return layers
 
 
-def require_known_layers(checkpoint: Checkpoint, prefix: str,
-                         sources: Mapping[str, Source]) -> None:
-    """Raise SSDError for a tensor among the layers that no source reads."""
-    known = {key for source in sources.values()
-             for key, _, _ in pieces(checkpoint, source)}
-    for key in checkpoint.shapes:
-        if key.startswith(f"{prefix}layers.") and key not in known:
-            refuse_unknown(checkpoint, key, ())
-
-
 def require_known(checkpoint: Checkpoint, sources: Mapping[str, Source],
-                  unused: Sequence[str]) -> None:
+                  unused: Sequence[str] = (), prefix: str = "") -> None:
     """Raise SSDError for a tensor that no source reads and that is not known to be unused.
 
     unused: regular expressions of whole names; the picture codec checks its own tensors
-    (codecs/files.py).
+    (codecs/files.py). prefix: only tensors whose names begin with it are looked at.
     """
-    known = {key for source in sources.values() for key, _, _ in pieces(checkpoint, source)}
+    refuse_unknown(checkpoint, {key for source in sources.values()
+                                for key, _, _ in pieces(checkpoint, source)}, unused, prefix)
+
+
+def refuse_unknown(checkpoint: Checkpoint, known: Collection[str], unused: Sequence[str] = (),
+                   prefix: str = "") -> None:
+    """`require_known` for the names of tensors."""
     for key in checkpoint.shapes:
-        if key not in known:
-            refuse_unknown(checkpoint, key, unused)
-
-
-def refuse_unknown(checkpoint: Checkpoint, key: str, unused: Sequence[str]) -> None:
-    """Raise SSDError unless a tensor's whole name fits one of these regular expressions."""
-    if not any(re.fullmatch(pattern, key) for pattern in (COMPUTED, *unused)):
-        raise SSDError(f"{checkpoint.file_of(key)}: tensor {key} has no place in this model: "
-                       "another kind of model, or an altered one")
+        if key.startswith(prefix) and key not in known and not any(
+                re.fullmatch(pattern, key) for pattern in (COMPUTED, *unused)):
+            raise SSDError(f"{checkpoint.file_of(key)}: tensor {key} has no place in this model: "
+                           "another kind of model, or an altered one")
 
 
 def two_sizes(checkpoint: Checkpoint, source: Source) -> tuple[int, int]:
