@@ -116,8 +116,11 @@ def unfed(state: DecodeState, first: int, stop: int) -> list[int]:
 
 def rest_by_ar(state: DecodeState, first: int,
                frontier: torch.Tensor) -> Generator[Pass, None, torch.Tensor]:
-    """Draw what AR's passes have not fed as AR does, in all pictures; returns the frontier [B]."""
-    state.fed_as_ar = min(state.fed_as_ar, *state.front)  # behind it they were fed with drafts
+    """Draw the rest of all pictures as AR does, from the first cell that its passes have not fed.
+
+    Returns the frontier [B].
+    """
+    state.fed_as_ar = min(state.fed_as_ar, *state.front)  # what follows a frontier were drafts
     for slot in unfed(state, first, state.slots):
         yield from as_ar(state, first, slot)
         state.choose(slot)

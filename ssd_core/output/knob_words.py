@@ -140,6 +140,6 @@ OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node
         "用预设的值（Faithful、Balanced、Fast 不用它）",
     "the backbone's own; only quality custom uses it": "用主干模型自己的值；只有质量 custom 使用它",
     "8": "8",
-    "the usual number on such a device; exact and jacobi: the cheapest here":
+    "the usual number for this type of device; exact and jacobi: the cheapest here":
         "此类设备的常用数目；exact 和 jacobi 取本机最省的数目",
 }

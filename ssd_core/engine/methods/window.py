@@ -44,8 +44,8 @@ class Windowed(Paced):
 
     window: int | None = knob(None, "Cells checked in each forward pass.", low=1,
                               visibility="basic",
-                              none_means="the usual number on such a device; exact and "
-                                         "jacobi: the cheapest here")
+                              none_means="the usual number for this type of device; exact "
+                                         "and jacobi: the cheapest here")
     paced: ClassVar[str] = "window"
 
     def plan(self, place: Grid | Region) -> Plan:
