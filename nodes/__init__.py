@@ -8,34 +8,28 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import ComfyExtension, io
 
 from . import errors, routes
-from .acceptance_map import AcceptanceMap
-from .baseline import BaselineMethod
-from .compare_methods import CompareMethods
+from .compare import Compare
 from .control import Control
-from .decode_tokens import DecodeTokens
 from .doctor import Doctor
 from .edit_by_words import EditByWords
-from .encode_image import EncodeImage
-from .finish import Finish
+from .finish_pictures import FinishPictures
 from .folders import estimates, register_folders
-from .glm_decode import GlmDecode
-from .kept_rows import KeptRows
-from .load_backbone import LoadBackbone
+from .image_to_tokens import ImageToTokens
 from .load_heads import LoadHeads
+from .load_model import LoadModel
 from .load_picture import LoadPicture
-from .pick import Pick
-from .race import Race
-from .replay import Replay
+from .method import MethodNode
+from .pick_pictures import PickPictures
+from .run_viewer import RunViewer
 from .sampler import Sampler
 from .save_image import SaveImage
-from .schedule import Schedule
-from .start_seeds import StartSeeds
-from .unfinished_run import UnfinishedRun
+from .start_pictures import StartPictures
+from .tokens_to_image import TokensToImage
 
 NODES: list[type[io.ComfyNode]] = [
-    LoadBackbone, LoadHeads, Schedule, BaselineMethod, Sampler, StartSeeds, Pick, Finish,
-    UnfinishedRun, Race, CompareMethods, DecodeTokens, EncodeImage, SaveImage, Replay,
-    AcceptanceMap, Doctor, KeptRows, LoadPicture, EditByWords, Control, GlmDecode,
+    LoadModel, LoadHeads, Sampler, MethodNode, StartPictures, PickPictures, FinishPictures,
+    Control, LoadPicture, EditByWords, ImageToTokens, TokensToImage, Compare, RunViewer, SaveImage,
+    Doctor,
 ]
 
 

@@ -7,14 +7,14 @@ from comfy_api.v0_0_2 import io
 from . import report
 from .language import show_text
 from .newer import search_aliases
-from .types import CATEGORY
+from .types import TOOLS
 
 
 class Doctor(io.ComfyNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
         return io.Schema(
-            node_id="SSD_Doctor", display_name="Doctor (SSD)", category=CATEGORY,
+            node_id="SSD_Doctor", display_name="Doctor (SSD)", category=TOOLS,
             description="Writes one text for a bug report: versions, device, attention backend, "
                         "the backbones and heads that were found, and the last error. It works "
                         "without any other node.",

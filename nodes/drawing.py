@@ -9,16 +9,15 @@ from comfy_api.v0_0_2 import io
 
 from . import limits, previews, running
 from .newer import RESENT
-from .types import CATEGORY
 
 
 class DrawingNode(io.ComfyNode):
     """A node that draws pictures and shows their rows on itself while they are decoded."""
 
     @classmethod
-    def drawing_schema(cls, **fields: Any) -> io.Schema:
+    def drawing_schema(cls, category: str, **fields: Any) -> io.Schema:
         """A schema of `fields` and of what all these nodes need for their previews."""
-        return io.Schema(category=CATEGORY, hidden=previews.HIDDEN, **RESENT, **fields)
+        return io.Schema(category=category, hidden=previews.HIDDEN, **RESENT, **fields)
 
     @classmethod
     def validate_inputs(cls, prompt: str | None = None) -> bool | str:
@@ -26,6 +25,6 @@ class DrawingNode(io.ComfyNode):
         return limits.complaint_about_prompt(prompt) or True
 
     @classmethod
-    def draw(cls, runs: Sequence[running.NodeRun], preview: str, **options: Any) -> dict | None:
+    def draw(cls, runs: Sequence[running.NodeRun], preview: bool, **options: Any) -> dict | None:
         """Draw the runs on this node and return its `ui`; options: see `running.run_all`."""
         return running.run_all(runs, previews.NodeRef.of(cls.hidden), preview, **options)

@@ -23,7 +23,7 @@ from . import fitting, inputs, outcome, requests, running, weights
 from .drawing import DrawingNode
 from .errors import readable_errors
 from .newer import search_aliases
-from .types import TokenPictures, TokensType
+from .types import EDIT, TokenPictures, TokensType
 from .widgets import widget
 
 KNOBS = {spec.name: spec for spec in specs(Edit)}
@@ -34,16 +34,16 @@ class EditByWords(DrawingNode):
     def define_schema(cls) -> io.Schema:
         images, tokens, stats, report = outcome.outputs()
         return cls.drawing_schema(
-            node_id="SSD_EditByWords", display_name="Edit by Words (SSD)",
+            EDIT, node_id="SSD_EditByWords", display_name="Edit by Words (SSD)",
             description="Changes a picture by its words. What the new words change is drawn anew; "
                         "everything else keeps its tokens and its own pixels.",
             inputs=[
-                inputs.backbone(),
+                inputs.model(),
                 TokensType.Input("tokens", optional=True,
                                  tooltip="The picture to edit, from a sampler or Load Picture."),
                 io.Image.Input("image", optional=True,
                                tooltip="Any picture instead of tokens; it is scaled and cropped to "
-                                       "a size of the backbone, and needs 'old prompt'."),
+                                       "a size of the model, and needs 'old prompt'."),
                 io.Mask.Input("mask", optional=True,
                               tooltip="Where the words may act: white. Without a mask, "
                                       "everywhere."),
@@ -55,7 +55,7 @@ class EditByWords(DrawingNode):
                                 default="",
                                 tooltip="What the picture shows now. Empty = the prompt that the "
                                         "tokens were drawn from."),
-                *inputs.seed(), widget(KNOBS["reach"]), widget(KNOBS["hold"]), inputs.preview()],
+                inputs.seed(), widget(KNOBS["reach"]), widget(KNOBS["hold"]), inputs.preview()],
             outputs=[
                 images, tokens,
                 io.Mask.Output(display_name="mask", tooltip="White where cells were drawn anew."),
@@ -67,42 +67,42 @@ class EditByWords(DrawingNode):
 
     @classmethod
     @readable_errors
-    def execute(cls, backbone: weights.LoadedBackbone, prompt: str, old_prompt: str, seed: int,
-                reach: float, hold: bool, preview: str, tokens: TokenPictures | None = None,
+    def execute(cls, model: weights.LoadedModel, prompt: str, old_prompt: str, seed: int,
+                reach: float, hold: bool, preview: bool, tokens: TokenPictures | None = None,
                 image: torch.Tensor | None = None, mask: torch.Tensor | None = None
                 ) -> io.NodeOutput:
-        source = pictures_of(backbone, tokens, image)
-        runs = [running.NodeRun(request, backbone) for request in requests_of(
-            backbone, source, mask, prompt, old_prompt, seed, reach=reach, hold=hold)]
+        source = pictures_of(model, tokens, image)
+        runs = [running.NodeRun(request, model) for request in requests_of(
+            model, source, mask, prompt, old_prompt, seed, reach=reach, hold=hold)]
         ui = cls.draw(runs, preview, together=False)
         images, edited, stats, report = outcome.of(runs)
-        return io.NodeOutput(images, edited, redrawn(runs), maps(backbone, runs), report, stats,
+        return io.NodeOutput(images, edited, redrawn(runs), maps(model, runs), report, stats,
                              ui=ui)
 
 
-def pictures_of(backbone: weights.LoadedBackbone, tokens: TokenPictures | None,
+def pictures_of(model: weights.LoadedModel, tokens: TokenPictures | None,
                 image: torch.Tensor | None) -> TokenPictures:
     """The pictures to edit; those of an image are encoded."""
     if tokens is not None:
         return tokens
     if image is None:
         raise SSDError("there is no picture to edit: connect tokens, or an image")
-    return fitting.encoded(backbone, image, fitting.FILL)[0]
+    return fitting.encoded(model, image, fitting.FILL)[0]
 
 
-def requests_of(backbone: weights.LoadedBackbone, source: TokenPictures,
+def requests_of(model: weights.LoadedModel, source: TokenPictures,
                 mask: torch.Tensor | None, prompt: str, old_prompt: str, seed: int,
                 **knobs: float | bool) -> list:
     """A request for each picture: pictures of a batch may have different old words."""
-    codes, made = source.for_backbone(backbone.module), []
+    codes, made = source.for_backbone(model.module), []
     stays = None if mask is None else ~redrawn_cells(mask, Grid(*codes.shape[1:]))
     for n, picture in enumerate(codes):
         recipe = source.recipes[n] if n < len(source.recipes) else None
-        old, new = words_of(backbone, recipe, old_prompt, prompt)
+        old, new = words_of(model, recipe, old_prompt, prompt)
         sampling = Sampling() if recipe is None else sampling_of(recipe)
         negative = drawn_words(recipe).negative if recipe else None
         made.append(requests.request_of(
-            backbone, None, default_method(), replace(sampling, seed=seed, variation=0.0), prompt,
+            weights.LoadedModel(model.backbone), default_method(), replace(sampling, seed=seed, variation=0.0), prompt,
             negative or "", size_of(source, n), keep=picture[None], old_prompt=old,
             fixed=(Words(new, negative),),
             keep_mask=None if stays is None or not stays[n % len(stays)].any()
@@ -112,7 +112,7 @@ def requests_of(backbone: weights.LoadedBackbone, source: TokenPictures,
     return made
 
 
-def words_of(backbone: weights.LoadedBackbone, recipe: dict | None, old: str,
+def words_of(model: weights.LoadedModel, recipe: dict | None, old: str,
              new: str) -> tuple[str, str]:
     """Old and new words to draw from."""
     if old.strip():
@@ -120,18 +120,18 @@ def words_of(backbone: weights.LoadedBackbone, recipe: dict | None, old: str,
     if recipe is None:
         raise SSDError("old prompt: the picture has no recipe that tells its words: write what it "
                        "shows")
-    return changed_words(backbone.module, recipe, new)
+    return changed_words(model.module, recipe, new)
 
 
-def size_of(source: TokenPictures, n: int) -> str:
-    """The picture's size as the widget writes it, so that the request has it."""
+def size_of(source: TokenPictures, n: int) -> tuple[int, int] | None:
+    """The picture's (width, height); None if only its tokens are known."""
     if n < len(source.recipes):
         width, height = source.recipes[n]["size"]
-    elif source.pixels is not None:
-        height, width = source.pixels.shape[1:3]
-    else:
-        return inputs.AUTO_SIZE
-    return f"{width}x{height}"
+        return width, height
+    if source.pixels is None:
+        return None
+    height, width = source.pixels.shape[1:3]
+    return width, height
 
 
 def redrawn(runs: Sequence[running.NodeRun]) -> torch.Tensor:
@@ -140,10 +140,10 @@ def redrawn(runs: Sequence[running.NodeRun]) -> torch.Tensor:
                       if run.result.edit is not None])
 
 
-def maps(backbone: weights.LoadedBackbone, runs: Sequence[running.NodeRun]) -> torch.Tensor:
+def maps(model: weights.LoadedModel, runs: Sequence[running.NodeRun]) -> torch.Tensor:
     """IMAGE [B, H, W, 3]: the change map of every run, grey."""
     made = []
-    with weights.resident([backbone], max(run.request.bytes_needed for run in runs)):
+    with weights.resident([model.backbone], max(run.request.bytes_needed for run in runs)):
         for run in runs:
             request = run.request
             assert request.keep is not None and request.old_prompt is not None

@@ -1,4 +1,4 @@
-"""A cache of the pictures that Finish has drawn, so that picking another redraws none of them.
+"""A cache of the pictures that Finish Pictures has drawn, so that picking another redraws none of them.
 
 ComfyUI's own cache knows only the whole list of pictures. No entry refers to a backbone, so that
 its memory can be freed.
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.engine.events import Event, Rows, Started
 from ..ssd_core.engine.plan import Plan
 from ..ssd_core.runs.request import Result
 from ..ssd_core.weights.figures import stored_dtype
-from .weights import LoadedBackbone
 
-MAX_PICTURES = 16  # the most that Start Seeds begins
+MAX_PICTURES = 16  # the most that Start Pictures begins
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Finished:
 FINISHED: OrderedDict[str, Finished] = OrderedDict()
 
 
-def key_of(recipe: Mapping, backbone: LoadedBackbone) -> str:
+def key_of(recipe: Mapping, backbone: Backbone) -> str:
     """The cache key of a begun picture: its recipe and the dtype of the stored weights."""
-    return json.dumps([recipe, stored_dtype(backbone.module)], sort_keys=True)
+    return json.dumps([recipe, stored_dtype(backbone)], sort_keys=True)
 
 
 def lookup(key: str) -> Finished | None:

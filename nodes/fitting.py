@@ -8,25 +8,24 @@ from torch.nn.functional import interpolate
 from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.figures import ModelSize
 from ..ssd_core.weights.memory import MemoryEstimate
-from . import inputs, weights
+from . import weights
 from .pictures import rgb, stack
-from .requests import asked_size
 from .types import TokenPictures
 
 REFUSE, CROP, EXTEND = "refuse", "crop", "extend below"
 FILL, FIT_WIDTH = "scale and crop", "scale to width"
 
 
-def encoded(backbone: weights.LoadedBackbone, image: torch.Tensor, fit: str,
-            size: str = inputs.AUTO_SIZE) -> tuple[TokenPictures, int, str]:
+def encoded(model: weights.LoadedModel, image: torch.Tensor, fit: str,
+            size: tuple[int, int] | None = None) -> tuple[TokenPictures, int, str]:
     """The tokens of pictures, the rows that these fill, and a note on how they were fitted."""
     image = rgb(image)
     picture_size = size_of(image)
-    drawn = picture_size if picture_size in backbone.module.sizes else None
-    module = backbone.module.resized(asked_size(size) or drawn)
+    drawn = picture_size if picture_size in model.module.sizes else None
+    module = model.module.resized(size or drawn)
     fitted, rows, report = fitted_to(image, module.size, module.grid.rows, fit)
     room = MemoryEstimate(ModelSize.of(module)).pixels + module.picture_codec.encoder_bytes
-    with weights.codec_resident(backbone, room):
+    with weights.codec_resident(model.backbone, room):
         tokens = torch.cat([module.encode(picture[None]).cpu() for picture in fitted])
     return TokenPictures.of(module, tokens, pixels=fitted.cpu()), rows, report
 
@@ -64,7 +63,7 @@ def fitted_to(image: torch.Tensor, size: tuple[int, int], rows: int,
         below = image[:, -1:].expand(-1, height - picture_height, -1, -1)
         return (torch.cat((image, below), 1), picture_height * rows // height,
                 f"encoded {named(picture_size)}, the last line repeated below it")
-    raise SSDError(f"the picture is {named(picture_size)}, the backbone takes {named(size)}: "
+    raise SSDError(f"the picture is {named(picture_size)}, the model takes {named(size)}: "
                    f"choose fit '{FILL}' or '{FIT_WIDTH}'; '{CROP}' suits a larger picture, "
                    f"'{EXTEND}' one of width {width} and less height")
 

@@ -13,7 +13,7 @@ from ..ssd_core.backbones.estimates import Estimates
 from ..ssd_core.backbones.reading.checkpoint import ENDINGS
 from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.catalogue import BACKBONES_FOLDER
-from ..ssd_core.weights.registry import AUTO, BUNDLED, HEADS_FOLDER, NONE, ModelRegistry
+from ..ssd_core.weights.registry import AUTO, HEADS_FOLDER, NONE, ModelRegistry
 
 SUFFIXES = {BACKBONES_FOLDER: set(ENDINGS), HEADS_FOLDER: {".safetensors"}}
 PACK = Path(__file__).resolve().parents[1]
@@ -82,7 +82,7 @@ def backbone_fingerprint(name: str | None) -> str:
 
 
 def heads_choices() -> list[str]:
-    return [AUTO, BUNDLED, NONE, *shelf().heads()]
+    return [AUTO, NONE, *shelf().heads()]
 
 
 def complaint_about_heads(name: str | None) -> str | None:

@@ -65,15 +65,16 @@ def send_to_page(frame: Frame, node_ref: NodeRef) -> None:
                      server.client_id)
 
 
-def open_log(node_ref: NodeRef, preview: str,
+def open_log(node_ref: NodeRef, preview: bool,
              to_programs: Callable[[Frame], None]) -> PreviewLog | None:
     """A new log whose messages go to the page, and as frames to all other viewers.
 
     preview: the value of the preview widget. to_programs: see `Frames`. None if no preview is
     wanted.
     """
-    if (send := previews.sender(preview)) is None:
+    if not preview:
         return None
+    send = previews.sender()
     frames = Frames(node_ref, to_programs)
 
     def to_page_and_programs(message: dict) -> None:

@@ -1,7 +1,7 @@
 """Inputs that several nodes share, each defined once.
 
-The order of a node's widgets is part of every saved workflow: append, never insert. Nodes that draw
-have prompt, negative, seed, size and method first, in this order; all other inputs are advanced.
+Nodes that draw have prompt, negative, seed, size and quality first, in this order; all other
+widgets are advanced.
 """
 
 from __future__ import annotations
@@ -16,66 +16,41 @@ from ..ssd_core.backbones.emu3 import AREA, RATIOS, size_for
 from ..ssd_core.backbones.emu3_5 import SIZES as EMU3_5_SIZES
 from ..ssd_core.backbones.glm_image import SIZES as GLM_SIZES
 from ..ssd_core.backbones.lumina2 import TWO_PANELS
-from ..ssd_core.engine.methods import SSD
 from ..ssd_core.model.grid import LONGEST_SIDE
 from ..ssd_core.model.sampling import NUMERICS
-from ..ssd_core.output.knobs import MOST_PICTURES, sampling_knobs, visible_knobs
+from ..ssd_core.output.knobs import MOST_PICTURES, sampling_knobs
 from ..ssd_core.weights.catalogue import CATALOGUE
 from .newer import ADVANCED
-from .schedules import CUSTOM, FAITHFUL, FASTER, OWN, PRESETS, QUALITIES
-from .types import BackboneType, HeadsType, MethodType, TokensType
-from .widgets import added_widgets, original_widgets
+from .schedules import CUSTOM, FAITHFUL, FASTER, QUALITIES, SCHEDULE, schedule_knobs
+from .types import MethodType, ModelType, TokensType
+from .widgets import AUTO, number_or_auto, widget, widgets
 
-AUTO_SIZE = "auto"
-SCHEDULE = ("k_h", "k_v", "rounds", "incremental")  # SSD's knobs on the sampler itself
-PRESETS_OWN = {"none_means": f"the preset's own ({', '.join(FASTER)} do not use it)"}
-CUSTOMS_OWN = {"none_means": f"the backbone's own; only quality {CUSTOM} uses it"}
-
-
-def backbone(optional: bool = False, tooltip: str = "From Load Backbone.") -> io.Input:
-    return BackboneType.Input("backbone", optional=optional, tooltip=tooltip)
+SIDES = ("width", "height")
+ALL = "all"
+CUSTOMS_OWN = {"none_means": f"the model's own; only quality {CUSTOM} uses it"}
 
 
-def heads() -> io.Input:
-    return HeadsType.Input(
-        "heads", optional=True,
-        tooltip=f"From Load Draft Heads. {', '.join(FASTER)} need none. Without them an SSD "
-                "schedule runs as 'rows', which needs no heads, and the node says so.")
+def model(optional: bool = False, tooltip: str = "From Load Model.") -> io.Input:
+    return ModelType.Input("model", optional=optional, tooltip=tooltip)
 
 
-def method(node: str = "quality, k_h, k_v, r and i") -> io.Input:
+def method(node: str = "quality, k_h, k_v, r / b and i") -> io.Input:
     return MethodType.Input("method", optional=True,
-                            tooltip="From SSD Schedule or Baseline Method. It is used instead of "
-                                    f"{node}; the node names those that are set.")
+                            tooltip=f"From Method. It is used instead of {node}; the node names "
+                                    "those that are set.")
 
 
 def quality() -> io.Input:
-    """The presets that suit every backbone, and `custom`."""
+    """The presets that suit every model, and `custom`."""
     promises = "; ".join(f"{title} = {speed.promise}" for title, speed in FASTER.items())
     return io.Combo.Input("quality", options=QUALITIES, default=FAITHFUL,
-                          tooltip=f"{promises}. {CUSTOM} = SSD with k_h, k_v, r and i below, in "
-                                  "the advanced inputs.")
+                          tooltip=f"{promises}. {CUSTOM} = SSD with k_h, k_v, r / b and i below, "
+                                  "in the advanced inputs.")
 
 
 def schedule() -> list[io.Input]:
-    """k_h, k_v, r, i for the quality `custom`."""
-    known = [knob for knob in visible_knobs(SSD) if knob.name in SCHEDULE]
-    return original_widgets(known, **{name: {**CUSTOMS_OWN, **ADVANCED} for name in SCHEDULE})
-
-
-def preset() -> io.Input:
-    return io.Combo.Input("preset", options=PRESETS, default=FAITHFUL,
-                          tooltip="; ".join(f"{title} = {speed.promise}"
-                                            for title, speed in FASTER.items())
-                                  + f". These suit every backbone. '{OWN}' = the connected "
-                                  "backbone's own SSD schedule; the names below it = the "
-                                  f"paper's; {CUSTOM} = your numbers; r and i may be 0.")
-
-
-def ssd() -> list[io.Input]:
-    """preset, then every knob of SSD."""
-    return [preset(), *original_widgets(visible_knobs(SSD), **dict.fromkeys(SCHEDULE, PRESETS_OWN)),
-            *added_widgets(visible_knobs(SSD))]
+    """k_h, k_v, rounds and incremental for the quality `custom`."""
+    return widgets(schedule_knobs(), **dict.fromkeys(SCHEDULE, {**CUSTOMS_OWN, **ADVANCED}))
 
 
 def prompts() -> list[io.Input]:
@@ -83,72 +58,62 @@ def prompts() -> list[io.Input]:
     return [
         io.String.Input("prompt", multiline=True, dynamic_prompts=True,
                         default="a red house by a lake",
-                        tooltip="What the picture should show. If the backbone knows only some "
+                        tooltip="What the picture should show. If the model knows only some "
                                 "words, you can click them on the node; the help of SSD Sampler "
                                 "lists them. The report names words that it does not know."),
         io.String.Input("negative", multiline=True, dynamic_prompts=True, default="",
-                        tooltip="What should not appear. Needs cfg above 1. Empty = the backbone's "
+                        tooltip="What should not appear. Needs cfg above 1. Empty = the model's "
                                 "own unconditional prompt."),
     ]
 
 
-def seed() -> list[io.Input]:
-    return [widget for widget in original_widgets(sampling_knobs(), seed={"default": 7,
-                                                         "control_after_generate": True})
-            if widget.id == "seed"]
+def seed() -> io.Input:
+    known = next(knob for knob in sampling_knobs() if knob.name == "seed")
+    return widget(known, default=7, control_after_generate=True)
 
 
-def sampling(*own: io.Input) -> list[io.Input]:
-    """The sampling knobs and `expand`, all advanced, in the order in which they were added.
-
-    own: widgets that only this node has; they were added after `expand`.
-    """
+def sampling() -> list[io.Input]:
+    """The other sampling knobs and `complete_prompt`, all advanced."""
     known = [knob for knob in sampling_knobs() if knob.name != "seed"]
-    folded = {knob.name: ADVANCED for knob in known}
-    min_p, *newer = added_widgets(known, **folded)
-    return [*original_widgets(known, **folded), min_p, numerics(), expand(), *own, *newer]
+    return [complete_prompt(), *widgets(known, **{knob.name: ADVANCED for knob in known})]
 
 
-def numerics() -> io.Input:
-    """A widget of earlier versions that saved workflows and prompts still contain."""
-    made = io.Combo.Input("numerics", options=list(NUMERICS), default=NUMERICS[0], optional=True,
-                          tooltip="Has no effect any more; older workflows have it.", **ADVANCED)
-    made.extra_dict = {"hidden": True}  # ComfyUI 0.3.64 accepts it only here
-    return made
-
-
-def expand() -> io.Input:
-    """Optional: for prompts and workflows that were saved without it, nothing is added."""
-    return io.Boolean.Input("expand", display_name="fill in what the prompt leaves open",
-                            default=True, optional=True,
+def complete_prompt() -> io.Input:
+    return io.Boolean.Input("complete_prompt", display_name="complete prompt", default=True,
                             tooltip="Says in words what the prompt leaves open: where things "
                                     "stand, the ground, the sky, the light. The seed decides; "
                                     "nothing contradicts what you wrote. The node shows the added "
                                     "words in a lighter colour. Off = nothing is added. postcard "
-                                    "can do this; other backbones take the prompt as it is.")
+                                    "can do this; other models take the prompt as it is.")
 
 
 def subject() -> list[io.Input]:
     """The first inputs of every node that draws: prompt, negative, seed, size."""
-    return [*prompts(), *seed(), size()]
+    return [*prompts(), seed(), *size()]
 
 
 @cache
 def sizes() -> list[str]:
-    """auto, then the known backbones' sizes: squares, then the shapes of Emu3, Lumina-mGPT ..."""
+    """auto, then the known models' sizes: squares, then the shapes of Emu3, Lumina-mGPT ..."""
     postcards = [postcard.size_of(grid) for grid in postcard.GRIDS]
     squares = sorted({postcards[0], *(row.size for row in CATALOGUE.values())})
     shapes = [*postcards, *(size_for(ratio, AREA) for ratio in RATIOS)]
     shapes += [size for side in (512, 768, 1024) for size in sizes_for(side)]
     shapes += [TWO_PANELS, *EMU3_5_SIZES, *GLM_SIZES]
-    return [AUTO_SIZE, *dict.fromkeys(f"{w}x{h}" for w, h in squares + shapes)]
+    return [AUTO, *dict.fromkeys(f"{w}x{h}" for w, h in squares + shapes)]
 
 
-def size(auto: str = "the backbone's own", optional: bool = False) -> io.Input:
-    return io.Combo.Input("size", options=sizes(), default=AUTO_SIZE, optional=optional,
-                          tooltip=f"Width x height in pixels. auto = {auto}. On ComfyUI's page the "
-                                  "list has the sizes of the connected backbone; if it cannot draw "
-                                  "a size, the message lists those it can.")
+def size(auto: str = "the model's own") -> list[io.Input]:
+    """A list of sizes, and width and height for numbers of one's own or from other nodes."""
+    return [
+        io.Combo.Input("size", options=sizes(), default=AUTO,
+                       tooltip=f"Width x height in pixels. {AUTO} = {auto}. On ComfyUI's page the "
+                               "list has the sizes of the connected model; if it cannot draw a "
+                               "size, the message names the nearest one that it can."),
+        *(number_or_auto(side, tooltip=f"{side.capitalize()} in pixels, typed or from another "
+                                       f"node; with the other side it takes the place of 'size'. "
+                                       f"{AUTO} = 'size' decides.", **ADVANCED)
+          for side in SIDES)]
 
 
 def batch_size() -> io.Input:
@@ -157,38 +122,35 @@ def batch_size() -> io.Input:
 
 
 def preview() -> io.Input:
-    return io.Combo.Input("preview", options=["auto", "on", "off"], default="auto", **ADVANCED,
-                          tooltip="Shows rows on the node while they are decoded, which takes "
-                                  "about 3 % of the run's time. auto = on if a browser queued the "
-                                  "run; ComfyUI's --preview-method does not matter here.")
+    return io.Boolean.Input("preview", default=True, **ADVANCED,
+                            tooltip="Shows rows on the node while they are decoded, which takes "
+                                    "about 3 % of the run's time. ComfyUI's own preview method "
+                                    "does not matter here.")
 
 
-def keep() -> list[io.Input]:
-    """keep, which belongs among the links, and keep_rows, which belongs among the widgets."""
+def known_part() -> list[io.Input]:
+    """Links: a picture and a mask of what is redrawn."""
     return [
-        TokensType.Input("keep", optional=True,
-                         tooltip="Tokens of a picture, a part of which is kept: what 'mask' leaves "
-                                 "black, or the top rows. From a sampler, Load Picture or Encode "
-                                 "Image."),
+        TokensType.Input("picture", optional=True,
+                         tooltip="The tokens of a picture, a part of which stays: what 'mask' "
+                                 "leaves black, or the top rows. From a sampler, Load Picture or "
+                                 "Image to Tokens."),
+        io.Mask.Input("mask", optional=True,
+                      tooltip="What of 'picture' is redrawn: white. All else stays, to the pixel. "
+                              "Any size; a cell is redrawn if a quarter of it is white. From "
+                              "Load Picture, Load Image or another node with masks.")]
+
+
+def known_rows() -> list[io.Input]:
+    """Widgets: how many top rows stay, and of which picture of a batch."""
+    return [
         io.Int.Input("keep_rows", default=0, min=0, max=LONGEST_SIDE, **ADVANCED,
-                     tooltip="How many rows of tokens of 'keep' stay as they are. The rows below "
-                             "them are drawn again. The last row that is kept blends into "
+                     tooltip="How many rows of tokens of 'picture' stay as they are. The rows "
+                             "below them are drawn again. The last row that stays blends into "
                              "them."),
-    ]
-
-
-def keep_picture() -> io.Input:
-    return io.Int.Input("keep_picture", default=0, min=0, max=64, optional=True, **ADVANCED,
-                        tooltip="Which picture of 'keep' to keep, by its number in the batch: 1 is "
-                                "the first. 0 = all: the only one, or one for each picture of "
-                                "batch_size.")
-
-
-def mask() -> io.Input:
-    return io.Mask.Input("mask", optional=True,
-                         tooltip="What of 'keep' is redrawn: white. All else stays, to the pixel. "
-                                 "Any size; a cell is redrawn if a quarter of it is white. From "
-                                 "Load Picture, Load Image or another node with masks.")
+        number_or_auto("picture_number", default=ALL, **ADVANCED,
+                       tooltip="Which picture of the batch of 'picture' to use: 1 is the first. "
+                               f"{ALL} = the only one, or one for each picture of batch_size.")]
 
 
 def source() -> io.Input:

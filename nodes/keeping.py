@@ -1,4 +1,4 @@
-"""What a sampler keeps of another picture: its top rows, or what a mask leaves black."""
+"""The part of another picture that a sampler keeps: its top rows, or what a mask leaves black."""
 
 from __future__ import annotations
 
@@ -8,31 +8,40 @@ from ..ssd_core.errors import SSDError
 from ..ssd_core.model.grid import Grid
 from ..ssd_core.output.masks import redrawn_cells
 from ..ssd_core.output.words import Words, inherited
+from .inputs import ALL
 from .types import TokenPictures
-from .weights import LoadedBackbone
+from .weights import LoadedModel
+from .widgets import number
 
 
-def fields_of(keep: TokenPictures | None, rows: int, mask: torch.Tensor | None,
-              model: LoadedBackbone, pictures: int) -> tuple[dict, list[str]]:
+def picked(picture: TokenPictures | None, place: str | int) -> TokenPictures | None:
+    """The picture of a batch with this number; "all" of them, also for an empty field."""
+    if picture is None or str(place).strip() in ("", ALL):
+        return picture
+    return picture.picked(number("picture_number", place, int, ALL))
+
+
+def fields_of(picture: TokenPictures | None, rows: int, mask: torch.Tensor | None,
+              model: LoadedModel, pictures: int) -> tuple[dict, list[str]]:
     """The fields of Request that say what is kept, and a note if something has no effect.
 
     Raises SSDError if something is to be kept of no picture.
     """
-    if keep is None:
+    if picture is None:
         if rows or mask is not None:
             raise SSDError(f"{f'keep_rows {rows}' if rows else 'mask'}: there is no picture to "
-                           "keep a part of: connect its tokens to 'keep'")
+                           "keep a part of: connect its tokens to 'picture'")
         return {}, []
     if mask is None and rows == 0:
-        return {}, ["keep is not used: keep_rows, among the advanced inputs, is 0, and no mask is "
-                    "connected"]
-    tokens = keep.for_backbone(model.module)
-    fields = {"keep": tokens, "keep_pixels": keep.pixels}
+        return {}, ["picture is not used: keep_rows, among the advanced inputs, is 0, and no mask "
+                    "is connected"]
+    tokens = picture.for_backbone(model.module)
+    fields = {"keep": tokens, "keep_pixels": picture.pixels}
     if mask is None:
         return {**fields, "keep_rows": rows}, []
     stays = keep_mask(mask, Grid(*tokens.shape[1:]), rows, pictures)
     if not stays.any():
-        return {}, ["keep is not used: the mask is white everywhere, so all is redrawn"]
+        return {}, ["picture is not used: the mask is white everywhere, so all is redrawn"]
     return {**fields, "keep_mask": stays}, []
 
 
@@ -46,13 +55,13 @@ def keep_mask(mask: torch.Tensor, grid: Grid, rows: int, pictures: int) -> torch
     return stays if len(stays) == 1 else stays[torch.arange(pictures) % len(stays)]
 
 
-def words_of_kept(keep: TokenPictures | None, fields: dict, typed: Words,
+def words_of_known(picture: TokenPictures | None, fields: dict, typed: Words,
                   pictures: int) -> tuple[tuple[Words, ...], list[str]]:
     """The words of the kept pictures, if their typed prompt is the same, and a note.
 
     () if they cannot be used: then the prompt is expanded anew.
     """
-    recipes = keep.recipes if keep is not None and fields else ()
+    recipes = picture.recipes if picture is not None and fields else ()
     words = tuple(drawn for recipe in recipes for drawn in inherited(recipe, typed))
     if len(words) != len(recipes) or len(words) not in (1, pictures):
         return (), []

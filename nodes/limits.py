@@ -13,7 +13,7 @@ from ..ssd_core.model.knobs import KnobSpec
 from .language import localized_for_all
 
 KINDS = {"INT": int, "FLOAT": float, "STRING": str, "BOOLEAN": bool, "COMBO": str}
-OPEN = ("size", "backbone", "heads", "image")  # lists from files: the node says what is legal
+OPEN = ("size", "model", "heads", "image")  # lists from files: the node says what is legal
 
 
 def check(node: type[io.ComfyNode], values: Mapping[str, Any]) -> None:
@@ -22,7 +22,7 @@ def check(node: type[io.ComfyNode], values: Mapping[str, Any]) -> None:
         value = values.get(widget.id)
         if value is None or widget.io_type not in KINDS:
             continue
-        asks = widget.id == "prompt" and widget.default  # GLM Decode can do without
+        asks = widget.id == "prompt" and widget.default  # Tokens to Image can do without
         if asks and (complaint := complaint_about_prompt(value)):
             raise SSDError(f"prompt: {complaint}")
         spec_of(widget).checked(value)

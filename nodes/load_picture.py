@@ -1,4 +1,4 @@
-"""Load Picture: a saved PNG with everything it was drawn from."""
+"""Load Picture: a saved PNG with everything it was drawn from, or the known part of one as text."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import folder_paths
 import numpy as np
 import torch
 from comfy_api.v0_0_2 import io
+from comfy_execution.graph_utils import ExecutionBlocker
 from PIL import Image
 
 from ..ssd_core.errors import SSDError
+from ..ssd_core.output import kept_rows
 from ..ssd_core.output.picture_files import layers, opened
 from ..ssd_core.output.recipe import (
     pixels_sha256,
@@ -20,52 +22,64 @@ from ..ssd_core.output.recipe import (
 )
 from .errors import readable_errors
 from .folders import fingerprint
-from .language import localized_for_all
-from .newer import search_aliases
-from .types import CATEGORY, TokenPictures, TokensType
+from .language import localized, localized_for_all
+from .newer import ADVANCED, search_aliases
+from .types import EDIT, TokenPictures, TokensType
 
-ENCODE = "use Load Image and Encode Image, which guesses the tokens from the pixels"
-SizeType = io.Custom("COMBO")  # the sampler's `size` takes it
+ENCODE = "use Load Image and Image to Tokens, which guesses the tokens from the pixels"
 
 
 class LoadPicture(io.ComfyNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
         return io.Schema(
-            node_id="SSD_LoadPicture", display_name="Load Picture (SSD)", category=CATEGORY,
+            node_id="SSD_LoadPicture", display_name="Load Picture (SSD)", category=EDIT,
             description="Loads a picture that was saved with its recipe: its exact tokens, its "
                         "words, seed and size. A mask painted on it in ComfyUI's mask editor is "
                         "what the sampler redraws.",
             inputs=[io.Combo.Input("image", options=choices(), upload=io.UploadType.image,
                                    tooltip="A PNG from Save Image (SSD), the app or the command "
                                            "line, in ComfyUI's input folder. For the mask, choose "
-                                           "'Open in MaskEditor' in the node's menu.")],
+                                           "'Open in MaskEditor' in the node's menu."),
+                    io.String.Input("text", default="", multiline=True, **ADVANCED,
+                                    tooltip="Tokens as text instead of a picture: the rows or "
+                                            "cells that a picture took over from another one. A "
+                                            "picture that was drawn outside ComfyUI brings them "
+                                            "when it is dropped onto the page.")],
             outputs=[
                 io.Image.Output(display_name="image", tooltip="The picture."),
                 TokensType.Output(display_name="tokens",
-                                  tooltip="Its own tokens, for 'keep' and Decode Tokens."),
-                io.Mask.Output(display_name="mask", tooltip="What the mask editor painted, for "
-                                                            "'mask' of SSD Sampler; else black."),
+                                  tooltip="Its own tokens, for 'picture' of SSD Sampler and "
+                                          "for Tokens to Image."),
+                io.Mask.Output(display_name="mask",
+                               tooltip="White where it is redrawn: what the mask editor painted, "
+                                       "for 'mask' of SSD Sampler; else black."),
                 io.String.Output(display_name="prompt", tooltip="Its prompt, as it was typed."),
                 io.String.Output(display_name="negative", tooltip="Its negative prompt."),
                 io.Int.Output(display_name="seed", tooltip="Its seed."),
-                SizeType.Output(display_name="size", tooltip="Its width x height, for 'size'.")],
+                io.Int.Output(display_name="width", tooltip="Its width in pixels."),
+                io.Int.Output(display_name="height", tooltip="Its height in pixels."),
+                io.Int.Output(display_name="keep_rows",
+                              tooltip="How many rows the text has, for 'keep_rows'; of a picture, "
+                                      "the rows that it took over itself.")],
             **search_aliases("load image", "restore", "recipe", "mask", "inpaint"))
 
     @classmethod
-    def validate_inputs(cls, image: str | None = None) -> bool | str:
-        if image is None or folder_paths.exists_annotated_filepath(image):
+    def validate_inputs(cls, image: str | None = None, text: str | None = None) -> bool | str:
+        if image is None or text or folder_paths.exists_annotated_filepath(image):
             return True
         return localized_for_all(f"there is no file {image} in ComfyUI's input folder: upload the "
                                  "picture with the button on the node")
 
     @classmethod
-    def fingerprint_inputs(cls, image: str | None = None) -> str:
-        return "" if image is None else fingerprint(file_of(image))
+    def fingerprint_inputs(cls, image: str | None = None, text: str | None = None) -> str:
+        return "" if image is None or text else fingerprint(file_of(image))
 
     @classmethod
     @readable_errors
-    def execute(cls, image: str) -> io.NodeOutput:
+    def execute(cls, image: str, text: str) -> io.NodeOutput:
+        if text:
+            return of_text(text)
         path = file_of(image)
         with opened(path) as png:
             own, (colours, alpha) = recipe_of(path, png), layers(png)
@@ -77,7 +91,18 @@ class LoadPicture(io.ComfyNode):
         tokens = TokenPictures(recipe_tokens(recipe)[None], recipe["backbone"]["name"],
                                recipe["backbone"]["sha256"], (recipe,), picture)
         return io.NodeOutput(picture, tokens, mask_of(alpha), recipe["prompt"],
-                             recipe["negative"] or "", recipe["seed"], f"{width}x{height}")
+                             recipe["negative"] or "", recipe["seed"], width, height,
+                             recipe["keep_rows"])
+
+
+def of_text(text: str) -> io.NodeOutput:
+    """Tokens, mask and rows of a text; all other outputs block what is connected to them."""
+    known = kept_rows.read(text)
+    tokens = TokenPictures(known.tokens[None], known.backbone, known.sha256)
+    redrawn = torch.zeros_like(known.tokens) if known.redrawn is None else known.redrawn
+    unknown = ExecutionBlocker(localized("Load Picture has the tokens of a picture as text, not "
+                                         "the picture itself"))
+    return io.NodeOutput(unknown, tokens, redrawn[None].float(), *[unknown] * 5, known.rows)
 
 
 def choices() -> list[str]:

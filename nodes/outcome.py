@@ -20,9 +20,8 @@ from .types import RunStats, StatsType, TokenPictures, TokensType, image_of
 def outputs() -> list[io.Output]:
     return [
         io.Image.Output(display_name="images", tooltip="The pictures."),
-        TokensType.Output(display_name="tokens", tooltip="For 'keep' and Decode Tokens."),
-        StatsType.Output(display_name="stats", tooltip="For Acceptance Map, Replay and Save "
-                                                       "Image."),
+        TokensType.Output(display_name="tokens", tooltip="For 'picture' and Tokens to Image."),
+        StatsType.Output(display_name="stats", tooltip="For Run Viewer and Save Image."),
         io.String.Output(display_name="report",
                          tooltip="Forward passes, seconds, acceptance rate and notes.")]
 

@@ -133,13 +133,8 @@ def messages_for(graph: str, node: str | None = None) -> list[dict]:
             for message in list(log.latest)]
 
 
-def sender(preview: str) -> Callable[[dict], None] | None:
-    """A function that sends preview messages to the tab that queued the run.
-
-    preview: the value of the preview widget. None if no preview is wanted.
-    """
+def sender() -> Callable[[dict], None]:
+    """A function that sends preview messages to the tab that queued the run."""
     server = PromptServer.instance
     client = server.client_id
-    if preview == "off" or (preview == "auto" and client is None):
-        return None
     return lambda message: server.send_sync(EVENT, message, client)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 import comfy.model_management as mm
 import torch
 
 from ..ssd_core.output import labels
-from ..ssd_core.output.guarantees import identical_share
-from ..ssd_core.output.labels import percent
 from ..ssd_core.runs.diagnostics import report as doctors_report
 from ..ssd_core.runs.diagnostics import shelf
 from ..ssd_core.weights.figures import stored_dtype
@@ -35,7 +32,7 @@ def sampled(run: running.NodeRun) -> str:
         *run.word_notes,
         f"kept: the top {request.keep_rows} rows, token for token" if request.keep_rows else None,
         redrawn(request.keep_mask) if request.edit is None else None,
-        f"verdict: {run.result.guarantee_text}",
+        f"guarantee: {run.result.guarantee_text}",
         *(f"note: {note}" for note in run.notes),
         *(f"note: {note}" for note in (run.result.edit.notes if run.result.edit else ())),
         f"problem: {run.problem}" if run.problem else None]
@@ -49,16 +46,6 @@ def redrawn(keep_mask: torch.Tensor | None) -> str | None:
     free = ~keep_mask.view(-1, *keep_mask.shape[-2:])
     counts = " and ".join(dict.fromkeys(str(int(mask.sum())) for mask in free))
     return f"redrawn: {counts} of {free[0].numel()} cells; all else is kept, token for token"
-
-
-def compared(runs: Sequence[running.NodeRun]) -> str:
-    """One line that compares two finished runs."""
-    a, b = (run.result.measured for run in runs)
-    seconds = a["seconds"]["total"] / max(b["seconds"]["total"], 1e-9)
-    same = identical_share(*(run.result.tokens for run in runs))
-    return (f"{runs[1].request.label} against {runs[0].request.label}: {seconds:.2f} times as "
-            f"fast, {b['passes']} passes against {a['passes']}, {percent(same)} of tokens equal "
-            "(measured in this run)")
 
 
 def doctor() -> str:

@@ -14,49 +14,43 @@ from ..ssd_core.model.sampling import Sampling
 from ..ssd_core.output.knobs import sampling_knobs
 from ..ssd_core.output.words import Words
 from ..ssd_core.runs.request import Request
-from .inputs import AUTO_SIZE
-from .schedules import CUSTOM, idle_knobs, method_of, touched
-from .weights import LoadedBackbone, LoadedHeads
-from .widgets import values_of
+from .inputs import SIDES
+from .schedules import idle_knobs, of_quality, touched
+from .weights import LoadedModel
+from .widgets import AUTO, is_auto, number, values_of
 
 
-def request_of(model: LoadedBackbone, heads: LoadedHeads | None, method: Method,
-               sampling: Sampling, prompt: str, negative: str, size: str,
-               **options: Any) -> Request:
+def request_of(model: LoadedModel, method: Method, sampling: Sampling, prompt: str, negative: str,
+               size: tuple[int, int] | None, **options: Any) -> Request:
     """The request for a node's inputs; options: further fields of Request."""
-    check_pairing(model, heads)
     typed = typed_words(prompt, negative)
-    return Request(model.module, heads.module if heads else None, method, sampling, typed.prompt,
-                   typed.negative, asked_size(size), device=mm.get_torch_device(), **options)
+    return Request(model.module, model.heads.module if model.heads else None, method, sampling,
+                   typed.prompt, typed.negative, size, device=mm.get_torch_device(), **options)
 
 
 def typed_words(prompt: str, negative: str) -> Words:
     return Words(prompt, negative.strip() or None)
 
 
-def check_pairing(model: LoadedBackbone, heads: LoadedHeads | None) -> None:
-    """Raise SSDError naming both backbones if the heads were made for another one."""
-    if heads is None:
-        return
-    made_for = heads.module.metadata.get("backbone_sha256", "")
-    if made_for != model.module.sha256:
-        raise SSDError(f"the heads {heads.path.parent.name}/{heads.path.name} were made for "
-                       f"{heads.module.metadata.get('backbone')} ({made_for[:10]}), the connected "
-                       f"backbone is {model.module.name} ({model.module.sha256[:10]}): connect "
-                       "the backbone that Load Draft Heads has")
-
-
 def sampling_of(widgets: Mapping[str, Any]) -> Sampling:
-    """Sampling from the widgets; a cfg between 0 and 1 means no guidance."""
-    knobs = values_of(sampling_knobs(), widgets)
-    if knobs["cfg"] is not None:
-        knobs["cfg"] = max(knobs["cfg"], 1.0)
-    return Sampling(**knobs)
+    """Sampling from the widgets."""
+    return Sampling(**values_of(sampling_knobs(), widgets))
 
 
-def asked_size(text: str) -> tuple[int, int] | None:
-    """(width, height) of the widget's "384x384"; None for auto."""
-    return None if text == AUTO_SIZE else size_of(text)
+def asked_size(widgets: Mapping[str, Any]) -> tuple[int, int] | None:
+    """(width, height) of the widgets; None for the model's own size.
+
+    width and height, which links may bring, take the place of the list's "384x384".
+    """
+    sides = {side: widgets[side] for side in SIDES if not is_auto(widgets.get(side, AUTO))}
+    if not sides:
+        return None if is_auto(widgets["size"]) else size_of(widgets["size"])
+    if len(sides) == 1:
+        [(side, value)] = sides.items()
+        other = next(other for other in SIDES if other != side)
+        raise SSDError(f"{side} {value}: set {other}, too, or set {side} to {AUTO}")
+    width, height = (number(side, value, int) for side, value in sides.items())
+    return width, height
 
 
 def chosen_method(method: Method | None, quality: str,
@@ -69,5 +63,5 @@ def chosen_method(method: Method | None, quality: str,
         idle = touched(quality, widgets)
         return method, [f"the connected method draws: {', '.join(idle)} of this node "
                         f"{'is' if len(idle) == 1 else 'are'} not used"] if idle else []
-    note = idle_knobs(quality, widgets, "quality", CUSTOM)
-    return method_of(quality, widgets), [note] if note else []
+    note = idle_knobs(quality, widgets)
+    return of_quality(quality, widgets), [note] if note else []

@@ -1,6 +1,6 @@
 """What ComfyUI's page asks the server: missed previews, its language, and facts about backbones.
 
-The facts are the cost of a schedule, the sizes that a backbone draws and the words that it knows;
+The facts are the cost of a method, the sizes that a backbone draws and the words that it knows;
 the nodes show them before anything runs.
 """
 
@@ -39,14 +39,13 @@ def _described(path: Path, fingerprint: str) -> Backbone:
 
 
 def plan_of(widgets: Mapping[str, Any], name: str) -> str:
-    """A text with the passes, the choice for this machine and the paper's count of a schedule.
+    """A text with the passes, the choice for this machine and the paper's count of a method.
 
-    name: the connected backbone, empty if there is none. If an input is wrong, the text says so.
+    name: the connected model, empty if there is none. If an input is wrong, the text says so.
     """
     try:
-        preset = str(widgets.get("preset"))
-        method = schedules.method_of(preset, widgets)
-        _, text = schedules.plan_for(method, preset, described(name), mm.get_torch_device())
+        method = schedules.of_name(str(widgets.get("method")), widgets)
+        _, text = schedules.plan_for(method, described(name), mm.get_torch_device())
         lines = text.split("\n")[1:]  # the first one repeats the widgets
     except SSDError as error:
         lines = [str(error)]
@@ -57,7 +56,7 @@ def sizes_of(name: str) -> list[str]:
     """Sizes such as "384x384" of a local or a known backbone; [] for any other name."""
     try:
         backbone = described(name)
-    except SSDError:  # Load Backbone says what is wrong with it
+    except SSDError:  # Load Model says what is wrong with it
         return []
     known = (CATALOGUE[name].size,) if name in CATALOGUE else ()
     return [f"{width}x{height}" for width, height in (backbone.sizes if backbone else known)]
@@ -67,7 +66,7 @@ def kinds_of(name: str, chinese: bool = False) -> list[dict[str, Any]]:
     """The words of a backbone by kind; [] if it takes any words or is not installed."""
     try:
         backbone = described(name)
-    except SSDError:  # Load Backbone says what is wrong with it
+    except SSDError:  # Load Model says what is wrong with it
         return []
     return offered(backbone.word_kinds if backbone else (), chinese)
 
@@ -85,15 +84,15 @@ def page_language(query: Query) -> dict:
 
 
 def plan(query: Query) -> dict[str, str]:
-    return {"plan": plan_of(json.loads(query.get("widgets", "{}")), query.get("backbone", ""))}
+    return {"plan": plan_of(json.loads(query.get("widgets", "{}")), query.get("model", ""))}
 
 
 def sizes(query: Query) -> list[str]:
-    return sizes_of(query.get("backbone", ""))
+    return sizes_of(query.get("model", ""))
 
 
 def words(query: Query) -> list[dict[str, Any]]:
-    return kinds_of(query.get("backbone", ""), query.get("language", "").startswith("zh"))
+    return kinds_of(query.get("model", ""), query.get("language", "").startswith("zh"))
 
 
 def register() -> None:

@@ -30,24 +30,23 @@ from . import errors, previews, selftesting, unfinished
 from .finished import Finished
 from .frames import Frame, open_log
 from .language import localized, show_text
-from .weights import LoadedBackbone, LoadedHeads, LoadedWeights, is_oom, resident
+from .weights import LoadedHeads, LoadedModel, LoadedWeights, is_oom, resident
 
 REMEDY = ("lower batch_size or k_v, set cfg to 1, or choose a smaller dtype or offload in Load "
-          "Backbone")
+          "Model")
 
 
 @dataclass(eq=False)
 class NodeRun(LiveRun):
     """A run of a node, the weights that ComfyUI moves for it, and its images.
 
-    heads: None if the method uses none. node_notes: the node's notes, besides the request's own.
+    node_notes: the node's notes, besides the request's own.
     title: the preview's heading, if not the method. images: [B, H, W, 3], None if memory was too
     small for the pixels; `problem` then says so. messages: those of its preview. earlier: the
     outcome of the same picture, if it was drawn before.
     """
 
-    model: LoadedBackbone
-    heads: LoadedHeads | None = None
+    model: LoadedModel
     node_notes: Sequence[str] = ()
     title: str = ""
     earlier: Finished | None = None
@@ -57,18 +56,22 @@ class NodeRun(LiveRun):
     messages: Sequence[dict] = ()
 
     def __post_init__(self) -> None:
-        self.heads = self.heads if self.request.heads is not None else None
         super().__post_init__()
         self.count = AcceptanceCount(self.request.pictures, self.request.grid)
 
     @property
+    def heads(self) -> LoadedHeads | None:
+        """The draft heads; None if the method uses none."""
+        return self.model.heads if self.request.heads is not None else None
+
+    @property
     def weights(self) -> list[LoadedWeights]:
-        return [loaded for loaded in (self.model, self.heads) if loaded is not None]
+        return [loaded for loaded in (self.model.backbone, self.heads) if loaded is not None]
 
     @property
     def notes(self) -> list[str]:
         """Notes to show on the node and in the report."""
-        return [*self.node_notes, *self.model.notes, *self.request.notes]
+        return [*self.node_notes, *self.model.backbone.notes, *self.request.notes]
 
     @property
     def typed(self) -> Words:
@@ -136,7 +139,7 @@ class NodeRun(LiveRun):
                 raise
             mm.soft_empty_cache()
             self.problem = ("out of memory while turning tokens into pixels; the tokens are kept: "
-                            "connect Decode Tokens to them, or lower batch_size")
+                            "connect Tokens to Image to them, or lower batch_size")
             errors.note(self.problem)
 
 
@@ -183,7 +186,7 @@ class Bar:
         self.bar.update_absolute(self.total, self.total)
 
 
-def run_all(runs: Sequence[NodeRun], node_ref: previews.NodeRef, preview: str,
+def run_all(runs: Sequence[NodeRun], node_ref: previews.NodeRef, preview: bool,
             together: bool = True, until: int | None = None) -> dict | None:
     """Run requests, show them on the node, and decode their tokens to pixels.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from comfy_api.v0_0_2 import io
 
@@ -10,44 +12,41 @@ from . import inputs, keeping, outcome, requests, running, sources, weights
 from .drawing import DrawingNode
 from .errors import readable_errors
 from .newer import search_aliases
-from .types import TokenPictures
+from .types import DRAW, TokenPictures
 
 
 class Sampler(DrawingNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
-        keep, keep_rows = inputs.keep()
         return cls.drawing_schema(
-            node_id="SSD_Sampler", display_name="SSD Sampler",
+            DRAW, node_id="SSD_Sampler", display_name="SSD Sampler",
             description="Draws pictures row by row: drafts whole rows, then checks and repairs "
                         "them in a few forward passes. The rows appear on the node.",
             inputs=[
-                inputs.backbone(), inputs.heads(), inputs.method(), keep,
-                *inputs.subject(), inputs.quality(), inputs.batch_size(), keep_rows,
-                inputs.preview(), *inputs.schedule(),
-                *inputs.sampling(inputs.keep_picture()), inputs.mask(), inputs.source()],
+                inputs.model(), inputs.method(), *inputs.known_part(), inputs.source(),
+                *inputs.subject(), inputs.quality(), *inputs.schedule(), inputs.batch_size(),
+                *inputs.known_rows(), inputs.preview(), *inputs.sampling()],
             outputs=[*outcome.outputs(), *outcome.typed()],
             **search_aliases("ksampler", "speculative decoding", "autoregressive", "text to image",
                              "row by row", "variation", "postcard", "janus", "generate"))
 
     @classmethod
     @readable_errors
-    def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
-                quality: str, batch_size: int, keep_rows: int, preview: str,
-                heads: weights.LoadedHeads | None = None, method: Method | None = None,
-                keep: TokenPictures | None = None, expand: bool = False, keep_picture: int = 0,
-                mask: torch.Tensor | None = None, source: torch.Tensor | None = None,
-                **widgets: int | float | str | bool) -> io.NodeOutput:
+    def execute(cls, model: weights.LoadedModel, prompt: str, negative: str, quality: str,
+                batch_size: int, keep_rows: int, preview: bool, complete_prompt: bool,
+                picture_number: str | int = inputs.ALL, method: Method | None = None,
+                picture: TokenPictures | None = None, mask: torch.Tensor | None = None,
+                source: torch.Tensor | None = None, **widgets: Any) -> io.NodeOutput:
         chosen, notes = requests.chosen_method(method, quality, widgets)
-        keep = keep.picked(keep_picture) if keep is not None else None
-        fields, unused = keeping.fields_of(keep, keep_rows, mask, backbone, batch_size)
+        known = keeping.picked(picture, picture_number)
+        fields, unused = keeping.fields_of(known, keep_rows, mask, model, batch_size)
         typed = requests.typed_words(prompt, negative)
-        fixed, word_notes = keeping.words_of_kept(keep, fields, typed, batch_size)
+        fixed, word_notes = keeping.words_of_known(known, fields, typed, batch_size)
         request = requests.request_of(
-            backbone, heads, chosen, requests.sampling_of(widgets), prompt, negative, size,
-            pictures=batch_size, named=method is not None, expand=expand, fixed=fixed,
-            **fields, **sources.fields_of(backbone, source))
-        runs = [running.NodeRun(part, backbone, heads, [*notes, *unused, *word_notes])
+            model, chosen, requests.sampling_of(widgets), prompt, negative,
+            requests.asked_size(widgets), pictures=batch_size, named=method is not None,
+            expand=complete_prompt, fixed=fixed, **fields, **sources.fields_of(model, source))
+        runs = [running.NodeRun(part, model, [*notes, *unused, *word_notes])
                 for part in request.parts()]
         ui = cls.draw(runs, preview, together=False)
         return io.NodeOutput(*outcome.of(runs), *outcome.typed_of(runs[0]), ui=ui)

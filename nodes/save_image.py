@@ -16,14 +16,14 @@ from .errors import readable_errors
 from .filenames import place_for
 from .newer import search_aliases
 from .pictures import rgb
-from .types import CATEGORY, RunStats, StatsType, TokenPictures, TokensType
+from .types import TOOLS, RunStats, StatsType, TokenPictures, TokensType
 
 
 class SaveImage(io.ComfyNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
         return io.Schema(
-            node_id="SSD_SaveImage", display_name="Save Image (SSD)", category=CATEGORY,
+            node_id="SSD_SaveImage", display_name="Save Image (SSD)", category=TOOLS,
             description="Saves PNGs that contain the workflow, the settings in a form that other "
                         "tools read, and the recipe with its tokens. ComfyUI's "
                         "--disable-metadata leaves all of this out.",

@@ -15,11 +15,11 @@ from .types import TokenPictures
 ROOM = 1 << 30  # bytes besides the weights of the encoder; not measured
 
 
-def fields_of(model: weights.LoadedBackbone, source: torch.Tensor | None) -> dict:
+def fields_of(model: weights.LoadedModel, source: torch.Tensor | None) -> dict:
     """The field of Request for an IMAGE [B, H, W, C] of source pictures, all for each picture."""
     if source is None:
         return {}
-    with weights.codec_resident(model, model.module.picture_codec.encoder_bytes + ROOM):
+    with weights.codec_resident(model.backbone, model.module.picture_codec.encoder_bytes + ROOM):
         return {"sources": model.module.read_sources(list(rgb(source, "source")))}
 
 

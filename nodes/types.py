@@ -13,9 +13,10 @@ from PIL import Image
 from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.errors import SSDError
 
-CATEGORY = "SSD"
-BackboneType = io.Custom("SSD_BACKBONE")
-HeadsType = io.Custom("SSD_HEADS")
+# The menu's folders
+LOAD, DRAW, EDIT, COMPARE, TOOLS = (
+    f"SSD/{name}" for name in ("load", "draw", "edit", "compare", "tools"))
+ModelType = io.Custom("SSD_MODEL")
 MethodType = io.Custom("SSD_METHOD")
 TokensType = io.Custom("SSD_TOKENS")
 StatsType = io.Custom("SSD_STATS")
@@ -47,12 +48,10 @@ class TokenPictures:
         return cls(tokens.cpu(), backbone.name, backbone.sha256, recipes, pixels)
 
     def picked(self, number: int) -> TokenPictures:
-        """The picture with this number, counted from 1; all of them for 0."""
-        if number > len(self.tokens):
-            raise SSDError(f"keep_picture {number}: the batch of 'keep' ends at "
-                           f"{len(self.tokens)}: choose a number up to that, or 0 for all")
-        if number == 0:
-            return self
+        """The picture with this number, counted from 1."""
+        if not 1 <= number <= len(self.tokens):
+            raise SSDError(f"picture_number {number}: the batch of 'picture' has "
+                           f"{len(self.tokens)}: write a number from 1 to that, or all")
         index = slice(number - 1, number)
         return replace(self, tokens=self.tokens[index], recipes=self.recipes[index],
                        pixels=None if self.pixels is None else self.pixels[index])
@@ -60,10 +59,10 @@ class TokenPictures:
     def for_backbone(self, backbone: Backbone) -> torch.Tensor:
         """The tokens; raises SSDError if they belong to another backbone."""
         if self.sha256 != backbone.sha256:
-            raise SSDError(f"these tokens are of the backbone {self.backbone} "
+            raise SSDError(f"these tokens are of the model {self.backbone} "
                            f"({self.sha256[:10]}), the connected one is {backbone.name} "
-                           f"({backbone.sha256[:10]}): decode the tokens with their own backbone "
-                           "and put the picture through Encode Image")
+                           f"({backbone.sha256[:10]}): turn them into a picture with their own "
+                           "model and put the picture through Image to Tokens")
         return self.tokens
 
 

@@ -91,6 +91,18 @@ class LoadedBackbone(LoadedWeights):
                 "faster"] if waiting else []
 
 
+@dataclass(frozen=True)
+class LoadedModel:
+    """SSD_MODEL: a backbone and the draft heads that go with it, None without any."""
+
+    backbone: LoadedBackbone
+    heads: LoadedHeads | None = None
+
+    @property
+    def module(self) -> Backbone:
+        return self.backbone.module
+
+
 class ManagedTurns:
     """The engine's `DeviceOffloader` for ComfyUI: loads the decoder or the codec when a run needs
     it.
@@ -191,6 +203,13 @@ def checked(described: Backbone, dtype: str, offload: bool) -> Fit:
     return memory
 
 
+def fits_on_device(loaded: Sequence[LoadedWeights], extra_bytes: int) -> bool:
+    """Whether these weights and so many bytes besides fit once all else was unloaded."""
+    weights = sum(patcher.model_size() for each in loaded for patcher in each.patchers)
+    device = mm.get_torch_device()
+    return device.type == "privateuseone" or weights + extra_bytes <= room_on(device)
+
+
 def room_on(device: torch.device) -> float:
     """Bytes that are free on a device once ComfyUI has unloaded all models."""
     return mm.get_free_memory(device) + sum(
@@ -223,7 +242,7 @@ def loaded_once(kind: type[Loaded], key: tuple, make: Callable[[], Loaded],
 
 @contextmanager
 def resident(loaded: Sequence[LoadedWeights | None], extra_bytes: int,
-             remedy: str = "use a smaller dtype or offload in Load Backbone") -> Iterator[None]:
+             remedy: str = "use a smaller dtype or offload in Load Model") -> Iterator[None]:
     """Keep `loaded` on the device, with `extra_bytes` of room, while the block runs.
 
     If memory runs out, raises SSDError with the bytes needed and the `remedy`.

@@ -1,4 +1,4 @@
-"""Widgets made from knobs, in the order that saved workflows rely on."""
+"""Widgets made from knobs, and the knobs' values from widgets."""
 
 from __future__ import annotations
 
@@ -7,70 +7,73 @@ from typing import Any
 
 from comfy_api.v0_0_2 import io
 
+from ..ssd_core.errors import SSDError
 from ..ssd_core.model.knobs import KnobSpec
-from ..ssd_core.output.comfyui_workflow import WIDGETS
-from ..ssd_core.output.knob_words import KNOB_WORDS
-from ..ssd_core.output.knobs import UNSET_NUMBER, from_number
 from .newer import ADVANCED
 
-# Saved values are positional. The original widgets come in this order on every node that has them.
-# Every other knob comes after all other widgets of its node, in the order of KNOB_WORDS; saved
-# workflows may lack it.
-FIRST = ("k_h", "k_v", "rounds", "incremental", "acceptance", "window", "drafts", "draft",
-         "seed", "cfg", "temperature", "top_k", "top_p")
-ORDER = {name: place for place, name in enumerate(KNOB_WORDS)}
+AUTO = "auto"  # the value of a widget that leaves a number to the method or the model
+LABELS = {"rounds": "r / b (rounds)", "incremental": "i (staged rounds)"}  # as the paper has them
 
 
-def name_of(knob: KnobSpec) -> str:
-    """The widget's name."""
-    return WIDGETS.get(knob.name, knob.name)
-
-
-def original_widgets(knobs: Iterable[KnobSpec], **extra: Mapping[str, Any]) -> list[io.Input]:
-    """Widgets of the knobs in FIRST; extra: further arguments by the knob's name."""
-    originals = sorted((knob for knob in knobs if knob.name in FIRST),
-                       key=lambda knob: FIRST.index(knob.name))
-    return [widget(knob, **extra.get(knob.name, {})) for knob in originals]
-
-
-def added_widgets(knobs: Iterable[KnobSpec], **extra: Mapping[str, Any]) -> list[io.Input]:
-    """Widgets of all other knobs; they are optional, because older workflows lack them."""
-    others = sorted((knob for knob in knobs if knob.name not in FIRST),
-                    key=lambda knob: ORDER.get(knob.name, len(ORDER)))
-    return [widget(knob, optional=True, **extra.get(knob.name, {})) for knob in others]
+def widgets(knobs: Iterable[KnobSpec], **extra: Mapping[str, Any]) -> list[io.Input]:
+    """A widget for every knob; extra: further arguments by the knob's name."""
+    return [widget(knob, **extra.get(knob.name, {})) for knob in knobs]
 
 
 def widget(knob: KnobSpec, about: str = "", none_means: str = "", **extra: Any) -> io.Input:
     """The widget of a knob.
 
-    about: text before its help. none_means: what -1 means, if this node differs from the knob.
+    about: text before its help. none_means: what "auto" means, if this node differs from the knob.
     """
-    unset = f"{UNSET_NUMBER} = {none_means or knob.none_means}." if knob.optional else ""
-    tooltip = " ".join(filter(None, (about, knob.help, unset)))
-    default = UNSET_NUMBER if knob.default is None else knob.default
-    options: dict[str, Any] = {"default": default, "tooltip": tooltip, **extra}
+    unset = f"{AUTO} = {none_means or knob.none_means}." if knob.optional else ""
+    options: dict[str, Any] = {"display_name": LABELS.get(knob.name),
+                               "tooltip": " ".join(filter(None, (about, knob.help, unset)))}
     if knob.visibility == "expert":
         options |= ADVANCED
+    options |= extra
+    if knob.optional:
+        return number_or_auto(knob.name, **options)
+    options.setdefault("default", knob.default)
     if knob.kind is bool:
-        return io.Boolean.Input(name_of(knob), **options)
+        return io.Boolean.Input(knob.name, **options)
     if knob.kind is str:
-        return io.Combo.Input(name_of(knob), options=list(knob.choices), **options)
-    least = UNSET_NUMBER if knob.optional else knob.least
+        return io.Combo.Input(knob.name, options=list(knob.choices), **options)
+    limits = {name: knob.kind(limit)
+              for name, limit in (("min", knob.least), ("max", knob.most)) if limit is not None}
     if knob.kind is int:
-        return io.Int.Input(name_of(knob), min=least, max=knob.most, **options)
-    limits = {name: float(limit) for name, limit in (("min", least), ("max", knob.most))
-              if limit is not None}
-    options["default"] = float(options["default"])
-    return io.Float.Input(name_of(knob), step=knob.step, **limits, **options)
+        return io.Int.Input(knob.name, **limits, **options)
+    return io.Float.Input(knob.name, step=knob.step, **limits, **options)
 
 
-def values_of(knobs: Iterable[KnobSpec], widgets: Mapping[str, Any],
-              zero_is_own: bool = False) -> dict[str, Any]:
-    """Knob values by knob name, from widget values by widget name; None is the method's own value.
+def number_or_auto(name: str, default: str = AUTO, **options: Any) -> io.Input:
+    """A field for a number or a word such as "auto"; links may bring numbers, too."""
+    return io.MultiType.Input(io.String.Input(name, default=default, **options),
+                              [io.Int, io.Float])
 
-    In workflows saved before -1 had this meaning, 0 has it; so 0 is read as None if the knob does
-    not allow it, or if `zero_is_own`.
-    """
-    return {knob.name: from_number(knob, widgets[name_of(knob)],
-                                   zero_is_own or not knob.allows(0))
-            for knob in knobs if name_of(knob) in widgets}
+
+def values_of(knobs: Iterable[KnobSpec], widgets: Mapping[str, Any]) -> dict[str, Any]:
+    """Knob values by name, from widget values by name; None where a widget says "auto"."""
+    return {knob.name: value_of(knob, widgets[knob.name])
+            for knob in knobs if knob.name in widgets}
+
+
+def value_of(knob: KnobSpec, value: Any) -> Any:
+    """A widget's value as its knob's; raises SSDError for a text that is no legal number."""
+    if not knob.optional:
+        return value
+    return None if is_auto(value) else knob.checked(number(knob.name, value, knob.kind))
+
+
+def is_auto(value: Any) -> bool:
+    """Whether a field leaves its value open; an empty field does, too."""
+    return isinstance(value, str) and value.strip().lower() in ("", AUTO)
+
+
+def number(name: str, value: Any, kind: type, word: str = AUTO) -> Any:
+    """The number in a field; raises SSDError for any other text. word: what it may say instead."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return kind(value)
+    except ValueError:
+        raise SSDError(f"{name} {value[:20]!r}: write a number, or {word}") from None

@@ -1,8 +1,8 @@
 """Build the ComfyUI workflow stored in a PNG: the quick start with the picture's values.
 
 It knows the ids and widget names of the nodes, which tests/nodes checks, but imports neither
-ComfyUI nor the nodes. The template holds the quick start and each node that sets a method, with the
-widgets in their order.
+ComfyUI nor the nodes. The template holds the quick start, and the nodes that set a method and known
+tokens.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from .quality_presets import SPEEDS
 from .words import drawn_words
 
 TEMPLATE = ASSETS / "workflow.json"
-LOADER, HEADS, SAMPLER, SAVER = "SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Sampler", "SSD_SaveImage"
-SCHEDULE, BASELINE, NOTE = "SSD_Schedule", "SSD_BaselineMethod", "MarkdownNote"
-BUNDLED = "postcard"  # the backbone that includes its heads
-CUSTOM = "custom"  # the preset and the quality that use the widgets' numbers
-WIDGETS = {"rounds": "r", "incremental": "i"}  # knobs whose widgets are named differently
+LOADER, SAMPLER, SAVER = "SSD_LoadModel", "SSD_Sampler", "SSD_SaveImage"
+METHOD, PICTURE, NOTE = "SSD_Method", "SSD_LoadPicture", "MarkdownNote"
+BUNDLED = "postcard"  # the model that includes its heads
+CUSTOM = "custom"  # the quality that uses the sampler's own numbers
+AUTO = "auto"  # a widget that leaves a number to the method or the model
 GAP = 60  # px
 MOST_EXACT = 2**53 - 1  # the largest number that JavaScript reads without rounding it
 
@@ -37,16 +37,15 @@ def workflow_of(recipe: Mapping) -> dict:
     graph = copy.deepcopy(template()["quick_start"])
     graph["id"] = str(uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(recipe, sort_keys=True)))
     name, (width, height) = recipe["backbone"]["name"], recipe["size"]
-    fill(node_of(graph, LOADER), backbone=name, dtype=recipe["dtype"])
+    fill(node_of(graph, LOADER), model=name, dtype=recipe["dtype"],
+         heads="none" if recipe.get("heads") is None else AUTO)
     fill(node_of(graph, SAVER), filename_prefix=f"SSD/{name}")
     sampler = node_of(graph, SAMPLER)
     words = drawn_words(recipe)
     drawn = {knob.name: recipe[knob.name] for knob in sampling_knobs() if knob.name in recipe}
     drawn["seed"] = exact(drawn["seed"])
     fill(sampler, prompt=words.prompt, negative=words.negative or "", size=f"{width}x{height}",
-         batch_size=1, **known(sampler, {**drawn, "expand": False}))
-    if recipe.get("heads") is None:
-        remove(graph, node_of(graph, HEADS))
+         batch_size=1, **known(sampler, {**drawn, "complete_prompt": False}))
     lost = set_method(graph, recipe["method"], recipe["knobs"])
     if "keep_mask" in recipe:
         keep(graph, recipe, "mask")
@@ -68,9 +67,10 @@ def keep(graph: dict, recipe: Mapping, by: str) -> None:
     by: the sampler's input that says which ones.
     """
     sampler = node_of(graph, SAMPLER)
-    node, loader = add(graph, kept_rows.node_of(recipe)), node_of(graph, LOADER)
+    node, loader = add(graph, PICTURE), node_of(graph, LOADER)
+    fill(node, image="", text=kept_rows.written(recipe))
     node["pos"] = [loader["pos"][0] - node["size"][0] - GAP, loader["pos"][1]]
-    connect(graph, node, "tokens", sampler, "keep")
+    connect(graph, node, "tokens", sampler, "picture")
     if all(slot["name"] != by for slot in sampler["inputs"]):  # the page adds it if it is missing
         sampler["inputs"].append({"localized_name": by, "name": by, "shape": 7, "type": "MASK",
                                   "link": None})
@@ -84,20 +84,16 @@ def template() -> dict:
 
 def set_method(graph: dict, method: str, knobs: Mapping) -> list[str]:
     """Set the sampler's widgets, or add a method node; return the knobs that neither has."""
-    wanted = {WIDGETS.get(knob, knob): value for knob, value in knobs.items()}
+    wanted = {knob: value for knob, value in knobs.items() if value is not None}
     sampler = node_of(graph, SAMPLER)
     if title := quality(method, knobs):
         fill(sampler, quality=title)
         return []
-    if method == "ssd":
-        if not missing(sampler, wanted):
-            fill(sampler, quality=CUSTOM, **known(sampler, wanted))
-            return []
-        wanted = {"preset": CUSTOM, **wanted}
-    else:
-        wanted = {"method": method, **{k: v for k, v in wanted.items() if v is not None}}
-    node = link_method(graph, SCHEDULE if method == "ssd" else BASELINE)
-    fill(node, **known(node, wanted))
+    if method == "ssd" and not missing(sampler, wanted):
+        fill(sampler, quality=CUSTOM, **known(sampler, wanted))
+        return []
+    node = link_method(graph)
+    fill(node, method=method, **known(node, wanted))
     return missing(node, wanted)
 
 
@@ -137,15 +133,16 @@ def note(recipe: Mapping, lost: list[str]) -> str:
     lines = [f"This picture was drawn outside ComfyUI, by `{recipe['method']}` on "
              f"**{recipe['backbone']['name']}**. Press **Run** to draw it again."]
     if recipe.get("keep_rows"):
-        lines.append(f"Its top {recipe['keep_rows']} rows were kept from another picture: *Kept "
-                     "Rows* holds them.")
+        lines.append(f"Its top {recipe['keep_rows']} rows were kept from another picture: *Load "
+                     "Picture* has them as text.")
     if "keep_mask" in recipe:
-        lines.append("Some of its cells were kept from another picture: *Kept Rows* holds them.")
+        lines.append("Some of its cells were kept from another picture: *Load Picture* has them as "
+                     "text.")
     if "edit" in recipe:
         lines.append("It was edited by its words, which *Edit by Words* does: here it is drawn "
                      "from its new words alone.")
     if recipe.get("heads") and recipe["backbone"]["name"] != BUNDLED:
-        lines.append("Its draft heads were a file of their own: choose it in *Load Draft Heads*.")
+        lines.append("Its draft heads were a file of their own: choose it in *Load Model*.")
     if lost:
         lines.append(f"No node has a widget for: {', '.join(lost)}.")
     return "\n\n".join([*lines, "---", *map(in_chinese, lines)])
@@ -167,28 +164,17 @@ def fill(node: dict, **values: object) -> None:
     node["widgets_values"] = list(named.values())
 
 
-def remove(graph: dict, gone: Mapping) -> None:
-    """Remove a node and its links."""
-    graph["nodes"] = [node for node in graph["nodes"] if node is not gone]
-    dead = {link[0] for link in graph["links"] if gone["id"] in (link[1], link[3])}
-    graph["links"] = [link for link in graph["links"] if link[0] not in dead]
-    for node in graph["nodes"]:
-        for slot in node["inputs"]:
-            slot["link"] = None if slot.get("link") in dead else slot.get("link")
-        for slot in node["outputs"]:
-            slot["links"] = [link for link in slot["links"] or [] if link not in dead]
-
-
-def link_method(graph: dict, kind: str) -> dict:
-    """Add a node that sets the method, and link it."""
-    node = add(graph, copy.deepcopy(template()[kind]))
-    connect(graph, node_of(graph, LOADER), "backbone", node, "backbone")
+def link_method(graph: dict) -> dict:
+    """Add the node that sets the method, and link it."""
+    node = add(graph, METHOD)
+    connect(graph, node_of(graph, LOADER), "model", node, "model")
     connect(graph, node, "method", node_of(graph, SAMPLER), "method")
     return node
 
 
-def add(graph: dict, node: dict) -> dict:
-    """Add a node below the others on the left."""
+def add(graph: dict, kind: str) -> dict:
+    """Add a node of the template below the others on the left."""
+    node = copy.deepcopy(template()[kind])
     node["id"] = graph["last_node_id"] = graph["last_node_id"] + 1
     loader = node_of(graph, LOADER)
     left = [other for other in graph["nodes"] if other["pos"][0] <= loader["pos"][0]]

@@ -18,7 +18,6 @@ from ..model.grid import LONGEST_SIDE
 from .kept_cells import kept_of
 from .packed import pack, pack_mask, unpack, unpack_mask
 
-NODE = "SSD_KeptRows"
 KIND, WIDTH = "<i4", 4  # of a token in a recipe, and its bytes
 
 
@@ -61,8 +60,8 @@ def read(text: str) -> KeptRows:
         tokens[: len(top)] = top
         return KeptRows(tokens, len(top), str(backbone["name"]), str(backbone["sha256"]))
     except (ValueError, TypeError, KeyError, RuntimeError, RecursionError) as error:
-        raise SSDError("text: this is not the text of kept rows: drop a picture whose rows were "
-                       "kept onto the page, which makes this node") from error
+        raise SSDError("text: this is not the text of tokens: drop a picture that kept a part of another one "
+                       "onto the page, which fills it in") from error
 
 
 def with_mask(saved: Mapping) -> KeptRows:
@@ -72,17 +71,3 @@ def with_mask(saved: Mapping) -> KeptRows:
         raise ValueError("the mask does not fit the tokens")
     backbone = saved["backbone"]
     return KeptRows(tokens, 0, str(backbone["name"]), str(backbone["sha256"]), ~stays)
-
-
-def node_of(recipe: Mapping) -> dict:
-    """The node with a recipe's kept rows, as ComfyUI saves it, without id and position."""
-    text = written(recipe)
-    return {
-        "type": NODE, "size": [340, 130], "flags": {}, "mode": 0,
-        "inputs": [{"localized_name": "text", "name": "text", "type": "STRING",
-                    "widget": {"name": "text"}, "link": None}],
-        "outputs": [{"localized_name": name, "name": name, "type": kind, "links": None}
-                    for name, kind in (("tokens", "SSD_TOKENS"), ("keep_rows", "INT"),
-                                       ("mask", "MASK"))],
-        "properties": {"Node name for S&R": NODE, "cnr_id": "ssd-decoding"},
-        "widgets_values": [text], "widgets_values_named": {"text": text}}

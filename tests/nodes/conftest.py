@@ -66,7 +66,7 @@ def small_bundle(pack, small_assets, monkeypatch):
 
 @pytest.fixture
 def backbone(pack):
-    return pack.run("SSD_LoadBackbone")[0]
+    return pack.run("SSD_LoadModel")[0]
 
 
 @pytest.fixture

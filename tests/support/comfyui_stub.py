@@ -48,10 +48,20 @@ class Output:
         self.id, self.display_name, self.tooltip = id, display_name, tooltip
 
 
+class MultiInput(Input):
+    """A widget that also takes links of other types."""
+
+    def __init__(self, id, types):
+        super().__init__(id.id, id.display_name, id.optional, id.tooltip)
+        self.widget, self.default, self.input_override = id.widget, id.default, id
+        self.io_type = ",".join([id.io_type, *(kind.io_type for kind in types)])
+
+
 def make_type(io_type: str, own: tuple[str, ...] | None = None) -> type:
     """A type with Input and Output; `own` names the arguments of its widget."""
     base = Input if own is None else WidgetInput
     made = type(io_type, (), {
+        "io_type": io_type,
         "Input": type("Input", (base,), {"io_type": io_type, "own": own}),
         "Output": type("Output", (Output,), {"io_type": io_type})})
     return made
@@ -253,6 +263,7 @@ def version_0_0_2() -> dict:
         "Boolean": make_type("BOOLEAN", ("label_on", "label_off")),
         "Combo": make_type("COMBO", ("options", "control_after_generate", "upload")),
         "Image": make_type("IMAGE"), "Mask": make_type("MASK"),
+        "MultiType": SimpleNamespace(Input=MultiInput),
         "UploadType": SimpleNamespace(image="image_upload"), "Custom": make_type, "Schema": Schema,
         "NodeOutput": NodeOutput, "ComfyNode": ComfyNode, "Input": Input, "Output": Output,
         "Hidden": SimpleNamespace(unique_id="UNIQUE_ID", prompt="PROMPT",

@@ -1,30 +1,32 @@
-"""Encode Image."""
+"""Image to Tokens."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from comfy_api.v0_0_2 import io
 
-from . import inputs, weights
+from . import inputs, requests, weights
 from .errors import readable_errors
 from .fitting import CROP, EXTEND, FILL, FIT_WIDTH, REFUSE, encoded, fitted_mask, size_of
 from .language import localized, show_text
 from .newer import search_aliases
 from .pictures import rgb
-from .types import CATEGORY, TokensType
+from .types import EDIT, TokensType
 
 
-class EncodeImage(io.ComfyNode):
+class ImageToTokens(io.ComfyNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
         return io.Schema(
-            node_id="SSD_EncodeImage", display_name="Encode Image (SSD)", category=CATEGORY,
+            node_id="SSD_ImageToTokens", display_name="Image to Tokens (SSD)", category=EDIT,
             description="Turns a picture into tokens, so that the sampler can keep a part of it: "
                         "what a mask leaves black, or its top rows. That part keeps its own "
                         "pixels. A picture of another size is scaled and cropped; 'fit' has "
                         "other ways.",
             inputs=[
-                inputs.backbone(tooltip="The backbone that will use the tokens."),
+                inputs.model(tooltip="The model that will use the tokens."),
                 io.Image.Input("image", tooltip="One or more pictures."),
                 io.Combo.Input("fit", options=[FILL, CROP, EXTEND, FIT_WIDTH, REFUSE],
                                default=FILL,
@@ -34,16 +36,16 @@ class EncodeImage(io.ComfyNode):
                                        "width and less height; the sampler draws the rest. scale "
                                        "to width: scale it to the right width; the sampler draws "
                                        "missing rows, and rows too many are cut off at the "
-                                       "bottom. refuse: accept only sizes that the backbone "
+                                       "bottom. refuse: accept only sizes that the model "
                                        "draws. The node says what it did."),
-                inputs.size("the picture's own if the backbone draws it, else the backbone's",
-                            optional=True),  # older workflows lack it
+                *inputs.size("the picture's own if the model draws it, else the model's"),
                 io.Mask.Input("mask", optional=True,
                               tooltip="A mask painted on the picture, for example by Load Image: "
                                       "it comes out scaled and cut as the picture is."),
             ],
-            outputs=[TokensType.Output(display_name="tokens", tooltip="For 'keep' and Decode "
-                                                                      "Tokens."),
+            outputs=[TokensType.Output(display_name="tokens", tooltip="For 'picture' of SSD "
+                                                                      "Sampler, and for Tokens to "
+                                                                      "Image."),
                      io.Int.Output(display_name="rows", tooltip="How many rows of tokens the "
                                                                 "picture fills; connect it to "
                                                                 "keep_rows."),
@@ -52,14 +54,13 @@ class EncodeImage(io.ComfyNode):
                                     tooltip="The mask of the fitted picture, for 'mask' of SSD "
                                             "Sampler; rows below the picture are white.")],
             hidden=[io.Hidden.unique_id],
-            **search_aliases("img2img", "vae encode", "outpaint"))
+            **search_aliases("encode", "img2img", "vae encode", "outpaint"))
 
     @classmethod
     @readable_errors
-    def execute(cls, backbone: weights.LoadedBackbone, image: torch.Tensor,
-                fit: str, size: str = inputs.AUTO_SIZE,
-                mask: torch.Tensor | None = None) -> io.NodeOutput:
-        tokens, rows, report = encoded(backbone, image, fit, size)
+    def execute(cls, model: weights.LoadedModel, image: torch.Tensor, fit: str,
+                mask: torch.Tensor | None = None, **size: Any) -> io.NodeOutput:
+        tokens, rows, report = encoded(model, image, fit, requests.asked_size(size))
         assert tokens.pixels is not None
         all_rows, (height, width) = tokens.tokens.shape[1], tokens.pixels.shape[1:3]
         said = f"{report}; {rows} of {all_rows} rows of tokens are the picture's"

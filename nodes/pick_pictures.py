@@ -1,4 +1,4 @@
-"""Pick."""
+"""Pick Pictures."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from ..ssd_core.errors import SSDError
 from .errors import readable_errors
 from .language import show_text
 from .newer import search_aliases
-from .types import CATEGORY, PartialPictures, StartedType
+from .types import DRAW, PartialPictures, StartedType
 
 NOTHING_YET = ("Nothing is picked yet: write the numbers of the pictures you like, for example "
                "1, 3, and run again. What is drawn already is not drawn again.")
 
 
-class Pick(io.ComfyNode):
+class PickPictures(io.ComfyNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
         return io.Schema(
-            node_id="SSD_Pick", display_name="Pick (SSD)", category=CATEGORY,
-            description="Takes the pictures you like from those that Start Seeds has begun. While "
-                        "nothing is picked, the nodes after it wait.",
+            node_id="SSD_PickPictures", display_name="Pick Pictures (SSD)", category=DRAW,
+            description="Takes the pictures you like from those that Start Pictures has begun. "
+                        "While nothing is picked, the nodes after it wait.",
             inputs=[
-                StartedType.Input("started", tooltip="From Start Seeds or Unfinished Run."),
+                StartedType.Input("started", tooltip="From Start Pictures."),
                 io.String.Input("pictures", default="",
                                 tooltip="Their numbers in the overview, for example 1, 3 or 2-4. "
                                         "Empty = none yet."),
             ],
-            outputs=[StartedType.Output(display_name="picked", tooltip="For Finish.")],
+            outputs=[StartedType.Output(display_name="picked", tooltip="For Finish Pictures.")],
             hidden=[io.Hidden.unique_id], **search_aliases("choose", "select seeds"))
 
     @classmethod

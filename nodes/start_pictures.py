@@ -1,8 +1,9 @@
-"""Start Seeds."""
+"""Start Pictures."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from comfy_api.v0_0_2 import io
@@ -14,45 +15,45 @@ from . import inputs, outcome, requests, running, weights
 from .drawing import DrawingNode
 from .errors import readable_errors
 from .newer import search_aliases
-from .types import PartialPictures, StartedType, image_of
+from .types import DRAW, PartialPictures, StartedType, image_of
 
 
-class StartSeeds(DrawingNode):
+class StartPictures(DrawingNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
         return cls.drawing_schema(
-            node_id="SSD_StartSeeds", display_name="Start Seeds (SSD)",
+            DRAW, node_id="SSD_StartPictures", display_name="Start Pictures (SSD)",
             description="Draws only the top of several pictures, one for each seed, so that you "
-                        "can choose before you wait. Pick takes those you like, and Finish draws "
-                        "the rest of them.",
+                        "can choose before you wait. Pick Pictures takes those you like, and "
+                        "Finish Pictures draws the rest of them.",
             inputs=[
-                inputs.backbone(), inputs.heads(), inputs.method(),
+                inputs.model(), inputs.method(),
                 *inputs.subject(), inputs.quality(),
                 io.Int.Input("count", default=6, min=2, max=16,
                              tooltip="How many pictures, with seeds seed, seed + 1 ..."),
                 io.Float.Input("part", default=0.35, min=0.05, max=0.95, step=0.05,
                                tooltip="How much of each picture to draw, from the top: 0.35 is "
                                        "about a third."),
-                inputs.preview(), *inputs.schedule(), *inputs.sampling()],
+                *inputs.schedule(), inputs.preview(), *inputs.sampling()],
             outputs=[
-                StartedType.Output(display_name="started", tooltip="For Pick, or for Finish."),
+                StartedType.Output(display_name="started", tooltip="For Pick Pictures, or for Finish Pictures."),
                 io.Image.Output(display_name="overview",
-                                tooltip="All tops in one picture, with their numbers for Pick."),
+                                tooltip="All tops in one picture, with their numbers for Pick Pictures."),
                 io.Image.Output(display_name="images",
                                 tooltip="The pictures as a batch; what is not drawn yet is grey.")],
-            **search_aliases("contact sheet", "batch", "variations"))
+            **search_aliases("seeds", "contact sheet", "batch", "variations"))
 
     @classmethod
     @readable_errors
-    def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
-                quality: str, count: int, part: float, preview: str,
-                heads: weights.LoadedHeads | None = None, method: Method | None = None,
-                expand: bool = False, **widgets: int | float | str | bool) -> io.NodeOutput:
+    def execute(cls, model: weights.LoadedModel, prompt: str, negative: str, quality: str,
+                count: int, part: float, preview: bool, complete_prompt: bool,
+                method: Method | None = None, **widgets: Any) -> io.NodeOutput:
         chosen, notes = requests.chosen_method(method, quality, widgets)
-        request = requests.request_of(backbone, heads, chosen, requests.sampling_of(widgets),
-                                      prompt, negative, size, pictures=count,
-                                      named=method is not None, expand=expand)
-        run = running.NodeRun(request, backbone, heads, notes)
+        request = requests.request_of(
+            model, chosen, requests.sampling_of(widgets), prompt, negative,
+            requests.asked_size(widgets), pictures=count, named=method is not None,
+            expand=complete_prompt)
+        run = running.NodeRun(request, model, notes)
         rows = min(math.ceil(part * request.grid.rows), request.grid.rows - 1)
         ui = cls.draw([run], preview, until=rows)
         started = PartialPictures(tuple(run.result.recipes()))

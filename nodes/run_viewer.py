@@ -1,69 +1,97 @@
-"""Replay."""
+"""Run Viewer: how a run went, as a map and as a film."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
+import torch
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.files import atomic_write
 from ..ssd_core.output.animation import FILMS
+from ..ssd_core.output.heatmap import acceptance_sheet
 from ..ssd_core.output.replay import FilmFrame, grown, moments, side_by_side
 from .errors import readable_errors
 from .filenames import place_for
 from .newer import search_aliases
-from .types import CATEGORY, RunStats, StatsType, image_of
+from .types import COMPARE, RunStats, StatsType, image_of
+from .widgets import AUTO, is_auto, number, number_or_auto
 
-NO_FILE = "frames only"
+NO_FILE = "do not save"
+LONGEST = 60.0  # seconds of a film
 
 
-class Replay(io.ComfyNode):
+class RunViewer(io.ComfyNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
         return io.Schema(
-            node_id="SSD_Replay", display_name="Replay (SSD)", category=CATEGORY,
+            node_id="SSD_RunViewer", display_name="Run Viewer (SSD)", category=COMPARE,
             description="Shows once more how the pictures grew, row by row, and saves it as an "
-                        "animated WebP or an MP4.",
+                        "animated WebP or an MP4. Its map shows over the picture where drafts "
+                        "were accepted and where they were repaired.",
             inputs=[
-                StatsType.Input("stats", tooltip="From SSD Sampler or Finish. If its preview was "
-                                                 "off, the rows appear at an even pace."),
+                StatsType.Input("stats", tooltip="From a node that draws. If its preview was off, "
+                                                 "the rows appear at an even pace."),
                 io.Boolean.Input("overlay", default=False,
-                                 tooltip="Tints the cells: accepted at once, repaired, or still a "
-                                         "draft. Needs the preview of the sampler."),
-                io.Float.Input("seconds", default=0.0, min=0.0, max=60.0, step=0.5,
-                               tooltip="Length of the film without the still at its end. 0 = as "
-                                       "long as the run took, but at least 3 and at most 12 "
-                                       "seconds."),
+                                 tooltip="Tints the cells of the film: accepted at once, repaired, "
+                                         "or still a draft. Needs the preview of the sampler."),
+                number_or_auto("seconds",
+                               tooltip="Length of the film without the still at its end, at most "
+                                       f"{LONGEST:g}. {AUTO} = as long as the run took, but at "
+                                       "least 3 and at most 12 seconds."),
                 io.Combo.Input("format", options=[*FILMS, NO_FILE], default="webp",
                                tooltip="What to save in the output folder. webp plays in browsers "
                                        "and chats, mp4 in video editors."),
-                io.String.Input("filename_prefix", default="SSD/replay",
+                io.String.Input("filename_prefix", default="SSD/run",
                                 tooltip="Start of the file name. It may contain a folder and "
                                         "the patterns of Save Image."),
             ],
             outputs=[
+                io.Image.Output(display_name="map",
+                                tooltip="One sheet for each picture: bright cells were accepted "
+                                        "at once, dark ones were repaired; below it the share of "
+                                        "accepted drafts by round."),
                 io.Image.Output(display_name="frames",
                                 tooltip="The film as a batch of pictures, for video nodes."),
                 io.Float.Output(display_name="fps",
                                 tooltip="Frames a second at which the batch takes as long as the "
                                         "film.")],
-            is_output_node=True, **search_aliases("timelapse", "animation", "video", "gif"))
+            is_output_node=True,
+            **search_aliases("replay", "acceptance map", "heatmap", "timelapse", "animation",
+                             "video", "gif"))
 
     @classmethod
     @readable_errors
-    def execute(cls, stats: RunStats, overlay: bool, seconds: float, format: str,
+    def execute(cls, stats: RunStats, overlay: bool, seconds: str | float, format: str,
                 filename_prefix: str) -> io.NodeOutput:
-        film = list(film_of(stats, overlay, seconds or None))
+        film = list(film_of(stats, overlay, length_of(seconds)))
         frames = image_of(frame.picture for frame in film)
-        fps = len(film) / sum(frame.seconds for frame in film)
+        values = map_of(stats), frames, len(film) / sum(frame.seconds for frame in film)
         if format == NO_FILE:
-            return io.NodeOutput(frames, fps)
+            return io.NodeOutput(*values)
         height, width = frames.shape[1:3]
         place = place_for(filename_prefix, width, height, cls.hidden.prompt)
         file = save(FILMS[format](film), format, *place)
-        return io.NodeOutput(frames, fps, ui={"images": [file], "animated": (True,)})
+        return io.NodeOutput(*values, ui={"images": [file], "animated": (True,)})
+
+
+def map_of(stats: RunStats) -> torch.Tensor:
+    """IMAGE of a sheet for each picture: its cells by how often their drafts were accepted."""
+    acceptance = stats.stats["acceptance"]
+    return image_of(acceptance_sheet(share, acceptance, picture, stats.label)
+                    for share, picture in stats.cells())
+
+
+def length_of(seconds: str | float) -> float | None:
+    """The seconds of a film; None for as long as the run took."""
+    if is_auto(seconds):
+        return None
+    length = number("seconds", seconds, float)
+    if not 0 < length <= LONGEST:
+        raise SSDError(f"seconds {length:g}: must lie above 0, at most {LONGEST:g}")
+    return length
 
 
 def film_of(stats: RunStats, overlay: bool, seconds: float | None) -> Iterator[FilmFrame]:
@@ -71,7 +99,7 @@ def film_of(stats: RunStats, overlay: bool, seconds: float | None) -> Iterator[F
     if stats.messages:
         return moments(stats.messages, overlay, seconds)
     if stats.pictures is None:
-        raise SSDError("there is nothing to replay: the tokens could not be decoded, and the "
+        raise SSDError("there is nothing to show: the tokens could not be decoded, and the "
                        "sampler's preview was off")
     rows = stats.acceptance.shape[1]
     first = stats.recipes[0]["keep_rows"]

@@ -1,0 +1,117 @@
+"""Load Model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from comfy_api.v0_0_2 import io
+
+from ..ssd_core.engine.graphs import MODES
+from ..ssd_core.weights.advice import advice_lines
+from ..ssd_core.weights.catalogue import CATALOGUE
+from ..ssd_core.weights.eight_bits import EITHER
+from ..ssd_core.weights.figures import stored_dtype
+from ..ssd_core.weights.registry import named
+from . import folders, weights
+from .errors import readable_errors
+from .language import localized_for_all, show_text
+from .newer import ADVANCED, search_aliases
+from .schedules import FAITHFUL
+from .types import LOAD, ModelType
+
+NO_CARD = ("Offload is not used: it frees the memory of a graphics card, and ComfyUI runs on the "
+           "CPU.")
+DTYPES = ["auto", "bf16", "fp16", "fp32", "int8", "int4", "fp8", EITHER]
+
+
+class LoadModel(io.ComfyNode):
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        return io.Schema(
+            node_id="SSD_LoadModel", display_name="Load Model (SSD)", category=LOAD,
+            description="Loads the model that draws a picture token by token, and its draft heads "
+                        "if there are any. 'postcard' is bundled and needs no download. "
+                        "Janus-Pro, SimpleAR, LlamaGen, Lumina-mGPT, Anole, Emu3, Emu3.5, Tar and "
+                        "GLM-Image load from your own files.",
+            inputs=[
+                io.Combo.Input("model", options=folders.shelf().choices(), default="postcard",
+                               tooltip="Bundled models, those in the model folder ssd_backbones, "
+                                       "and known ones. If you choose one that is not here yet, "
+                                       "the node says how to get it."),
+                heads(),
+                io.Combo.Input("dtype", options=DTYPES, default="auto",
+                               tooltip="Precision of the weights. auto = int8 for postcard (fp32 "
+                                       "on a CPU that is slow with integers), fp32 for other "
+                                       "small models, otherwise bf16 (or fp16 on a card and "
+                                       "fp32 on a CPU that lacks bf16). int8 is the fastest on "
+                                       "CPUs with VNNI. fp8 needs an RTX 40 card or newer. "
+                                       "int4 saves memory, not time. fp8 and int4 need torchao. "
+                                       "8bit = the faster of int8 and fp8 on your machine."),
+                io.Boolean.Input("offload", default=False,
+                                 tooltip="For cards with little memory: keeps only the model or "
+                                         "its picture decoder on the card at a time."),
+                io.Combo.Input("graphs", options=list(MODES), default=MODES[0],
+                               tooltip="For NVIDIA cards. auto = forward passes are recorded once "
+                                       "and replayed, which is faster. off = use it if a run "
+                                       "warns about graphs.", **ADVANCED),
+            ],
+            outputs=[ModelType.Output(display_name="model",
+                                      tooltip="For SSD Sampler and the other nodes of this "
+                                              "pack.")],
+            hidden=[io.Hidden.unique_id],
+            **search_aliases("checkpoint", "model loader", "backbone", "postcard", "janus", "emu3",
+                             "lumina", "llamagen"))
+
+    @classmethod
+    def validate_inputs(cls, model: str | None = None, heads: str | None = None) -> bool | str:
+        complaint = (folders.complaint_about_backbone(model)
+                     or folders.complaint_about_heads(heads) or "")
+        return localized_for_all(complaint) or True
+
+    @classmethod
+    def fingerprint_inputs(cls, model: str | None = None, heads: str | None = None, **_) -> str:
+        return f"{folders.backbone_fingerprint(model)} {folders.heads_fingerprint(heads)}"
+
+    @classmethod
+    @readable_errors
+    def execute(cls, model: str, heads: str, dtype: str, offload: bool,
+                graphs: str) -> io.NodeOutput:
+        backbone = weights.backbone(folders.backbone_path(model), dtype, offload, graphs)
+        loaded, line = with_heads(backbone, heads)
+        lines = advice_lines(CATALOGUE[model]) if model in CATALOGUE else []
+        if dtype == EITHER:
+            lines.append(f"dtype 8bit is {stored_dtype(loaded.module)} on this machine")
+        if offload and not weights.may_offload():
+            lines.append(NO_CARD)
+        show_text(cls.hidden.unique_id, "\n".join([*lines, line]))
+        return io.NodeOutput(loaded)
+
+
+def heads() -> io.Input:
+    return io.Combo.Input("heads", options=folders.heads_choices(), default=folders.AUTO,
+                          tooltip="Draft heads, small networks that draft rows for the model to "
+                                  "check. auto = this model's own if there are any; the node says "
+                                  "which. none = no heads: the qualities need none, and ssd runs "
+                                  "as 'rows'. The other entries are files in the model folder "
+                                  "ssd_heads, with their model in brackets; heads of another "
+                                  "model are refused when the node runs.")
+
+
+def with_heads(backbone: weights.LoadedBackbone, selection: str
+               ) -> tuple[weights.LoadedModel, str]:
+    """The model with the selected heads, and a sentence on which these are."""
+    path = folders.heads_path(selection, backbone.path, backbone.module.sha256)
+    loaded = weights.LoadedModel(backbone, weights.heads(path, backbone) if path else None)
+    return loaded, heads_line(path, selection, backbone)
+
+
+def heads_line(path: Path | None, selection: str, backbone: weights.LoadedBackbone) -> str:
+    """A sentence on the draft heads, or on why 'auto' found none."""
+    name = backbone.module.name
+    if path is not None:
+        return f"Draft heads: {named(path)}, made for {name}."
+    if selection == folders.NONE:
+        return "Draft heads: none."
+    misfit = folders.shelf().heads_mismatch(backbone.path, backbone.module.sha256)
+    return (f"There are no draft heads for {name}{f' ({misfit})' if misfit else ''}. It draws "
+            f"without: quality {FAITHFUL} of SSD Sampler needs none.")
