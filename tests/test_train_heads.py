@@ -327,7 +327,7 @@ def test_pictures_from_before_prompts_were_kept_have_their_captions_read(card, t
     (("--prompts", "{}/blank.txt"), "blank.txt: holds no prompts"),
     (("--prompts", "{}/latin.txt"), "latin.txt: prompts cannot be read"),
     (("--prompts", "{}/long.txt"), "long.txt, line 3: the prompt has 40 words"),
-    (("--size", "64"), "size '64'"), (("--size", "64x64"), "size 64x64: postcard draws 384x384"),
+    (("--size", "64"), "size '64'"), (("--size", "64x64"), "size 64x64: the nearest that postcard draws is 384x384"),
     (("--pictures", "-1"), "pictures -1"), (("--batch", "-2"), "batch -2"),
     (("--cfg", "0.5"), "cfg 0.5"), (("--seed", "-1"), "seed -1")])
 def test_what_cannot_be_drawn_is_one_line(capsys, card, tmp_path, flags, said):
@@ -366,7 +366,7 @@ def four(card, tmp_path_factory) -> Path:
     (("--data", "{}/foreign"), "drawn by another backbone than the loaded postcard"),
     (("--data", "{}/short"), "not a whole file of pictures"),
     (("--data", "{}/beyond"), "not a whole file of pictures"),
-    (("--data", "{}/sizes"), "size 64x64: postcard draws 384x384"),
+    (("--data", "{}/sizes"), "size 64x64: the nearest that postcard draws is 384x384"),
     (("--data", "{}/named"), "mine.safetensors: not a file of pictures")])
 def test_what_cannot_be_learnt_is_one_line(capsys, card, four, tmp_path, flags, said):
     spoil(four, tmp_path)

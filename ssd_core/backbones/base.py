@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..errors import SSDError
-from ..model.grid import Grid
+from ..model.grid import Grid, nearest
 from ..model.kv_cache import KVCache
 from ..model.products import Int8Matrix, product
 from ..model.sampling import Sampling
@@ -105,7 +105,9 @@ class Backbone(PromptGuide, nn.Module):
             return self
         if tuple(size) not in self.sizes:
             legal = ", ".join(f"{width}x{height}" for width, height in self.sizes)
-            raise SSDError(f"size {size[0]}x{size[1]}: {self.name} draws {legal}")
+            width, height = nearest(size, self.sizes)
+            raise SSDError(f"size {size[0]}x{size[1]}: the nearest that {self.name} draws is "
+                           f"{width}x{height}; it draws {legal}")
         view = copy(self)
         others = [other for other in self.sizes if other != tuple(size)]
         view.sizes = ((size[0], size[1]), *others)

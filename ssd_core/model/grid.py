@@ -5,6 +5,8 @@ Knows nothing about models, caches or methods.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,6 +28,12 @@ def size_of(text: str | None) -> tuple[int, int] | None:
     if not (text.isascii() and width.isdecimal() and height.isdecimal() and len(text) < 12):
         raise SSDError(f"size {text[:20]!r}: write width x height, for example 384x384")
     return int(width), int(height)
+
+
+def nearest(size: tuple[int, int], sizes: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """The size whose sides differ by the smallest factors; all are (width, height) in px."""
+    return min(sizes, key=lambda other: sum(abs(math.log(max(1, wanted) / side))
+                                            for wanted, side in zip(size, other, strict=True)))
 
 
 @dataclass(frozen=True)

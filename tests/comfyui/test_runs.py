@@ -173,7 +173,7 @@ def test_what_a_click_can_reach_runs(client, legal):
 def test_a_refusal_shows_no_path(client):
     run = client.run(graph(size="512x512"))
     failure = next(m["data"] for m in run.messages if m["type"] == "execution_error")
-    assert failure["exception_type"] == "SSD" and "draws 384x384" in failure["exception_message"]
+    assert failure["exception_type"] == "SSD" and "draws is 384x384" in failure["exception_message"]
     assert str(client.log.parent) not in failure["exception_message"]
 
 
