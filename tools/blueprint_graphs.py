@@ -10,7 +10,7 @@ from pathlib import Path
 from workflow_graph import PROMPT, SEED_CHANGES, Graph
 from workflow_graphs import ABOVE, SNOW
 
-RESULTS = ("images", "tokens", "stats", "report")  # of the sampler and of Finish
+RESULTS = ("images", "tokens", "stats", "report")  # of the sampler and of Finish Pictures
 
 
 @dataclass
@@ -36,44 +36,44 @@ class Blueprint:
 
 
 def draw() -> Blueprint:
-    made = Blueprint("Draws a picture by Spatially Speculative Decoding: backbone, draft heads and "
-                     "sampler in one node. 'tokens' and 'stats' are for Save Image (SSD) and Keep "
-                     "and Redo (SSD).", ["speculative decoding", "text to image", "postcard"])
-    made.graph.loaders()
+    made = Blueprint("Draws a picture by Spatially Speculative Decoding: model and sampler in one "
+                     "node. 'tokens' and 'stats' are for Save Image (SSD) and Keep and Redo (SSD).", ["speculative decoding", "text to image", "postcard"])
+    made.graph.model()
     made.graph.sampler("sampler", 1, prompt=PROMPT, seed=7, **SEED_CHANGES)
-    made.take("backbone", "backbone")
-    made.take("sampler", "prompt", "negative", "seed", "size", "quality", "expand")
+    made.take("model", "model")
+    made.take("sampler", "prompt", "negative", "seed", "size", "quality", "complete_prompt")
     made.give("sampler", *RESULTS)
     return made
 
 
 def keep_and_redo() -> Blueprint:
     made = Blueprint("Keeps the top rows of a picture and draws the rest with a prompt and a seed "
-                     "of its own. 'keep' takes the tokens of Draw (SSD) or of Encode Image (SSD), "
-                     "by the same backbone.", ["inpaint", "outpaint", "redraw", "extend"])
-    made.graph.loaders()
+                     "of its own. 'picture' takes the tokens of Draw (SSD) or of Image to Tokens "
+                     "(SSD), by the same model.", ["inpaint", "outpaint", "redraw", "extend"])
+    made.graph.model()
     made.graph.sampler("sampler", 1, prompt=f"a purple tree in the middle, on the sand, {ABOVE}",
                        seed=22, keep_rows=8, **SEED_CHANGES)
-    made.take("sampler", "keep", "keep_rows")
-    made.take("backbone", "backbone")
-    made.take("sampler", "prompt", "negative", "seed", "quality", "expand")
+    made.take("sampler", "picture", "keep_rows")
+    made.take("model", "model")
+    made.take("sampler", "prompt", "negative", "seed", "quality", "complete_prompt")
     made.give("sampler", *RESULTS)
     return made
 
 
-def seeds_and_finish() -> Blueprint:
+def start_pick_finish() -> Blueprint:
     made = Blueprint("Draws only the top of several pictures, one for each seed. Write the numbers "
                      "of those you like into 'pictures' and run again: the rest of them is drawn.",
                      ["batch", "variations", "contact sheet", "choose"])
-    made.graph.loaders()
-    made.graph.sampler("start", 1, prompt=SNOW, seed=11, kind="SSD_StartSeeds")
-    made.graph.add("pick", "SSD_Pick", 2)
+    made.graph.model()
+    made.graph.sampler("start", 1, prompt=SNOW, seed=11, kind="SSD_StartPictures")
+    made.graph.add("pick", "SSD_PickPictures", 2)
     made.graph.link("start", 0, "pick", "started")
-    made.graph.add("finish", "SSD_Finish", 3)
-    for source, name in (("backbone", "backbone"), ("heads", "heads"), ("pick", "started")):
+    made.graph.add("finish", "SSD_FinishPictures", 3)
+    for source, name in (("model", "model"), ("pick", "started")):
         made.graph.link(source, 0, "finish", name)
-    made.take("backbone", "backbone")
-    made.take("start", "prompt", "negative", "seed", "size", "quality", "count", "part", "expand")
+    made.take("model", "model")
+    made.take("start", "prompt", "negative", "seed", "size", "quality", "count", "part",
+              "complete_prompt")
     made.take("pick", "pictures")
     made.outputs.append(("overview", "start", 1))
     made.give("finish", *RESULTS)
@@ -82,7 +82,7 @@ def seeds_and_finish() -> Blueprint:
 
 BLUEPRINTS: dict[str, Callable[[], Blueprint]] = {
     "Draw (SSD)": draw, "Keep and Redo (SSD)": keep_and_redo,
-    "Seeds and Finish (SSD)": seeds_and_finish}
+    "Start, Pick, Finish (SSD)": start_pick_finish}
 
 
 def complaints(name: str, folder: Path) -> list[str]:

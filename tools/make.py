@@ -6,10 +6,9 @@
     python tools/make.py pictures [NAME ...]        after a change to their content
     python tools/make.py moments [NAME ...]         after a change to a page, to look at it
 
-texts: locales, help pages, the list of inputs that saved workflows rely on, new widgets in the
-workflows, the workflow inside PNGs, tables of the documents; needs neither ComfyUI nor a browser.
+texts: locales, help pages, new widgets in the workflows, the workflow inside PNGs, tables of the documents; needs neither ComfyUI nor a browser.
 workflows: laid out by ComfyUI's own page and run for their thumbnails; COMFYUI_PATH names a
-ComfyUI and COMFYUI_PYTHON its Python. Those of large models are copies and need neither.
+ComfyUI and COMFYUI_PYTHON its Python.
 blueprints: by the same page. pictures: drawn by `postcard`, some in a headless Chromium.
 moments: the app in all its moments on one sheet, build/moments/sheet.webp, which git ignores.
 """
@@ -34,13 +33,12 @@ import blueprint_graphs as all_blueprints  # noqa: E402
 import card_table  # noqa: E402
 import knob_pages  # noqa: E402
 import method_tables  # noqa: E402
-import model_templates  # noqa: E402
 import padding  # noqa: E402
 import pictures as all_pictures  # noqa: E402
 import scale  # noqa: E402
 import word_list  # noqa: E402
 import workflow_template  # noqa: E402
-from workflow_graphs import GRAPHS, LIKE_JANUS, complaints  # noqa: E402
+from workflow_graphs import GRAPHS, complaints  # noqa: E402
 
 from ssd_core.files import write_text  # noqa: E402
 
@@ -80,9 +78,7 @@ def workflows(names: list[str], check: bool) -> list[str]:
     chosen = names or list(GRAPHS)
     if check:
         return [line for name in chosen for line in complaints(name, ROOT / "workflows")]
-    model_templates.make_all([name for name in chosen if name in LIKE_JANUS])
-    if others := [name for name in chosen if name not in LIKE_JANUS]:
-        import_module("workflows").make_all(others)
+    import_module("workflows").make_all(chosen)
     return texts([], check=False)
 
 

@@ -1,54 +1,42 @@
-"""Adds new widgets to workflows and blueprints with the schemas' values, and updates notes.
+"""Gives saved workflows and blueprints the widgets of today's schemas, and their Chinese texts.
 
-ComfyUI's page does the same when it opens and saves a workflow. It finds saved values by their
-position, so a new widget must be the last of its node; knob_pages.py refuses any other.
+ComfyUI's page finds a saved node's values by their position, so they are put in the order of its
+widgets; a new widget has its default.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from knob_pages import ROOT, read, schemas
-from workflow_graphs import GRAPHS
+from workflow_graphs import GRAPHS, texts_of
 
-WORKFLOWS, API_FORMS = ROOT / "workflows", ROOT / "tests" / "workflows"
-SUBGRAPHS = ROOT / "subgraphs"
+WORKFLOWS, SUBGRAPHS = ROOT / "workflows", ROOT / "subgraphs"
 OPTIONAL = 7  # the shape of an optional input's dot
+CONTROL = "control_after_generate"  # the page's own widget behind a seed
 
 
-def padded(workflow: dict, api: dict, widgets: dict[str, list[dict]]) -> None:
-    """Append the missing widgets of its nodes to a workflow and to its API form."""
-    for node, widget in list(lacking(workflow["nodes"], widgets)):
-        append(node, widget)
-        saved = api[str(node["id"])]["inputs"]
-        saved[widget["name"]] = as_saved(widget["default"])
+def fit(node: dict, widgets: list[dict]) -> None:
+    """Give a saved node exactly these widgets, in their order."""
+    known = node.get("widgets_values_named", {})
+    values: dict[str, Any] = {}
+    for widget in widgets:
+        name = widget["name"]
+        values[name] = known.get(name, as_saved(widget["default"]))
+        if name == "seed" and CONTROL in known:
+            values[CONTROL] = known[CONTROL]
+        if name not in {slot["name"] for slot in node["inputs"]}:
+            node["inputs"].append(slot_of(widget))
+    if values:
+        node["widgets_values"], node["widgets_values_named"] = list(values.values()), values
 
 
-def lacking(nodes: list[dict], widgets: dict[str, list[dict]]) -> Iterator[tuple[dict, dict]]:
-    """(node, widget) for each widget that a saved node lacks."""
-    for node in nodes:
-        known = node.get("widgets_values_named", {})
-        for widget in widgets.get(node["type"], ()):
-            if widget["name"] not in known:
-                yield node, widget
-
-
-def append(node: dict, widget: dict) -> None:
-    name, value = widget["name"], as_saved(widget["default"])
+def slot_of(widget: dict) -> dict:
     shape = {"shape": OPTIONAL} if widget["optional"] else {}
-    node["inputs"].append({"localized_name": name, "name": name, **shape, "type": widget["type"],
-                           "widget": {"name": name}, "link": None})
-    node["widgets_values"].append(value)
-    node["widgets_values_named"][name] = value
-
-
-def write_note(workflow: dict, text: str) -> None:
-    """Set the text of the workflow's note."""
-    note = next(node for node in workflow["nodes"] if node["type"] == "MarkdownNote")
-    note["widgets_values"], note["widgets_values_named"] = [text], {"text": text}
+    return {"localized_name": widget["name"], "name": widget["name"], **shape,
+            "type": widget["type"], "widget": {"name": widget["name"]}, "link": None}
 
 
 def as_saved(value: Any) -> Any:
@@ -61,19 +49,15 @@ def text_of(content: dict) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Every workflow with its API form, and every blueprint, with all widgets."""
+    """Every workflow and every blueprint, with today's widgets and texts."""
     widgets, contents = schemas()["widgets"], {}
-    for path in sorted(WORKFLOWS.glob("*.json")):
-        other = API_FORMS / path.name
-        workflow, api = read(path), read(other)
-        padded(workflow, api, widgets)
+    for path in sorted([*WORKFLOWS.glob("*.json"), *SUBGRAPHS.glob("*.json")]):
+        workflow = read(path)
+        inside = [sub["nodes"] for sub in workflow.get("definitions", {}).get("subgraphs", ())]
+        for node in (node for nodes in (workflow["nodes"], *inside) for node in nodes):
+            if node["type"] in widgets:
+                fit(node, widgets[node["type"]])
         if path.stem in GRAPHS:
-            write_note(workflow, GRAPHS[path.stem]().nodes["note"][2]["text"])
-        contents |= {path: text_of(workflow), other: text_of(api)}
-    for path in sorted(SUBGRAPHS.glob("*.json")):
-        blueprint = read(path)
-        for subgraph in blueprint["definitions"]["subgraphs"]:
-            for node, widget in list(lacking(subgraph["nodes"], widgets)):
-                append(node, widget)
-        contents[path] = text_of(blueprint)
+            workflow["extra"]["ssd_texts"] = {"zh": texts_of(GRAPHS[path.stem]())}
+        contents[path] = text_of(workflow)
     return contents

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 PROMPT = "a red house by a lake"
-NEW_SEED = "Every run takes a new seed; *control after generate* set to **fixed** keeps it."
 # The page's own widget behind a seed: what it does with the seed after a run.
 SEED_STAYS = {"control_after_generate": "fixed"}
 SEED_CHANGES = {"control_after_generate": "randomize"}
@@ -16,14 +15,18 @@ LONG_NOTE = (340, 430)  # Nodes 2.0 shows more of a long text, and would cover t
 class Graph:
     """nodes: name -> (type, column, widgets, title); links: (name, output) -> (name, input).
 
-    form: widgets that app mode shows, as (name, widget), besides those of the nodes in `shown`.
-    opens_as_app: whether the graph opens in app mode. models: by node, the files of its weights.
-    sizes: by node, its smallest (width, height) in px, if not the usual one of its type.
+    columns: the titles of the boxes around the nodes of each column, from left to right; a box
+    spans the columns that have the same title. texts: the Chinese of notes, titles and boxes by
+    the English. form: widgets that app mode shows, as (name, widget), besides those of the nodes in
+    `shown`. opens_as_app: whether the graph opens in app mode. models: by node, the files of its
+    weights. sizes: by node, its smallest (width, height) in px, if not the usual one of its type.
     """
 
     thumbnail: list[str]  # nodes whose pictures make it, in order
+    columns: list[str] = field(default_factory=list)
     nodes: dict[str, tuple] = field(default_factory=dict)
     links: list[tuple[str, int, str, str]] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
     form: list[tuple[str, str]] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
     opens_as_app: bool = False
@@ -37,32 +40,28 @@ class Graph:
     def link(self, source: str, output: int, target: str, name: str) -> None:
         self.links.append((source, output, target, name))
 
-    def note(self, text: str, long: bool = False) -> None:
+    def note(self, text: str, chinese: str, long: bool = False) -> None:
         self.add("note", "MarkdownNote", 0, "Read me", text=text)
+        self.texts[text] = chinese
         if long:
             self.sizes["note"] = LONG_NOTE
 
-    def shared_words(self) -> None:
+    def shared_words(self, column: int) -> None:
         """A prompt and a seed for several samplers; `take_words` connects each."""
-        self.add("prompt", "PrimitiveStringMultiline", 0, "Prompt for all", value=PROMPT)
-        self.add("seed", "PrimitiveInt", 0, "Seed for all", value=7)
+        self.add("prompt", "PrimitiveStringMultiline", column, "Prompt for all", value=PROMPT)
+        self.add("seed", "PrimitiveInt", column, "Seed for all", value=10)
 
     def take_words(self, sampler: str) -> None:
         for shared in ("prompt", "seed"):
             self.link(shared, 0, sampler, shared)
 
-    def loaders(self, backbone: str = "postcard", heads: str | None = "auto") -> None:
-        self.add("backbone", "SSD_LoadBackbone", 0, backbone=backbone)
-        if heads:
-            self.add("heads", "SSD_LoadHeads", 0, heads=heads)
-            self.link("backbone", 0, "heads", "backbone")
+    def model(self, name: str = "postcard") -> None:
+        self.add("model", "SSD_LoadModel", 0, model=name)
 
-    def sampler(self, name: str, column: int, title: str | None = None, heads: bool = True,
+    def sampler(self, name: str, column: int, title: str | None = None,
                 kind: str = "SSD_Sampler", **widgets) -> str:
         self.add(name, kind, column, title, **{**SEED_STAYS, **widgets})
-        self.link("backbone", 0, name, "backbone")
-        if heads:
-            self.link("heads", 0, name, "heads")
+        self.link("model", 0, name, "model")
         return name
 
     def show(self, name: str, source: str, output: int, column: int, title: str) -> None:

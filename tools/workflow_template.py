@@ -1,41 +1,50 @@
-"""The workflow inside PNGs: a copy of the quick start, and each kind of node that sets a method."""
+"""The workflow inside PNGs: a copy of the quick start, and the nodes that it may need besides."""
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 
-from ssd_core.output.comfyui_workflow import SAMPLER, fill, node_of
+from knob_pages import ROOT, read, schemas
+from padding import WORKFLOWS, fit
 
-ROOT = Path(__file__).resolve().parents[1]
-WORKFLOWS, TEMPLATE = ROOT / "workflows", ROOT / "ssd_core" / "assets" / "workflow.json"
-QUICK_START = "1_quick_start"
-METHOD_NODES = ("SSD_Schedule", "SSD_BaselineMethod")
+from ssd_core.output import comfyui_workflow
+from ssd_core.output.comfyui_workflow import METHOD, NOTE, PICTURE, SAMPLER, node_of
 
-
-def read(path: Path) -> dict:
-    return json.loads(path.read_text(encoding="utf-8"))
+TEMPLATE = ROOT / "ssd_core" / "assets" / "workflow.json"
+QUICK_START = "01_quick_start"
+SIZE = [340, 260]  # px of a new node; the page enlarges it where its widgets need more
 
 
 def node_alone(kind: str) -> dict:
-    """The first node of a kind in the workflows, without links and title."""
-    every = (node for path in sorted(WORKFLOWS.glob("*.json")) for node in read(path)["nodes"])
-    node = copy.deepcopy(next(node for node in every if node["type"] == kind))
-    for slot in node["inputs"]:
-        slot["link"] = None
-    for slot in node["outputs"]:
-        slot["links"] = None
-    node.pop("title", None)
+    """A node of ours without links, as the page saves it."""
+    slots = schemas()["slots"][kind]
+    node = {"type": kind, "size": SIZE, "flags": {}, "mode": 0,
+            "inputs": [{"localized_name": name, "name": name, "type": type_, "link": None}
+                       for name, type_ in slots["inputs"]],
+            "outputs": [{"localized_name": name, "name": name, "type": type_, "links": None}
+                        for name, type_ in slots["outputs"]],
+            "properties": {"Node name for S&R": kind, "cnr_id": "ssd-decoding"}}
+    fit(node, schemas()["widgets"][kind])
     return node
+
+
+def note_alone() -> dict:
+    """ComfyUI's own node for a note."""
+    return {"type": NOTE, "size": SIZE, "flags": {}, "mode": 0, "inputs": [], "outputs": [],
+            "properties": {}, "widgets_values": [""], "widgets_values_named": {"text": ""}}
 
 
 def template() -> dict:
     quick_start = read(WORKFLOWS / f"{QUICK_START}.json")
-    quick_start["extra"].pop("linearMode", None)  # a picture opens as the graph that drew it
-    fill(node_of(quick_start, SAMPLER), control_after_generate="fixed")  # and is drawn again
-    return {"quick_start": quick_start,
-            **{kind: node_alone(kind) for kind in METHOD_NODES}}
+    extra = quick_start["extra"]
+    extra.pop("linearMode", None)  # a picture opens as the graph that drew it
+    extra.pop("ssd_texts", None)
+    quick_start["groups"] = []
+    # It is drawn again with the same seed.
+    comfyui_workflow.fill(node_of(quick_start, SAMPLER), control_after_generate="fixed")
+    return {"quick_start": quick_start, NOTE: note_alone(),
+            **{kind: node_alone(kind) for kind in (METHOD, PICTURE)}}
 
 
 def pages() -> dict[Path, str]:

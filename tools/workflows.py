@@ -1,7 +1,7 @@
 """Make `workflows/`: built and exported by ComfyUI's own page, thumbnails from real runs.
 
-Writes the workflow as the page saves it, its API form (the golden copy that tests compare with) and
-the thumbnail. The first one also yields docs/graph.webp, the page after its run.
+Writes the workflow as the page saves it, and the thumbnail. The first one also yields
+docs/graph.webp, the page after its run.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from model_templates import CARDS, card
-from padding import API_FORMS, ROOT, WORKFLOWS, text_of
-from PIL import Image
+from padding import ROOT, WORKFLOWS, text_of
+from PIL import Image, ImageDraw, ImageFont
 from stills import save
 from workflow_graph import Graph
-from workflow_graphs import GRAPHS
+from workflow_graphs import GRAPHS, texts_of
+
+from ssd_core.weights.catalogue import CATALOGUE
 
 sys.path.append(str(ROOT / "tests"))
 
@@ -29,9 +30,10 @@ from support.comfyui_page import Page, comfyui_page  # noqa: E402
 from support.comfyui_server import Client, Run, comfyui  # noqa: E402
 
 REGISTRY_ID = "ssd-decoding"
-COLUMN_GAP, ROW_GAP, SIDE = 60, 60, 512  # px
+COLUMN_GAP, ROW_GAP, SIDE = 70, 40, 512  # px
+CARD, TITLE, LINE = (910, 512), 44, 30  # px
 
-BUILD = """([nodes, links, sizes, columnGap, rowGap]) => {
+BUILD = """([nodes, links, sizes, titles, columnGap, rowGap]) => {
     app.graph.clear();
     const made = {}, columns = [];
     for (const [name, [kind, column, widgets, title]] of Object.entries(nodes)) {
@@ -56,21 +58,35 @@ BUILD = """([nodes, links, sizes, columnGap, rowGap]) => {
             throw new Error(`${target} has no input ${input}`);
     }
     const nameOf = (node) => Object.keys(made).find((name) => made[name] === node);
+    const boxes = [], border = 20, head = 60;  // of the boxes, px
     let x = 0;
-    for (const nodes of columns) {
+    for (const [column, nodes] of columns.entries()) {
         let y = 0, width = 0;
         for (const node of nodes) {
             const least = node.computeSize();
             const [wide, high] = sizes[nameOf(node)] ?? [Math.max(node.size[0], 340), 0];
             const tall = { PreviewImage: 320, MarkdownNote: 260, PreviewAny: 200,
-                           SSD_SaveImage: 380, SSD_Replay: 480, SaveImage: 380 }[node.type] ?? 0;
+                           SSD_SaveImage: 380, SSD_RunViewer: 480, SaveImage: 380 }[node.type] ?? 0;
             node.setSize([Math.max(least[0], wide), Math.max(least[1], high || tall)]);
             node.pos = [x, y];
             // Nodes 2.0 draws every widget taller than the size that is saved here.
             y += node.size[1] + 24 + 10 * (node.widgets?.length ?? 0) + rowGap;
             width = Math.max(width, node.size[0]);
         }
+        const box = boxes.at(-1);
+        if (titles[column] && titles[column] === box?.title) {
+            box.right = x + width;
+            box.bottom = Math.max(box.bottom, y);
+        } else if (titles[column]) {
+            boxes.push({ title: titles[column], left: x, right: x + width, bottom: y });
+        }
         x += width + columnGap;
+    }
+    for (const { title, left, right, bottom } of boxes) {
+        const group = new LiteGraph.LGraphGroup(title);
+        group.pos = [left - border, -head - border];
+        group.size = [right - left + 2 * border, bottom + head + border];
+        app.graph.add(group);
     }
     return JSON.stringify([app.graph.serialize(),
                            Object.fromEntries(Object.entries(made).map(([k, n]) => [k, n.id]))]);
@@ -84,7 +100,7 @@ PAINTED = """() => [...document.querySelectorAll(".ssd-pixels")].every((canvas) 
 def build(page: Page, graph: Graph) -> tuple[dict, dict, dict[str, str]]:
     """(workflow, API form, node ids by name) from ComfyUI's page."""
     workflow, ids = json.loads(page.page.evaluate(
-        BUILD, [graph.nodes, graph.links, graph.sizes, COLUMN_GAP, ROW_GAP]))
+        BUILD, [graph.nodes, graph.links, graph.sizes, graph.columns, COLUMN_GAP, ROW_GAP]))
     page.frame()
     return workflow, page.api_form(), {name: str(id_) for name, id_ in ids.items()}
 
@@ -93,7 +109,7 @@ def tidy(workflow: dict, graph: Graph, ids: dict[str, str]) -> dict:
     """Remove the state of the window; add what the page does not save.
 
     That is the registry's id, by which ComfyUI-Manager finds this pack, the files of the weights,
-    and the content of app mode.
+    the Chinese texts, and the content of app mode.
     """
     named = {id_: name for name, id_ in ids.items()}
     for node in workflow["nodes"]:
@@ -105,7 +121,8 @@ def tidy(workflow: dict, graph: Graph, ids: dict[str, str]) -> dict:
              if k not in ("ds", "frontendVersion")}
     form = {"inputs": [[int(ids[name]), widget] for name, widget in graph.form],
             "outputs": [int(ids[name]) for name in graph.shown]}
-    return {**workflow, "extra": {**extra, "linearMode": graph.opens_as_app, "linearData": form}}
+    return {**workflow, "extra": {**extra, "linearMode": graph.opens_as_app, "linearData": form,
+                                  "ssd_texts": {"zh": texts_of(graph)}}}
 
 
 def thumbnail(client: Client, run: Run, ids: dict[str, str], names: list[str], path: Path) -> None:
@@ -153,21 +170,31 @@ def still(file: bytes) -> Image.Image:
         return image.convert("RGB")
 
 
+def card(path: Path) -> None:
+    """Save the names of the large models as the thumbnail: their pictures need their weights."""
+    image = Image.new("RGB", CARD, "#1d3557")
+    draw = ImageDraw.Draw(image)
+    draw.text((48, 48), "Large models", "#ffffff", ImageFont.load_default(size=TITLE))
+    names = list(dict.fromkeys(row.family for row in CATALOGUE.values()))
+    half = -(-len(names) // 2)
+    for left, column in ((48, names[:half]), (CARD[0] // 2 + 24, names[half:])):
+        draw.text((left, 140), "\n".join(column), "#a8dadc", ImageFont.load_default(size=LINE),
+                  spacing=16)
+    image.save(path, quality=90)
+
+
 def make(client: Client, page: Page, name: str) -> None:
     graph = GRAPHS[name]()
     workflow, api, ids = build(page, graph)
-    for folder, content in ((WORKFLOWS, tidy(workflow, graph, ids)), (API_FORMS, api)):
-        (folder / f"{name}.json").write_text(text_of(content), encoding="utf-8")
+    text = text_of(tidy(workflow, graph, ids))
+    (WORKFLOWS / f"{name}.json").write_text(text, encoding="utf-8")
     if graph.thumbnail:
         run = client.run(api)
         if run.end != "execution_success":
             raise SystemExit(f"{name}: {run.error}")
         thumbnail(client, run, ids, graph.thumbnail, WORKFLOWS / f"{name}.jpg")
-    elif name in CARDS:
-        card(name, graph)
     else:
-        shot = Image.open(io.BytesIO(page.page.screenshot())).convert("RGB")
-        shot.resize((910, SIDE)).save(WORKFLOWS / f"{name}.jpg", quality=90)
+        card(WORKFLOWS / f"{name}.jpg")
     if name == next(iter(GRAPHS)):
         client.post("/free", {"unload_models": True, "free_memory": True})  # nothing from a cache
         page.open(workflow)

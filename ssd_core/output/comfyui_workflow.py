@@ -23,7 +23,7 @@ from .quality_presets import SPEEDS
 from .words import drawn_words
 
 TEMPLATE = ASSETS / "workflow.json"
-LOADER, SAMPLER, SAVER = "SSD_LoadModel", "SSD_Sampler", "SSD_SaveImage"
+LOADER, SAMPLER, SAVER = "SSD_LoadModel", "SSD_Sampler", "SaveImage"
 METHOD, PICTURE, NOTE = "SSD_Method", "SSD_LoadPicture", "MarkdownNote"
 BUNDLED = "postcard"  # the model that includes its heads
 CUSTOM = "custom"  # the quality that uses the sampler's own numbers
@@ -52,7 +52,7 @@ def workflow_of(recipe: Mapping) -> dict:
     elif recipe["keep_rows"]:
         keep(graph, recipe, "keep_rows")
         fill(sampler, keep_rows=recipe["keep_rows"])
-    fill(node_of(graph, NOTE), text=note(recipe, lost))
+    fill(add(graph, NOTE), text=note(recipe, lost))
     return graph
 
 

@@ -1,4 +1,4 @@
-"""Print texts, inputs and widgets of all nodes as JSON; run by itself: its stubs meet no others."""
+"""Print texts, slots and widgets of all nodes as JSON; run by itself: its stubs meet no others."""
 
 import asyncio
 import json
@@ -20,10 +20,10 @@ def texts(schema) -> dict:
     return {key: value for key, value in told.items() if value}
 
 
-def inputs(schema) -> dict:
-    """Ids and types in their order, as saved workflows rely on it."""
-    return {kind: [[i.id, i.io_type] for i in schema.inputs if bool(i.widget) == widget]
-            for kind, widget in (("widgets", True), ("links", False))}
+def slots(schema) -> dict:
+    """(name, type) of the inputs without a widget and of the outputs."""
+    return {"inputs": [[i.id, i.io_type] for i in schema.inputs if not i.widget],
+            "outputs": [[o.display_name, o.io_type] for o in schema.outputs]}
 
 
 def widgets(schema) -> list[dict]:
@@ -37,7 +37,7 @@ def main() -> None:
         extension = asyncio.run(stubs.root.comfy_entrypoint())
         schemas = [node.define_schema() for node in asyncio.run(extension.get_node_list())]
         json.dump({kind.__name__: {schema.node_id: kind(schema) for schema in schemas}
-                   for kind in (texts, inputs, widgets)}, sys.stdout)
+                   for kind in (texts, slots, widgets)}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import test from "node:test";
 import { addFold, fit, fitLoaded, knobsOf } from "../../web/comfy/advanced.js";
 import { nameChoices } from "../../web/comfy/choices.js";
 import { sourceOf, targetsOf } from "../../web/comfy/graph.js";
+import { modelOf } from "../../web/comfy/known.js";
 import { numbersIn, pickByClick, toggled } from "../../web/comfy/picking.js";
 import { queryOf } from "../../web/comfy/plan.js";
 import { idOf, nodeAt } from "../../web/comfy/routing.js";
@@ -25,17 +26,17 @@ function graph(nodes, links) {
 }
 
 const combo = (name, value, values) => ({ name, value, options: { values } });
-const loader = (name) => ({ type: "SSD_LoadBackbone", widgets: [combo("backbone", name, [])] });
+const loader = (name) => ({ type: "SSD_LoadModel", widgets: [combo("model", name, [])] });
 const sampler = () => ({
-  type: "SSD_Sampler", inputs: [{ name: "backbone", link: null }],
+  type: "SSD_Sampler", inputs: [{ name: "model", link: null }],
   widgets: [combo("size", "auto", ["auto", "384x384", "512x512", "720x720"])],
 });
 
 test("a source is found past reroutes, and none is no error", () => {
   const nodes = graph({ 1: loader("a"), 2: { type: "Reroute", inputs: [{ name: "" }] },
     3: sampler(), 4: sampler() }, [[7, 1, 0, 2, 0], [8, 2, 0, 3, 0]]);
-  assert.equal(sourceOf(nodes[3], "backbone"), nodes[1]);
-  assert.equal(sourceOf(nodes[4], "backbone"), null);
+  assert.equal(sourceOf(nodes[3], "model"), nodes[1]);
+  assert.equal(sourceOf(nodes[4], "model"), null);
   assert.deepEqual(targetsOf(nodes[1], 0), [nodes[2]]);
 });
 
@@ -49,15 +50,15 @@ test("a node inside subgraphs has an execution id, and is found by it", () => {
   assert.equal(nodeAt(whole, idOf(whole, inner)), inner);
 });
 
-test("a schedule is planned with its widgets and the connected backbone", () => {
-  const schedule = { type: "SSD_Schedule", inputs: [{ name: "backbone", link: null }],
-    widgets: [{ name: "preset", value: "custom" }, { name: "r", value: 2 },
+test("a method is planned with its widgets and the connected model", () => {
+  const schedule = { type: "SSD_Method", inputs: [{ name: "model", link: null }],
+    widgets: [{ name: "method", value: "ssd" }, { name: "rounds", value: "2" },
       { name: "ssd_plan", serialize: false }] };
   const nodes = graph({ 1: loader("a"), 2: schedule, 3: { ...schedule, inputs: [] } },
     [[7, 1, 0, 2, 0]]);
-  const widgets = '{"preset":"custom","r":2}';
-  assert.deepEqual(queryOf(nodes[2]), { widgets, backbone: "a" });
-  assert.deepEqual(queryOf(nodes[3]), { widgets, backbone: "" });
+  const widgets = '{"method":"ssd","rounds":"2"}';
+  assert.deepEqual(queryOf(nodes[2]), { widgets, model: "a" });
+  assert.deepEqual(queryOf(nodes[3]), { widgets, model: "" });
 });
 
 test("choices have names in Chinese, and are saved in English", () => {
@@ -72,7 +73,15 @@ test("choices have names in Chinese, and are saved in English", () => {
   assert.equal(other.options.getOptionLabel, undefined);
 });
 
-test("the sizes are those of the connected backbone, else all", async () => {
+test("a model is found past Load Draft Heads", () => {
+  const heads = { type: "SSD_LoadHeads", inputs: [{ name: "model", link: null }], widgets: [] };
+  const nodes = graph({ 1: loader("a"), 2: heads, 3: sampler() }, [[7, 1, 0, 2, 0], [8, 2, 0, 3, 0]]);
+  assert.equal(modelOf(nodes[3]), "a");
+  nodes[2].inputs[0].link = null;
+  assert.equal(modelOf(nodes[3]), undefined);
+});
+
+test("the sizes are those of the connected model, else all", async () => {
   const nodes = graph({ 1: loader("a"), 2: sampler(), 3: sampler() }, [[7, 1, 0, 2, 0]]);
   const asked = [];
   const known = { a: ["512x512", "999x999"], b: [] };
@@ -91,7 +100,7 @@ test("the sizes are those of the connected backbone, else all", async () => {
   assert.deepEqual(size.options.values, all);
 });
 
-test("a size that came with a workflow stays until another backbone is connected", async () => {
+test("a size that came with a workflow stays until another model is connected", async () => {
   const nodes = graph({ 1: loader("a"), 2: sampler() }, [[7, 1, 0, 2, 0]]);
   const known = { a: ["512x512"], b: ["720x720"] };
   const sizes = new Sizes(async (name) => known[name]);
@@ -104,7 +113,7 @@ test("a size that came with a workflow stays until another backbone is connected
   assert.equal(size.value, "auto");
 });
 
-test("numbers are read and toggled as the Pick node reads them", () => {
+test("numbers are read and toggled as Pick Pictures reads them", () => {
   assert.deepEqual(numbersIn(" 3, 1-2 ，x 5-4"), [3, 1, 2]);
   assert.equal(toggled("2 - 4", 5), "2, 3, 4, 5");
   assert.equal(toggled("", 2), "2");
@@ -112,10 +121,10 @@ test("numbers are read and toggled as the Pick node reads them", () => {
   assert.equal(toggled("1, 2", 1), "2");
 });
 
-test("a click on a picture writes its number to the connected Pick node only", () => {
-  const pick = () => ({ type: "SSD_Pick", inputs: [{ name: "started" }],
+test("a click on a picture writes its number to the connected Pick Pictures node only", () => {
+  const pick = () => ({ type: "SSD_PickPictures", inputs: [{ name: "started" }],
     widgets: [{ name: "pictures", value: "1" }] });
-  const nodes = graph({ 1: { type: "SSD_StartSeeds" }, 2: pick(), 3: pick() }, [[7, 1, 0, 2, 0]]);
+  const nodes = graph({ 1: { type: "SSD_StartPictures" }, 2: pick(), 3: pick() }, [[7, 1, 0, 2, 0]]);
   const pictures = [{}, {}, {}];
   let click = null;
   const element = { querySelectorAll: () => pictures, addEventListener: (_, f) => { click = f; } };
@@ -158,8 +167,8 @@ test("advanced inputs fold on the canvas, but for those that are connected", () 
 });
 
 test("a node counts no folded input in its size, in Nodes 2.0 either, which folds by itself", () => {
-  const widgets = ["seed", "cfg", "numerics"].map((name) => ({ name,
-    options: { advanced: name !== "seed", hidden: name === "numerics" || undefined } }));
+  const widgets = ["seed", "cfg", "top_k"].map((name) => ({ name,
+    options: { advanced: name !== "seed", hidden: name === "top_k" || undefined } }));
   const node = foldable(widgets);
   addFold(node, stringsFor("en"), () => false);
   const options = () => widgets.slice(0, 3).map((one) => [one.options.advanced,
@@ -208,7 +217,7 @@ test("only the chosen method's knobs are shown, and those of others that are con
 test("what the server says of a knob's methods is read, required or not", () => {
   class Method {}
   Method.nodeData = { input: { required: { method: [["ar", "mtp"], {}], k_h: ["INT",
-    { methods: ["mtp"] }], backbone: ["SSD_BACKBONE"] },
+    { methods: ["mtp"] }], model: ["SSD_MODEL"] },
   optional: { delay: ["INT", { methods: ["wave"] }] } } };
   assert.deepEqual(knobsOf(new Method()), { k_h: ["mtp"], delay: ["wave"] });
   assert.deepEqual(knobsOf({}), {});

@@ -2,7 +2,7 @@
 
 import { widgetOf } from "./graph.js";
 
-const SAVERS = new Set(["SSD_SaveImage", "SSD_Replay"]);
+const SAVERS = new Set(["SSD_SaveImage", "SSD_RunViewer"]);
 
 /**
  * Make a saver send its name with %date:...% and %Node.widget% filled in by `replace`. The server

@@ -1,11 +1,19 @@
 /**
- * The server's lists for the backbone that is connected to a node; each is fetched once. Knows no
+ * The server's lists for the model that is connected to a node; each is fetched once. Knows no
  * ComfyUI by itself.
  */
 
 import { sourceOf, widgetOf } from "./graph.js";
 
-const LOADER = "SSD_LoadBackbone";
+export const LOADER = "SSD_LoadModel";
+const HEADS = "SSD_LoadHeads"; // passes a model on
+
+/** The name of the model that is connected to a node; undefined without one. */
+export function modelOf(node) {
+  let source = sourceOf(node, "model");
+  while (source?.type === HEADS) source = sourceOf(source, "model");
+  return source?.type === LOADER ? widgetOf(source, "model")?.value : undefined;
+}
 
 /** `ask(name)` fetches a list from the server, [] if it has none. */
 export class Known {
@@ -15,10 +23,9 @@ export class Known {
     this.ask = ask;
   }
 
-  /** The list for a node's backbone; [] without one. */
+  /** The list for a node's model; [] without one. */
   of(node) {
-    const source = sourceOf(node, "backbone");
-    const name = source?.type === LOADER && widgetOf(source, "backbone")?.value;
+    const name = modelOf(node);
     if (!name) return Promise.resolve([]);
     if (!this.#answers.has(name)) {
       this.#answers.set(name, Promise.resolve(this.ask(name)).catch(() => {
@@ -29,7 +36,7 @@ export class Known {
     return this.#answers.get(name);
   }
 
-  /** Forget all lists, because the folder may have new backbones. */
+  /** Forget all lists, because the folder may have new models. */
   forget() {
     this.#answers.clear();
   }

@@ -1,8 +1,7 @@
 /** Colours of the links and slots of our types. */
 
 export const COLORS = {
-  SSD_BACKBONE: "#a78bfa",
-  SSD_HEADS: "#f472b6",
+  SSD_MODEL: "#a78bfa",
   SSD_METHOD: "#fbbf24",
   SSD_TOKENS: "#2dd4bf",
   SSD_STATS: "#a3b86c",

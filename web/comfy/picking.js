@@ -1,11 +1,11 @@
 /**
- * Picks pictures by a click in the preview of Start Seeds: writes their numbers to the connected
- * Pick nodes.
+ * Picks pictures by a click in the preview of Start Pictures: writes their numbers to the connected
+ * Pick Pictures nodes.
  */
 
 import { targetsOf, widgetOf } from "./graph.js";
 
-const PICKER = "SSD_Pick";
+export const PICKER = "SSD_PickPictures";
 const PICKED = "ssd-picked";
 
 /** A text such as "1, 3-5" with picture `number` added, or removed if the text has it. */

@@ -1,24 +1,23 @@
 /**
- * The cost of a schedule as a text on its node, before anything runs.
+ * The passes of a method as a text on its node, before anything runs.
  *
  * Nothing runs on import; the text updates itself when its node's inputs change.
  */
 
 import { chain } from "./chain.js";
 import { addStyleSheet, make, setText } from "../preview/elements.js";
-import { sourceOf, widgetOf } from "./graph.js";
+import { modelOf } from "./known.js";
 import { addElement } from "./room.js";
 
 const HEIGHT = 48; // px: three lines, at least
 const MARGIN = 20; // px that classic nodes leave around a widget
 
-/** The query from which the server plans a node's schedule. */
+/** The query from which the server plans a node's method. */
 export function queryOf(node) {
   const widgets = (node.widgets ?? []).filter((widget) => widget.serialize !== false);
-  const source = sourceOf(node, "backbone");
   return {
     widgets: JSON.stringify(Object.fromEntries(widgets.map(({ name, value }) => [name, value]))),
-    backbone: (source && widgetOf(source, "backbone")?.value) ?? "",
+    model: modelOf(node) ?? "",
   };
 }
 

@@ -1,5 +1,5 @@
 /**
- * Limits a node's list of sizes to those of its backbone. Knows no ComfyUI by itself.
+ * Limits a node's list of sizes to those of its model. Knows no ComfyUI by itself.
  */
 
 import { widgetOf } from "./graph.js";

@@ -6,23 +6,22 @@ import { addFold, fit, fitLoaded, fold, knobsOf } from "./advanced.js";
 import { chain } from "./chain.js";
 import { nameChoices } from "./choices.js";
 import { make } from "../preview/elements.js";
-import { asPrompted, asSaved } from "./expansion.js";
 import { fillName } from "./filenames.js";
 import { widgetOf } from "./graph.js";
-import { Known } from "./known.js";
+import { Known, LOADER } from "./known.js";
 import { Language } from "./language.js";
 import { colorLinks, styleOf } from "./link_colors.js";
 import { Memory, NO_ID } from "./memory.js";
 import { NodePreview } from "./node_preview.js";
 import { Outcomes } from "./outcomes.js";
-import { markPicked, pickByClick } from "./picking.js";
+import { markPicked, PICKER, pickByClick } from "./picking.js";
 import { attachPlan } from "./plan.js";
 import { Places, addElement, claimRow, limitTexts } from "./room.js";
 import { idOf, nodeAt } from "./routing.js";
 import { Sizes } from "./sizes.js";
 import { stringsFor } from "../preview/strings.js";
 import { withStrips } from "./strips.js";
-import { sortTemplates } from "./templates.js";
+import { sortTemplates, translate } from "./templates.js";
 import { WordChips } from "./word_chips.js";
 
 const EVENT = "ssd.preview";
@@ -30,31 +29,28 @@ const ROUTE = "/ssd/preview";
 /** Smallest sizes in px: a new node fits a laptop's screen. */
 const NODES = {
   SSD_Sampler: { width: 400, height: 180 },
-  SSD_StartSeeds: { width: 480, height: 200 },
-  SSD_Finish: { width: 400, height: 240 },
+  SSD_StartPictures: { width: 480, height: 200 },
+  SSD_FinishPictures: { width: 400, height: 240 },
   SSD_EditByWords: { width: 400, height: 180 },
   SSD_Control: { width: 400, height: 180 },
-  SSD_Race: { width: 480, height: 200 },
-  SSD_CompareMethods: { width: 640, height: 300 },
+  SSD_Compare: { width: 640, height: 300 },
 };
 
-const LOADER = "SSD_LoadBackbone";
 const DOCTOR = "SSD_Doctor";
-const SCHEDULE = "SSD_Schedule";
-const STARTER = "SSD_StartSeeds";
-const PICKER = "SSD_Pick";
+const METHOD = "SSD_Method";
+const STARTER = "SSD_StartPictures";
 const VUE_NODES = "Comfy.VueNodes.Enabled";
 const MARGIN = 10; // px that classic nodes leave above and below a widget
 
 /** Previews by node; weak, since the frontend also makes nodes that it never puts in a graph. */
 const previews = new WeakMap();
-const plans = new WeakMap(); // texts of schedules by node
+const plans = new WeakMap(); // texts of methods by node
 const memory = new Memory();
 const places = new Places();
 const fetched = new Set(); // workflows whose messages were fetched from the server
 const chips = new WeakMap(); // by node
-const sizes = new Sizes((backbone) => ask("/ssd/sizes", { backbone }));
-const kinds = new Known((backbone) => ask("/ssd/words", { backbone, language: language() }));
+const sizes = new Sizes((model) => ask("/ssd/sizes", { model }));
+const kinds = new Known((model) => ask("/ssd/words", { model, language: language() }));
 const askPlan = async (query) => (await fetchJson("/ssd/plan", query))?.plan ?? "";
 const pageLanguage = new Language((query) => fetchJson("/ssd/language", query));
 const sendLanguage = () => pageLanguage.send(api.clientId, language());
@@ -78,11 +74,6 @@ app.registerExtension({
     });
     outcomes.watch(api);
     sortTemplates(api);
-    const { loadApiJson } = app;
-    app.loadApiJson = async function (prompt, ...rest) {
-      await loadApiJson.call(this, prompt, ...rest);
-      asPrompted(app.graph, prompt);
-    };
   },
   nodeCreated(node) {
     if (!node.comfyClass?.startsWith("SSD_")) return;
@@ -92,12 +83,11 @@ app.registerExtension({
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
     fillName(node, patternsFilled);
     nameChoices(node, language());
-    if (node.comfyClass === SCHEDULE) plans.set(node, attachPlan(node, askPlan));
+    if (node.comfyClass === METHOD) plans.set(node, attachPlan(node, askPlan));
     fit(node);
     if (node.comfyClass === DOCTOR) node.setSize([440, 320]); // for the text that it shows
-    asSaved(node);
     if (node.comfyClass === LOADER) {
-      chain(widgetOf(node, "backbone"), "callback", () => tidyInputs());
+      chain(widgetOf(node, "model"), "callback", () => tidyInputs());
     }
     if (node.comfyClass === PICKER) {
       chain(widgetOf(node, "pictures"), "callback", () => setTimeout(showPicked));
@@ -110,6 +100,7 @@ app.registerExtension({
   },
   /** After a start, a change of the tab, undo and redo: the nodes are new ones. */
   afterConfigureGraph() {
+    translate(app.graph, language());
     tidyInputs();
     for (const node of app.graph._nodes) fitLoaded(node);
     showPicked();
@@ -258,7 +249,7 @@ function tidyInputs(graph = app.graph) {
   }
 }
 
-/** Update a node's sizes and words to those of its backbone. */
+/** Update a node's sizes and words to those of its model. */
 async function refresh(node) {
   sizes.refresh(node);
   chips.get(node)?.offer(await kinds.of(node));
