@@ -70,7 +70,8 @@ BUILD = """([nodes, links, sizes, titles, columnGap, rowGap]) => {
             node.setSize([Math.max(least[0], wide), Math.max(least[1], high || tall)]);
             node.pos = [x, y];
             // Nodes 2.0 draws every widget taller than the size that is saved here.
-            y += node.size[1] + 24 + 10 * (node.widgets?.length ?? 0) + rowGap;
+            const shown = node.widgets?.filter((w) => !w.hidden).length ?? 0;
+            y += node.size[1] + 24 + 10 * shown + rowGap;
             width = Math.max(width, node.size[0]);
         }
         const box = boxes.at(-1);
@@ -82,10 +83,11 @@ BUILD = """([nodes, links, sizes, titles, columnGap, rowGap]) => {
         }
         x += width + columnGap;
     }
-    for (const { title, left, right, bottom } of boxes) {
+    const bottom = Math.max(0, ...boxes.map((box) => box.bottom));
+    for (const { title, left, right } of boxes) {
         const group = new LiteGraph.LGraphGroup(title);
         group.pos = [left - border, -head - border];
-        group.size = [right - left + 2 * border, bottom + head + border];
+        group.size = [right - left + 2 * border, bottom + head + border - rowGap];
         app.graph.add(group);
     }
     return JSON.stringify([app.graph.serialize(),

@@ -84,7 +84,8 @@ class Page:
     def frame(self, left: int = 80, top: int = 110, right: int = 20, bottom: int = 20) -> None:
         """Zoom so that the whole graph is in view, inside these margins in px."""
         self.page.evaluate("""([left, top, right, bottom]) => {
-            const boxes = app.graph._nodes.map((node) => node.getBounding());
+            const boxes = [...app.graph._nodes.map((node) => node.getBounding()),
+                ...app.graph._groups.map(({ pos, size }) => [...pos, ...size])];
             const edge = (pick, n, m) => pick(...boxes.map((box) => box[n] + (m ? box[m] : 0)));
             const x = edge(Math.min, 0), y = edge(Math.min, 1);
             const wide = edge(Math.max, 0, 2) - x, tall = edge(Math.max, 1, 3) - y;

@@ -1,4 +1,4 @@
-"""Templates of models whose real weights are not here; what writes a tiny checkpoint of each."""
+"""Models of the template of large ones, and what writes a tiny checkpoint of each."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def whole_glm_image(folder: Path) -> Path:
     return glm_pipeline(glm_image(folder))
 
 
-TINY_OF_TEMPLATE = {
-    "6_janus_pro": tiny_image_models.janus_port,
-    "13_simplear": simplear,
-    "14_lumina_mgpt_2": tiny_checkpoints.lumina2,
-    "15_emu3_5": tiny_checkpoints.emu3_5,
-    "16_glm_image": whole_glm_image,
-    "17_control": tiny_checkpoints.lumina2,
+LARGE_MODELS = "12_large_models"  # the template
+TINY_OF_MODEL = {
+    "Janus-Pro-1B-hf": tiny_image_models.janus_port,
+    "SimpleAR-0.5B-RL": simplear,
+    "Lumina-mGPT-2.0": tiny_checkpoints.lumina2,
+    "Emu3.5-Image": tiny_checkpoints.emu3_5,
+    "GLM-Image": whole_glm_image,
 }
