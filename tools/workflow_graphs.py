@@ -109,6 +109,7 @@ def rounds() -> Graph:
                       rounds=str(count), incremental="0")
         graph.take_words(sampler)
         graph.add(viewer, "SSD_RunViewer", 2 + count, format="do not save")
+        graph.sizes[viewer] = (340, 200)
         graph.link(sampler, 2, viewer, "stats")
         graph.show(f"map_{count}", viewer, 0, 5 + count, f"r = {count}")
         graph.sizes[f"map_{count}"] = MAP
@@ -285,24 +286,24 @@ def upscale() -> Graph:
 def large_models() -> Graph:
     graph = Graph([], ["Model", "Draw", "Picture"])
     graph.note("Choose a model in *Load Model*. If its files are not in "
-               "`models/ssd_backbones` yet, **Run** shows a command that downloads them: it prints "
+               "*models/ssd_backbones* yet, **Run** shows a command that downloads them: it prints "
                "size and licence and asks first. Once loaded, the node says which sizes it draws "
                "and what makes a good prompt.\n\n"
                "- **Janus-Pro-1B-hf**: 384 x 384, 4 GB\n"
                "- **SimpleAR-0.5B-RL**: 1024 x 1024, for cards of 6 to 8 GB\n"
                "- **Lumina-mGPT-2.0**: 768 x 768, 22 to 31 GiB; top-k 4096\n"
-               "- **Emu3.5-Image**: 1024 x 1024; `int4` on a card of 32 GB; top-k 5120\n"
+               "- **Emu3.5-Image**: 1024 x 1024; int4 on a card of 32 GB; top-k 5120\n"
                "- **GLM-Image**: put *Tokens to Image* between the sampler and *Save Image*\n\n"
-               "If memory is short, choose dtype `int8` or *offload*. *Faithful* draws the picture "
+               "If memory is short, choose dtype *int8* or *offload*. *Faithful* draws the picture "
                "of normal decoding; *Balanced* and *Fast* are quicker and change it.",
-               "请在 *加载模型* 中选择模型。如果它的文件还不在 `models/ssd_backbones` 中，点击 **运行** 会给出"
+               "请在 *加载模型* 中选择模型。如果它的文件还不在 *models/ssd_backbones* 中，点击 **运行** 会给出"
                "下载命令：它先显示大小和许可证并询问。加载之后，节点会说明它能画哪些尺寸、什么提示词合适。\n\n"
                "- **Janus-Pro-1B-hf**：384 x 384，4 GB\n"
                "- **SimpleAR-0.5B-RL**：1024 x 1024，适合 6 至 8 GB 的显卡\n"
                "- **Lumina-mGPT-2.0**：768 x 768，22 至 31 GiB；top-k 4096\n"
-               "- **Emu3.5-Image**：1024 x 1024；32 GB 的显卡用 `int4`；top-k 5120\n"
+               "- **Emu3.5-Image**：1024 x 1024；32 GB 的显卡用 int4；top-k 5120\n"
                "- **GLM-Image**：在采样器和 *保存图像* 之间接上 *词元转图像*\n\n"
-               "内存不足时请选择精度 `int8` 或 *卸载*。*忠实* 画出普通解码的图像；*均衡* 和 *快速* 更快，"
+               "内存不足时请选择精度 *int8* 或 *卸载*。*忠实* 画出普通解码的图像；*均衡* 和 *快速* 更快，"
                "但会改变图像。", long=True)
     graph.model(JANUS)
     graph.models["model"] = [{"name": f"{JANUS}/model.safetensors", "directory": "ssd_backbones",
