@@ -27,7 +27,7 @@ TINY = {
     "Emu3-Gen": tiny_checkpoints.emu3,
     "Tar-AR-DTok-256": tiny_image_models.tar,
 }
-FEW = {"quality": "custom", "k_h": 5, "k_v": 8, "r": 0, "i": 0, "preview": "on"}
+FEW = {"quality": "custom", "k_h": 5, "k_v": 8, "rounds": 0, "incremental": 0, "preview": True}
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +50,11 @@ def weights(pack):
 
 
 def load(pack, name, **options):
-    return pack.run("SSD_LoadBackbone", backbone=name, **options)[0]
+    return pack.run("SSD_LoadModel", model=name, **options)[0]
 
 
 def listed(pack) -> list[str]:
-    schema = pack.nodes["SSD_LoadBackbone"].define_schema()
+    schema = pack.nodes["SSD_LoadModel"].define_schema()
     return next(i.options for i in schema.inputs if i.id == "backbone")
 
 
@@ -154,7 +154,7 @@ def test_a_folder_names_its_only_file_and_workflows_may_name_the_file(pack, mode
         assert {name: there[name] for name in names.values()} == {
             name: models / place for place, name in names.items()}
         for place in names:
-            assert pack.nodes["SSD_LoadBackbone"].validate_inputs(place) is True
+            assert pack.nodes["SSD_LoadModel"].validate_inputs(place) is True
             assert pack.module("nodes.folders").backbone_path(place) == models / place
     finally:
         for place in names:
@@ -238,31 +238,31 @@ def prompt(tmp_path):
 def test_a_family_draws_previews_and_decodes_again(pack, models, prompt, name):
     """The small ones; all of them draw in a real ComfyUI (tests/comfyui)."""
     backbone = load(pack, name)
-    images, tokens, stats, report, *_ = pack.run("SSD_Sampler", backbone=backbone,
+    images, tokens, stats, report, *_ = pack.run("SSD_Sampler", model=model,
                                              prompt=prompt.get(name.split("-")[0], "a red"), **FEW)
-    width, height = backbone.module.size
+    width, height = model.module.size
     assert images.shape == (1, height, width, 3) and images.std() > 0
     assert stats.recipes[0]["method"] == "rows" and "no draft heads" in report
     assert pack.preview()[-1]["kind"] == "finished"
-    again, = pack.run("SSD_DecodeTokens", backbone=backbone, tokens=tokens)
+    again, = pack.run("SSD_TokensToImage", model=model, tokens=tokens)
     assert torch.equal(again, images)
-    assert pack.manager.loads[-1][0] == [backbone.codec]
+    assert pack.manager.loads[-1][0] == [model.backbone.codec]
 
 
 @pytest.mark.slow
 def test_a_size_of_its_own_is_drawn_kept_and_encoded(pack, models):
     backbone = load(pack, "Lumina-mGPT-7B-512")
-    images, tokens, *_ = pack.run("SSD_Sampler", backbone=backbone, prompt="a red",
-                                  **{**FEW, "size": "1024x256", "preview": "off"})
+    images, tokens, *_ = pack.run("SSD_Sampler", model=model, prompt="a red",
+                                  **{**FEW, "size": "1024x256", "preview": False})
     assert images.shape == (1, 256, 1024, 3)
-    encoded, rows, report, _ = pack.run("SSD_EncodeImage", backbone=backbone, image=images)
+    encoded, rows, report, _ = pack.run("SSD_ImageToTokens", model=model, image=images)
     assert encoded.tokens.shape == tokens.tokens.shape and rows == 16 and "as it is" in report
 
 
 def test_a_size_of_another_family_is_refused_by_the_backbone(pack, models):
     backbone = load(pack, "Anole-7B")
     with pytest.raises(pack.error, match="anole-7b draws 512x512"):
-        pack.run("SSD_Sampler", backbone=backbone, prompt="a red", **{**FEW, "size": "720x720"})
+        pack.run("SSD_Sampler", model=model, prompt="a red", **{**FEW, "size": "720x720"})
 
 
 def test_sizes_of_all_families_are_offered(pack):
@@ -352,10 +352,10 @@ def test_with_offload_decoder_and_codec_are_asked_for_in_turn(pack, models, monk
     state = decode.DecodeState
     monkeypatch.setattr(decode, "DecodeState", lambda module, *rest: present.append(
         module.turns.present is module.decoder) or state(module, *rest))
-    images, tokens, *_ = pack.run("SSD_Sampler", backbone=backbone, prompt="a red", **FEW)
+    images, tokens, *_ = pack.run("SSD_Sampler", model=model, prompt="a red", **FEW)
     assert present == [True]  # a run asks where its weights are before anything else
     asked = [patchers for patchers, *_ in pack.manager.loads]
-    assert asked == [[backbone.patcher], [backbone.codec], [backbone.patcher], [backbone.codec]]
+    assert asked == [[model.backbone.patcher], [model.backbone.codec], [model.backbone.patcher], [model.backbone.codec]]
     pack.manager.loads.clear()
-    assert torch.equal(pack.run("SSD_DecodeTokens", backbone=backbone, tokens=tokens)[0], images)
-    assert all(patchers == [backbone.codec] for patchers, *_ in pack.manager.loads)
+    assert torch.equal(pack.run("SSD_TokensToImage", model=model, tokens=tokens)[0], images)
+    assert all(patchers == [model.backbone.codec] for patchers, *_ in pack.manager.loads)

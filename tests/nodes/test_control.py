@@ -14,9 +14,9 @@ pytestmark = pytest.mark.slow
 def omni(loaded, pack):
     """The backbone, with panels of 32 x 32 pixels: 4 x 4 cells."""
     folder = Path(loaded.stubs.folders.paths("ssd_backbones")[-1]) / "Lumina-mGPT-2.0-Omni"
-    backbone, = pack.run("SSD_LoadBackbone", backbone=lumina2(folder).name, dtype="fp32")
-    backbone.module.two_panels = (32, 64)
-    backbone.module.sizes = (*backbone.module.sizes, (32, 64))
+    backbone, = pack.run("SSD_LoadModel", model=lumina2(folder).name, dtype="fp32")
+    model.module.two_panels = (32, 64)
+    model.module.sizes = (*model.module.sizes, (32, 64))
     yield backbone
     pack.module("nodes.weights")._LOADED.clear()
     shutil.rmtree(folder)
@@ -26,7 +26,7 @@ def test_the_picture_is_drawn_below_the_map_and_cut_out(pack, omni):
     edges = torch.rand(2, 100, 200, 3, generator=torch.Generator().manual_seed(1))
     images, panels, tokens, stats, _ = pack.run(
         "SSD_Control", backbone=omni, image=edges, control="canny", prompt="a red ball",
-        batch_size=2, preview="off")
+        batch_size=2, preview=False)
     assert images.shape == (2, 32, 32, 3) and panels.shape == (2, 64, 32, 3)
     assert images.equal(panels[:, 32:])
     scaled, rows, _ = pack.module("nodes.fitting").fitted_to(edges[:1], (32, 32), 4,
@@ -43,13 +43,13 @@ def test_the_picture_is_drawn_below_the_map_and_cut_out(pack, omni):
 def test_a_subject_is_drawn_by_its_own_words(pack, omni):
     glass = torch.rand(1, 32, 32, 3, generator=torch.Generator().manual_seed(2))
     inputs = {"backbone": omni, "image": glass, "control": "subject", "prompt": "on a roof",
-              "preview": "off"}
+              "preview": False}
     stats = pack.run("SSD_Control", subject="a glass", **inputs)[3]
     assert "displays: a glass, while the <lower half> shows" in stats.recipes[0]["prompt"]
     with pytest.raises(pack.error, match="subject: empty: say in a few words"):
         pack.run("SSD_Control", **inputs)
 
 
-def test_other_backbones_draw_no_panels(pack, backbone):
+def test_other_backbones_draw_no_panels(pack, model):
     with pytest.raises(pack.error, match="draws no panels: load Lumina-mGPT-2.0-Omni"):
-        pack.run("SSD_Control", backbone=backbone, image=torch.rand(1, 64, 64, 3))
+        pack.run("SSD_Control", model=model, image=torch.rand(1, 64, 64, 3))

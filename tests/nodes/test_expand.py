@@ -10,16 +10,16 @@ from PIL import Image
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_bundle")]
 
-DRAWING = ("SSD_Sampler", "SSD_StartSeeds", "SSD_Race", "SSD_CompareMethods")
+DRAWING = ("SSD_Sampler", "SSD_StartPictures", "SSD_Race", "SSD_Compare")
 PROMPT = "a red house by a lake"
 
 
 @pytest.fixture
-def sample(pack, backbone):
+def sample(pack, model):
     """Run a sampler by `exact`: AR's picture in few passes."""
     def run(**values):
-        return pack.run("SSD_Sampler", **{"backbone": backbone, "prompt": PROMPT, "cfg": 1.0,
-                                          "method": pack.run("SSD_BaselineMethod",
+        return pack.run("SSD_Sampler", **{"model": model, "prompt": PROMPT, "cfg": 1.0,
+                                          "method": pack.run("SSD_Method",
                                                              method="exact", window=24)[0],
                                           **values})[:4]
     return run
@@ -41,9 +41,9 @@ def test_the_switch_is_on_and_optional(pack, node):
 
 
 @pytest.mark.parametrize("node", DRAWING)
-def test_a_prompt_of_a_script_without_the_switch_is_drawn_as_typed(pack, backbone, node):
+def test_a_prompt_of_a_script_without_the_switch_is_drawn_as_typed(pack, model, node):
     values = {i.id: i.default for i in pack.schemas[node].inputs if i.widget and i.id != "expand"}
-    pack.nodes[node].execute(backbone=backbone, **{**values, "prompt": PROMPT, "cfg": 1.0})
+    pack.nodes[node].execute(model=model, **{**values, "prompt": PROMPT, "cfg": 1.0})
     assert all("words" not in message for message in started(pack))
 
 
@@ -66,12 +66,12 @@ def test_each_picture_of_a_batch_has_its_seed_s_words(pack, sample, words_of):
 
 
 def test_switched_off_the_prompt_is_drawn_as_typed(pack, sample):
-    _, plain, stats, report = sample(expand=False)
+    _, plain, stats, report = sample(complete_prompt=False)
     assert "prompt_expanded" not in stats.recipes[0] and "drawn from" not in report
     assert not torch.equal(plain.tokens, sample()[1].tokens)
 
 
-def test_negations_move_and_the_node_says_so(pack, backbone, sample):
+def test_negations_move_and_the_node_says_so(pack, model, sample):
     report = sample(prompt=f"{PROMPT}, no trees", cfg=2.0)[3]
     assert "negative prompt: trees" in report
     assert "'no trees' was moved to the negative prompt" in started(pack)[0]["notes"]
@@ -92,16 +92,16 @@ def test_of_unknown_words_alone_the_node_draws_nothing(pack, sample):
 
 
 def test_without_a_preview_the_words_are_told_as_text(pack, sample):
-    sample(preview="off")
+    sample(preview=False)
     assert any(text.startswith("drawn from: ") for text, *_ in pack.server.texts)
 
 
-def test_all_runs_of_a_comparison_draw_the_same_words(pack, backbone):
-    table = pack.run("SSD_CompareMethods", backbone=backbone, prompt=PROMPT, cfg=1.0,
+def test_all_runs_of_a_comparison_draw_the_same_words(pack, model):
+    table = pack.run("SSD_Compare", model=model, prompt=PROMPT, cfg=1.0,
                      draw_2="exact", draw_3="none")[1]
     first, second = started(pack)
     assert first["words"] == second["words"] and table.count("drawn from: ") == 1
-    pack.run("SSD_Race", backbone=backbone, prompt=PROMPT, cfg=1.0)
+    pack.run("SSD_Race", model=model, prompt=PROMPT, cfg=1.0)
     assert [message["words"] for message in started(pack)[2:]] == [first["words"]] * 2
 
 
@@ -110,39 +110,39 @@ def test_all_runs_of_a_comparison_draw_the_same_words(pack, backbone):
 
 def test_kept_rows_are_continued_with_their_own_words(pack, sample, words_of):
     parent = sample(seed=3)
-    child = sample(seed=99, keep=parent[1], keep_rows=4)
+    child = sample(seed=99, picture=parent[1], keep_rows=4)
     assert words_of(child[2].recipes[0]) == words_of(parent[2].recipes[0])
     assert "words of that one" in child[3]
-    again = sample(seed=5, keep=child[1], keep_rows=4)
+    again = sample(seed=5, picture=child[1], keep_rows=4)
     assert words_of(again[2].recipes[0]) == words_of(parent[2].recipes[0])
 
 
 def test_each_kept_picture_of_a_batch_has_its_own_words(sample, words_of):
     parents = sample(seed=3, batch_size=2)
-    children = sample(seed=50, batch_size=2, keep=parents[1], keep_rows=4)[2].recipes
+    children = sample(seed=50, batch_size=2, picture=parents[1], keep_rows=4)[2].recipes
     assert list(map(words_of, children)) == list(map(words_of, parents[2].recipes))
 
 
 def test_another_prompt_is_expanded_anew(sample, words_of):
     parent = sample(seed=3)
-    child = sample(seed=99, keep=parent[1], keep_rows=4, prompt="a tent by a lake")
+    child = sample(seed=99, picture=parent[1], keep_rows=4, prompt="a tent by a lake")
     assert words_of(child[2].recipes[0]) == words_of(
         sample(seed=99, prompt="a tent by a lake")[2].recipes[0])
     assert "words of that one" not in child[3]
 
 
 def test_a_parent_that_was_drawn_as_typed_is_continued_as_typed(sample):
-    parent = sample(seed=3, expand=False)
-    report = sample(seed=99, keep=parent[1], keep_rows=4)[3]
+    parent = sample(seed=3, complete_prompt=False)
+    report = sample(seed=99, picture=parent[1], keep_rows=4)[3]
     assert "drawn from" not in report and "words of that one" not in report
 
 
-def test_begun_seeds_are_finished_with_their_words(pack, backbone, sample, words_of):
-    method = pack.run("SSD_BaselineMethod")[0]
-    begun = pack.run("SSD_StartSeeds", backbone=backbone, prompt=PROMPT, seed=3, count=3,
+def test_begun_seeds_are_finished_with_their_words(pack, model, sample, words_of):
+    method = pack.run("SSD_Method")[0]
+    begun = pack.run("SSD_StartPictures", model=model, prompt=PROMPT, seed=3, count=3,
                      cfg=1.0, method=method)[0]
-    picked, = pack.run("SSD_Pick", started=begun, pictures="2")
-    _, tokens, stats, _ = pack.run("SSD_Finish", backbone=backbone, started=picked)
+    picked, = pack.run("SSD_PickPictures", started=begun, pictures="2")
+    _, tokens, stats, _ = pack.run("SSD_FinishPictures", model=model, started=picked)
     whole = sample(seed=4, method=method)
     assert words_of(stats.recipes[0]) == words_of(whole[2].recipes[0])
     assert torch.equal(tokens.tokens, whole[1].tokens)
@@ -157,7 +157,7 @@ def values_in(graph, kind):
     return next(node for node in graph["nodes"] if node["type"] == kind)["widgets_values_named"]
 
 
-def test_the_workflow_in_the_app_s_png_draws_the_same_picture(pack, backbone, sample, tmp_path):
+def test_the_workflow_in_the_app_s_png_draws_the_same_picture(pack, model, sample, tmp_path):
     """It has the words that were drawn, with the switch off."""
     images, tokens, stats, _ = sample(seed=3)
     recipe_module = pack.module("ssd_core.output.recipe")
@@ -170,7 +170,7 @@ def test_the_workflow_in_the_app_s_png_draws_the_same_picture(pack, backbone, sa
     assert torch.equal(again[0], images) and torch.equal(again[1].tokens, tokens.tokens)
 
 
-def test_a_saved_png_restores_the_same_pixels(pack, backbone, sample, monkeypatch):
+def test_a_saved_png_restores_the_same_pixels(pack, model, sample, monkeypatch):
     """What ComfyUI writes into it has the typed prompt, the seed and the switch on."""
     values = {"prompt": PROMPT, "seed": 3, "cfg": 1.0, "expand": True}
     images, tokens, stats, _ = sample(**values)

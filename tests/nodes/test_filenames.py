@@ -29,7 +29,7 @@ def test_patterns_are_filled_in_and_nothing_is_left_that_windows_refuses(pack, p
     assert pack.module("nodes.filenames").filled_in(prefix, PROMPT, NOW) == name
 
 
-@pytest.mark.parametrize("node", ["SSD_SaveImage", "SSD_Replay"])
+@pytest.mark.parametrize("node", ["SSD_SaveImage", "SSD_RunViewer"])
 def test_a_name_may_have_widgets_of_the_run_and_a_date(pack, node, monkeypatch):
     hidden = SimpleNamespace(prompt=PROMPT, extra_pnginfo={})
     monkeypatch.setattr(pack.nodes[node], "hidden", hidden)
@@ -37,7 +37,7 @@ def test_a_name_may_have_widgets_of_the_run_and_a_date(pack, node, monkeypatch):
     stats = SimpleNamespace(messages=(), pictures=images.mul(255).byte().numpy(),
                             acceptance=torch.zeros(1, 2, 2).numpy(), recipes=({"keep_rows": 0},))
     values = {"SSD_SaveImage": {"images": images},
-              "SSD_Replay": {"stats": stats, "overlay": False, "seconds": 3.0, "format": "webp"}}
+              "SSD_RunViewer": {"stats": stats, "overlay": False, "seconds": 3.0, "format": "webp"}}
     entry, = pack.nodes[node].execute(
         filename_prefix="%SSD_Sampler.seed%/%date:hh:mm%", **values[node]).ui["images"]
     assert entry["subfolder"] == "42" and ":" not in entry["filename"]

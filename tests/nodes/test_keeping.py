@@ -10,18 +10,18 @@ pytestmark = pytest.mark.usefixtures("small_bundle")
 CELL = 16  # px
 
 
-def sample(pack, backbone, **values):
-    return pack.run("SSD_Sampler", backbone=backbone, cfg=1.0, expand=False, **values)
+def sample(pack, model, **values):
+    return pack.run("SSD_Sampler", model=model, cfg=1.0, complete_prompt=False, **values)
 
 
-def redraw(pack, backbone, **values):
+def redraw(pack, model, **values):
     """A sample by another seed, hot enough not to fall on the same tokens."""
-    return sample(pack, backbone, seed=99, temperature=2.0, min_p=0.0, **values)
+    return sample(pack, model, seed=99, temperature=2.0, min_p=0.0, **values)
 
 
 @pytest.fixture
-def drawn(pack, backbone):
-    return sample(pack, backbone)
+def drawn(pack, model):
+    return sample(pack, model)
 
 
 def painted(side: int = PIXELS) -> torch.Tensor:
@@ -43,8 +43,8 @@ def away(pictures: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("side", [PIXELS, 64, 12, 4, 500])
-def test_white_is_redrawn_and_the_rest_stays_to_the_pixel(pack, backbone, drawn, side):
-    images, tokens, _, report, *_ = redraw(pack, backbone, keep=drawn[1], mask=painted(side))
+def test_white_is_redrawn_and_the_rest_stays_to_the_pixel(pack, model, drawn, side):
+    images, tokens, _, report, *_ = redraw(pack, model, picture=drawn[1], mask=painted(side))
     assert tokens.tokens[0][~FREE].equal(drawn[1].tokens[0][~FREE])
     assert not tokens.tokens[0][FREE].equal(drawn[1].tokens[0][FREE])
     assert images[:, away(images)].equal(drawn[0][:, away(images)])
@@ -62,78 +62,78 @@ def test_soft_masks_count_from_half_and_cells_from_a_quarter(pack):
     (torch.zeros(1, 64, 64), "nothing in it is white"),
     (torch.eye(64)[None] * (torch.arange(64) < 2), "paint a larger area")])
 @pytest.mark.slow
-def test_masks_that_redraw_nothing_are_refused(pack, backbone, drawn, mask, said):
+def test_masks_that_redraw_nothing_are_refused(pack, model, drawn, mask, said):
     with pytest.raises(pack.error, match=said):
-        sample(pack, backbone, keep=drawn[1], mask=mask)
+        sample(pack, model, picture=drawn[1], mask=mask)
 
 
 @pytest.mark.parametrize(("values", "what"), [
     ({"mask": painted()}, "mask"), ({"keep_rows": 3}, "keep_rows 3"),
     ({"mask": painted(), "keep_rows": 3}, "keep_rows 3")])
-def test_a_part_of_no_picture_cannot_be_kept(pack, backbone, values, what):
+def test_a_part_of_no_picture_cannot_be_kept(pack, model, values, what):
     with pytest.raises(pack.error, match=f"^{what}: there is no picture to keep a part of"):
-        sample(pack, backbone, **values)
+        sample(pack, model, **values)
 
 
 @pytest.mark.slow
-def test_masks_of_every_shape_that_core_nodes_take_are_the_same_mask(pack, backbone, drawn):
+def test_masks_of_every_shape_that_core_nodes_take_are_the_same_mask(pack, model, drawn):
     mask = painted()
     shapes = [mask[0], mask, mask[:, None]]
-    tokens = [redraw(pack, backbone, keep=drawn[1], mask=one)[1].tokens for one in shapes]
+    tokens = [redraw(pack, model, picture=drawn[1], mask=one)[1].tokens for one in shapes]
     assert tokens[0].equal(tokens[1]) and tokens[1].equal(tokens[2])
     photo = torch.rand(1, 30, 60, 3)
-    fitted = [pack.run("SSD_EncodeImage", backbone=backbone, image=photo, mask=one)[3]
+    fitted = [pack.run("SSD_ImageToTokens", model=model, image=photo, mask=one)[3]
               for one in shapes]
     assert fitted[0].equal(fitted[1]) and fitted[1].equal(fitted[2])
-    for node, values in (("SSD_Sampler", {"keep": drawn[1]}), ("SSD_EncodeImage",
+    for node, values in (("SSD_Sampler", {"picture": drawn[1]}), ("SSD_ImageToTokens",
                                                               {"image": photo})):
         with pytest.raises(pack.error, match="^mask: "):
-            pack.run(node, backbone=backbone, mask=mask[:0], **values)
+            pack.run(node, model=model, mask=mask[:0], **values)
 
 
-def test_a_mask_that_is_all_white_is_told(pack, backbone, drawn):
-    images, *_, report, _, _ = sample(pack, backbone, keep=drawn[1], mask=torch.ones(1, 8, 8))
+def test_a_mask_that_is_all_white_is_told(pack, model, drawn):
+    images, *_, report, _, _ = sample(pack, model, picture=drawn[1], mask=torch.ones(1, 8, 8))
     assert images.equal(drawn[0]) and "note: keep is not used: the mask is white" in report
 
 
-def test_rows_beside_a_mask_stay_too(pack, backbone, drawn):
-    tokens = redraw(pack, backbone, keep=drawn[1], mask=painted(), keep_rows=4)[1].tokens
+def test_rows_beside_a_mask_stay_too(pack, model, drawn):
+    tokens = redraw(pack, model, picture=drawn[1], mask=painted(), keep_rows=4)[1].tokens
     assert tokens[0][:4].equal(drawn[1].tokens[0][:4])
     assert not tokens[0][FREE].equal(drawn[1].tokens[0][FREE])
 
 
 @pytest.mark.slow
-def test_a_batch_takes_a_mask_for_all_or_one_each(pack, backbone, drawn):
+def test_a_batch_takes_a_mask_for_all_or_one_each(pack, model, drawn):
     two = torch.cat((painted(), painted().roll(2 * CELL, 1)))
-    tokens = redraw(pack, backbone, keep=drawn[1], mask=two, batch_size=2)[1].tokens
+    tokens = redraw(pack, model, picture=drawn[1], mask=two, batch_size=2)[1].tokens
     parent = drawn[1].tokens[0]
     for picture, free in zip(tokens, (FREE, FREE.roll(2, 0)), strict=True):
         assert picture[~free].equal(parent[~free]) and not picture[free].equal(parent[free])
-    _, again, _, report, *_ = redraw(pack, backbone, keep=drawn[1], mask=painted(), batch_size=2)
+    _, again, _, report, *_ = redraw(pack, model, picture=drawn[1], mask=painted(), batch_size=2)
     again = again.tokens
     assert "fit what follows the region: " in report
     assert again[:, ~FREE].equal(parent[~FREE].expand(2, -1))
 
 
-def test_a_photograph_stays_the_photograph(pack, backbone):
+def test_a_photograph_stays_the_photograph(pack, model):
     photo = torch.rand(1, PIXELS, PIXELS, 3)
-    tokens = pack.run("SSD_EncodeImage", backbone=backbone, image=photo)[0]
-    images = sample(pack, backbone, keep=tokens, mask=painted())[0]
+    tokens = pack.run("SSD_ImageToTokens", model=model, image=photo)[0]
+    images = sample(pack, model, picture=tokens, mask=painted())[0]
     assert images[:, away(images)].equal(photo[:, away(images)])
-    below = sample(pack, backbone, keep=tokens, keep_rows=4)[0]
+    below = sample(pack, model, picture=tokens, keep_rows=4)[0]
     assert below[:, : 3 * CELL].equal(photo[:, : 3 * CELL])
     assert not below[:, 4 * CELL :].equal(photo[:, 4 * CELL :])
 
 
-def test_a_mask_is_fitted_as_its_picture(pack, backbone):
+def test_a_mask_is_fitted_as_its_picture(pack, model):
     """The picture is twice as wide: its middle is cut out, and rows below it are to be drawn."""
     side = PIXELS
     photo, mask = torch.rand(1, side, 2 * side, 3), torch.zeros(1, 10, 20)
     mask[:, :, 5:10] = 1  # the left half of the middle
-    fitted = pack.run("SSD_EncodeImage", backbone=backbone, image=photo, mask=mask, fit="crop")[3]
+    fitted = pack.run("SSD_ImageToTokens", model=model, image=photo, mask=mask, fit="crop")[3]
     assert fitted.shape == (1, side, side)
     assert (fitted[:, :, : side // 2] == 1).all() and not fitted[:, :, side // 2 :].any()
-    lower = pack.run("SSD_EncodeImage", backbone=backbone, image=photo[:, : side // 2, :side],
+    lower = pack.run("SSD_ImageToTokens", model=model, image=photo[:, : side // 2, :side],
                      mask=mask[:, :, :5], fit="extend below")[3]
     assert not lower[:, : side // 2].any() and (lower[:, side // 2 :] == 1).all()
 
@@ -152,14 +152,14 @@ def saved(pack, drawn):
     target.unlink()
 
 
-def test_a_saved_picture_comes_back_whole(pack, backbone, drawn, saved):
+def test_a_saved_picture_comes_back_whole(pack, model, drawn, saved):
     image, tokens, mask, prompt, negative, seed, size = pack.run("SSD_LoadPicture",
                                                                  image="saved.png")
     assert tokens.tokens.equal(drawn[1].tokens) and tokens.recipes[0]["seed"] == 7
     assert np.array_equal((image * 255).round(), (drawn[0] * 255).round())
     assert (prompt, negative, seed, size) == ("a red house by a lake", "", 7, f"{PIXELS}x{PIXELS}")
     assert not mask.any()
-    redone = redraw(pack, backbone, keep=tokens, mask=painted())[0]
+    redone = redraw(pack, model, picture=tokens, mask=painted())[0]
     assert redone[:, away(redone)].equal(image[:, away(redone)])
 
 

@@ -43,8 +43,8 @@ def test_no_number_of_any_node_passes_its_limits_by_a_link(pack):
             assert said.startswith(f"{widget.id} "), (node, said)
 
 
-def test_a_linked_batch_is_refused_before_it_is_taken_apart(pack, backbone):
-    assert refusal(pack, "SSD_Sampler", backbone=backbone, batch_size=4096, quality="Fast",
+def test_a_linked_batch_is_refused_before_it_is_taken_apart(pack, model):
+    assert refusal(pack, "SSD_Sampler", model=model, batch_size=4096, quality="Fast",
                    prompt="a house") == "batch_size 4096: must lie in 1 .. 64"
     request = pack.module("nodes.requests").request_of(
         backbone, None, pack.module("nodes.schedules").method_of("Fast"),
@@ -67,7 +67,7 @@ def test_what_is_not_a_number_is_refused_before_it_reaches_the_history(pack):
     """ComfyUI accepts NaN for a number, and its history is then no JSON."""
     handler = pack.module("nodes.limits").without_nan
     sent = {"prompt": {"1": {"class_type": "SSD_Sampler",
-                             "inputs": {"temperature": float("nan"), "cfg": 2.0, "r": 3}},
+                             "inputs": {"temperature": float("nan"), "cfg": 2.0, "rounds": 3}},
                        "2": {"class_type": "KSampler", "inputs": {"cfg": float("inf")}}}}
     taken = handler(sent)["prompt"]
     with pytest.raises(ValueError, match="nan is not a number"):

@@ -16,13 +16,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_bundle")]
 
 
 @pytest.fixture
-def sampled(pack, backbone, heads, monkeypatch):
+def sampled(pack, model, monkeypatch):
     """Run a sampler (or another node) as node 5 of the workflow `flow`."""
     def run(node="SSD_Sampler", graph="flow", **values):
         hidden = SimpleNamespace(unique_id="5", extra_pnginfo={"workflow": {"id": graph}})
         monkeypatch.setattr(pack.nodes[node], "hidden", hidden)
         defaults = {i.id: i.default for i in pack.schemas[node].inputs if i.widget}
-        return pack.nodes[node].execute(**{**defaults, "backbone": backbone, "heads": heads,
+        return pack.nodes[node].execute(**{**defaults, "model": model,
                                            "cfg": 1.0, **values})
     return run
 
@@ -74,7 +74,7 @@ def test_a_page_may_ask_for_what_it_missed(pack, sampled):
 
 
 def test_a_stopped_run_is_there_as_far_as_it_came(pack, sampled):
-    token_by_token = pack.run("SSD_BaselineMethod", method="ar")[0]
+    token_by_token = pack.run("SSD_Method", method="ar")[0]
     pack.manager.interrupt_at = 3 * SIDE  # later than the first row's last cell
     with pytest.raises(comfyui_stub.InterruptProcessingException):
         sampled(method=token_by_token)
@@ -103,7 +103,7 @@ def test_a_full_disk_costs_no_picture(pack, sampled, monkeypatch):
 
 
 def test_without_a_preview_nothing_is_kept(pack, sampled):
-    assert sampled(preview="off", graph="dark").ui is None
+    assert sampled(preview=False, graph="dark").ui is None
     assert pack.module("nodes.previews").messages_for("dark") == []
 
 

@@ -18,9 +18,9 @@ TOP = -(-SIDE // 3)  # rows
 
 
 @pytest.fixture
-def started(pack, backbone):
+def started(pack, model):
     """(started, overview, images) of three seeds by AR, the top third of each."""
-    return pack.run("SSD_StartSeeds", backbone=backbone, seed=20, count=3, part=1 / 3, cfg=1.0)
+    return pack.run("SSD_StartPictures", model=model, seed=20, count=3, part=1 / 3, cfg=1.0)
 
 
 def test_only_the_tops_are_drawn_and_each_has_its_seed(pack, started):
@@ -33,11 +33,11 @@ def test_only_the_tops_are_drawn_and_each_has_its_seed(pack, started):
     assert pack.preview()[-1] == {**pack.preview()[-1], "kind": "cancelled", "reason": "paused"}
 
 
-def test_a_finished_seed_is_the_picture_that_the_sampler_draws(pack, backbone, started):
-    picked, = pack.run("SSD_Pick", started=started[0], pictures="3, 1")
-    images, tokens, stats, report = pack.run("SSD_Finish", backbone=backbone, started=picked)
+def test_a_finished_seed_is_the_picture_that_the_sampler_draws(pack, model, started):
+    picked, = pack.run("SSD_PickPictures", started=started[0], pictures="3, 1")
+    images, tokens, stats, report = pack.run("SSD_FinishPictures", model=model, started=picked)
     for n, seed in enumerate((22, 20)):
-        alone = pack.run("SSD_Sampler", backbone=backbone, seed=seed, cfg=1.0)
+        alone = pack.run("SSD_Sampler", model=model, seed=seed, cfg=1.0)
         assert torch.equal(tokens.tokens[n], alone[1].tokens[0])
         assert torch.equal(images[n], alone[0][0])
         assert stats.recipes[n]["seed"] == seed and f"seeds: {seed}" in report
@@ -47,16 +47,16 @@ def test_a_finished_seed_is_the_picture_that_the_sampler_draws(pack, backbone, s
     assert names == {0: "seed 22", 1: "seed 20"}
 
 
-def test_one_more_picked_leaves_the_finished_ones_alone(pack, backbone, started, monkeypatch):
+def test_one_more_picked_leaves_the_finished_ones_alone(pack, model, started, monkeypatch):
     drawn = []
     request = pack.module("ssd_core.runs.request").Request
     events = request.events
     monkeypatch.setattr(request, "events", lambda self: drawn.append(self.seeds) or events(self))
 
     def finished(pictures):
-        picked, = pack.run("SSD_Pick", started=started[0], pictures=pictures)
+        picked, = pack.run("SSD_PickPictures", started=started[0], pictures=pictures)
         drawn.clear()
-        return pack.run("SSD_Finish", backbone=backbone, started=picked)
+        return pack.run("SSD_FinishPictures", model=model, started=picked)
 
     images, tokens, stats, _ = finished("3")
     both = finished("1, 3")
@@ -66,15 +66,15 @@ def test_one_more_picked_leaves_the_finished_ones_alone(pack, backbone, started,
     assert {message["panel"] for message in both[2].messages} == {0, 1}
 
 
-def test_pictures_that_were_begun_with_heads_ask_for_them(pack, backbone, heads):
-    begun = pack.run("SSD_StartSeeds", backbone=backbone, heads=heads, count=2, part=1 / 3, cfg=1.0,
+def test_pictures_that_were_begun_with_heads_ask_for_them(pack, model):
+    begun = pack.run("SSD_StartPictures", model=model, count=2, part=1 / 3, cfg=1.0,
                      quality="custom")[0]
     with pytest.raises(pack.error, match="connect Load Draft Heads to 'heads'"):
-        pack.run("SSD_Finish", backbone=backbone, started=begun)
+        pack.run("SSD_FinishPictures", model=model, started=begun)
 
 
 def test_nothing_picked_makes_the_nodes_behind_wait(pack, started):
-    waiting, = pack.run("SSD_Pick", started=started[0])
+    waiting, = pack.run("SSD_PickPictures", started=started[0])
     assert isinstance(waiting, comfyui_stub.ExecutionBlocker) and waiting.message is None
     assert "Nothing is picked yet" in pack.server.texts[-1][0]
 
@@ -91,21 +91,21 @@ def test_other_numbers_are_refused_with_the_range(pack, text):
         pack.module("nodes.pick").numbers(text, 3)
 
 
-def test_an_interrupted_run_is_kept_and_finished(pack, backbone):
+def test_an_interrupted_run_is_kept_and_finished(pack, model):
     pack.module("nodes.unfinished").file().unlink(missing_ok=True)  # another file's tests share it
     with pytest.raises(pack.error, match="no interrupted run is kept"):
         pack.run("SSD_UnfinishedRun")
     before = pack.nodes["SSD_UnfinishedRun"].fingerprint_inputs()
-    ar = pack.run("SSD_BaselineMethod")[0]
+    ar = pack.run("SSD_Method")[0]
     pack.manager.interrupt_at = 2 * SIDE + 5
     with pytest.raises(comfyui_stub.InterruptProcessingException):
-        pack.run("SSD_Sampler", backbone=backbone, method=ar, seed=5, cfg=1.0, batch_size=2)
+        pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0, batch_size=2)
     assert "They are kept" in pack.server.texts[-1][0]
     assert pack.nodes["SSD_UnfinishedRun"].fingerprint_inputs() != before
     begun, report = pack.run("SSD_UnfinishedRun")
     assert [one["seed"] for one in begun.recipes] == [5, 6] and "seed 6, ar" in report
-    tokens = pack.run("SSD_Finish", backbone=backbone, started=begun)[1].tokens
-    whole = pack.run("SSD_Sampler", backbone=backbone, method=ar, seed=5, cfg=1.0, batch_size=2)
+    tokens = pack.run("SSD_FinishPictures", model=model, started=begun)[1].tokens
+    whole = pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0, batch_size=2)
     assert torch.equal(tokens, whole[1].tokens)
     pack.module("nodes.unfinished").file().write_text("{}")
     with pytest.raises(pack.error, match="unfinished.json cannot be read"):
@@ -113,23 +113,23 @@ def test_an_interrupted_run_is_kept_and_finished(pack, backbone):
     pack.module("nodes.unfinished").file().unlink()
 
 
-def test_an_interrupted_run_of_an_earlier_version_is_finished_as_it_was_begun(pack, backbone):
-    ar = pack.run("SSD_BaselineMethod")[0]
+def test_an_interrupted_run_of_an_earlier_version_is_finished_as_it_was_begun(pack, model):
+    ar = pack.run("SSD_Method")[0]
     pack.manager.interrupt_at = 2 * SIDE
     with pytest.raises(comfyui_stub.InterruptProcessingException):
-        pack.run("SSD_Sampler", backbone=backbone, method=ar, seed=5, cfg=1.0, min_p=0.0)
+        pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0, min_p=0.0)
     file = pack.module("nodes.unfinished").file()
     recipe, = json.loads(file.read_text())["recipes"]
     del recipe["min_p"]
     file.write_text(json.dumps({"recipes": [recipe]}))
-    tokens = pack.run("SSD_Finish", backbone=backbone,
+    tokens = pack.run("SSD_FinishPictures", model=model,
                       started=pack.run("SSD_UnfinishedRun")[0])[1].tokens
-    whole = pack.run("SSD_Sampler", backbone=backbone, method=ar, seed=5, cfg=1.0, min_p=0.0)
+    whole = pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0, min_p=0.0)
     assert torch.equal(tokens, whole[1].tokens)
     file.unlink()
 
 
-def test_a_row_that_was_shown_is_kept_even_if_its_frame_ends_the_run(pack, backbone, monkeypatch):
+def test_a_row_that_was_shown_is_kept_even_if_its_frame_ends_the_run(pack, model, monkeypatch):
     """ComfyUI's bar looks for an interrupt when it sends a frame."""
     def interrupted(*_):
         raise comfyui_stub.InterruptProcessingException
@@ -137,39 +137,39 @@ def test_a_row_that_was_shown_is_kept_even_if_its_frame_ends_the_run(pack, backb
     monkeypatch.setattr(pack.nodes["SSD_Sampler"], "hidden",
                         SimpleNamespace(unique_id="5", extra_pnginfo=None))
     monkeypatch.setattr(pack.module("nodes.running").Bar, "show", interrupted)
-    ar = pack.run("SSD_BaselineMethod")[0]
+    ar = pack.run("SSD_Method")[0]
     with pytest.raises(comfyui_stub.InterruptProcessingException):
-        pack.run("SSD_Sampler", backbone=backbone, method=ar, cfg=1.0)
+        pack.run("SSD_Sampler", model=model, method=ar, cfg=1.0)
     recipe, = pack.run("SSD_UnfinishedRun")[0].recipes
     assert recipe["stopped_rows"] == max(m["last"] for m in pack.preview() if m["kind"] == "rows")
     pack.module("nodes.unfinished").file().unlink()
 
 
-def test_tokens_are_kept_if_the_run_is_stopped_while_they_become_pixels(pack, backbone,
+def test_tokens_are_kept_if_the_run_is_stopped_while_they_become_pixels(pack, model,
                                                                         monkeypatch):
     def interrupted(*_):
         raise comfyui_stub.InterruptProcessingException
 
-    ar = pack.run("SSD_BaselineMethod")[0]
+    ar = pack.run("SSD_Method")[0]
     with monkeypatch.context() as patched:
         patched.setattr(pack.module("nodes.running"), "images_of", interrupted)
         with pytest.raises(comfyui_stub.InterruptProcessingException):
-            pack.run("SSD_Sampler", backbone=backbone, method=ar, seed=5, cfg=1.0)
+            pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0)
     assert f"Stopped after {SIDE} of {SIDE} rows" in pack.server.texts[-1][0]
     begun, _ = pack.run("SSD_UnfinishedRun")
-    tokens = pack.run("SSD_Finish", backbone=backbone, started=begun)[1].tokens
-    whole = pack.run("SSD_Sampler", backbone=backbone, method=ar, seed=5, cfg=1.0)
+    tokens = pack.run("SSD_FinishPictures", model=model, started=begun)[1].tokens
+    whole = pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0)
     assert torch.equal(tokens, whole[1].tokens)
     pack.module("nodes.unfinished").file().unlink()
 
 
-def test_what_a_stopped_node_had_finished_before_is_kept_with_the_rest(pack, backbone, started):
-    before, (one,) = pack.manager.checks, pack.run("SSD_Pick", started=started[0], pictures="1")
-    pack.run("SSD_Finish", backbone=backbone, started=one)
+def test_what_a_stopped_node_had_finished_before_is_kept_with_the_rest(pack, model, started):
+    before, (one,) = pack.manager.checks, pack.run("SSD_PickPictures", started=started[0], pictures="1")
+    pack.run("SSD_FinishPictures", model=model, started=one)
     pack.module("nodes.finished").FINISHED.clear()  # as after a restart
     pack.manager.interrupt_at = 2 * pack.manager.checks - before + 1
     with pytest.raises(comfyui_stub.InterruptProcessingException):
-        pack.run("SSD_Finish", backbone=backbone, started=started[0])
+        pack.run("SSD_FinishPictures", model=model, started=started[0])
     first, *others = pack.run("SSD_UnfinishedRun")[0].recipes
     assert first["stopped_rows"] == SIDE
     assert [recipe["seed"] for recipe in others] == [21, 22]
@@ -177,9 +177,9 @@ def test_what_a_stopped_node_had_finished_before_is_kept_with_the_rest(pack, bac
     pack.module("nodes.unfinished").file().unlink()
 
 
-def test_a_run_is_played_again_as_it_was_shown(pack, backbone):
-    drawn = pack.run("SSD_Sampler", backbone=backbone, cfg=1.0)
-    replayed = partial(pack.nodes["SSD_Replay"].execute, stats=drawn[2], seconds=3.0,
+def test_a_run_is_played_again_as_it_was_shown(pack, model):
+    drawn = pack.run("SSD_Sampler", model=model, cfg=1.0)
+    replayed = partial(pack.nodes["SSD_RunViewer"].execute, stats=drawn[2], seconds=3.0,
                        format="webp", filename_prefix="films/a")
     output = replayed(overlay=False)
     frames, fps = output.args
@@ -191,19 +191,19 @@ def test_a_run_is_played_again_as_it_was_shown(pack, backbone):
     assert film.read_bytes()[8:12] == b"WEBP" and entry["subfolder"] == "films"
 
 
-def test_without_a_preview_the_rows_appear_one_by_one(pack, backbone):
-    stats = pack.run("SSD_Sampler", backbone=backbone, cfg=1.0, preview="off")[2]
-    frames, _ = pack.run("SSD_Replay", stats=stats, format="frames only")
+def test_without_a_preview_the_rows_appear_one_by_one(pack, model):
+    stats = pack.run("SSD_Sampler", model=model, cfg=1.0, preview=False)[2]
+    frames, _ = pack.run("SSD_RunViewer", stats=stats, format="frames only")
     assert len(frames) == SIDE + 1 and not torch.equal(frames[3], frames[4])
 
 
 def test_programs_get_frames_and_pages_only_where_the_preview_is_out_of_sight(
-        pack, backbone, monkeypatch):
+        pack, model, monkeypatch):
     def frames(node, extra):
         hidden = SimpleNamespace(unique_id=node, extra_pnginfo=extra)
         monkeypatch.setattr(pack.nodes["SSD_Sampler"], "hidden", hidden)
         pack.server.sent.clear()
-        pack.run("SSD_Sampler", backbone=backbone, cfg=1.0)
+        pack.run("SSD_Sampler", model=model, cfg=1.0)
         return [data for event, data, _ in pack.server.sent if event == 4]
 
     assert frames("5", None) == []
@@ -223,14 +223,14 @@ def test_the_page_lists_the_sizes_of_the_backbone(pack):
     assert sizes_of("Janus-Pro-7B") == ["384x384"] and sizes_of("../postcard") == []
 
 
-def test_what_links_carry_is_a_handle_that_finds_the_one_copy(pack, backbone, heads):
+def test_what_links_carry_is_a_handle_that_finds_the_one_copy(pack, model):
     stored = pickle.dumps((backbone, heads))
     assert len(stored) < 2000
     assert pickle.loads(stored)[0] is backbone and pickle.loads(stored)[1] is heads
 
 
-def test_a_comparison_leaves_out_what_cannot_run(pack, backbone):
-    _, table, images = pack.run("SSD_CompareMethods", backbone=backbone, draw_2="strict",
+def test_a_comparison_leaves_out_what_cannot_run(pack, model):
+    _, table, images = pack.run("SSD_Compare", model=model, draw_2="strict",
                                 draw_3="none", cfg=1.0)
     assert len(images) == 1 and "left out: 2. strict" in table
 

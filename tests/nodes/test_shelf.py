@@ -143,13 +143,13 @@ def test_what_is_not_here_says_what_to_do_in_one_line(shelf, name, words):
 @pytest.mark.parametrize("name", ["notes", "notes.safetensors"])
 def test_a_file_that_holds_no_heads_is_here_and_is_named(pack, models, name):
     with pytest.raises(pack.error, match=f"^draft heads '{name}': .*notes.safetensors holds none"):
-        pack.run("SSD_LoadHeads", backbone=pack.run("SSD_LoadBackbone")[0], heads=name)
+        pack.run("SSD_LoadHeads", backbone=pack.run("SSD_LoadModel")[0], heads=name)
     said = pack.nodes["SSD_LoadHeads"].validate_inputs(heads=name)
     assert "holds none" in said and "not here" not in said
 
 
 def test_a_damaged_backbone_is_here_and_its_file_is_named(pack, models):
-    said = pack.nodes["SSD_LoadBackbone"].validate_inputs("broken")
+    said = pack.nodes["SSD_LoadModel"].validate_inputs("broken")
     assert said.startswith("backbone 'broken' is here but cannot be read: ")
     assert f"{models / 'ssd_backbones' / 'broken' / BACKBONE}: " in said and "damaged" in said
     assert "\n" not in said
@@ -205,15 +205,15 @@ def test_every_host_says_the_same_of_what_is_not_here(pack, models, capsys):
     said = str(pytest.raises(SSDError, Library, models, "Mona-Lisa").value)
     assert main(["plan", "--backbone", "Mona-Lisa", "--models-dir", str(models)]) == 2
     assert capsys.readouterr().err == shortened(f"error: {said}") + "\n"
-    assert pack.nodes["SSD_LoadBackbone"].validate_inputs("Mona-Lisa") == said
+    assert pack.nodes["SSD_LoadModel"].validate_inputs("Mona-Lisa") == said
 
 
 def test_a_workflow_names_no_paths(pack, models):
     """What is chosen in a combo comes with workflows of others; files elsewhere are not theirs."""
     path = str(models / "ssd_backbones" / "mine")
-    assert "not here" in pack.nodes["SSD_LoadBackbone"].validate_inputs(path)
+    assert "not here" in pack.nodes["SSD_LoadModel"].validate_inputs(path)
     with pytest.raises(pack.error, match="not here"):
-        pack.run("SSD_LoadBackbone", backbone=path)
+        pack.run("SSD_LoadModel", model=path)
 
 
 def test_doctor_says_what_was_found_and_what_was_not(pack, models):

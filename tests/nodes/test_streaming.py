@@ -11,14 +11,14 @@ from support.rehearsal import Rehearsal
 
 pytestmark = pytest.mark.usefixtures("small_bundle")
 CPU = torch.device("cpu")
-RUN = {"quality": "Faithful", "preview": "off", "prompt": "a red house"}
+RUN = {"quality": "Faithful", "preview": False, "prompt": "a red house"}
 
 
 @pytest.fixture
 def model(pack):
     """A backbone of its own, in fp32; the card is the CPU, to which layers are copied."""
     pack.module("nodes.weights")._LOADED.clear()
-    return pack.run("SSD_LoadBackbone", dtype="fp32")[0]
+    return pack.run("SSD_LoadModel", dtype="fp32")[0]
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def parts(layer) -> list[torch.Tensor]:
             for name in getattr(weight, "tensor_data_names", [""])]
 
 
-def drawn(pack, backbone) -> torch.Tensor:
-    return pack.run("SSD_Sampler", backbone=backbone, **RUN)[1].tokens
+def drawn(pack, model) -> torch.Tensor:
+    return pack.run("SSD_Sampler", model=model, **RUN)[1].tokens
 
 
 @pytest.mark.slow
@@ -134,11 +134,11 @@ def fp8_on_a_cpu(pack, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int8", "fp8", "int4"])
 def test_quantised_layers_are_streamed_too(pack, dtype, fp8_on_a_cpu):
-    backbone = pack.run("SSD_LoadBackbone", dtype=dtype)[0]
-    patcher, expected = backbone.patcher, drawn(pack, backbone)
+    backbone = pack.run("SSD_LoadModel", dtype=dtype)[0]
+    patcher, expected = model.backbone.patcher, drawn(pack, model)
     patcher.partially_load(CPU, 1)
     assert patcher.waiting == patcher.layers - 1
-    assert torch.equal(drawn(pack, backbone), expected)
+    assert torch.equal(drawn(pack, model), expected)
     lender, layers = patcher.decoder.lender, patcher.decoder.layers
     for index in (2, 1):
         lent, own = (parts(layer) for layer in (lender.lend(index), layers[index]))
@@ -150,7 +150,7 @@ def test_quantised_layers_are_streamed_too(pack, dtype, fp8_on_a_cpu):
 @pytest.mark.slow
 def test_waiting_layers_are_pinned_until_they_move(pack, monkeypatch, dtype, fp8_on_a_cpu):
     """A recorder stands in for ComfyUI's pins, one of which fails."""
-    patcher = pack.run("SSD_LoadBackbone", dtype=dtype)[0].patcher
+    patcher = pack.run("SSD_LoadModel", dtype=dtype)[0].patcher
     pinned, refused = [], []
 
     def pin(tensor):
