@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from support.comfyui_stub import ExecutionBlocker
 from support.small_bundle import PIXELS, SIDE
 
 pytestmark = pytest.mark.usefixtures("small_bundle")
@@ -93,7 +94,7 @@ def test_masks_of_every_shape_that_core_nodes_take_are_the_same_mask(pack, model
 
 def test_a_mask_that_is_all_white_is_told(pack, model, drawn):
     images, *_, report, _, _ = sample(pack, model, picture=drawn[1], mask=torch.ones(1, 8, 8))
-    assert images.equal(drawn[0]) and "note: keep is not used: the mask is white" in report
+    assert images.equal(drawn[0]) and "note: picture is not used: the mask is white" in report
 
 
 def test_rows_beside_a_mask_stay_too(pack, model, drawn):
@@ -153,14 +154,33 @@ def saved(pack, drawn):
 
 
 def test_a_saved_picture_comes_back_whole(pack, model, drawn, saved):
-    image, tokens, mask, prompt, negative, seed, size = pack.run("SSD_LoadPicture",
-                                                                 image="saved.png")
+    image, tokens, mask, *told = pack.run("SSD_LoadPicture", image="saved.png")
     assert tokens.tokens.equal(drawn[1].tokens) and tokens.recipes[0]["seed"] == 7
     assert np.array_equal((image * 255).round(), (drawn[0] * 255).round())
-    assert (prompt, negative, seed, size) == ("a red house by a lake", "", 7, f"{PIXELS}x{PIXELS}")
+    assert told == ["a red house by a lake", "", 7, PIXELS, PIXELS, 0]
     assert not mask.any()
     redone = redraw(pack, model, picture=tokens, mask=painted())[0]
     assert redone[:, away(redone)].equal(image[:, away(redone)])
+
+
+def test_the_known_part_of_a_picture_comes_as_text(pack, model, drawn):
+    """As comfyui_workflow.py writes it into a picture that was drawn outside ComfyUI."""
+    child = redraw(pack, model, picture=drawn[1], keep_rows=4)
+    text = pack.module("ssd_core.output.kept_rows").written(child[2].recipes[0])
+    image, tokens, mask, *told, rows = pack.run("SSD_LoadPicture", text=text)
+    assert rows == 4 and tokens.tokens[:, :4].equal(drawn[1].tokens[:, :4]) and not mask.any()
+    assert all(isinstance(one, ExecutionBlocker) and "not the picture itself" in one.message
+               for one in (image, *told))
+    again = redraw(pack, model, picture=tokens, keep_rows=rows)
+    assert again[1].tokens.equal(child[1].tokens)
+    masked = redraw(pack, model, picture=drawn[1], mask=painted())
+    text = pack.module("ssd_core.output.kept_rows").written(masked[2].recipes[0])
+    _, tokens, mask, *_, rows = pack.run("SSD_LoadPicture", text=text)
+    assert rows == 0 and mask[0].bool().equal(FREE)
+    again = redraw(pack, model, picture=tokens, mask=mask)
+    assert again[1].tokens.equal(masked[1].tokens)
+    with pytest.raises(pack.error, match="not the text of kept rows"):
+        pack.run("SSD_LoadPicture", text="a red house")
 
 
 def test_a_mask_of_the_mask_editor_leaves_the_picture_its_tokens(pack, drawn, saved):
@@ -176,7 +196,7 @@ def test_a_mask_of_the_mask_editor_leaves_the_picture_its_tokens(pack, drawn, sa
     assert tokens.tokens.equal(drawn[1].tokens) and mask.equal(painted())
 
 
-def test_pictures_without_or_with_other_pixels_are_sent_to_encode_image(pack, saved):
+def test_pictures_without_or_with_other_pixels_are_sent_to_image_to_tokens(pack, saved):
     plain = saved.with_name("plain.png")
     Image.new("RGB", (PIXELS, PIXELS)).save(plain)
     with pytest.raises(pack.error, match="neither has a picture with its pixels"):
@@ -189,6 +209,6 @@ def test_pictures_without_or_with_other_pixels_are_sent_to_encode_image(pack, sa
     info = PngInfo()
     info.add_text("ssd_recipe", texts["ssd_recipe"])
     changed.save(saved, pnginfo=info)
-    with pytest.raises(pack.error, match="changed since .* Encode Image"):
+    with pytest.raises(pack.error, match="changed since .* Image to Tokens"):
         pack.run("SSD_LoadPicture", image="saved.png")
     assert "upload" in pack.nodes["SSD_LoadPicture"].validate_inputs(image="gone.png")

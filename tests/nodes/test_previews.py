@@ -57,8 +57,8 @@ def test_one_message_has_the_marks_of_every_cell(pack, sampled):
     assert "a" in judged["marks"][0] and set(judged["marks"][0]) <= set("arc")
 
 
-def test_a_race_keeps_both_panels(pack, sampled):
-    messages = sampled("SSD_Race").ui["ssd_preview"][0]["messages"]
+def test_a_comparison_keeps_both_panels(pack, sampled):
+    messages = sampled("SSD_Compare").ui["ssd_preview"][0]["messages"]
     assert [m["panel"] for m in messages] == [0] * 4 + [1] * 4
 
 
