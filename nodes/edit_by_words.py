@@ -102,9 +102,9 @@ def requests_of(model: weights.LoadedModel, source: TokenPictures,
         sampling = Sampling() if recipe is None else sampling_of(recipe)
         negative = drawn_words(recipe).negative if recipe else None
         made.append(requests.request_of(
-            weights.LoadedModel(model.backbone), default_method(), replace(sampling, seed=seed, variation=0.0), prompt,
-            negative or "", size_of(source, n), keep=picture[None], old_prompt=old,
-            fixed=(Words(new, negative),),
+            weights.LoadedModel(model.backbone), default_method(),
+            replace(sampling, seed=seed, variation=0.0), prompt, negative or "",
+            size_of(source, n), keep=picture[None], old_prompt=old, fixed=(Words(new, negative),),
             keep_mask=None if stays is None or not stays[n % len(stays)].any()
             else stays[n % len(stays)],
             keep_pixels=None if source.pixels is None else source.pixels[n : n + 1],

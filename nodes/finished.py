@@ -1,4 +1,4 @@
-"""A cache of the pictures that Finish Pictures has drawn, so that picking another redraws none of them.
+"""A cache of the pictures that Finish Pictures has drawn, which are not drawn again.
 
 ComfyUI's own cache knows only the whole list of pictures. No entry refers to a backbone, so that
 its memory can be freed.

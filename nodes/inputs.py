@@ -17,7 +17,6 @@ from ..ssd_core.backbones.emu3_5 import SIZES as EMU3_5_SIZES
 from ..ssd_core.backbones.glm_image import SIZES as GLM_SIZES
 from ..ssd_core.backbones.lumina2 import TWO_PANELS
 from ..ssd_core.model.grid import LONGEST_SIDE
-from ..ssd_core.model.sampling import NUMERICS
 from ..ssd_core.output.knobs import MOST_PICTURES, sampling_knobs
 from ..ssd_core.weights.catalogue import CATALOGUE
 from .newer import ADVANCED

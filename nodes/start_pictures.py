@@ -36,9 +36,11 @@ class StartPictures(DrawingNode):
                                        "about a third."),
                 *inputs.schedule(), inputs.preview(), *inputs.sampling()],
             outputs=[
-                StartedType.Output(display_name="started", tooltip="For Pick Pictures, or for Finish Pictures."),
+                StartedType.Output(display_name="started",
+                                   tooltip="For Pick Pictures, or for Finish Pictures."),
                 io.Image.Output(display_name="overview",
-                                tooltip="All tops in one picture, with their numbers for Pick Pictures."),
+                                tooltip="All tops in one picture, with their numbers for Pick "
+                                        "Pictures."),
                 io.Image.Output(display_name="images",
                                 tooltip="The pictures as a batch; what is not drawn yet is grey.")],
             **search_aliases("seeds", "contact sheet", "batch", "variations"))

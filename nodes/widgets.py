@@ -8,10 +8,11 @@ from typing import Any
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.model.knobs import KnobSpec
+from ..ssd_core.model.knobs import WANTED, KnobSpec, coerce
 from .newer import ADVANCED
 
 AUTO = "auto"  # the value of a widget that leaves a number to the method or the model
+LONGEST_NUMBER = 20  # characters of a number
 LABELS = {"rounds": "r / b (rounds)", "incremental": "i (staged rounds)"}  # as the paper has them
 
 
@@ -70,10 +71,14 @@ def is_auto(value: Any) -> bool:
 
 
 def number(name: str, value: Any, kind: type, word: str = AUTO) -> Any:
-    """The number in a field; raises SSDError for any other text. word: what it may say instead."""
-    if not isinstance(value, str):
-        return value
+    """The number in a field or from a link, where 384.0 is a whole number, too.
+
+    Raises SSDError for anything else. word: what the field may say instead.
+    """
+    whole = kind is int and isinstance(value, float) and value.is_integer()
+    typed = isinstance(value, str) and len(value) <= LONGEST_NUMBER
     try:
-        return kind(value)
+        return coerce(name, kind(value) if whole or typed else value, kind)
     except ValueError:
-        raise SSDError(f"{name} {value[:20]!r}: write a number, or {word}") from None
+        raise SSDError(f"{name} {str(value)[:LONGEST_NUMBER]!r}: must be {WANTED[kind]}, or "
+                       f"{word}") from None

@@ -14,10 +14,10 @@ pytestmark = pytest.mark.slow
 def omni(loaded, pack):
     """The backbone, with panels of 32 x 32 pixels: 4 x 4 cells."""
     folder = Path(loaded.stubs.folders.paths("ssd_backbones")[-1]) / "Lumina-mGPT-2.0-Omni"
-    backbone, = pack.run("SSD_LoadModel", model=lumina2(folder).name, dtype="fp32")
+    model, = pack.run("SSD_LoadModel", model=lumina2(folder).name, dtype="fp32")
     model.module.two_panels = (32, 64)
     model.module.sizes = (*model.module.sizes, (32, 64))
-    yield backbone
+    yield model
     pack.module("nodes.weights")._LOADED.clear()
     shutil.rmtree(folder)
 
@@ -25,7 +25,7 @@ def omni(loaded, pack):
 def test_the_picture_is_drawn_below_the_map_and_cut_out(pack, omni):
     edges = torch.rand(2, 100, 200, 3, generator=torch.Generator().manual_seed(1))
     images, panels, tokens, stats, _ = pack.run(
-        "SSD_Control", backbone=omni, image=edges, control="canny", prompt="a red ball",
+        "SSD_Control", model=omni, image=edges, control="canny", prompt="a red ball",
         batch_size=2, preview=False)
     assert images.shape == (2, 32, 32, 3) and panels.shape == (2, 64, 32, 3)
     assert images.equal(panels[:, 32:])
@@ -42,7 +42,7 @@ def test_the_picture_is_drawn_below_the_map_and_cut_out(pack, omni):
 
 def test_a_subject_is_drawn_by_its_own_words(pack, omni):
     glass = torch.rand(1, 32, 32, 3, generator=torch.Generator().manual_seed(2))
-    inputs = {"backbone": omni, "image": glass, "control": "subject", "prompt": "on a roof",
+    inputs = {"model": omni, "image": glass, "control": "subject", "prompt": "on a roof",
               "preview": False}
     stats = pack.run("SSD_Control", subject="a glass", **inputs)[3]
     assert "displays: a glass, while the <lower half> shows" in stats.recipes[0]["prompt"]

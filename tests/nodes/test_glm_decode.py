@@ -1,4 +1,4 @@
-"""GLM Decode: the sampler's tokens become pixels by the diffusion model beside the backbone."""
+"""Tokens to Image: the sampler's tokens become pixels by the diffusion model beside the backbone."""
 
 import shutil
 from importlib.util import find_spec
@@ -26,10 +26,10 @@ def folder(loaded):
 @pytest.mark.slow
 def test_tokens_of_the_sampler_become_pixels(pack, folder):
     assert list(pack.module("nodes.folders").shelf().backbones()) == ["postcard", "GLM-Image"]
-    backbone, = pack.run("SSD_LoadModel", model="GLM-Image")
+    model, = pack.run("SSD_LoadModel", model="GLM-Image")
     sketched, tokens, _, report, *_ = pack.run("SSD_Sampler", model=model, prompt="a red",
                                                **SMALL)
-    assert sketched.shape == (1, 256, 256, 3) and "GLM Decode paints their pixels" in report
+    assert sketched.shape == (1, 256, 256, 3) and "Tokens to Image paints their pixels" in report
     before = len(pack.manager.loads)
     images, = pack.run("SSD_TokensToImage", model=model, tokens=tokens, steps=2)
     assert images.shape == sketched.shape and images.std() > 0

@@ -179,7 +179,7 @@ def test_the_known_part_of_a_picture_comes_as_text(pack, model, drawn):
     assert rows == 0 and mask[0].bool().equal(FREE)
     again = redraw(pack, model, picture=tokens, mask=mask)
     assert again[1].tokens.equal(masked[1].tokens)
-    with pytest.raises(pack.error, match="not the text of kept rows"):
+    with pytest.raises(pack.error, match="^text: this is not the text of tokens"):
         pack.run("SSD_LoadPicture", text="a red house")
 
 
