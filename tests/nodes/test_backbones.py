@@ -137,7 +137,7 @@ def test_several_in_a_folder_go_by_their_files(pack, models):
     try:
         names = found(pack)
         assert {"many/c2i_B_256.pt", "many/c2i_B_384.pt"} <= set(names) and "many" not in names
-        assert load(pack, "many/c2i_B_384.pt").path.name == "c2i_B_384.pt"
+        assert load(pack, "many/c2i_B_384.pt").backbone.path.name == "c2i_B_384.pt"
     finally:
         shutil.rmtree(models / "many")
 

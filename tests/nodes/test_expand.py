@@ -10,7 +10,7 @@ from PIL import Image
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_bundle")]
 
-DRAWING = ("SSD_Sampler", "SSD_StartPictures", "SSD_Race", "SSD_Compare")
+DRAWING = ("SSD_Sampler", "SSD_StartPictures", "SSD_Compare")
 PROMPT = "a red house by a lake"
 
 
@@ -35,16 +35,9 @@ def started(pack):
 
 
 @pytest.mark.parametrize("node", DRAWING)
-def test_the_switch_is_on_and_optional(pack, node):
-    switch = next(one for one in pack.schemas[node].inputs if one.id == "expand")
-    assert (switch.default, switch.optional) == (True, True)
-
-
-@pytest.mark.parametrize("node", DRAWING)
-def test_a_prompt_of_a_script_without_the_switch_is_drawn_as_typed(pack, model, node):
-    values = {i.id: i.default for i in pack.schemas[node].inputs if i.widget and i.id != "expand"}
-    pack.nodes[node].execute(model=model, **{**values, "prompt": PROMPT, "cfg": 1.0})
-    assert all("words" not in message for message in started(pack))
+def test_the_switch_is_on(pack, node):
+    switch = next(one for one in pack.schemas[node].inputs if one.id == "complete_prompt")
+    assert switch.default is True
 
 
 def test_the_words_are_told_before_the_first_row_and_in_the_report(pack, sample, words_of):
@@ -97,12 +90,9 @@ def test_without_a_preview_the_words_are_told_as_text(pack, sample):
 
 
 def test_all_runs_of_a_comparison_draw_the_same_words(pack, model):
-    table = pack.run("SSD_Compare", model=model, prompt=PROMPT, cfg=1.0,
-                     draw_2="exact", draw_3="none")[1]
+    table = pack.run("SSD_Compare", model=model, prompt=PROMPT, cfg=1.0)[2]
     first, second = started(pack)
     assert first["words"] == second["words"] and table.count("drawn from: ") == 1
-    pack.run("SSD_Race", model=model, prompt=PROMPT, cfg=1.0)
-    assert [message["words"] for message in started(pack)[2:]] == [first["words"]] * 2
 
 
 # Earlier pictures
@@ -138,7 +128,7 @@ def test_a_parent_that_was_drawn_as_typed_is_continued_as_typed(sample):
 
 
 def test_begun_seeds_are_finished_with_their_words(pack, model, sample, words_of):
-    method = pack.run("SSD_Method")[0]
+    method = pack.run("SSD_Method", method="ar")[0]
     begun = pack.run("SSD_StartPictures", model=model, prompt=PROMPT, seed=3, count=3,
                      cfg=1.0, method=method)[0]
     picked, = pack.run("SSD_PickPictures", started=begun, pictures="2")
@@ -164,7 +154,7 @@ def test_the_workflow_in_the_app_s_png_draws_the_same_picture(pack, model, sampl
     recipe_module.save_png(tmp_path / "a.png", images[0], stats.recipes[0])
     graph = json.loads(Image.open(tmp_path / "a.png").info["workflow"])
     told = values_in(graph, "SSD_Sampler")
-    assert told["expand"] is False and told["prompt"] == stats.recipes[0]["prompt_expanded"]
+    assert told["complete_prompt"] is False and told["prompt"] == stats.recipes[0]["prompt_expanded"]
     told = {name: value for name, value in told.items() if name != "control_after_generate"}
     again = sample(**told)
     assert torch.equal(again[0], images) and torch.equal(again[1].tokens, tokens.tokens)
@@ -172,7 +162,7 @@ def test_the_workflow_in_the_app_s_png_draws_the_same_picture(pack, model, sampl
 
 def test_a_saved_png_restores_the_same_pixels(pack, model, sample, monkeypatch):
     """What ComfyUI writes into it has the typed prompt, the seed and the switch on."""
-    values = {"prompt": PROMPT, "seed": 3, "cfg": 1.0, "expand": True}
+    values = {"prompt": PROMPT, "seed": 3, "cfg": 1.0, "complete_prompt": True}
     images, tokens, stats, _ = sample(**values)
     monkeypatch.setattr(pack.nodes["SSD_SaveImage"].hidden, "prompt",
                         {"5": {"class_type": "SSD_Sampler", "inputs": values}})

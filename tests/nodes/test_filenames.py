@@ -11,7 +11,7 @@ import torch
 NOW = datetime(2026, 3, 4, 15, 6, 7)
 PROMPT = {
     "3": {"class_type": "SSD_Sampler", "_meta": {"title": "Mine"},
-          "inputs": {"seed": 42, "prompt": 'a/b: "c"?\n', "expand": True, "method": ["1", 0]}},
+          "inputs": {"seed": 42, "prompt": 'a/b: "c"?\n', "complete_prompt": True, "method": ["1", 0]}},
     "4": {"class_type": "SSD_Sampler", "_meta": {"title": "Mine"}, "inputs": {"seed": 43}}}
 
 
@@ -19,7 +19,7 @@ PROMPT = {
     ("%date:yyyy-MM-dd%/x", "2026-03-04/x"),
     ("%date:yy_M_d hh:mm:ss%", "26_3_4 15_06_07"),
     ("%date:yyy%", "yyy"),  # as ComfyUI's page has it
-    ("%SSD_Sampler.seed%-%Mine.expand%", "42-true"),
+    ("%SSD_Sampler.seed%-%Mine.complete_prompt%", "42-true"),
     ("%Mine.prompt%", "a_b_ _c___"),
     ("%width%x%height%_%year%", "%width%x%height%_%year%"),
     ("%SSD_Sampler.method% %Nobody.seed%", "%SSD_Sampler.method% %Nobody.seed%"),

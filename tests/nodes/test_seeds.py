@@ -66,11 +66,11 @@ def test_one_more_picked_leaves_the_finished_ones_alone(pack, model, started, mo
     assert {message["panel"] for message in both[2].messages} == {0, 1}
 
 
-def test_pictures_that_were_begun_with_heads_ask_for_them(pack, model):
+def test_pictures_that_were_begun_with_heads_ask_for_them(pack, model, headless):
     begun = pack.run("SSD_StartPictures", model=model, count=2, part=1 / 3, cfg=1.0,
                      quality="custom")[0]
-    with pytest.raises(pack.error, match="connect Load Draft Heads to 'heads'"):
-        pack.run("SSD_FinishPictures", model=model, started=begun)
+    with pytest.raises(pack.error, match="choose the same ones in 'heads' of Load Model"):
+        pack.run("SSD_FinishPictures", model=headless, started=begun)
 
 
 def test_nothing_picked_makes_the_nodes_behind_wait(pack, started):
@@ -82,54 +82,51 @@ def test_nothing_picked_makes_the_nodes_behind_wait(pack, started):
 @pytest.mark.parametrize(("text", "wanted"), [
     ("2", [2]), (" 3, 1 ,3", [3, 1]), ("1-3", [1, 2, 3]), ("2 - 3 1", [2, 3, 1]), ("1，3", [1, 3])])
 def test_numbers_are_read_as_people_write_them(pack, text, wanted):
-    assert pack.module("nodes.pick").numbers(text, 3) == wanted
+    assert pack.module("nodes.pick_pictures").numbers(text, 3) == wanted
 
 
 @pytest.mark.parametrize("text", ["0", "4", "3-1", "one", "1-", "2-9", "99999"])
 def test_other_numbers_are_refused_with_the_range(pack, text):
     with pytest.raises(pack.error, match="numbers from 1 to 3"):
-        pack.module("nodes.pick").numbers(text, 3)
+        pack.module("nodes.pick_pictures").numbers(text, 3)
 
 
-def test_an_interrupted_run_is_kept_and_finished(pack, model):
-    pack.module("nodes.unfinished").file().unlink(missing_ok=True)  # another file's tests share it
+@pytest.fixture
+def unfinished(pack):
+    """Where an interrupted run is kept; nothing is there before and after."""
+    file = pack.module("nodes.unfinished").file()
+    file.unlink(missing_ok=True)
+    yield file
+    file.unlink(missing_ok=True)
+
+
+def recipes_in(file) -> list[dict]:
+    return json.loads(file.read_text())["recipes"]
+
+
+def test_an_interrupted_run_is_kept_and_finished(pack, model, unfinished):
+    """With nothing connected to 'started', as after a restart of ComfyUI."""
+    finish = partial(pack.run, "SSD_FinishPictures", model=model)
     with pytest.raises(pack.error, match="no interrupted run is kept"):
-        pack.run("SSD_UnfinishedRun")
-    before = pack.nodes["SSD_UnfinishedRun"].fingerprint_inputs()
-    ar = pack.run("SSD_Method")[0]
+        finish()
+    before = pack.nodes["SSD_FinishPictures"].fingerprint_inputs()
+    ar = pack.run("SSD_Method", method="ar")[0]
     pack.manager.interrupt_at = 2 * SIDE + 5
     with pytest.raises(comfyui_stub.InterruptProcessingException):
         pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0, batch_size=2)
-    assert "They are kept" in pack.server.texts[-1][0]
-    assert pack.nodes["SSD_UnfinishedRun"].fingerprint_inputs() != before
-    begun, report = pack.run("SSD_UnfinishedRun")
-    assert [one["seed"] for one in begun.recipes] == [5, 6] and "seed 6, ar" in report
-    tokens = pack.run("SSD_FinishPictures", model=model, started=begun)[1].tokens
+    assert "They are kept: Finish Pictures" in pack.server.texts[-1][0]
+    assert pack.nodes["SSD_FinishPictures"].fingerprint_inputs() != before
+    assert [one["seed"] for one in recipes_in(unfinished)] == [5, 6]
+    tokens = finish()[1].tokens
     whole = pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0, batch_size=2)
     assert torch.equal(tokens, whole[1].tokens)
-    pack.module("nodes.unfinished").file().write_text("{}")
+    unfinished.write_text("{}")
     with pytest.raises(pack.error, match="unfinished.json cannot be read"):
-        pack.run("SSD_UnfinishedRun")
-    pack.module("nodes.unfinished").file().unlink()
+        finish()
 
 
-def test_an_interrupted_run_of_an_earlier_version_is_finished_as_it_was_begun(pack, model):
-    ar = pack.run("SSD_Method")[0]
-    pack.manager.interrupt_at = 2 * SIDE
-    with pytest.raises(comfyui_stub.InterruptProcessingException):
-        pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0, min_p=0.0)
-    file = pack.module("nodes.unfinished").file()
-    recipe, = json.loads(file.read_text())["recipes"]
-    del recipe["min_p"]
-    file.write_text(json.dumps({"recipes": [recipe]}))
-    tokens = pack.run("SSD_FinishPictures", model=model,
-                      started=pack.run("SSD_UnfinishedRun")[0])[1].tokens
-    whole = pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0, min_p=0.0)
-    assert torch.equal(tokens, whole[1].tokens)
-    file.unlink()
-
-
-def test_a_row_that_was_shown_is_kept_even_if_its_frame_ends_the_run(pack, model, monkeypatch):
+def test_a_row_that_was_shown_is_kept_even_if_its_frame_ends_the_run(pack, model, unfinished,
+                                                                     monkeypatch):
     """ComfyUI's bar looks for an interrupt when it sends a frame."""
     def interrupted(*_):
         raise comfyui_stub.InterruptProcessingException
@@ -137,63 +134,75 @@ def test_a_row_that_was_shown_is_kept_even_if_its_frame_ends_the_run(pack, model
     monkeypatch.setattr(pack.nodes["SSD_Sampler"], "hidden",
                         SimpleNamespace(unique_id="5", extra_pnginfo=None))
     monkeypatch.setattr(pack.module("nodes.running").Bar, "show", interrupted)
-    ar = pack.run("SSD_Method")[0]
+    ar = pack.run("SSD_Method", method="ar")[0]
     with pytest.raises(comfyui_stub.InterruptProcessingException):
         pack.run("SSD_Sampler", model=model, method=ar, cfg=1.0)
-    recipe, = pack.run("SSD_UnfinishedRun")[0].recipes
+    recipe, = recipes_in(unfinished)
     assert recipe["stopped_rows"] == max(m["last"] for m in pack.preview() if m["kind"] == "rows")
-    pack.module("nodes.unfinished").file().unlink()
 
 
-def test_tokens_are_kept_if_the_run_is_stopped_while_they_become_pixels(pack, model,
+def test_tokens_are_kept_if_the_run_is_stopped_while_they_become_pixels(pack, model, unfinished,
                                                                         monkeypatch):
     def interrupted(*_):
         raise comfyui_stub.InterruptProcessingException
 
-    ar = pack.run("SSD_Method")[0]
+    ar = pack.run("SSD_Method", method="ar")[0]
     with monkeypatch.context() as patched:
         patched.setattr(pack.module("nodes.running"), "images_of", interrupted)
         with pytest.raises(comfyui_stub.InterruptProcessingException):
             pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0)
     assert f"Stopped after {SIDE} of {SIDE} rows" in pack.server.texts[-1][0]
-    begun, _ = pack.run("SSD_UnfinishedRun")
-    tokens = pack.run("SSD_FinishPictures", model=model, started=begun)[1].tokens
+    tokens = pack.run("SSD_FinishPictures", model=model)[1].tokens
     whole = pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0)
     assert torch.equal(tokens, whole[1].tokens)
-    pack.module("nodes.unfinished").file().unlink()
 
 
-def test_what_a_stopped_node_had_finished_before_is_kept_with_the_rest(pack, model, started):
-    before, (one,) = pack.manager.checks, pack.run("SSD_PickPictures", started=started[0], pictures="1")
+def test_what_a_stopped_node_had_finished_before_is_kept_with_the_rest(pack, model, started,
+                                                                       unfinished):
+    before = pack.manager.checks
+    one, = pack.run("SSD_PickPictures", started=started[0], pictures="1")
     pack.run("SSD_FinishPictures", model=model, started=one)
     pack.module("nodes.finished").FINISHED.clear()  # as after a restart
     pack.manager.interrupt_at = 2 * pack.manager.checks - before + 1
     with pytest.raises(comfyui_stub.InterruptProcessingException):
         pack.run("SSD_FinishPictures", model=model, started=started[0])
-    first, *others = pack.run("SSD_UnfinishedRun")[0].recipes
+    first, *others = recipes_in(unfinished)
     assert first["stopped_rows"] == SIDE
     assert [recipe["seed"] for recipe in others] == [21, 22]
     assert all(TOP <= recipe["stopped_rows"] < SIDE for recipe in others)
-    pack.module("nodes.unfinished").file().unlink()
 
 
 def test_a_run_is_played_again_as_it_was_shown(pack, model):
     drawn = pack.run("SSD_Sampler", model=model, cfg=1.0)
-    replayed = partial(pack.nodes["SSD_RunViewer"].execute, stats=drawn[2], seconds=3.0,
+    replayed = partial(pack.nodes["SSD_RunViewer"].execute, stats=drawn[2], seconds="3",
                        format="webp", filename_prefix="films/a")
     output = replayed(overlay=False)
-    frames, fps = output.args
-    assert 2 <= len(frames) <= 37 and 0 < fps <= 12
+    sheet, frames, fps = output.args
+    assert len(sheet) == 1 and 2 <= len(frames) <= 37 and 0 < fps <= 12
     assert torch.equal(frames[-1], (drawn[0][0] * 255).round() / 255)
-    assert not torch.equal(replayed(overlay=True).args[0][-1], frames[-1])
+    assert not torch.equal(replayed(overlay=True).args[1][-1], frames[-1])
     entry, = output.ui["images"]
     film = pack.stubs.folders.output / entry["subfolder"] / entry["filename"]
     assert film.read_bytes()[8:12] == b"WEBP" and entry["subfolder"] == "films"
 
 
+def test_a_film_has_the_length_that_is_asked_for(pack, model):
+    view = partial(pack.run, "SSD_RunViewer", format="do not save",
+                   stats=pack.run("SSD_Sampler", model=model, cfg=1.0)[2])
+    lasts = {seconds: len(frames) / fps for seconds in ("auto", "", "3", 6.0, 6)
+             for _, frames, fps in [view(seconds=seconds)]}
+    assert lasts["auto"] == lasts[""] == lasts["3"], "a short run takes 3 seconds"
+    assert lasts[6] - lasts["3"] == pytest.approx(3)
+    for wrong, said in (("0", "seconds 0: must lie above 0, at most 60"), (61, "seconds 61: must"),
+                        ("long", "seconds 'long': must be a number, or auto"),
+                        ("nan", "seconds 'nan': must be a number"), (True, "seconds 'True': must")):
+        with pytest.raises(pack.error, match=f"^{said}"):
+            view(seconds=wrong)
+
+
 def test_without_a_preview_the_rows_appear_one_by_one(pack, model):
     stats = pack.run("SSD_Sampler", model=model, cfg=1.0, preview=False)[2]
-    frames, _ = pack.run("SSD_RunViewer", stats=stats, format="frames only")
+    _, frames, _ = pack.run("SSD_RunViewer", stats=stats, format="do not save")
     assert len(frames) == SIDE + 1 and not torch.equal(frames[3], frames[4])
 
 
@@ -223,16 +232,12 @@ def test_the_page_lists_the_sizes_of_the_backbone(pack):
     assert sizes_of("Janus-Pro-7B") == ["384x384"] and sizes_of("../postcard") == []
 
 
-def test_what_links_carry_is_a_handle_that_finds_the_one_copy(pack, model):
-    stored = pickle.dumps((backbone, heads))
+def test_what_links_carry_is_a_handle_that_finds_the_one_copy(pack, model, headless):
+    stored = pickle.dumps((model, headless))
     assert len(stored) < 2000
-    assert pickle.loads(stored)[0] is backbone and pickle.loads(stored)[1] is heads
-
-
-def test_a_comparison_leaves_out_what_cannot_run(pack, model):
-    _, table, images = pack.run("SSD_Compare", model=model, draw_2="strict",
-                                draw_3="none", cfg=1.0)
-    assert len(images) == 1 and "left out: 2. strict" in table
+    again, bare = pickle.loads(stored)
+    assert again.backbone is bare.backbone is model.backbone
+    assert again.heads is model.heads and bare.heads is None
 
 
 def test_the_page_offers_the_words_of_a_backbone_that_knows_only_some(pack):

@@ -16,14 +16,14 @@ RUN = {"quality": "Faithful", "preview": False, "prompt": "a red house"}
 
 @pytest.fixture
 def model(pack):
-    """A backbone of its own, in fp32; the card is the CPU, to which layers are copied."""
+    """A model of its own, without heads, in fp32; the card is the CPU, to which layers are copied."""
     pack.module("nodes.weights")._LOADED.clear()
-    return pack.run("SSD_LoadModel", dtype="fp32")[0]
+    return pack.run("SSD_LoadModel", dtype="fp32", heads="none")[0]
 
 
 @pytest.fixture
 def patcher(model):
-    return model.patcher
+    return model.backbone.patcher
 
 
 def budget(patcher, layers: int) -> int:
@@ -67,7 +67,7 @@ def test_streamed_layers_draw_the_same_picture(pack, model, patcher, kept):
 def test_passes_of_streamed_layers_are_not_replayed_and_have_a_pace_of_their_own(pack, model):
     graphs, pace = (pack.module(f"ssd_core.engine.{name}") for name in ("graphs", "pace"))
     key = pace.key_of(model.module, 1, 1, False)
-    model.patcher.partially_load(CPU, 1)
+    model.backbone.patcher.partially_load(CPU, 1)
     assert pace.key_of(model.module, 1, 1, False) != key
     assert graphs.no_graphs_reason(torch.device("cuda"), streamed=True)
     assert graphs.unreplayed(model.module)
@@ -134,7 +134,7 @@ def fp8_on_a_cpu(pack, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int8", "fp8", "int4"])
 def test_quantised_layers_are_streamed_too(pack, dtype, fp8_on_a_cpu):
-    backbone = pack.run("SSD_LoadModel", dtype=dtype)[0]
+    model = pack.run("SSD_LoadModel", dtype=dtype)[0]
     patcher, expected = model.backbone.patcher, drawn(pack, model)
     patcher.partially_load(CPU, 1)
     assert patcher.waiting == patcher.layers - 1
@@ -150,7 +150,7 @@ def test_quantised_layers_are_streamed_too(pack, dtype, fp8_on_a_cpu):
 @pytest.mark.slow
 def test_waiting_layers_are_pinned_until_they_move(pack, monkeypatch, dtype, fp8_on_a_cpu):
     """A recorder stands in for ComfyUI's pins, one of which fails."""
-    patcher = pack.run("SSD_LoadModel", dtype=dtype)[0].patcher
+    patcher = pack.run("SSD_LoadModel", dtype=dtype)[0].backbone.patcher
     pinned, refused = [], []
 
     def pin(tensor):
@@ -247,12 +247,13 @@ def test_what_fits_only_by_streaming_is_loaded(pack, model, monkeypatch, missing
 def test_the_manager_is_asked_for_all_only_if_all_fits(pack, model, monkeypatch, spare, whole):
     module = pack.module("nodes.weights")
     monkeypatch.setattr(module.mm, "get_torch_device", Card)
-    needed = model.patcher.model_size() + model.codec.model_size() + 1000
+    backbone = model.backbone
+    needed = backbone.patcher.model_size() + backbone.codec.model_size() + 1000
     monkeypatch.setattr(module.mm, "get_free_memory", lambda _: needed + spare)
-    with module.resident([model], 1000):
-        assert pack.manager.loads[-1] == ([model.patcher, model.codec], 1000, whole)
-        assert model.patcher.runs == 1
-    assert model.patcher.runs == 0
+    with module.resident([backbone], 1000):
+        assert pack.manager.loads[-1] == ([backbone.patcher, backbone.codec], 1000, whole)
+        assert backbone.patcher.runs == 1
+    assert backbone.patcher.runs == 0
 
 
 @pytest.mark.slow
