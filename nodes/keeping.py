@@ -11,12 +11,12 @@ from ..ssd_core.output.words import Words, inherited
 from .inputs import ALL
 from .types import TokenPictures
 from .weights import LoadedModel
-from .widgets import number
+from .widgets import is_auto, number
 
 
 def picked(picture: TokenPictures | None, place: str | int) -> TokenPictures | None:
     """The picture of a batch with this number; "all" of them, also for an empty field."""
-    if picture is None or str(place).strip() in ("", ALL):
+    if picture is None or is_auto(place, ALL):
         return picture
     return picture.picked(number("picture_number", place, int, ALL))
 

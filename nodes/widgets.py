@@ -65,9 +65,9 @@ def value_of(knob: KnobSpec, value: Any) -> Any:
     return None if is_auto(value) else knob.checked(number(knob.name, value, knob.kind))
 
 
-def is_auto(value: Any) -> bool:
-    """Whether a field leaves its value open; an empty field does, too."""
-    return isinstance(value, str) and value.strip().lower() in ("", AUTO)
+def is_auto(value: Any, word: str = AUTO) -> bool:
+    """Whether a field leaves its value open by this word; an empty field does, too."""
+    return isinstance(value, str) and value.strip().lower() in ("", word)
 
 
 def number(name: str, value: Any, kind: type, word: str = AUTO) -> Any:
@@ -79,6 +79,6 @@ def number(name: str, value: Any, kind: type, word: str = AUTO) -> Any:
     typed = isinstance(value, str) and len(value) <= LONGEST_NUMBER
     try:
         return coerce(name, kind(value) if whole or typed else value, kind)
-    except ValueError:
+    except (ValueError, SSDError):
         raise SSDError(f"{name} {str(value)[:LONGEST_NUMBER]!r}: must be {WANTED[kind]}, or "
                        f"{word}") from None

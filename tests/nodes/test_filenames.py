@@ -11,7 +11,8 @@ import torch
 NOW = datetime(2026, 3, 4, 15, 6, 7)
 PROMPT = {
     "3": {"class_type": "SSD_Sampler", "_meta": {"title": "Mine"},
-          "inputs": {"seed": 42, "prompt": 'a/b: "c"?\n', "complete_prompt": True, "method": ["1", 0]}},
+          "inputs": {"seed": 42, "prompt": 'a/b: "c"?\n', "complete_prompt": True,
+                     "method": ["1", 0]}},
     "4": {"class_type": "SSD_Sampler", "_meta": {"title": "Mine"}, "inputs": {"seed": 43}}}
 
 
@@ -34,10 +35,11 @@ def test_a_name_may_have_widgets_of_the_run_and_a_date(pack, node, monkeypatch):
     hidden = SimpleNamespace(prompt=PROMPT, extra_pnginfo={})
     monkeypatch.setattr(pack.nodes[node], "hidden", hidden)
     images = torch.zeros(1, 8, 8, 3)
-    stats = SimpleNamespace(messages=(), pictures=images.mul(255).byte().numpy(),
-                            acceptance=torch.zeros(1, 2, 2).numpy(), recipes=({"keep_rows": 0},))
+    stats = pack.module("nodes.types").RunStats(
+        "ar", {"acceptance": {}}, ({"keep_rows": 0},), torch.zeros(1, 2, 2).numpy(),
+        images.mul(255).byte().numpy())
     values = {"SSD_SaveImage": {"images": images},
-              "SSD_RunViewer": {"stats": stats, "overlay": False, "seconds": 3.0, "format": "webp"}}
+              "SSD_RunViewer": {"stats": stats, "overlay": False, "seconds": "3", "format": "webp"}}
     entry, = pack.nodes[node].execute(
         filename_prefix="%SSD_Sampler.seed%/%date:hh:mm%", **values[node]).ui["images"]
     assert entry["subfolder"] == "42" and ":" not in entry["filename"]

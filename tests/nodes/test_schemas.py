@@ -1,44 +1,36 @@
-"""What the nodes promise: names that never change, ranges, tooltips, and the order of widgets."""
+"""What the nodes promise: names, types of links, ranges, tooltips."""
 
 from __future__ import annotations
 
 import inspect
-import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-GOLDEN, ROOT = HERE / "golden_inputs.json", HERE.parents[1]
-IDS = ["SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler",
-       "SSD_StartSeeds", "SSD_Pick", "SSD_Finish", "SSD_UnfinishedRun", "SSD_Race",
-       "SSD_CompareMethods", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_Replay",
-       "SSD_AcceptanceMap", "SSD_Doctor", "SSD_KeptRows", "SSD_LoadPicture",
-       "SSD_EditByWords", "SSD_Control", "SSD_GlmDecode"]
+ROOT = Path(__file__).resolve().parents[2]
 OUTPUTS = {
-    "SSD_LoadBackbone": ["SSD_BACKBONE"], "SSD_LoadHeads": ["SSD_HEADS"],
-    "SSD_Schedule": ["SSD_METHOD", "INT", "STRING"],
-    "SSD_BaselineMethod": ["SSD_METHOD", "INT", "STRING"],
+    "SSD_LoadModel": ["SSD_MODEL"], "SSD_LoadHeads": ["SSD_MODEL"],
+    "SSD_Method": ["SSD_METHOD", "INT", "STRING"],
     "SSD_Sampler": ["IMAGE", "SSD_TOKENS", "SSD_STATS", "STRING", "INT", "STRING"],
-    "SSD_StartSeeds": ["SSD_STARTED", "IMAGE", "IMAGE"], "SSD_Pick": ["SSD_STARTED"],
-    "SSD_Finish": ["IMAGE", "SSD_TOKENS", "SSD_STATS", "STRING"],
-    "SSD_UnfinishedRun": ["SSD_STARTED", "STRING"], "SSD_Replay": ["IMAGE", "FLOAT"],
-    "SSD_Race": ["IMAGE", "IMAGE", "IMAGE", "STRING", "INT", "STRING"],
-    "SSD_CompareMethods": ["IMAGE", "STRING", "IMAGE"], "SSD_DecodeTokens": ["IMAGE"],
-    "SSD_EncodeImage": ["SSD_TOKENS", "INT", "STRING", "MASK"], "SSD_SaveImage": ["IMAGE"],
-    "SSD_AcceptanceMap": ["IMAGE"], "SSD_GlmDecode": ["IMAGE"],
-    "SSD_Doctor": ["STRING"],
-    "SSD_KeptRows": ["SSD_TOKENS", "INT", "MASK"],
-    "SSD_LoadPicture": ["IMAGE", "SSD_TOKENS", "MASK", "STRING", "STRING", "INT", "COMBO"],
+    "SSD_StartPictures": ["SSD_STARTED", "IMAGE", "IMAGE"], "SSD_PickPictures": ["SSD_STARTED"],
+    "SSD_FinishPictures": ["IMAGE", "SSD_TOKENS", "SSD_STATS", "STRING"],
+    "SSD_Control": ["IMAGE", "IMAGE", "SSD_TOKENS", "SSD_STATS", "STRING"],
+    "SSD_LoadPicture": ["IMAGE", "SSD_TOKENS", "MASK", "STRING", "STRING", "INT", "INT", "INT",
+                        "INT"],
     "SSD_EditByWords": ["IMAGE", "SSD_TOKENS", "MASK", "IMAGE", "STRING", "SSD_STATS"],
-    "SSD_Control": ["IMAGE", "IMAGE", "SSD_TOKENS", "SSD_STATS", "STRING"]}
+    "SSD_ImageToTokens": ["SSD_TOKENS", "INT", "STRING", "MASK"], "SSD_TokensToImage": ["IMAGE"],
+    "SSD_Compare": ["IMAGE", "IMAGE", "STRING"], "SSD_RunViewer": ["IMAGE", "IMAGE", "FLOAT"],
+    "SSD_SaveImage": ["IMAGE"], "SSD_Doctor": ["STRING"]}
+FOLDERS = {"SSD/load": 2, "SSD/draw": 6, "SSD/edit": 4, "SSD/compare": 2, "SSD/tools": 2}
+SAMPLING = ["SSD_Sampler", "SSD_StartPictures", "SSD_Compare"]
 
 
-def test_the_nodes_are_those_of_the_contract(pack):
-    assert sorted(pack.schemas) == sorted(IDS)
-    assert {s.category for s in pack.schemas.values()} == {"SSD"}
-    assert len({s.display_name for s in pack.schemas.values()}) == len(IDS)
+def test_there_are_sixteen_nodes_in_five_folders_of_the_menu(pack):
+    assert len(pack.schemas) == len(pack.classes) == 16
+    assert Counter(schema.category for schema in pack.schemas.values()) == FOLDERS
+    assert len({schema.display_name for schema in pack.schemas.values()}) == 16
 
 
 def test_outputs_keep_their_types_and_order(pack):
@@ -65,99 +57,71 @@ def test_widgets_have_legal_ranges_and_defaults_inside_them(pack):
                 assert len(set(widget.options)) == len(widget.options), (node, widget.id)
 
 
-def test_saved_workflows_keep_their_widgets(pack):
-    """Saved values are positional: what was there stays in place, new inputs come last."""
-    for node, golden in json.loads(GOLDEN.read_text()).items():
-        inputs = [[i.id, i.io_type] for i in pack.schemas[node].inputs if i.widget]
-        links = [[i.id, i.io_type] for i in pack.schemas[node].inputs if not i.widget]
-        assert inputs[: len(golden["widgets"])] == golden["widgets"], node
-        assert links[: len(golden["links"])] == golden["links"], node
-
-
-def test_the_inputs_of_every_node_are_remembered():
-    assert set(json.loads(GOLDEN.read_text())) == set(IDS)
-
-
 def test_execute_takes_exactly_the_inputs(pack):
-    """By name, but for knobs and numbered inputs, which come as one mapping."""
-    for node in IDS:
+    """By name, but for knobs, sizes and numbered inputs, which come as one mapping."""
+    front = pack.module("ssd_core.output.knobs")
+    together = {one.name for one in [*front.all_knobs().values(), *front.sampling_knobs()]}
+    for node, schema in pack.schemas.items():
         taken = inspect.signature(inspect.unwrap(pack.nodes[node].execute.__func__)).parameters
-        named = {name for name, one in taken.items() if one.kind is one.POSITIONAL_OR_KEYWORD}
-        inputs = [i.id for i in pack.schemas[node].inputs]
-        knobs = set()
-        if "widgets" in taken:
-            knobs = knob_widgets(pack) | {"numerics"}
-            knobs |= {name for name in inputs if re.fullmatch(r"\w+_\d", name)}
-        assert named - {"cls"} <= set(inputs) and not named & knobs, node
-        assert set(inputs) - named == knobs & set(inputs), node
+        named = {name for name, one in taken.items()
+                 if one.kind is one.POSITIONAL_OR_KEYWORD} - {"cls"}
+        inputs = {i.id for i in schema.inputs}
+        assert named <= inputs, node
+        mapped = inputs - named
+        assert not mapped or any(one.kind is one.VAR_KEYWORD for one in taken.values()), node
+        assert all(name in together | {"size", "width", "height"} or re.fullmatch(r"\w+_\d", name)
+                   for name in mapped), node
 
 
-def knob_widgets(pack):
-    """Names of the widgets of all knobs."""
-    front, widgets = pack.module("ssd_core.output.knobs"), pack.module("nodes.widgets")
-    return {widgets.name_of(one)
-            for one in [*front.all_knobs().values(), *front.sampling_knobs()]}
-
-
-@pytest.mark.parametrize("node", ["SSD_Schedule", "SSD_BaselineMethod"])
-def test_every_knob_of_a_method_can_be_reached(pack, node):
-    front, widgets = pack.module("ssd_core.output.knobs"), pack.module("nodes.widgets")
-    others = [name for name in pack.module("ssd_core.engine.methods").METHODS if name != "ssd"]
-    inputs = {i.id: i for i in pack.schemas[node].inputs}
-    if node == "SSD_BaselineMethod":
-        assert set(inputs["method"].options) == set(others)
-    methods = ["ssd"] if node == "SSD_Schedule" else others
-    assert {widgets.name_of(one) for one in front.all_knobs(methods).values()} <= set(inputs)
-
-
-@pytest.mark.parametrize(("node", "slots", "left_out"), [
-    ("SSD_BaselineMethod", ["method"], {"ssd"}),
-    ("SSD_CompareMethods", [f"draw_{n}" for n in range(1, 7)], set())])
-def test_lists_of_methods_have_all_and_say_what_each_promises(pack, node, slots, left_out):
+def test_every_knob_of_every_method_can_be_reached(pack):
+    knobs = pack.module("ssd_core.output.knobs").all_knobs()
     methods = pack.module("ssd_core.engine.methods").METHODS
-    inputs = {i.id: i for i in pack.schemas[node].inputs}
-    for slot in slots:
-        assert set(inputs[slot].options) - {"none"} == set(methods) - left_out
-        for name in set(methods) - left_out:
+    inputs = {i.id: i for i in pack.schemas["SSD_Method"].inputs}
+    assert inputs["method"].options[0] == "ssd"
+    assert set(inputs["method"].options) == set(methods) and set(knobs) <= set(inputs)
+
+
+def test_lists_of_methods_have_all_and_say_what_each_promises(pack):
+    methods = pack.module("ssd_core.engine.methods").METHODS
+    slots = [("SSD_Method", "method"), *(("SSD_Compare", f"draw_{n}") for n in range(1, 7))]
+    for node, slot in slots:
+        one = next(i for i in pack.schemas[node].inputs if i.id == slot)
+        assert set(one.options) - {"none"} == set(methods)
+        for name in methods:
             promise = methods[name].verdict
-            assert name in inputs[slot].tooltip.partition(f"{promise} (")[2].split(")")[0]
+            assert name in one.tooltip.partition(f"{promise} (")[2].split(")")[0]
 
 
-@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race", "SSD_CompareMethods"])
+@pytest.mark.parametrize("node", SAMPLING)
 def test_every_sampling_knob_can_be_reached(pack, node):
     knobs = pack.module("ssd_core.output.knobs").sampling_knobs()
     assert {one.name for one in knobs} <= {i.id for i in pack.schemas[node].inputs}
 
 
-@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_StartSeeds", "SSD_Race",
-                                  "SSD_CompareMethods"])
-def test_numerics_of_older_workflows_are_taken_without_being_shown(pack, node):
-    numerics = next(slot for slot in pack.schemas[node].inputs if slot.id == "numerics")
-    assert numerics.optional and numerics.options == ["fast", "matched"]
-    assert numerics.extra_dict == {"hidden": True}
-    sampling = pack.module("nodes.requests").sampling_of
-    assert sampling({"cfg": 2.0, "numerics": "matched"}) == sampling({"cfg": 2.0})
+@pytest.mark.parametrize("node", SAMPLING)
+def test_prompt_negative_seed_and_size_come_first(pack, node):
+    """As prompts do in KSampler's graphs; all else but a few comes with the advanced inputs."""
+    widgets = [i.id for i in pack.schemas[node].inputs if i.widget]
+    assert widgets[:6] == ["prompt", "negative", "seed", "size", "width", "height"]
 
 
-def test_minus_one_is_the_own_value_in_every_numeric_widget(pack):
-    """Each widget of a knob that may be left alone starts there and goes down to -1."""
-    front, widgets = pack.module("ssd_core.output.knobs"), pack.module("nodes.widgets")
-    own = {widgets.name_of(one) for one in [*front.all_knobs().values(), *front.sampling_knobs()]
+def test_a_number_that_may_be_left_open_is_a_field_that_says_auto(pack):
+    """It takes links from nodes that put out numbers, and its tooltip says what auto means."""
+    front = pack.module("ssd_core.output.knobs")
+    own = {one.name for one in [*front.all_knobs().values(), *front.sampling_knobs()]
            if one.optional}
-    found = [slot for node in ("SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler", "SSD_Race")
+    found = [slot for node in ("SSD_Method", "SSD_Sampler", "SSD_Compare")
              for slot in pack.schemas[node].inputs if slot.id in own]
     assert {slot.id for slot in found} == own
     for slot in found:
-        assert slot.min == -1 == slot.default and "-1 =" in slot.tooltip, slot.id
+        assert (slot.io_type, slot.default) == ("STRING,INT,FLOAT", "auto"), slot.id
+        assert "auto = " in slot.tooltip and "-1" not in slot.tooltip, slot.id
 
 
-def test_the_order_of_saved_values_names_every_knob(pack):
-    """A new knob goes to the end of KNOB_WORDS, so that the next one comes after it."""
-    front, widgets = pack.module("ssd_core.output.knobs"), pack.module("nodes.widgets")
-    names = {one.name for one in [*front.all_knobs().values(), *front.sampling_knobs()]}
-    assert set(widgets.ORDER) == names and set(widgets.FIRST) <= names
-    later = [name for name in widgets.ORDER if name not in widgets.FIRST]
-    assert later[:3] == ["fused_commit", "draft_choice", "draft_temperature"]
+def test_rounds_and_staged_rounds_are_labelled_as_in_the_paper(pack):
+    for node in ("SSD_Method", "SSD_Sampler"):
+        labels = {one.id: one.display_name for one in pack.schemas[node].inputs}
+        assert labels["rounds"] == "r / b (rounds)" and labels["incremental"] == "i (staged rounds)"
 
 
 def test_importing_the_pack_asks_for_nothing(pack):

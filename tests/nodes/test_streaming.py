@@ -16,7 +16,7 @@ RUN = {"quality": "Faithful", "preview": False, "prompt": "a red house"}
 
 @pytest.fixture
 def model(pack):
-    """A model of its own, without heads, in fp32; the card is the CPU, to which layers are copied."""
+    """A model of its own, in fp32; the card is the CPU, to which layers are copied."""
     pack.module("nodes.weights")._LOADED.clear()
     return pack.run("SSD_LoadModel", dtype="fp32", heads="none")[0]
 

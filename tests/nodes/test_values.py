@@ -5,10 +5,17 @@ from __future__ import annotations
 import inspect
 import json
 import shutil
+from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
 from PIL import Image
+from support.mock_backbone import random_heads, tiny_postcard
+
+from ssd_core import load_backbone
+from ssd_core.backbones import postcard
+from ssd_core.engine.heads import save_heads
 
 pytestmark = pytest.mark.slow
 
@@ -18,135 +25,184 @@ def schedules(pack):
     return pack.module("nodes.schedules")
 
 
-def numbers(k_h=-1, k_v=-1, r=-1, i=-1):
-    """Widgets of a schedule; -1 leaves a number to the preset."""
-    return {"k_h": k_h, "k_v": k_v, "r": r, "i": i}
+AUTO = dict.fromkeys(("k_h", "k_v", "rounds", "incremental"), "auto")
 
 
-@pytest.mark.parametrize(("preset", "name", "most"), [
+@pytest.mark.parametrize(("quality", "name", "most"), [
     ("Faithful", "exact", 576), ("Balanced", "rolling", 72), ("Fast", "rolling", 48)])
-def test_a_speed_is_a_method_of_its_own_whatever_the_numbers(schedules, preset, name, most):
-    method = schedules.method_of(preset)
-    assert method == schedules.method_of(preset, numbers(3, 2, 1, 1)) and method.name == name
-    plan, text = schedules.plan_for(method, preset, None)
+def test_a_quality_is_a_method_of_its_own_whatever_the_numbers(schedules, quality, name, most):
+    method = schedules.of_quality(quality, AUTO)
+    assert method == schedules.of_quality(quality, {**AUTO, "k_h": "3"}) and method.name == name
+    plan, text = schedules.plan_for(method, None)
     assert 0.9 * most < plan.passes_max <= most and f"{plan.passes_max}" in text
-    assert schedules.idle_knobs(preset, numbers()) is None
-    assert schedules.idle_knobs(preset, numbers(0, 0, 0, 0)) is None  # an older workflow's
-    assert "k_h 3, i 1" in schedules.idle_knobs(preset, numbers(k_h=3, incremental=1))
-    assert schedules.idle_knobs("custom", numbers(k_h=3, incremental=1)) is None
+    assert schedules.idle_knobs(quality, AUTO) is None
+    touched = {**AUTO, "k_h": "3", "incremental": 1}
+    assert "does not use k_h 3, incremental 1: choose 'custom'" in schedules.idle_knobs(
+        quality, touched)
+    assert schedules.idle_knobs("custom", touched) is None
 
 
-def test_the_sampler_starts_with_the_products_own_method(schedules, pack):
-    assert schedules.method_of(schedules.FAITHFUL) == pack.module(
+def test_the_sampler_starts_with_the_product_s_own_method(schedules, pack):
+    assert schedules.of_quality(schedules.FAITHFUL, AUTO) == pack.module(
         "ssd_core.engine.methods").default_method()
 
 
-def test_the_connected_backbones_schedule_follows_the_backbone(schedules, pack):
+def test_custom_is_ssd_and_auto_leaves_a_number_to_the_model(schedules, pack):
     preset = pack.module("ssd_core.engine.methods").PAPER_PRESETS["Lumina-mGPT"]
-    own = schedules.method_of(schedules.OWN).resolve(preset)
-    assert (own.k_h, own.k_v, own.rounds, own.incremental) == (5, 2, 5, 4)
-    assert schedules.method_of("custom", numbers()).resolve(preset) == own
-    mine = schedules.method_of(schedules.OWN, numbers(k_v=3)).resolve(preset)
-    assert (mine.k_h, mine.k_v, mine.rounds, mine.incremental) == (5, 3, 5, 4)
-    literal = schedules.method_of("custom", numbers(rounds=0, incremental=0)).resolve(preset)
-    assert (literal.k_h, literal.k_v, literal.rounds, literal.incremental) == (5, 2, 0, 0)
+
+    def drawn(**numbers):
+        method = schedules.of_quality("custom", {**AUTO, **numbers}).resolve(preset)
+        return method.k_h, method.k_v, method.rounds, method.incremental
+
+    assert drawn() == (5, 2, 5, 4)
+    assert drawn(k_v="3") == (5, 3, 5, 4)
+    assert drawn(rounds=0, incremental="0") == (5, 2, 0, 0)
 
 
-@pytest.mark.parametrize(("preset", "widgets", "knobs"), [
-    ("postcard", numbers(), (5, 1, 2, 0)), ("Janus-Pro", numbers(k_h=3), (3, 1, 2, 0)),
-    ("Lumina-mGPT", numbers(), (5, 2, 5, 4)), ("Lumina-mGPT", numbers(rounds=9, incremental=1), (5, 2, 9, 1)),
-    ("Emu3", numbers(), (5, 1, 6, 0)), ("custom", numbers(5, 1, 0, 0), (5, 1, 0, 0))])
-def test_minus_one_is_the_presets_own_and_custom_is_literal(schedules, preset, widgets, knobs):
-    method = schedules.method_of(preset, widgets)
-    assert (method.k_h, method.k_v, method.rounds, method.incremental) == knobs
+# Fields for a number or "auto"
 
 
-@pytest.mark.parametrize("preset", ["postcard", "Janus-Pro", "Lumina-mGPT", "Emu3"])
-def test_zeros_of_an_older_workflow_still_mean_the_presets_own(schedules, preset):
-    assert schedules.method_of(preset, numbers(0, 0, 0, 0)) == schedules.method_of(preset)
-    literal = schedules.method_of("custom", numbers(0, 0, 0, 0))
-    assert (literal.k_h, literal.k_v, literal.rounds, literal.incremental) == (None, None, 0, 0)
+@pytest.mark.parametrize(("value", "cfg"), [
+    ("auto", None), (" Auto ", None), ("", None), ("2.5", 2.5), (" 2.5\n", 2.5), ("3", 3.0),
+    (3, 3.0), (2.5, 2.5), ("1e1", 10.0)])
+def test_a_number_comes_as_text_or_by_a_link_and_auto_is_the_model_s_own(pack, value, cfg):
+    sampling_of = pack.module("nodes.requests").sampling_of
+    assert sampling_of({"seed": 7, "cfg": value}).cfg == cfg
 
 
-def test_zeros_of_an_older_baseline_and_sampler_still_mean_their_own(pack):
-    old = {"k_h": 0, "k_v": 0, "r": -1, "i": -1, "window": 0}
-    for method in ("exact", "rows", "strict", "mtp", "ar"):
-        assert pack.run("SSD_Method", method=method, **old)[0] == (
-            pack.run("SSD_Method", method=method)[0])
-    widgets = {**sampling_widgets(pack), "cfg": 0}
-    assert pack.module("nodes.requests").sampling_of(widgets).cfg is None
+@pytest.mark.parametrize(("knob", "value", "said"), [
+    ("cfg", "two", "cfg 'two': must be a number, or auto"),
+    ("cfg", "nan", "cfg 'nan': must be a number"), ("cfg", True, "cfg 'True': must be a number"),
+    ("cfg", float("inf"), "cfg 'inf': must be a number"),
+    ("cfg", "0.5", "cfg 0.5: must lie in 1 .. 100"), ("cfg", 101, "cfg 101: must lie in 1 .. 100"),
+    ("k_h", "2.5", "k_h '2.5': must be a whole number, or auto"),
+    ("k_h", 2.5, "k_h '2.5': must be a whole number"), ("k_h", "-1", "k_h -1: must lie in 1"),
+    ("k_h", "9" * 5000, "k_h '" + "9" * 20 + "': must be a whole number"),
+    ("width", "wide", "width 'wide': must be a whole number, or auto"),
+    ("picture_number", "first", "picture_number 'first': must be a whole number, or all"),
+    ("picture_number", 1.5, "picture_number '1.5': must be a whole number, or all")])
+def test_other_text_is_refused_in_one_line(pack, model, knob, value, said):
+    tokens = pack.module("nodes.types").TokenPictures.of(
+        model.module, torch.zeros(1, 24, 24, dtype=torch.long))
+    with pytest.raises(pack.error, match=f"^{said}") as refused:
+        pack.run("SSD_Sampler", model=model, quality="custom", picture=tokens, keep_rows=3,
+                 **{"height": 384, knob: value})
+    assert "\n" not in str(refused.value) and len(str(refused.value)) < 200
 
 
-def sampling_widgets(pack):
-    """The sampler's widgets for sampling at their defaults."""
-    return {i.id: i.default for i in pack.schemas["SSD_Sampler"].inputs
-            if i.id in ("seed", "cfg", "temperature", "top_k", "top_p")}
+def test_a_link_may_bring_a_whole_number_as_float(pack):
+    """As nodes that calculate do."""
+    knobs = {knob.name: knob for knob in pack.module("nodes.schedules").schedule_knobs()}
+    value = pack.module("nodes.widgets").value_of(knobs["k_h"], 3.0)
+    assert value == 3 and isinstance(value, int)
 
 
-@pytest.mark.parametrize(("preset", "passes", "paper"), [
-    ("Janus-Pro", 77, "80 against 576"), ("Lumina-mGPT", 301 - 16, "281 against 4704")])
-def test_a_schedule_plans_on_the_presets_own_grid(pack, preset, passes, paper):
-    _, counted, text = pack.run("SSD_Method", preset=preset)
-    assert paper in text and f"{counted} passes" in text and counted <= passes
+# Sizes
 
 
-def test_a_plan_follows_the_connected_backbone(pack, model):
-    *_, text = pack.run("SSD_Method", preset="Emu3", model=model)
-    assert "24x24 (postcard)" in text
+@pytest.mark.parametrize(("widgets", "asked"), [
+    ({}, None), ({"size": "640x384"}, (640, 384)), ({"width": "384", "height": 640}, (384, 640)),
+    ({"size": "640x384", "width": 384.0, "height": "640"}, (384, 640)), ({"size": ""}, None)])
+def test_width_and_height_take_the_place_of_the_list(pack, widgets, asked):
+    plain = {"size": "auto", "width": "auto", "height": "auto"}
+    assert pack.module("nodes.requests").asked_size({**plain, **widgets}) == asked
 
 
-def test_r_and_i_of_a_baseline_count_from_zero(pack):
-    rows = pack.run("SSD_Method", method="rows", rounds=0, i=-1)[0]
+@pytest.mark.parametrize(("widgets", "said"), [
+    ({"width": "384"}, "width 384: set height, too, or set width to auto"),
+    ({"height": 640}, "height 640: set width, too, or set height to auto"),
+    ({"width": 400, "height": "380"},
+     "size 400x380: the nearest that postcard draws is 384x384"),
+    ({"width": 640, "height": "300"}, "size 640x300: the nearest that postcard draws is 512x288"),
+    ({"width": 0, "height": -5}, "size 0x-5: the nearest that postcard draws is ")])
+def test_a_pair_that_is_none_says_what_to_do(pack, model, widgets, said):
+    for node in ("SSD_Sampler", "SSD_StartPictures", "SSD_Compare"):
+        with pytest.raises(pack.error, match=f"^{said}"):
+            pack.run(node, model=model, **widgets)
+
+
+def test_a_picture_is_drawn_at_the_width_and_height_of_other_nodes(pack, model):
+    request = pack.module("nodes.requests").request_of(
+        model, pack.module("nodes.schedules").of_quality("Fast", {}),
+        pack.module("ssd_core.model.sampling").Sampling(), "a house", "",
+        pack.module("nodes.requests").asked_size({"size": "auto", "width": 512, "height": "288"}))
+    assert request.sized.size == (512, 288)
+
+
+# Method
+
+
+def test_ssd_comes_first_and_every_knob_of_it_arrives(pack):
+    plain = pack.run("SSD_Method")[0]
+    assert plain == type(plain)() and plain.name == "ssd"
+    for knob in ({"k_h": "2"}, {"k_v": 2}, {"rounds": "1"}, {"incremental": 3},
+                 {"acceptance": "coupled"}, {"fused_commit": True}, {"draft_choice": "argmax"},
+                 {"draft_temperature": 0.5}):
+        (name, value), = knob.items()
+        assert str(getattr(pack.run("SSD_Method", **knob)[0], name)) == str(value)
+
+
+def test_only_the_knobs_of_the_chosen_method_count_and_others_are_named(pack):
+    method, _, text = pack.run("SSD_Method", method="sjd", k_h="3", window=8, fused_commit=True)
+    assert method.window == 8
+    assert text.endswith("note: sjd does not use k_h 3, fused_commit on")
+    assert "note:" not in pack.run("SSD_Method", method="mtp", k_h=3)[2]
+    with pytest.raises(pack.error, match="^method 'gone': choose one of ssd, ar"):
+        pack.run("SSD_Method", method="gone")
+
+
+def test_auto_is_the_method_s_own_and_zero_is_zero(pack):
+    rows = pack.run("SSD_Method", method="rows", rounds=0)[0]
     assert rows.rounds == 0 and rows.incremental is None
     assert pack.run("SSD_Method", method="mtp")[0].rounds == 1
+    assert pack.run("SSD_Method", method="exact", window="48")[0].window == 48
+    assert pack.run("SSD_Method", method="strict", drafts="vertical")[0].drafts == "vertical"
 
 
-@pytest.mark.parametrize("knob", [
-    {"k_h": 2}, {"k_v": 2}, {"rounds": 0}, {"incremental": 3}, {"acceptance": "coupled"}, {"draft": "copy"},
-    {"fused_commit": True}])
-def test_every_knob_of_rows_arrives(pack, knob):
-    plain, changed = (pack.run("SSD_Method", method="rows", **k)[0] for k in ({}, knob))
-    assert plain != changed
-
-
-@pytest.mark.parametrize("knob", [
-    {"k_h": 2}, {"k_v": 2}, {"rounds": 1}, {"incremental": 3}, {"acceptance": "coupled"}, {"fused_commit": True},
-    {"draft_choice": "argmax"}, {"draft_temperature": 0.5}])
-def test_every_knob_of_a_schedule_arrives(pack, knob):
-    plain, changed = (pack.run("SSD_Method", preset="postcard", **k)[0] for k in ({}, knob))
-    assert plain != changed
-
-
-def test_the_knobs_of_exact_and_strict_arrive(pack):
-    assert pack.run("SSD_Method", method="exact", window=48)[0].window == 48
-    assert pack.run("SSD_Method", method="strict", drafts="vertical")[0].drafts == (
-        "vertical")
-
-
-def test_a_plan_that_depends_on_the_picture_says_at_most(pack):
+def test_a_plan_follows_the_connected_model(pack, model):
+    _, passes, text = pack.run("SSD_Method", k_h=5, k_v=1, rounds=2, model=model)
+    assert "24x24 (postcard)" in text and f"{passes} passes; AR takes 576" in text
     _, passes, text = pack.run("SSD_Method", method="exact")
     assert passes == 576 and "at most 576" in text
 
 
-def test_the_page_gets_a_schedule_s_passes_before_anything_runs(pack):
+def test_the_page_gets_a_method_s_passes_before_anything_runs(pack):
     plan_of = pack.module("nodes.routes").plan_of
-    widgets = {"preset": "custom", "k_h": 5, "k_v": 1, "rounds": 1, "incremental": 0}
-    for backbone in ("", "postcard"):
-        passes = pack.run("SSD_Method", **widgets)[1]
-        assert plan_of(widgets, backbone).startswith(f"{passes} passes; AR takes 576")
-    assert "preset 'gone': choose one of" in plan_of({"preset": "gone"}, "postcard")
+    widgets = {"method": "ssd", "k_h": "5", "k_v": 1, "rounds": "1", "incremental": "auto"}
+    passes = pack.run("SSD_Method", **widgets)[1]
+    for name in ("", "postcard"):
+        assert plan_of(widgets, name).startswith(f"{passes} passes; AR takes 576")
+    assert "method 'gone': choose one of" in plan_of({"method": "gone"}, "postcard")
+    assert plan_of({**widgets, "k_h": "5 or"}, "") == "k_h '5 or': must be a whole number, or auto"
     assert pack.manager.loads == []
 
 
-@pytest.mark.parametrize("node", [
-    "SSD_Sampler", "SSD_Race", "SSD_Compare", "SSD_LoadModel", "SSD_LoadHeads"])
+def test_a_widget_names_the_methods_of_its_knob_for_the_page(pack):
+    inputs = {one.id: one for one in pack.schemas["SSD_Method"].inputs if one.widget}
+    assert inputs["fused_commit"].extra_dict["methods"] == ["ssd", "rows"]
+    assert {name for name, one in inputs.items()
+            if not getattr(one, "extra_dict", None)} == {"method"}
+
+
+def test_a_connected_method_names_only_the_widgets_that_were_set(pack):
+    chosen = pack.module("nodes.requests").chosen_method
+    method = pack.module("nodes.schedules").AR()
+    assert chosen(method, "Faithful", AUTO) == (method, [])
+    assert chosen(method, "Fast", {**AUTO, "rounds": "2"})[1] == [
+        "the connected method draws: quality Fast, rounds 2 of this node are not used"]
+
+
+# Validation
+
+
+@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Compare"])
 def test_a_complaint_can_land_on_one_widget_only(pack, node):
     """ComfyUI tells it once for every widget that validate_inputs names."""
     taken = inspect.getfullargspec(pack.nodes[node].validate_inputs)
     assert len(taken.args) == 2 and taken.varkw is None
 
 
-@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race", "SSD_Compare"])
+@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Compare"])
 def test_a_list_of_prompts_is_refused_in_one_line(pack, node):
     """Programs may send one."""
     said = pack.nodes[node].validate_inputs(prompt=["a tent", "a house", "a boat"])
@@ -154,20 +210,11 @@ def test_a_list_of_prompts_is_refused_in_one_line(pack, node):
                     "a list")
 
 
-@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race", "SSD_Compare"])
+@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Compare"])
 def test_an_empty_prompt_is_refused_before_anything_runs(pack, node):
     check = pack.nodes[node].validate_inputs
     assert "empty" in check(prompt="  ") and check(prompt="a tent") is True
     assert check() is True  # linked: known only when it runs
-
-
-def test_no_click_on_cfg_leads_to_something_illegal(pack):
-    widget = next(i for i in pack.schemas["SSD_Sampler"].inputs if i.id == "cfg")
-    steps = int((widget.max - widget.min) / widget.step)
-    sampling = [pack.module("nodes.requests").sampling_of(
-        {**sampling_widgets(pack), "cfg": widget.min + n * widget.step}) for n in range(steps + 1)]
-    assert [one.cfg for one in sampling[:7]] == [None, None, None, 1.0, 1.0, 1.5, 2.0]
-    assert sampling[-1].cfg == 100
 
 
 # Folders
@@ -192,55 +239,43 @@ def options(pack, node, name):
     return next(i.options for i in schema.inputs if i.id == name)
 
 
-def test_found_backbones_and_heads_are_listed_and_load(pack, shelf, root, tmp_path_factory):
-    from pathlib import Path
-
+def test_found_models_and_heads_are_listed_and_load(pack, shelf, root):
     copy(root, "backbone.safetensors", Path(shelf["ssd_backbones"], "mine"))
     copy(root, "heads.safetensors", Path(shelf["ssd_heads"], "some"))
-    assert "mine" in options(pack, "SSD_LoadModel", "backbone")
-    assert "some [postcard]" in options(pack, "SSD_LoadHeads", "heads")
-    backbone = pack.run("SSD_LoadModel", model="mine")[0]
-    assert backbone.path.parent.name == "mine"
-    heads = pack.run("SSD_LoadHeads", model=model, heads="some [postcard]")[0]
-    assert heads.module.k_h >= 1
-    with pytest.raises(pack.error, match="lies beside"):
-        pack.run("SSD_LoadHeads", model=model, heads="bundled")
+    assert "mine" in options(pack, "SSD_LoadModel", "model")
+    for node in ("SSD_LoadModel", "SSD_LoadHeads"):
+        assert options(pack, node, "heads") == ["auto", "none", "some [postcard]"]
+    loaded, = pack.run("SSD_LoadModel", model="mine", heads="some [postcard]")
+    assert loaded.backbone.path.parent.name == "mine" and loaded.heads.module.k_h >= 1
     assert "mine" in pack.run("SSD_Doctor")[0]
 
 
-def test_the_bundled_backbone_loads_in_int8_and_beside_it_in_fp32(pack):
+def test_the_bundled_model_loads_in_int8_and_beside_it_in_fp32(pack):
     stored = pack.module("ssd_core.weights.figures").stored_dtype
-    loaded = {dtype: pack.run("SSD_LoadModel", model="postcard", dtype=dtype)[0]
+    loaded = {dtype: pack.run("SSD_LoadModel", dtype=dtype)[0]
               for dtype in ("int8", "fp32", "bf16")}
     assert {dtype: stored(each.module) for dtype, each in loaded.items()} == {
         "int8": "int8", "fp32": "fp32", "bf16": "bf16"}
-    small, whole = (pack.run("SSD_LoadHeads", backbone=loaded[dtype], heads="bundled")[0].module
-                    for dtype in ("int8", "fp32"))
+    small, whole = (loaded[dtype].heads.module for dtype in ("int8", "fp32"))
     assert small.sha256 == whole.sha256 and small is not whole
     assert small.horizontal[0].w2.__class__ is not whole.horizontal[0].w2.__class__
 
 
 def test_foreign_files_are_not_offered_and_doctor_says_why(pack, shelf, root):
-    from pathlib import Path
-
     copy(root, "heads.safetensors", Path(shelf["ssd_backbones"], "wrong"))
-    assert "wrong" not in options(pack, "SSD_LoadModel", "backbone")
+    assert "wrong" not in options(pack, "SSD_LoadModel", "model")
     assert "not read: wrong" in pack.run("SSD_Doctor")[0]
 
 
 def test_a_link_to_nothing_takes_no_node_down(pack, shelf):
-    from pathlib import Path
-
     for folder in ("ssd_backbones", "ssd_heads"):
         Path(shelf[folder]).mkdir(parents=True, exist_ok=True)
         Path(shelf[folder], "gone.safetensors").symlink_to("nowhere.safetensors")
-    assert not any("gone" in name for name in options(pack, "SSD_LoadModel", "backbone"))
+    assert not any("gone" in name for name in options(pack, "SSD_LoadModel", "model"))
     assert not any("gone" in name for name in options(pack, "SSD_LoadHeads", "heads"))
 
 
 def test_known_backbones_say_where_their_weights_belong(pack, shelf):
-    from pathlib import Path
-
     assert pack.nodes["SSD_LoadModel"].validate_inputs("Janus-Pro-1B") is True
     with pytest.raises(pack.error, match=r"4.2 GB.*DeepSeek.*download Janus-Pro-1B --models-dir.*"
                                          r"ssd_backbones.Janus-Pro-1B: pytorch_model\*.bin, "
@@ -257,28 +292,49 @@ def test_unknown_names_are_refused_at_validation_with_folder_and_choices(pack):
     assert "ssd_heads" in pack.nodes["SSD_LoadHeads"].validate_inputs("gone [postcard]")
 
 
-def test_auto_heads_are_the_backbones_own_and_the_node_says_which(pack, model):
-    assert heads.path.name == "heads.safetensors"
-    (text, node, _), = pack.server.texts
-    assert node == "5" and "postcard/heads.safetensors" in text
+def test_auto_heads_are_the_model_s_own_and_the_node_says_which(pack):
+    for values in ({}, {"heads": "auto"}):
+        pack.server.texts.clear()
+        assert pack.run("SSD_LoadModel", **values)[0].heads.path.name == "heads.safetensors"
+        (text, node, _), = pack.server.texts
+        assert node == "5" and "Draft heads: postcard/heads.safetensors, made for postcard" in text
+    bare, = pack.run("SSD_LoadModel", heads="none")
+    assert bare.heads is None and "Draft heads: none." in pack.server.texts[-1][0]
 
 
 def test_auto_heads_are_found_on_the_shelf_and_foreign_ones_are_not(pack, shelf, root):
-    from pathlib import Path
-
     copy(root, "backbone.safetensors", Path(shelf["ssd_backbones"], "mine"))
-    backbone = pack.run("SSD_LoadModel", model="mine")[0]
+    load, before = (pack.nodes["SSD_LoadModel"], partial(
+        pack.nodes["SSD_LoadModel"].fingerprint_inputs, model="mine", heads="auto"))
+    seen = before()
+    mine, = pack.run("SSD_LoadModel", model="mine")
+    assert mine.heads is None and "no draft heads for postcard" in pack.server.texts[-1][0]
+    copy(root, "heads.safetensors", Path(shelf["ssd_heads"], "some"))
+    assert load.fingerprint_inputs(model="mine", heads="auto") != seen
+    assert pack.run("SSD_LoadModel", model="mine")[0].heads.path.parent.name == "some"
+    path = mine.backbone.path
+    assert pack.module("nodes.folders").heads_path("auto", path, "0" * 64) is None
+
+
+def test_load_draft_heads_gives_a_model_others(pack, shelf, root, model):
     before = pack.nodes["SSD_LoadHeads"].fingerprint_inputs(heads="auto")
-    assert pack.run("SSD_LoadHeads", model=model)[0] is None
-    assert "no draft heads for postcard" in pack.server.texts[-1][0]
     copy(root, "heads.safetensors", Path(shelf["ssd_heads"], "some"))
     assert pack.nodes["SSD_LoadHeads"].fingerprint_inputs(heads="auto") != before
-    assert pack.run("SSD_LoadHeads", model=model)[0].path.parent.name == "some"
-    assert pack.module("nodes.folders").heads_path("auto", backbone.path, "0" * 64) is None
+    other, = pack.run("SSD_LoadHeads", model=model, heads="some [postcard]")
+    assert other.backbone is model.backbone and other.heads.path.parent.name == "some"
+    assert "Draft heads: some/heads.safetensors" in pack.server.texts[-1][0]
+    assert pack.run("SSD_LoadHeads", model=other)[0] == model
+    assert pack.run("SSD_LoadHeads", model=other, heads="none")[0].heads is None
 
 
-def test_no_heads_is_a_choice(pack, model):
-    assert pack.run("SSD_LoadHeads", model=model, heads="none")[0] is None
+@pytest.mark.parametrize("node", ["SSD_LoadModel", "SSD_LoadHeads"])
+def test_heads_of_another_model_are_refused_with_both_names(pack, shelf, model, node, tmp_path):
+    postcard.save(tiny_postcard(1), tmp_path / "backbone.safetensors")
+    foreign = load_backbone(tmp_path / "backbone.safetensors", "cpu")
+    save_heads(random_heads(foreign), Path(shelf["ssd_heads"], "tiny.safetensors"), foreign, {})
+    values = {"model": model} if node == "SSD_LoadHeads" else {}
+    with pytest.raises(pack.error, match="made for .*postcard.* is .*postcard"):
+        pack.run(node, heads="tiny.safetensors [postcard]", **values)
 
 
 # Pictures
@@ -399,7 +455,7 @@ def save(pack, **values):
     return paths, [Image.open(path) for path in paths]
 
 
-def test_saved_pictures_carry_workflow_parameters_and_recipe(pack, drawn, backbone):
+def test_saved_pictures_carry_workflow_parameters_and_recipe(pack, drawn, model):
     images, tokens, stats, *_ = drawn
     paths, opened = save(pack, images=images, tokens=tokens, stats=stats)
     for n, (path, image) in enumerate(zip(paths, opened, strict=True)):
@@ -410,7 +466,7 @@ def test_saved_pictures_carry_workflow_parameters_and_recipe(pack, drawn, backbo
         assert torch.equal(kept[0], tokens.tokens[n]) and how == "tokens from its recipe"
 
 
-def test_a_changed_picture_does_not_pass_for_its_tokens(pack, drawn, backbone):
+def test_a_changed_picture_does_not_pass_for_its_tokens(pack, drawn, model):
     images, _, stats, *_ = drawn
     paths, _ = save(pack, images=1 - images, stats=stats)
     _, how = pack.module("ssd_core.output.recipe").tokens_from_png(paths[0], model.module)
@@ -423,40 +479,9 @@ def test_disable_metadata_leaves_nothing(pack, drawn):
     assert all(image.info == {} for image in opened)
 
 
-def test_parts_of_different_runs_are_not_saved_together(pack, drawn, backbone, heads):
+def test_parts_of_different_runs_are_not_saved_together(pack, drawn, model):
     other = pack.run("SSD_Sampler", model=model, cfg=1.0, seed=1)
     with pytest.raises(pack.error, match="2 pictures"):
         save(pack, images=drawn[0], stats=other[2])
     with pytest.raises(pack.error, match="different runs"):
         save(pack, images=other[0], tokens=drawn[1], stats=other[2])
-
-
-@pytest.mark.parametrize(("name", "widgets", "note"), [
-    ("sjd", {"k_h": 3, "window": 8}, "sjd does not use k_h 3"),
-    ("ar", {"fused_commit": True, "rounds": 0}, "ar does not use r 0, fused_commit on"),
-    ("mtp", {"k_h": 3}, None), ("sjd", {"k_h": -1, "acceptance": "residual"}, None)])
-def test_what_a_method_makes_nothing_of_is_named(schedules, name, widgets, note):
-    assert schedules.without_effect(name, widgets) == note
-
-
-def test_a_connected_method_names_only_the_widgets_that_were_set(pack, schedules):
-    chosen, method = pack.module("nodes.requests").chosen_method, schedules.AR()
-    untouched = {"k_h": -1, "k_v": -1, "r": -1, "i": -1}
-    assert chosen(method, "Faithful", untouched) == (method, [])
-    assert chosen(method, "Faithful", dict.fromkeys(untouched, 0)) == (method, [])  # an older one
-    assert chosen(method, "Fast", {**untouched, "rounds": 2})[1] == [
-        "the connected method draws: quality Fast, r 2 of this node are not used"]
-
-
-def test_a_widget_names_the_methods_of_its_knob_for_the_page(pack):
-    inputs = {one.id: one for one in pack.schemas["SSD_Method"].inputs if one.widget}
-    assert inputs["k_h"].extra_dict["methods"] == ["mtp", "strict", "rows", "hawk", "lantern"]
-    assert inputs["r"].extra_dict["methods"] == ["mtp", "rows"]
-    assert {name for name, one in inputs.items() if not hasattr(one, "extra_dict")} == {"method"}
-
-
-def test_the_node_shows_its_plan_and_what_has_no_effect(pack):
-    pack.server.client_id = "page"
-    text = pack.run("SSD_Method", method="sjd", k_h=3)[2]
-    assert text.endswith("note: sjd does not use k_h 3")
-    assert [line for line, *_ in pack.server.texts][-1] == text

@@ -1,4 +1,4 @@
-"""Tokens to Image: the sampler's tokens become pixels by the diffusion model beside the backbone."""
+"""Tokens to Image: GLM-Image's tokens become pixels by the diffusion model beside the model."""
 
 import shutil
 from importlib.util import find_spec
