@@ -5,9 +5,9 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import io
 
 from . import folders, inputs, weights
+from .draft_heads import heads, with_heads
 from .errors import readable_errors
 from .language import localized_for_all, show_text
-from .load_model import heads, with_heads
 from .newer import search_aliases
 from .types import LOAD, ModelType
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.graphs import MODES
@@ -11,12 +9,11 @@ from ..ssd_core.weights.advice import advice_lines
 from ..ssd_core.weights.catalogue import CATALOGUE
 from ..ssd_core.weights.eight_bits import EITHER
 from ..ssd_core.weights.figures import stored_dtype
-from ..ssd_core.weights.registry import named
 from . import folders, weights
+from .draft_heads import heads, with_heads
 from .errors import readable_errors
 from .language import localized_for_all, show_text
 from .newer import ADVANCED, search_aliases
-from .schedules import FAITHFUL
 from .types import LOAD, ModelType
 
 NO_CARD = ("Offload is not used: it frees the memory of a graphics card, and ComfyUI runs on the "
@@ -85,33 +82,3 @@ class LoadModel(io.ComfyNode):
             lines.append(NO_CARD)
         show_text(cls.hidden.unique_id, "\n".join([*lines, line]))
         return io.NodeOutput(loaded)
-
-
-def heads() -> io.Input:
-    return io.Combo.Input("heads", options=folders.heads_choices(), default=folders.AUTO,
-                          tooltip="Draft heads, small networks that draft rows for the model to "
-                                  "check. auto = this model's own if there are any; the node says "
-                                  "which. none = no heads: the qualities need none, and ssd runs "
-                                  "as 'rows'. The other entries are files in the model folder "
-                                  "ssd_heads, with their model in brackets; heads of another "
-                                  "model are refused when the node runs.")
-
-
-def with_heads(backbone: weights.LoadedBackbone, selection: str
-               ) -> tuple[weights.LoadedModel, str]:
-    """The model with the selected heads, and a sentence on which these are."""
-    path = folders.heads_path(selection, backbone.path, backbone.module.sha256)
-    loaded = weights.LoadedModel(backbone, weights.heads(path, backbone) if path else None)
-    return loaded, heads_line(path, selection, backbone)
-
-
-def heads_line(path: Path | None, selection: str, backbone: weights.LoadedBackbone) -> str:
-    """A sentence on the draft heads, or on why 'auto' found none."""
-    name = backbone.module.name
-    if path is not None:
-        return f"Draft heads: {named(path)}, made for {name}."
-    if selection == folders.NONE:
-        return "Draft heads: none."
-    misfit = folders.shelf().heads_mismatch(backbone.path, backbone.module.sha256)
-    return (f"There are no draft heads for {name}{f' ({misfit})' if misfit else ''}. It draws "
-            f"without: quality {FAITHFUL} of SSD Sampler needs none.")

@@ -13,7 +13,6 @@ from weakref import WeakValueDictionary, finalize, ref
 
 import comfy.model_management as mm
 import torch
-from comfy.utils import ProgressBar
 from torch import nn
 
 from ..ssd_core import load_backbone, load_heads
@@ -30,6 +29,7 @@ from ..ssd_core.weights.quantize import KINDS
 from ..ssd_core.weights.rounding import measure_rounding
 from .folders import estimates
 from .patchers import StreamingPatcher, WholePatcher, patcher_of
+from .reading import Reading
 
 CPU = torch.device("cpu")
 # One copy for all nodes; an entry lives as long as a node's output refers to it.
@@ -171,19 +171,6 @@ def load(path: Path, dtype: str, offload: bool, idle_device: torch.device) -> Ba
     with watched(Reading(sum(os.path.getsize(file) for file in described.files))):
         return load_backbone(path, str(idle_device), dtype, estimates=estimates(),
                              draws_on=str(device))
-
-
-class Reading:
-    """ComfyUI's progress bar while a file is read; it also checks for interrupts."""
-
-    def __init__(self, total: int) -> None:
-        """total: bytes of the file."""
-        self.bar, self.read, self.total = ProgressBar(total), 0, total
-
-    def __call__(self, count: int) -> None:
-        mm.throw_exception_if_processing_interrupted()
-        self.read = min(self.total, self.read + count)
-        self.bar.update_absolute(self.read, self.total)
 
 
 def checked(described: Backbone, dtype: str, offload: bool) -> Fit:

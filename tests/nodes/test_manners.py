@@ -10,11 +10,12 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "nodes").glob("*.py"))
 HOSTS = ("comfy", "comfy_api", "comfy_execution", "folder_paths", "server")
 # A module imports only from lines above its own; nodes themselves stand on the last one.
-LAYERS = (("newer", "language", "pictures"), ("limits",), ("errors", "previews", "filenames"),
+LAYERS = (("newer", "language", "pictures", "reading"), ("limits",),
+          ("errors", "previews", "filenames"),
           ("widgets", "folders", "types", "frames", "selftesting"),
           ("schedules", "unfinished", "patchers"), ("inputs", "weights"),
-          ("requests", "sources", "finished", "keeping", "painters"),
-          ("running", "fitting"), ("report", "schedule"), ("outcome", "drawing", "routes"))
+          ("requests", "sources", "finished", "keeping", "painters", "draft_heads"),
+          ("running", "fitting"), ("report",), ("outcome", "drawing", "routes"))
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 
 

@@ -143,7 +143,7 @@ def test_what_is_not_here_says_what_to_do_in_one_line(shelf, name, words):
 @pytest.mark.parametrize("name", ["notes", "notes.safetensors"])
 def test_a_file_that_holds_no_heads_is_here_and_is_named(pack, models, name):
     with pytest.raises(pack.error, match=f"^draft heads '{name}': .*notes.safetensors holds none"):
-        pack.run("SSD_LoadHeads", backbone=pack.run("SSD_LoadModel")[0], heads=name)
+        pack.run("SSD_LoadHeads", model=pack.run("SSD_LoadModel")[0], heads=name)
     said = pack.nodes["SSD_LoadHeads"].validate_inputs(heads=name)
     assert "holds none" in said and "not here" not in said
 
