@@ -36,7 +36,7 @@ def test_a_report_and_the_notes_beside_the_picture(chinese, backbone):
     assert notes and all(map(all_chinese, notes)), notes
     with pytest.raises(chinese.error, match="keep_rows 3：没有可保留"):
         chinese.run("SSD_Sampler", backbone=backbone, keep_rows=3)
-    assert "保留：顶部 3 行" in again[3] and "结论：近似" in again[3]
+    assert "保留：顶部 3 行" in again[3] and "保证：近似" in again[3]
 
 
 @pytest.mark.parametrize("node", ["SSD_Schedule", "SSD_BaselineMethod"])
