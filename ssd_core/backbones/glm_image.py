@@ -60,9 +60,9 @@ NAMES = LayerNames(
     post_norms=("post_self_attn_layernorm.weight", "post_mlp_layernorm.weight"))
 # Of the codes themselves and of source pictures: read elsewhere.
 UNUSED = (r"model\.visual\..*", r"model\.vqmodel\.(quantize\.embedding|(post_)?quant_conv)\..*")
-PIXELS = ("the pictures show a false colour for each code; the node Tokens to Image paints their "
-          "pixels")
-FITTED = "the pictures show one colour for each code; the node Tokens to Image paints their pixels"
+PAINTER = "the node Tokens to Image paints their pixels"
+PIXELS = f"the pictures show a false colour for each code; {PAINTER}"
+FITTED = f"the pictures show one colour for each code; {PAINTER}"
 SIZES = ((1024, 1024), (1152, 896), (896, 1152), (1216, 832), (832, 1216), (1344, 768),
          (768, 1344), (1152, 768), (768, 1152), (512, 512), (768, 768), (1536, 1024),
          (1024, 1536), (1536, 1536), (2048, 1152), (1152, 2048), (2048, 2048))

@@ -65,10 +65,12 @@ def small_bundle(pack, small_assets, monkeypatch):
 
 
 @pytest.fixture
-def backbone(pack):
+def model(pack):
+    """postcard with its draft heads."""
     return pack.run("SSD_LoadModel")[0]
 
 
 @pytest.fixture
-def heads(pack, backbone):
-    return pack.run("SSD_LoadHeads", backbone=backbone)[0]
+def headless(pack):
+    """postcard without draft heads."""
+    return pack.run("SSD_LoadModel", heads="none")[0]

@@ -146,8 +146,8 @@ def test_texts_of_workflows_are_in_both_languages():
         chinese = workflow["extra"]["ssd_texts"]["zh"]
         notes = {node["widgets_values"][0] for node in workflow["nodes"]
                  if node["type"] == "MarkdownNote"}
-        assert notes <= set(chinese), path
-        assert not any(map(CHINESE.search, chinese)) and all(map(CHINESE.search, chinese.values()))
+        assert notes <= set(chinese) and not any(map(CHINESE.search, chinese)), path
+        assert all(map(CHINESE.search, map(chinese.get, notes))), path
 
 
 def test_types_and_categories_are_named_in_both_languages():
