@@ -96,7 +96,8 @@ def test_a_quality_of_the_sampler_stands_on_it_without_a_wall_of_knobs(method, t
 @pytest.mark.parametrize(("method", "expected"), [
     (methods.AR(), {}), (methods.Exact(drafter="row"), {"drafter": "row"}),
     (methods.Exact(window=48), {"window": 48}),
-    (methods.Strict("vertical"), {"drafts": "vertical"}), (methods.MTP(k_h=3), {"k_h": 3, "rounds": 1}),
+    (methods.Strict("vertical"), {"drafts": "vertical"}),
+    (methods.MTP(k_h=3), {"k_h": 3, "rounds": 1}),
     (methods.Rows(rounds=1, draft="copy", fused_commit=True),
      {"rounds": 1, "draft": "copy", "fused_commit": True})], ids=str)
 def test_other_methods_come_from_method(method, expected):
@@ -125,7 +126,8 @@ def test_kept_rows_come_along_and_are_kept_again():
     assert top.rows == 2 and top.tokens[:2].equal(tokens[:2]) and not top.tokens[2:].any()
     assert top.tokens.shape == (4, 3) and top.sha256 == made["backbone"]["sha256"]
     sampler = node_of(graph, "SSD_Sampler")
-    assert all(slot["link"] for slot in sampler["inputs"] if slot["name"] in ("picture", "keep_rows"))
+    assert all(slot["link"] for slot in sampler["inputs"]
+               if slot["name"] in ("picture", "keep_rows"))
 
 
 def test_kept_cells_come_along_with_their_mask():
