@@ -22,8 +22,8 @@ def told():
 
 def test_the_node_has_a_widget_for_it_behind_all_others(told):
     assert told["nodes"] == {
-        "last": "stir", "optional": True, "range": [-1, -1, 9], "values": [4, None],
-        "tooltip": "toy: How much to stir. -1 = the toy's own."}
+        "last": "stir", "default": "auto", "values": [4, None],
+        "tooltip": "toy: How much to stir. auto = the toy's own."}
 
 
 def test_the_command_line_has_a_flag_with_its_range(told):

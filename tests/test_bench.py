@@ -89,7 +89,7 @@ def test_a_guarantee_that_holds_is_stated_without_conditions(dtype, invariant):
 def test_a_guarantee_names_the_dtype_where_that_decides():
     assert guarantee_text(Exact(), loaded(BF16)) == (
         "same distribution as AR: rounding in bf16 on this device may make it differ from AR's own "
-        "picture for this seed (Race measures it)")
+        "picture for this seed (Compare measures it)")
     assert guarantee_text(Exact(), loaded(BF16), 0.996) == (
         "same distribution, 99% of tokens are AR's (measured, bf16)")
 

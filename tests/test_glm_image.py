@@ -166,7 +166,7 @@ def test_what_it_cannot_do_is_one_line(backbone):
 @pytest.mark.slow
 def test_a_note_tells_of_pixels_and_the_published_sampling_is_the_preset(backbone):
     pixels, = backbone.notes(Sampling())
-    assert "GLM Decode" in pixels
+    assert "Tokens to Image" in pixels
     own, published = Sampling(seed=2), Sampling(seed=2, temperature=0.9, top_p=0.75)
     assert run(backbone, ["a"], sampling=own)[1].tokens.equal(
         run(backbone, ["a"], sampling=published)[1].tokens)

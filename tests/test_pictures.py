@@ -26,21 +26,23 @@ def drawn():
     return draw
 
 
-@pytest.mark.parametrize("name", ["1_quick_start", *(
+@pytest.mark.parametrize("name", ["01_quick_start", *(
     pytest.param(name, marks=pytest.mark.nightly) for name in (
-        "2_race_ar_vs_ssd", "3_keep_the_top_redo_the_rest", "4_start_seeds_and_finish"))])
+        "02_ar_beside_ssd", "05_start_pick_finish", "06_keep_the_top"))])
 def test_pictures_of_a_template_obey_its_prompt(drawn, name):
     graph = script("tools", "workflow_graphs").GRAPHS[name]()
     tokens = {}
     for node, (kind, _, widgets, _) in graph.nodes.items():
-        if kind not in ("SSD_Sampler", "SSD_StartSeeds", "SSD_Race"):
+        if kind not in ("SSD_Sampler", "SSD_StartPictures"):
             continue
         sources = {slot: a for a, _, b, slot in graph.links if b == node}
-        rows = graph.nodes[sources["keep_rows"]][2]["value"] if "keep_rows" in sources else 0
-        tokens[node], obeyed = drawn(widgets["prompt"], widgets["seed"],
-                                     6 if kind == "SSD_StartSeeds" else 1,
-                                     tokens.get(sources.get("keep")), rows)
-        assert all(obeyed), f"{node}: choose another seed than {widgets['seed']}"
+        given = {slot: graph.nodes[a][2]["value"] for slot, a in sources.items()
+                 if "value" in graph.nodes[a][2]}
+        values = {"keep_rows": 0, **widgets, **given}
+        tokens[node], obeyed = drawn(values["prompt"], values["seed"],
+                                     6 if kind == "SSD_StartPictures" else 1,
+                                     tokens.get(sources.get("picture")), values["keep_rows"])
+        assert all(obeyed), f"{node}: choose another seed than {values['seed']}"
     assert tokens
 
 

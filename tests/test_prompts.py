@@ -75,7 +75,7 @@ def values(content: object, key: str) -> Iterator[str]:
 def in_workflow(path: Path) -> Iterator[str]:
     """Prompts and texts shared by samplers; none where another backbone draws."""
     nodes = json.loads(path.read_text(encoding="utf-8"))["nodes"]
-    loaders = [node for node in nodes if node["type"] == "SSD_LoadBackbone"]
+    loaders = [node for node in nodes if node["type"] == "SSD_LoadModel"]
     if all("postcard" in node["widgets_values"] for node in loaders):
         yield from values(nodes, "prompt")
         yield from (node["widgets_values"][0] for node in nodes
@@ -85,7 +85,7 @@ def in_workflow(path: Path) -> Iterator[str]:
 def in_graphs() -> Iterator[str]:
     graphs = [build() for build in script("tools", "workflow_graphs").GRAPHS.values()]
     for graph in graphs:
-        if graph.nodes["backbone"][2]["backbone"] == "postcard":
+        if graph.nodes["model"][2]["model"] == "postcard":
             yield from (widgets[key] for _, _, widgets, _ in graph.nodes.values()
                         for key in ("prompt", "value") if isinstance(widgets.get(key), str))
 
@@ -132,9 +132,8 @@ def test_prompts_are_found_where_there_are_some():
     places = {where for where, _ in prompts()}
     assert {"README.md", "environment.py", "studio/prompts.py", "nodes/inputs.py",
             "ssd_core/cli/bench.py", "tools/workflow_graphs.py", "benchmarks/script.py",
-            "tools/preview_film.py", "workflows/1_quick_start.json",
-            "workflows/5_schedules_compared.json", "web/docs/SSD_Sampler.md",
-            "web/docs/SSD_Sampler/zh.md"} <= places
+            "tools/preview_film.py", "workflows/01_quick_start.json",
+            "workflows/04_rounds.json", "web/docs/SSD_Sampler.md"} <= places
     assert len({prompt for _, prompt in prompts()}) > 8
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 from ssd_core import SSDError, methods
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.output import kept_rows
-from ssd_core.output.comfyui_workflow import WIDGETS, node_of, workflow_of
+from ssd_core.output.comfyui_workflow import METHOD, PICTURE, node_of, workflow_of
 from ssd_core.output.knobs import all_knobs
 from ssd_core.output.packed import pack_mask
 from ssd_core.output.recipe import pack, save_png
@@ -23,7 +23,7 @@ def recipe(method=SSD, **changes):
             "dtype": "fp32", "heads": "cd" * 32, "method": method.name,
             "knobs": asdict(method.resolve(Postcard.preset)), "prompt": "a red house\nat night",
             "negative": None, "seed": 2**64 - 1, "cfg": 2.5, "temperature": 0.9, "top_k": 7,
-            "top_p": 0.8, "min_p": 0.1, "numerics": "matched", "size": [384, 384], "keep_rows": 0,
+            "top_p": 0.8, "min_p": 0.1, "size": [384, 384], "keep_rows": 0,
             "passes": 69,
             "tokens": {"shape": [1, 1], "data": "AAAAAA=="}, "versions": {"ssd": "0"}, **changes}
 
@@ -61,27 +61,28 @@ def test_the_picture_s_own_values_are_filled_in_by_name():
     named = widgets(graph, "SSD_Sampler")
     assert {key: named[key] for key in (
         "prompt", "negative", "seed", "cfg", "temperature", "top_k", "top_p", "min_p",
-        "numerics", "size", "batch_size", "control_after_generate")} == {
+        "size", "batch_size", "complete_prompt", "control_after_generate")} == {
         "prompt": "a red house\nat night", "negative": "fog", "seed": str(2**64 - 1), "cfg": 2.5,
         "temperature": 0.9, "top_k": 7, "top_p": 0.8, "min_p": 0.1,
-        "numerics": "fast", "size": "384x384", "batch_size": 1,
+        "size": "384x384", "batch_size": 1, "complete_prompt": False,
         "control_after_generate": "fixed"}
-    loader = widgets(graph, "SSD_LoadBackbone")
-    assert (loader["backbone"], loader["dtype"]) == ("postcard", "fp32")
+    loader = widgets(graph, "SSD_LoadModel")
+    assert [loader[key] for key in ("model", "heads", "dtype")] == ["postcard", "auto", "fp32"]
 
 
 def test_a_schedule_stands_on_the_sampler_as_numbers():
     graph = whole(workflow_of(recipe(methods.SSD(k_h=4, k_v=2, rounds=3, incremental=1))))
     named = widgets(graph, "SSD_Sampler")
-    assert [named[key] for key in ("quality", "k_h", "k_v", "r", "i")] == ["custom", 4, 2, 3, 1]
+    assert [named[key] for key in ("quality", "k_h", "k_v", "rounds", "incremental")] == [
+        "custom", 4, 2, 3, 1]
     assert linked_method(graph) is None
 
 
-def test_an_acceptance_that_the_sampler_lacks_comes_from_ssd_schedule():
+def test_an_acceptance_that_the_sampler_lacks_comes_from_method():
     graph = whole(workflow_of(recipe(methods.SSD(rounds=0, acceptance="coupled"))))
-    assert linked_method(graph) == "SSD_Schedule"
-    named = widgets(graph, "SSD_Schedule")
-    assert (named["preset"], named["r"], named["acceptance"]) == ("custom", 0, "coupled")
+    assert linked_method(graph) == METHOD
+    named = widgets(graph, METHOD)
+    assert (named["method"], named["rounds"], named["acceptance"]) == ("ssd", 0, "coupled")
 
 
 @pytest.mark.parametrize(("method", "title"), [
@@ -95,13 +96,14 @@ def test_a_quality_of_the_sampler_stands_on_it_without_a_wall_of_knobs(method, t
 @pytest.mark.parametrize(("method", "expected"), [
     (methods.AR(), {}), (methods.Exact(drafter="row"), {"drafter": "row"}),
     (methods.Exact(window=48), {"window": 48}),
-    (methods.Strict("vertical"), {"drafts": "vertical"}), (methods.MTP(k_h=3), {"k_h": 3, "r": 1}),
+    (methods.Strict("vertical"), {"drafts": "vertical"}),
+    (methods.MTP(k_h=3), {"k_h": 3, "rounds": 1}),
     (methods.Rows(rounds=1, draft="copy", fused_commit=True),
-     {"r": 1, "draft": "copy", "fused_commit": True})], ids=str)
-def test_other_methods_come_from_baseline_method(method, expected):
+     {"rounds": 1, "draft": "copy", "fused_commit": True})], ids=str)
+def test_other_methods_come_from_method(method, expected):
     graph = whole(workflow_of(recipe(method)))
-    assert linked_method(graph) == "SSD_BaselineMethod"
-    named = widgets(graph, "SSD_BaselineMethod")
+    assert linked_method(graph) == METHOD
+    named = widgets(graph, METHOD)
     assert named["method"] == method.name and expected.items() <= named.items()
     assert "No node has" not in widgets(graph, "MarkdownNote")["text"]
 
@@ -120,11 +122,12 @@ def test_kept_rows_come_along_and_are_kept_again():
     graph = whole(workflow_of(made))
     assert widgets(graph, "SSD_Sampler")["keep_rows"] == 2
     assert "top 2 rows" in widgets(graph, "MarkdownNote")["text"]
-    top = kept_rows.read(widgets(graph, kept_rows.NODE)["text"])
+    top = kept_rows.read(widgets(graph, PICTURE)["text"])
     assert top.rows == 2 and top.tokens[:2].equal(tokens[:2]) and not top.tokens[2:].any()
     assert top.tokens.shape == (4, 3) and top.sha256 == made["backbone"]["sha256"]
     sampler = node_of(graph, "SSD_Sampler")
-    assert all(slot["link"] for slot in sampler["inputs"] if slot["name"] in ("keep", "keep_rows"))
+    assert all(slot["link"] for slot in sampler["inputs"]
+               if slot["name"] in ("picture", "keep_rows"))
 
 
 def test_kept_cells_come_along_with_their_mask():
@@ -132,16 +135,16 @@ def test_kept_cells_come_along_with_their_mask():
     made = recipe(methods.AR(), tokens=pack(tokens), parent=pack(tokens + 1),
                   keep_mask=pack_mask(mask))
     graph = whole(workflow_of(made))
-    kept = kept_rows.read(widgets(graph, kept_rows.NODE)["text"])
+    kept = kept_rows.read(widgets(graph, PICTURE)["text"])
     assert kept.tokens.equal(tokens + 1) and kept.redrawn.equal(~mask) and kept.rows == 0
     linked = {slot["name"] for slot in node_of(graph, "SSD_Sampler")["inputs"] if slot["link"]}
-    assert {"keep", "mask"} <= linked and "keep_rows" not in linked
-    assert "*Kept Rows* holds them" in widgets(graph, "MarkdownNote")["text"]
+    assert {"picture", "mask"} <= linked and "keep_rows" not in linked
+    assert "*Load Picture* has them as text" in widgets(graph, "MarkdownNote")["text"]
 
 
 @pytest.mark.parametrize("text", ["", "7", "{}", '{"shape": [1, 2], "backbone": {}, "rows": ""}'])
-def test_other_text_is_no_kept_rows(text):
-    with pytest.raises(SSDError, match="not the text of kept rows"):
+def test_other_text_is_no_text_of_tokens(text):
+    with pytest.raises(SSDError, match="not the text of tokens"):
         kept_rows.read(text)
 
 
@@ -160,12 +163,12 @@ def test_every_knob_has_a_widget_somewhere(method):
     named = widgets(graph, linked_method(graph))
     for knob, value in recipe(method)["knobs"].items():
         if knob in all_knobs():
-            assert value in (named[WIDGETS.get(knob, knob)], None)
+            assert value in (named[knob], None)
 
 
-def test_without_heads_there_is_nothing_that_loads_some():
+def test_without_heads_none_are_loaded():
     graph = whole(workflow_of(recipe(methods.Exact(), heads=None)))
-    assert "SSD_LoadHeads" not in {node["type"] for node in graph["nodes"]}
+    assert widgets(graph, "SSD_LoadModel")["heads"] == "none"
 
 
 def test_two_pictures_are_two_workflows_and_the_template_stays_as_it_is():

@@ -1,9 +1,8 @@
-"""Texts made from the nodes' schemas and the knobs' descriptions: locales, help pages, inputs.
+"""Texts made from the nodes' schemas and the knobs' descriptions: locales and help pages.
 
 locales/en/nodeDefs.json has the schemas' own texts; locales/zh/nodeDefs.json is written by hand,
-except for the knobs. In the help pages of web/docs the line of a knob is its tooltip in the page's
-language and its allowed values. tests/nodes/golden_inputs.json lists all inputs that the nodes ever
-had; new ones are appended, and nothing in it ever changes.
+except for the knobs. The title, the first paragraph, the inputs and the outputs of a help page in
+web/docs are the locale's; the rest of it is written by hand.
 """
 
 from __future__ import annotations
@@ -12,30 +11,36 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 
+from ssd_core.engine.edits.words import Edit
 from ssd_core.engine.methods import METHODS, SSD
-from ssd_core.model.knobs import KnobSpec
-from ssd_core.output.comfyui_workflow import WIDGETS
+from ssd_core.model.knobs import KnobSpec, specs
 from ssd_core.output.guarantees import method_help
 from ssd_core.output.knob_words import KNOB_WORDS, OWN_CHINESE
-from ssd_core.output.knobs import UNSET_NUMBER, all_knobs, sampling_knobs
+from ssd_core.output.knobs import all_knobs, sampling_knobs
 
 ROOT = Path(__file__).resolve().parents[1]
 
-NODES = ("SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler", "SSD_StartSeeds", "SSD_Race",
-         "SSD_CompareMethods")
-# What lists of methods promise, in Chinese by the English; and the line of a page that says it.
-PROMISES = dict(map(method_help, (METHODS, [name for name in METHODS if name != SSD.name])))
-TOLD = {("SSD_BaselineMethod", "method")}
-GOLDEN = ROOT / "tests" / "nodes" / "golden_inputs.json"
-LINES = {"en": re.compile(r"^- \*\*(\w+)\*\*: .*$", re.MULTILINE),
-         "zh": re.compile(r"^- \*\*[^*]+\*\*（`(\w+)`）：.*$", re.MULTILINE)}
-CHINESE_RANGE = {"on, off": "开、关", " or more": " 或以上", "above ": "大于 ", " to ": " 至 ",
-                 ", ": "、"}
-KNOBS = {WIDGETS.get(knob.name, knob.name): knob
-         for knob in [*all_knobs().values(), *sampling_knobs()]}
+HEADS = {"en": {"inputs": "## Inputs", "outputs": "## Outputs"},
+         "zh": {"inputs": "## 输入", "outputs": "## 输出"}}
+TOLD = {"en": "- {}: {}", "zh": "- {}：{}"}
+LEGAL = {"en": " Legal values: {}.", "zh": "取值：{}。"}
+SHARED = {"en": "as on SSD Sampler.", "zh": "与“SSD 采样器”相同。"}
+COMMA, TO = {"en": ", ", "zh": "、"}, {"en": " to ", "zh": " 至 "}
+SAMPLER = "SSD_Sampler"
+FIRST = ("model", "method", "prompt", "negative", "seed", "size")  # told on every page
+AUTO = "auto = "
+# What lists of methods guarantee, in Chinese by the English.
+GUARANTEED = dict(map(method_help, (METHODS, [
+    SSD.name, *(name for name in METHODS if name != SSD.name)])))
+CHINESE_RANGE = {" or more": " 或以上", "above ": "大于 ", " to ": " 至 ", ", ": "、"}
+CHINESE_LABELS = {"rounds": "r / b（轮数）", "incremental": "i（分级轮数）"}
+KNOBS = {knob.name: knob for knob in [*all_knobs().values(), *sampling_knobs()]}
+EDITS = {knob.name: knob for knob in specs(Edit)}  # whose Chinese is written by hand
 
 
 def locale_file(language: str) -> Path:
@@ -52,97 +57,107 @@ def read(path: Path) -> dict:
 
 @cache
 def schemas() -> dict:
-    """Texts, inputs and widgets of the nodes, from the pack as ComfyUI loads it."""
+    """Texts and widgets of the nodes, from the pack as ComfyUI loads it."""
     ran = subprocess.run([sys.executable, str(ROOT / "tests" / "web" / "dump_schemas.py")],
                          capture_output=True, text=True, encoding="utf-8", check=True)
     return json.loads(ran.stdout)
 
 
+def knob_of(slot: str, tooltip: str) -> KnobSpec | None:
+    """The knob that a widget sets; None for another widget, even if it has a knob's name."""
+    knob = (KNOBS | EDITS).get(slot)
+    return knob if knob is not None and knob.help in tooltip else None
+
+
 # The Chinese locale
 
 
-def chinese_locale(english: dict) -> dict:
+def chinese_locale(english: Mapping) -> dict:
     """The existing Chinese texts, with those of the knobs made anew."""
     locale = read(locale_file("zh"))
     for node, texts in locale.items():
-        if node in NODES:
-            known, slots = texts["inputs"], english[node]["inputs"]
-            texts["inputs"] = {slot: chinese_knob(KNOBS[slot], slots[slot]["tooltip"])
-                               if slot in KNOBS else promised(known[slot], slots[slot]["tooltip"])
-                               for slot in slots if slot in KNOBS or slot in known}
+        known = texts.get("inputs", {})
+        for slot, said in english[node].get("inputs", {}).items():
+            if slot in KNOBS and (knob := knob_of(slot, said["tooltip"])):
+                known[slot] = chinese_knob(knob, said["tooltip"])
+            elif said["tooltip"] in GUARANTEED:
+                known[slot]["tooltip"] = GUARANTEED[said["tooltip"]]
+        if known:
+            texts["inputs"] = {slot: known[slot] for slot in english[node]["inputs"]}
     return locale
-
-
-def promised(known: dict[str, str], tooltip: str) -> dict[str, str]:
-    """The text of another widget; for a list of methods, what these promise."""
-    return {**known, "tooltip": PROMISES.get(tooltip, known["tooltip"])}
 
 
 def chinese_knob(knob: KnobSpec, tooltip: str) -> dict[str, str]:
     """The Chinese name and tooltip of a widget, with the parts of its English tooltip.
 
-    These are, if present, the owning methods, the help, and the meaning of -1.
+    These are, if present, the owning methods, the help, and the meaning of "auto".
     """
-    words = KNOB_WORDS.get(knob.name)
-    if words is None:
-        return {"name": knob.name, "tooltip": tooltip}
+    words = KNOB_WORDS[knob.name]
     owners, _, own = tooltip.partition(knob.help)
     owners = owners.strip().replace(", ", "、").replace(":", "：")
-    own = own.removeprefix(f" {UNSET_NUMBER} = ").removesuffix(".")
-    own = f"{UNSET_NUMBER} = {OWN_CHINESE.get(own, own)}。" if own else ""
-    return {"name": words.name, "tooltip": owners + words.help + own}
+    own = own.removeprefix(f" {AUTO}").removesuffix(".")
+    own = f"{AUTO}{OWN_CHINESE.get(own, own)}。" if own else ""
+    return {"name": CHINESE_LABELS.get(knob.name, words.name), "tooltip": owners + words.help + own}
 
 
 # Help pages
 
 
-def page(language: str, node: str, texts: dict) -> str:
-    """The help page of a node with the lines of its knobs up to date."""
-    before, inputs, after = re.split("^(?=## )", page_file(language, node).read_text(
-        encoding="utf-8"), maxsplit=2, flags=re.MULTILINE)
-    written = {match[1]: match[0] for match in LINES[language].finditer(inputs)}
-    written |= {slot: line(language, slot, KNOBS[slot], said)
-                for slot, said in texts.items() if slot in KNOBS}
-    written |= {slot: list_line(language, slot, said) for slot, said in texts.items()
-                if (node, slot) in TOLD}
-    lines = (written[slot] for slot in texts if slot in written)
-    return before + "\n".join([inputs.partition("\n")[0], *lines, "", after])
+def page(language: str, node: str, locales: Mapping) -> str:
+    """The help page of a node, with what the locales say of it up to date."""
+    texts, heads = locales[language][node], HEADS[language]
+    before, *parts = re.split("^(?=## )", page_file(language, node).read_text(encoding="utf-8"),
+                              flags=re.MULTILINE)
+    own = before.strip().split("\n\n")[2:]  # after the title and the description
+    made = [f"# {texts['display_name'].removesuffix(' (SSD)')}", texts["description"], *own]
+    made += ["\n".join([heads[part], *lines(language, part, node, locales)])
+             for part in heads if part in texts]
+    made += [part.strip() for part in parts if part.partition("\n")[0] not in heads.values()]
+    return "\n\n".join(made) + "\n"
 
 
-def line(language: str, widget: str, knob: KnobSpec, texts: dict) -> str:
-    if language == "en":
-        return f"- **{widget}**: {texts['tooltip']} Legal values: {knob.range_text}."
+def lines(language: str, part: str, node: str, locales: Mapping) -> Iterator[str]:
+    """A line for each input or output; settings that are as on the sampler have one together."""
+    english, texts = locales["en"][node][part], locales[language][node][part]
+    sampler = locales["en"][SAMPLER]["inputs"] if node != SAMPLER else {}
+    shared = [slot for slot in english if slot not in FIRST and english[slot] == sampler.get(slot)]
+    shared = shared if len(shared) > 1 else []
+    names = {slot: bold(language, texts[slot]["name"],
+                        slot if part == "inputs" else english[slot]["name"]) for slot in english}
+    others = (slot for slot in english if slot not in shared)
+    for _, alike in groupby(others, lambda slot: of_any(english[slot]["tooltip"], slot)):
+        first, *later = alike
+        said = texts[first]["tooltip"] if not later else of_any(texts[first]["tooltip"])[0]
+        yield TOLD[language].format(
+            TO[language].join(names[slot] for slot in [first, *later[-1:]]),
+            said + legal_values(language, knob_of(first, english[first]["tooltip"])))
+    if shared:
+        yield TOLD[language].format(COMMA[language].join(names[slot] for slot in shared),
+                                    SHARED[language])
+
+
+def of_any(*texts: str) -> list[str]:
+    """Texts of method_1, method_2 ... without their numbers: they are the same for all."""
+    return [re.sub(r"_\d\b", "_n", text) for text in texts]
+
+
+def bold(language: str, name: str, slot: str) -> str:
+    return f"**{name}**" if language == "en" else f"**{name}**（`{slot}`）"
+
+
+def legal_values(language: str, knob: KnobSpec | None) -> str:
+    """The sentence on a knob's values; "" for a switch and for what is no knob."""
+    if knob is None or knob.kind is bool:
+        return ""
     legal = knob.range_text
-    for english, chinese in CHINESE_RANGE.items():
+    for english, chinese in CHINESE_RANGE.items() if language == "zh" else ():
         legal = legal.replace(english, chinese)
-    return f"- **{texts['name']}**（`{widget}`）：{texts['tooltip']}取值：{legal}。"
-
-
-def list_line(language: str, widget: str, texts: dict) -> str:
-    """The line of a list of methods, with what they promise."""
-    if language == "en":
-        return f"- **{widget}**: {texts['tooltip']}"
-    return f"- **{texts['name']}**（`{widget}`）：{texts['tooltip']}"
-
-
-# What saved workflows rely on
-
-
-def golden_inputs(inputs: dict) -> dict:
-    """The inputs that nodes ever had, followed by the new ones."""
-    golden = read(GOLDEN)
-    for node, kinds in inputs.items():
-        for kind, now in kinds.items():
-            known = golden.setdefault(node, {}).setdefault(kind, [])
-            if now[: len(known)] != known:
-                raise SystemExit(f"{node}: its {kind} were {known}; saved workflows rely on that")
-            golden[node][kind] = now
-    return golden
+    return LEGAL[language].format(legal)
 
 
 def require_words() -> None:
     """Raise an error if a knob lacks its label in the app or its Chinese texts."""
-    for name in sorted({knob.name for knob in KNOBS.values()} - set(KNOB_WORDS)):
+    for name in sorted(KNOBS.keys() - set(KNOB_WORDS)):
         raise SystemExit(f"knob {name} has no words: add them at the end of KNOB_WORDS in "
                          "ssd_core/output/knob_words.py")
 
@@ -150,13 +165,10 @@ def require_words() -> None:
 def pages() -> dict[Path, str]:
     """The contents of every file that this module writes."""
     require_words()
-    known = schemas()
-    locales = {"en": known["texts"], "zh": chinese_locale(known["texts"])}
-    rows = (f"  {json.dumps(node)}: {json.dumps(row)}"
-            for node, row in golden_inputs(known["inputs"]).items())
+    english = schemas()["texts"]
+    locales = {"en": english, "zh": chinese_locale(english)}
     return {
-        GOLDEN: "{\n" + ",\n".join(rows) + "\n}\n",
         **{locale_file(language): json.dumps(texts, indent=2, ensure_ascii=False) + "\n"
            for language, texts in locales.items()},
-        **{page_file(language, node): page(language, node, locales[language][node]["inputs"])
-           for language in LINES for node in NODES}}
+        **{page_file(language, node): page(language, node, locales)
+           for language in HEADS for node in english}}

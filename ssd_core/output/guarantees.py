@@ -80,7 +80,7 @@ def guarantee_text(method: Method, backbone: Backbone, share: float | None = Non
         return "identical: this is AR's own picture for this seed"
     if method.verdict_on(backbone.grid) == "identical":
         return (f"{word} as AR: rounding in {dtype} on this device may make it differ from AR's "
-                "own picture for this seed (Race measures it)")
+                "own picture for this seed (Compare measures it)")
     return word
 
 

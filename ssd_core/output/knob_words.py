@@ -131,14 +131,12 @@ KNOB_WORDS: dict[str, Words] = {
                             "variation 为 0 时不起作用。"),
 }
 
-OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node
+OWN_CHINESE = {  # what an unset knob means, by the English text of the knob or the node
     "AR's passes divided by the knob fewer": "AR 的前向次数除以 fewer",
     "the backbone's own": "用主干模型自己的值",
     "the backbone's own, or 0 where rounds are given": "用主干模型自己的值；给出轮数时为 0",
     "the method's own": "用方法自己的值",
-    "the preset's own (Faithful, Balanced, Fast do not use it)":
-        "用预设的值（Faithful、Balanced、Fast 不用它）",
-    "the backbone's own; only quality custom uses it": "用主干模型自己的值；只有质量 custom 使用它",
+    "the model's own; only quality custom uses it": "用模型自己的值；只有质量 custom 使用它",
     "8": "8",
     "the usual number for this type of device; exact and jacobi: the cheapest here":
         "此类设备的常用数目；exact 和 jacobi 取本机最省的数目",

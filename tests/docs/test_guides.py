@@ -40,7 +40,7 @@ WORDS = ("output/knob_words.py", """\
 +    "stir": Words("Stir (ar)", "搅拌（ar）", "搅拌的次数。"),
  }
 \x20
- OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node
+ OWN_CHINESE = {  # what an unset knob means, by the English text of the knob or the node
 """)
 NOT_OURS = shutil.ignore_patterns(  # compiled files are taken along, but for half-written ones
     ".git", ".venv", ".*_cache", ".hypothesis", "*.pyc.*", "node_modules", "*.egg-info", "build",
@@ -171,7 +171,7 @@ def test_a_knob_without_words_or_row_is_named(copy):
         change_all(sources[1], WORDS[1])
         told = run(copy, "tools/make.py", "texts", "--check", code=1)
         for stale in ("docs/methods.md", "locales/zh/nodeDefs.json",
-                      "web/docs/SSD_BaselineMethod.md", "tests/nodes/golden_inputs.json"):
+                      "web/docs/SSD_Method.md"):
             assert f"{stale} is stale: run python tools/make.py texts" in told
     finally:
         for path, text in zip(sources, kept, strict=True):

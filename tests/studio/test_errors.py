@@ -71,8 +71,8 @@ def test_what_the_catalogue_does_not_know_stays_as_it_is(line):
 
 def test_a_report_is_told_line_by_line():
     told = report_in_chinese("note: 'no boat' was moved to the negative prompt\n"
-                             "verdict: relaxed\n?")
-    assert told == "提示：“no boat”已移到负面提示词\n结论：放宽\n?"
+                             "guarantee: relaxed\n?")
+    assert told == "提示：“no boat”已移到负面提示词\n保证：放宽\n?"
 
 
 def test_english_pages_keep_the_line():

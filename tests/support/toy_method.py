@@ -41,13 +41,12 @@ def in_nodes(folder: Path) -> dict:
         extension = asyncio.run(stubs.root.comfy_entrypoint())
         nodes = {node.define_schema().node_id: node
                  for node in asyncio.run(extension.get_node_list())}
-        inputs = nodes["SSD_BaselineMethod"].define_schema().inputs
+        inputs = nodes["SSD_Method"].define_schema().inputs
         slot = next(one for one in inputs if one.id == "stir")
         defaults = {one.id: one.default for one in inputs if one.widget}
-        made = nodes["SSD_BaselineMethod"].execute(**{**defaults, "method": "toy", "stir": 4})
-        own = nodes["SSD_BaselineMethod"].execute(**{**defaults, "method": "toy"})
-        return {"last": inputs[-1].id, "optional": slot.optional, "tooltip": slot.tooltip,
-                "range": [slot.default, slot.min, slot.max],
+        made = nodes["SSD_Method"].execute(**{**defaults, "method": "toy", "stir": "4"})
+        own = nodes["SSD_Method"].execute(**{**defaults, "method": "toy"})
+        return {"last": inputs[-1].id, "tooltip": slot.tooltip, "default": slot.default,
                 "values": [made.args[0].stir, own.args[0].stir]}
 
 

@@ -10,8 +10,6 @@ import pytest
 from support.script_modules import script
 
 from ssd_core.engine.methods import METHODS
-from ssd_core.output.comfyui_workflow import WIDGETS
-from ssd_core.output.knobs import all_knobs, sampling_knobs
 from ssd_core.output.quality_presets import SPEEDS
 
 HERE = Path(__file__).parent
@@ -47,6 +45,25 @@ def slots(texts):
     return [*texts.get("inputs", {}), *(o["name"] for o in texts.get("outputs", {}).values())]
 
 
+def names(texts):
+    """Names of a node's inputs and outputs."""
+    return [slot["name"] for part in ("inputs", "outputs") for slot in texts.get(part, {}).values()]
+
+
+def told(page, pattern):
+    """What the lines of a help page's inputs and outputs begin with."""
+    sections = re.split("^## ", page, flags=re.MULTILINE)
+    heads = [re.split(": |：(?!.*）：)", line)[0] for section in sections
+             if re.match("Inputs|Outputs|输入|输出", section)
+             for line in section.splitlines() if line.startswith("- ")]
+    return [found for head in heads for found in re.findall(pattern, head)]
+
+
+def is_between(slot):
+    """Whether a page names it only by the first and the last of its kind, such as method_2."""
+    return re.fullmatch(r"(method|draw)_[2-5]", slot) is not None
+
+
 def shape(value):
     """The keys of nested mappings, without their texts."""
     return {key: shape(inner) for key, inner in value.items()} if isinstance(value, dict) else None
@@ -72,45 +89,31 @@ def test_a_knob_without_words_is_named(generated, monkeypatch):
         generated.pages()
 
 
-def test_a_new_input_is_remembered_behind_the_others_and_no_other_change_is(generated):
-    known = json.loads(generated.GOLDEN.read_text())
-    widgets = known["SSD_Schedule"]["widgets"]
-
-    def remembered(inputs):
-        return generated.golden_inputs({"SSD_Schedule": {"widgets": inputs}})
-
-    grown = [*widgets, ["guess", "COMBO"]]
-    assert remembered(grown) == {**known, "SSD_Schedule": {**known["SSD_Schedule"],
-                                                           "widgets": grown}}
-    for broken in (widgets[::-1], widgets[1:], [["guess", "COMBO"], *widgets]):
-        with pytest.raises(SystemExit, match="saved workflows rely on that"):
-            remembered(broken)
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_new_knob_gets_its_line_in_its_place(generated, monkeypatch, tmp_path, language):
-    whole = help_page(language, "SSD_Schedule")
+def test_what_a_node_has_gets_its_line_in_its_place(generated, monkeypatch, tmp_path, language):
+    whole = help_page(language, "SSD_Method")
     line = next(one for one in whole.splitlines(True) if "acceptance" in one)
-    (tmp_path / "page.md").write_text(whole.replace(line, ""), encoding="utf-8")
+    rest = whole.replace(line, "").split("\n\n")[2:]
+    (tmp_path / "page.md").write_text("\n\n".join(["# Old", "Old.", *rest]), encoding="utf-8")
     monkeypatch.setattr(generated, "page_file", lambda *_: tmp_path / "page.md")
-    texts = locale(language)["SSD_Schedule"]["inputs"]
-    assert generated.page(language, "SSD_Schedule", texts) == whole
+    locales = {language: locale(language) for language in LANGUAGES}
+    assert generated.page(language, "SSD_Method", locales) == whole
 
 
-@pytest.mark.parametrize("node", [
-    "SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler", "SSD_Race", "SSD_CompareMethods"])
-def test_chinese_tooltips_of_knobs_name_the_numbers_and_methods_of_the_english_ones(schemas, node):
-    """What -1 or 0 or 1 means, and whose knob it is: at least each of them is told."""
-    knobs = {WIDGETS.get(one.name, one.name)
-             for one in [*all_knobs().values(), *sampling_knobs()]}
-    names = "|".join(METHODS)
-    chinese = locale("zh")[node]["inputs"]
-    told = rf"-1 =|(?<![\w.])[01](?![\w.])|\b(?:{names})\b"
-    for name in knobs & set(chinese):
-        english = set(re.findall(told, schemas[node]["inputs"][name]["tooltip"]))
-        ascii_only = re.sub(r"[^\x00-\x7f]", " ", chinese[name]["tooltip"])
-        assert english <= set(re.findall(told, ascii_only)), (node, name)
-        assert not re.search("-1 = [a-z]", ascii_only), f"{name}: OWN_CHINESE lacks what -1 means"
+def test_chinese_tooltips_of_knobs_name_the_numbers_and_methods_of_the_english_ones(
+        schemas, generated):
+    """What auto or 0 or 1 means, and whose knob it is: at least each of them is told."""
+    methods = "|".join(METHODS)
+    said = rf"auto =|(?<![\w.])[01](?![\w.])|\b(?:{methods})\b"
+    for node, texts in locale("zh").items():
+        for slot, chinese in texts.get("inputs", {}).items():
+            tooltip = schemas[node]["inputs"][slot]["tooltip"]
+            if generated.knob_of(slot, tooltip) is None:
+                continue
+            ascii_only = re.sub(r"[^\x00-\x7f]", " ", chinese["tooltip"])
+            assert set(re.findall(said, tooltip)) <= set(re.findall(said, ascii_only)), (node, slot)
+            assert not re.search("auto = [a-z]", ascii_only), (
+                f"{slot}: OWN_CHINESE lacks what auto means")
 
 
 def test_every_text_of_a_schema_is_there_in_chinese(schemas):
@@ -123,14 +126,11 @@ def test_every_text_of_a_schema_is_there_in_chinese(schemas):
 
 
 def test_slots_have_one_name_in_chinese_wherever_they_are(schemas):
-    names = {}
+    known = {}
     for node, texts in locale("zh").items():
-        ids = slots(schemas[node])
-        told = [slot["name"] for part in ("inputs", "outputs")
-                for slot in texts.get(part, {}).values()]
-        for slot, name in zip(ids, told, strict=True):
-            names.setdefault(slot, set()).add(name)
-    assert {slot: said for slot, said in names.items() if len(said) > 1} == {}
+        for slot, name in zip(slots(schemas[node]), names(texts), strict=True):
+            known.setdefault(slot, set()).add(name)
+    assert {slot: said for slot, said in known.items() if len(said) > 1} == {}
 
 
 def test_qualities_have_the_chinese_names_that_they_have_elsewhere():
@@ -140,20 +140,22 @@ def test_qualities_have_the_chinese_names_that_they_have_elsewhere():
     assert all(f'{speed.title}: "{speed.chinese}"' in table for speed in faster)
 
 
-def test_notes_of_workflows_are_in_both_languages():
+def test_texts_of_workflows_are_in_both_languages():
     for path in sorted((ROOT / "workflows").glob("*.json")):
-        note = next(node for node in json.loads(path.read_text(encoding="utf-8"))["nodes"]
-                    if node["type"] == "MarkdownNote")
-        english, chinese = note["widgets_values"][0].split("\n\n---\n\n")
-        assert CHINESE.search(chinese) and not CHINESE.search(english), path
+        workflow = json.loads(path.read_text(encoding="utf-8"))
+        chinese = workflow["extra"]["ssd_texts"]["zh"]
+        notes = {node["widgets_values"][0] for node in workflow["nodes"]
+                 if node["type"] == "MarkdownNote"}
+        assert notes <= set(chinese) and not any(map(CHINESE.search, chinese)), path
+        assert all(map(CHINESE.search, map(chinese.get, notes))), path
 
 
-def test_types_and_category_are_named_in_both_languages():
+def test_types_and_categories_are_named_in_both_languages():
+    nodes = (ROOT / "nodes" / "types.py").read_text(encoding="utf-8")
     for language in LANGUAGES:
-        told = locale(language, "main")
-        assert set(told["dataTypes"]) == {f"SSD_{name}" for name in (
-            "BACKBONE", "HEADS", "METHOD", "TOKENS", "STATS", "STARTED")}
-        assert set(told["nodeCategories"]) == {"SSD"}
+        main = locale(language, "main")
+        assert set(main["dataTypes"]) == set(re.findall(r'io.Custom\("(\w+)"\)', nodes))
+        assert list(main["nodeCategories"]) == ["SSD", "load", "draw", "edit", "compare", "tools"]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -173,17 +175,16 @@ def test_every_node_has_a_help_page_and_no_page_is_without_a_node(schemas, langu
 
 def test_english_pages_tell_of_every_input_and_output_and_of_no_other(schemas):
     for node, texts in schemas.items():
-        told = re.findall(r"^- \*\*(\w+)\*\*:", help_page("en", node), re.MULTILINE)
-        assert told == slots(texts), node
+        found = told(help_page("en", node), r"\*\*([^*]+)\*\*")
+        assert sorted(found) == sorted(name for name in names(texts) if not is_between(name)), node
 
 
 def test_chinese_pages_tell_of_the_same_under_their_chinese_names(schemas):
     for node, texts in locale("zh").items():
-        told = re.findall(r"^- \*\*([^*]+)\*\*（`(\w+)`）：", help_page("zh", node), re.MULTILINE)
-        assert [slot for _, slot in told] == slots(schemas[node]), node
-        assert [name for name, _ in told] == slots({"inputs": {
-            slot["name"]: 0 for slot in texts.get("inputs", {}).values()},
-            "outputs": texts.get("outputs", {})}), node
+        found = told(help_page("zh", node), r"\*\*([^*]+)\*\*（`(\w+)`）")
+        assert sorted(found) == sorted(
+            (name, slot) for name, slot in zip(names(texts), slots(schemas[node]), strict=True)
+            if not is_between(slot)), node
 
 
 @pytest.mark.parametrize("language, parts", [
