@@ -18,7 +18,6 @@ from ..ssd_core.backbones.glm_image import SIZES as GLM_SIZES
 from ..ssd_core.backbones.lumina2 import TWO_PANELS
 from ..ssd_core.engine.methods import SSD
 from ..ssd_core.model.grid import LONGEST_SIDE
-from ..ssd_core.model.sampling import NUMERICS
 from ..ssd_core.output.knobs import MOST_PICTURES, sampling_knobs, visible_knobs
 from ..ssd_core.weights.catalogue import CATALOGUE
 from .newer import ADVANCED
@@ -107,14 +106,6 @@ def sampling(*own: io.Input) -> list[io.Input]:
     folded = {knob.name: ADVANCED for knob in known}
     min_p, *newer = added_widgets(known, **folded)
     return [*original_widgets(known, **folded), min_p, numerics(), expand(), *own, *newer]
-
-
-def numerics() -> io.Input:
-    """A widget of earlier versions that saved workflows and prompts still contain."""
-    made = io.Combo.Input("numerics", options=list(NUMERICS), default=NUMERICS[0], optional=True,
-                          tooltip="Has no effect any more; older workflows have it.", **ADVANCED)
-    made.extra_dict = {"hidden": True}  # ComfyUI 0.3.64 accepts it only here
-    return made
 
 
 def expand() -> io.Input:

@@ -1,6 +1,6 @@
 """The recipe inside every PNG: the settings that made the picture, and its tokens.
 
-A PNG has three text chunks: `ssd_recipe`, JSON with `version` 2; `parameters`, a line that other
+A PNG has three text chunks: `ssd_recipe`, JSON with `version` 1; `parameters`, a line that other
 tools read; and `workflow`, which ComfyUI opens (without it ComfyUI would parse `parameters`).
 Tokens are stored as {"shape": [R, C], "data": base64}; data is little-endian int32 in raster order,
 the bytes that `tokens_sha256` hashes. Files are not trusted: everything that is read is checked.
@@ -34,7 +34,7 @@ from ..model.attention_kernel import DEFAULT, attention_kernel
 from ..model.knobs import LARGEST
 from ..model.noise import VERSION as NOISE_VERSION
 from ..model.products import INTEGERS
-from ..model.sampling import NUMERICS, Sampling
+from ..model.sampling import Sampling
 from ..unicode import is_unicode
 from ..weights.figures import stored_dtype
 from ..weights.memory import WEIGHT_BYTES
@@ -45,9 +45,8 @@ from .picture_files import Size, opened, upright
 from .source_pictures import source_keys, sources_of
 from .words import Words, drawn_words, recorded
 
-VERSION = 2
+VERSION = 1
 CHUNK = "ssd_recipe"
-OLDER_DTYPE = "fp32"  # of recipes without a dtype
 MAX_CHARACTERS = 1 << 20  # an Emu3 recipe, 90 x 90 tokens, has about 45,000
 
 
@@ -68,7 +67,6 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
 
     known = settings(backbone, heads, method, sampling, index=index, prompt=prompt,
                      negative=negative, keep_rows=keep_rows, drawn=drawn)
-    del known["numerics"]  # has no meaning any more
     return {
         **known, **source_keys(backbone.sources), **kept_keys(parent, keep_mask, edit),
         **kernel_keys(backbone),
@@ -259,8 +257,6 @@ def checked(path: Path | str, recipe: object) -> dict:
     if not isinstance(recipe, dict):
         raise ValueError("not an object")
     require_version(path, recipe)
-    # some recipes of this version lack min_p, dtype and numerics
-    recipe = {"min_p": 0.0, "dtype": OLDER_DTYPE, "numerics": NUMERICS[0], **recipe}
     check(recipe)
     return recipe
 
