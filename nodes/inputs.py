@@ -108,6 +108,14 @@ def sampling(*own: io.Input) -> list[io.Input]:
     return [*original_widgets(known, **folded), min_p, numerics(), expand(), *own, *newer]
 
 
+def numerics() -> io.Input:
+    """A widget of earlier versions that saved workflows and prompts still contain."""
+    made = io.Combo.Input("numerics", options=["fast"], default="fast", optional=True,
+                          tooltip="Has no effect any more; older workflows have it.", **ADVANCED)
+    made.extra_dict = {"hidden": True}  # ComfyUI 0.3.64 accepts it only here
+    return made
+
+
 def expand() -> io.Input:
     """Optional: for prompts and workflows that were saved without it, nothing is added."""
     return io.Boolean.Input("expand", display_name="fill in what the prompt leaves open",

@@ -162,6 +162,19 @@ def refuse_partial(path: Path) -> None:
         raise SSDError(f"{path}: only git-lfs's pointer to the file: run 'git lfs pull'")
 
 
+def require_format(path: str | Path, found: str, own: str) -> None:
+    """Raise SSDError unless a file is of this program's own format, such as "ssd-heads/1".
+
+    The rule for every format: a newer version than one's own is refused, and told from other files.
+    """
+    (kind, _, version), (own_kind, _, known) = found.partition("/"), own.partition("/")
+    if kind == own_kind and version.isdecimal() and int(version[:9]) > int(known):
+        raise SSDError(f"{path}: its format is {found[:40]}, this program reads up to {own}: "
+                       "update this program")
+    if found != own:
+        raise SSDError(f"{path}: its format is {found[:40]!r}, expected {own!r}")
+
+
 def read_safetensors(path: Path,
                      format_name: str) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     """Read all tensors and the metadata of a file whose metadata names `format_name`.
@@ -176,8 +189,7 @@ def read_safetensors(path: Path,
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            if (found := metadata.get("format", "none")) != format_name:
-                raise SSDError(f"{path}: its format is {found!r}, expected {format_name!r}")
+            require_format(path, metadata.get("format", "none"), format_name)
             tensors = {name: file.get_tensor(name) for name in file.keys()}
     except (SafetensorError, OSError) as error:
         raise SSDError(f"{path}: not a whole safetensors file ({first_line(error)}): get it again"

@@ -23,7 +23,7 @@ def recipe(method=SSD, **changes):
             "dtype": "fp32", "heads": "cd" * 32, "method": method.name,
             "knobs": asdict(method.resolve(Postcard.preset)), "prompt": "a red house\nat night",
             "negative": None, "seed": 2**64 - 1, "cfg": 2.5, "temperature": 0.9, "top_k": 7,
-            "top_p": 0.8, "min_p": 0.1, "numerics": "matched", "size": [384, 384], "keep_rows": 0,
+            "top_p": 0.8, "min_p": 0.1, "size": [384, 384], "keep_rows": 0,
             "passes": 69,
             "tokens": {"shape": [1, 1], "data": "AAAAAA=="}, "versions": {"ssd": "0"}, **changes}
 
@@ -61,10 +61,10 @@ def test_the_picture_s_own_values_are_filled_in_by_name():
     named = widgets(graph, "SSD_Sampler")
     assert {key: named[key] for key in (
         "prompt", "negative", "seed", "cfg", "temperature", "top_k", "top_p", "min_p",
-        "numerics", "size", "batch_size", "control_after_generate")} == {
+        "size", "batch_size", "control_after_generate")} == {
         "prompt": "a red house\nat night", "negative": "fog", "seed": str(2**64 - 1), "cfg": 2.5,
         "temperature": 0.9, "top_k": 7, "top_p": 0.8, "min_p": 0.1,
-        "numerics": "fast", "size": "384x384", "batch_size": 1,
+        "size": "384x384", "batch_size": 1,
         "control_after_generate": "fixed"}
     loader = widgets(graph, "SSD_LoadBackbone")
     assert (loader["backbone"], loader["dtype"]) == ("postcard", "fp32")

@@ -168,8 +168,8 @@ def knob_option(knob: KnobSpec, panel: str | None) -> inspect.Parameter:
 
 def option(name: str, kind: Any, default: Any, panel: str | None,
            help: str | None = None,  # noqa: A002
-           names: tuple[str, ...] = (), hidden: bool = False) -> inspect.Parameter:
+           names: tuple[str, ...] = ()) -> inspect.Parameter:
     """A parameter that typer makes an option of; names: instead of the name's own."""
-    about = typer.Option(*names, help=help, rich_help_panel=panel, hidden=hidden)
+    about = typer.Option(*names, help=help, rich_help_panel=panel)
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default,
                              annotation=Annotated[kind, about])

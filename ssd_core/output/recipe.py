@@ -29,7 +29,7 @@ from ..engine.edits.words import Edit
 from ..engine.heads import DraftHeads
 from ..engine.methods import METHODS, Method
 from ..errors import SSDError, first_line
-from ..files import atomic_write
+from ..files import atomic_write, require_format
 from ..model.attention_kernel import DEFAULT, attention_kernel
 from ..model.knobs import LARGEST
 from ..model.noise import VERSION as NOISE_VERSION
@@ -256,7 +256,7 @@ def checked(path: Path | str, recipe: object) -> dict:
     """
     if not isinstance(recipe, dict):
         raise ValueError("not an object")
-    require_version(path, recipe)
+    require_versions(path, recipe)
     check(recipe)
     return recipe
 
@@ -270,14 +270,11 @@ def refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
 
 
-def require_version(path: Path | str, recipe: Mapping) -> None:
+def require_versions(path: Path | str, recipe: Mapping) -> None:
     """Raise SSDError if the recipe or its noise field has another version than this program."""
-    for key, own in (("version", VERSION), ("noise_version", NOISE_VERSION)):
-        version = recipe.get(key)
-        if not is_int(version) or version != own:
-            raise SSDError(f"{path}: its recipe has {key} {str(version)[:20]}, this program reads "
-                           f"{own}: use the program that drew it, or save the picture without "
-                           "metadata")
+    for kind, key, own in (("ssd-recipe", "version", VERSION),
+                           ("ssd-noise", "noise_version", NOISE_VERSION)):
+        require_format(path, f"{kind}/{recipe.get(key)}", f"{kind}/{own}")
 
 
 def sampling_of(recipe: Mapping) -> Sampling:
@@ -387,13 +384,12 @@ def is_size(value: object) -> bool:
 
 
 FIELDS: dict[str, Callable[[object], bool]] = {
-    "backbone": is_mapping, "dtype": is_dtype, "heads": is_text_or_none, "method": is_text,
-    "knobs": is_mapping, "prompt": is_text, "negative": is_text_or_none, "size": is_size,
-    "keep_rows": is_count, "tokens": is_mapping, "seed": is_seed,
-    **dict.fromkeys(("cfg", "temperature", "top_k", "top_p", "min_p", "noise_version"),
-                    is_set)}
+    "version": is_count, "noise_version": is_count, "backbone": is_mapping, "dtype": is_dtype,
+    "heads": is_text_or_none, "method": is_text, "knobs": is_mapping, "prompt": is_text,
+    "negative": is_text_or_none, "size": is_size, "keep_rows": is_count, "tokens": is_mapping,
+    "seed": is_seed, "passes": is_count, "seconds": is_mapping, "versions": is_mapping,
+    **dict.fromkeys(("cfg", "temperature", "top_k", "top_p", "min_p"), is_set)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
-    "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
-    "keep_mask": is_mapping, "parent": is_mapping, "edit": is_mapping, "source": is_text,
-    "kernels": is_mapping,
-    "pixels_sha256": is_text, "prompt_expanded": is_text, "negative_expanded": is_text_or_none}
+    "stopped_rows": is_count, "keep_mask": is_mapping, "parent": is_mapping, "edit": is_mapping,
+    "source": is_text, "kernels": is_mapping, "pixels_sha256": is_text,
+    "prompt_expanded": is_text, "negative_expanded": is_text_or_none}

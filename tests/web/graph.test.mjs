@@ -158,8 +158,8 @@ test("advanced inputs fold on the canvas, but for those that are connected", () 
 });
 
 test("a node counts no folded input in its size, in Nodes 2.0 either, which folds by itself", () => {
-  const widgets = ["seed", "cfg", "numerics"].map((name) => ({ name,
-    options: { advanced: name !== "seed", hidden: name === "numerics" || undefined } }));
+  const widgets = ["seed", "cfg", "state"].map((name) => ({ name,
+    options: { advanced: name !== "seed", hidden: name === "state" || undefined } }));
   const node = foldable(widgets);
   addFold(node, stringsFor("en"), () => false);
   const options = () => widgets.slice(0, 3).map((one) => [one.options.advanced,
