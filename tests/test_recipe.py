@@ -137,7 +137,7 @@ def tokens_of(**changes):
 HOSTILE = {
     "none": None, "not JSON": "{", "a list": [], "huge": "x" * (2 << 20), "deep": "[" * 100_000,
     "version 2": recipe(version=2), "version text": recipe(version="1"),
-    "version true": recipe(version=True),
+    "version true": recipe(version=True), "version 0": recipe(version=0),
     "no version": {"tokens": 1}, "NaN": '{"version": 1, "cfg": NaN}', "cfg 1e999": json.dumps(
         recipe(cfg=7)).replace('"cfg": 7', '"cfg": 1e999'),
     "digits": '{"version": 1, "seed": ' + "9" * 10_000 + "}", "seed": recipe(seed=1 << 64),

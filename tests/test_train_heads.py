@@ -306,7 +306,7 @@ def test_heads_come_out_of_the_command_line_and_go_on_from_a_checkpoint(capsys, 
     code, told, said = ssd(capsys, *common, "--data", tmp_path, "--epochs", 1)
     assert (code, told["steps"]) == (0, 3) and "2 heads of 0.0M parameters" in said
     assert load_heads(tmp_path / "mine.safetensors", load_backbone(card, "cpu")).k_v == 1
-    code, told, _ = ssd(capsys, *common, "--drawn", tmp_path, "--epochs", 2)
+    code, told, _ = ssd(capsys, *common, "--data", tmp_path, "--epochs", 2)
     assert told["steps"] == 6
     assert torch.load(tmp_path / "mine.ckpt", weights_only=True)["step"] == 6
 

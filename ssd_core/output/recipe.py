@@ -29,7 +29,7 @@ from ..engine.edits.words import Edit
 from ..engine.heads import DraftHeads
 from ..engine.methods import METHODS, Method
 from ..errors import SSDError, first_line
-from ..files import atomic_write, require_format
+from ..files import atomic_write, refuse_newer
 from ..model.attention_kernel import DEFAULT, attention_kernel
 from ..model.knobs import LARGEST
 from ..model.noise import VERSION as NOISE_VERSION
@@ -252,11 +252,11 @@ def parsed(path: Path | str, text: str) -> dict:
 
 def checked(path: Path | str, recipe: object) -> dict:
     """A recipe with all keys. Raises ValueError or TypeError if it is damaged, SSDError if it has
-    another version.
+    a newer version.
     """
     if not isinstance(recipe, dict):
         raise ValueError("not an object")
-    require_versions(path, recipe)
+    refuse_newer_recipe(path, recipe)
     check(recipe)
     return recipe
 
@@ -270,11 +270,11 @@ def refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
 
 
-def require_versions(path: Path | str, recipe: Mapping) -> None:
-    """Raise SSDError if the recipe or its noise field has another version than this program."""
+def refuse_newer_recipe(path: Path | str, recipe: Mapping) -> None:
+    """Raise SSDError if the recipe or its noise field has a newer version than this program."""
     for kind, key, own in (("ssd-recipe", "version", VERSION),
                            ("ssd-noise", "noise_version", NOISE_VERSION)):
-        require_format(path, f"{kind}/{recipe.get(key)}", f"{kind}/{own}")
+        refuse_newer(path, f"{kind}/{recipe.get(key)}", f"{kind}/{own}")
 
 
 def sampling_of(recipe: Mapping) -> Sampling:
@@ -357,6 +357,10 @@ def is_count(value: object) -> bool:
     return is_int(value) and 0 <= value <= LARGEST
 
 
+def is_version(value: object) -> bool:
+    return is_int(value) and value >= 1
+
+
 def is_set(value: object) -> bool:
     return value is not None
 
@@ -384,7 +388,7 @@ def is_size(value: object) -> bool:
 
 
 FIELDS: dict[str, Callable[[object], bool]] = {
-    "version": is_count, "noise_version": is_count, "backbone": is_mapping, "dtype": is_dtype,
+    "version": is_version, "noise_version": is_version, "backbone": is_mapping, "dtype": is_dtype,
     "heads": is_text_or_none, "method": is_text, "knobs": is_mapping, "prompt": is_text,
     "negative": is_text_or_none, "size": is_size, "keep_rows": is_count, "tokens": is_mapping,
     "seed": is_seed, "passes": is_count, "seconds": is_mapping, "versions": is_mapping,

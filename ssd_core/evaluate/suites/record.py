@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import SSDError, first_line
-from ...files import require_format, write_text
+from ...files import refuse_newer, write_text
 from ...output.recipe import settings
 from ...runs.batch.render import RenderSettings
 from ...runs.batch.task import LoadedModels
@@ -79,7 +79,7 @@ def read_record(folder: Path) -> Record:
         raise SSDError(f"{folder}: holds no {FILE}: name {WANTED}")
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        require_format(path, f"{KIND}/{data['version']}", f"{KIND}/{VERSION}")
+        refuse_newer(path, f"{KIND}/{data['version']}", f"{KIND}/{VERSION}")
         return record_of(data)
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise SSDError(f"{path}: damaged ({first_line(error, 80)}): draw the suite again "
@@ -88,6 +88,8 @@ def read_record(folder: Path) -> Record:
 
 def record_of(data: dict) -> Record:
     """Parse a record; raises ValueError, TypeError or KeyError if it is invalid."""
+    if data["version"] != VERSION:
+        raise ValueError(f"version {str(data['version'])[:20]}")
     if data["suite"] not in SUITES:
         raise ValueError(f"suite {str(data['suite'])[:20]!r} is unknown")
     layout, samples = suite_named(data["suite"]), data["samples"]
