@@ -71,5 +71,6 @@ def values_of(knobs: Iterable[KnobSpec], widgets: Mapping[str, Any],
     In workflows saved before -1 had this meaning, 0 has it; so 0 is read as None if the knob does
     not allow it, or if `zero_is_own`.
     """
-    return {knob.name: from_number(knob, widgets[name_of(knob)])
+    return {knob.name: from_number(knob, UNSET_NUMBER if knob.optional and not (
+        knob.allows(0) or widgets[name_of(knob)]) else widgets[name_of(knob)])
             for knob in knobs if name_of(knob) in widgets}
