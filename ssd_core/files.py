@@ -162,6 +162,17 @@ def refuse_partial(path: Path) -> None:
         raise SSDError(f"{path}: only git-lfs's pointer to the file: run 'git lfs pull'")
 
 
+def refuse_newer(path: str | Path, found: str, own: str) -> None:
+    """Raise SSDError for a newer version of this program's own format, such as "ssd-heads/1".
+
+    Every reader of a file with a version calls it.
+    """
+    (kind, _, version), (own_kind, _, known) = found.partition("/"), own.partition("/")
+    if kind == own_kind and version.isdecimal() and int(version[:9]) > int(known):
+        raise SSDError(f"{path}: its format is {found[:40]}, this program reads up to {own}: "
+                       "update this program")
+
+
 def read_safetensors(path: Path,
                      format_name: str) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     """Read all tensors and the metadata of a file whose metadata names `format_name`.
@@ -176,7 +187,8 @@ def read_safetensors(path: Path,
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            if (found := metadata.get("format", "none")) != format_name:
+            refuse_newer(path, found := metadata.get("format", "none"), format_name)
+            if found != format_name:
                 raise SSDError(f"{path}: its format is {found!r}, expected {format_name!r}")
             tensors = {name: file.get_tensor(name) for name in file.keys()}
     except (SafetensorError, OSError) as error:

@@ -30,7 +30,7 @@ def facts(entry: Entry, recipe: Mapping | None, language: str) -> Sequence[tuple
             (say(language, "saved"), saved_at(entry.path).replace("T", " "))]
     if recipe is None:
         return [*size, (say(language, "recipe"), say(language, "no_recipe"))]
-    seconds = recipe.get("seconds", {}).get("total")
+    seconds = recipe["seconds"].get("total")
     drawn = drawn_words(recipe)
     pairs = [(say(language, "prompt"), recipe["prompt"]),
              (say(language, "drawn_from"),
@@ -39,7 +39,7 @@ def facts(entry: Entry, recipe: Mapping | None, language: str) -> Sequence[tuple
              (say(language, "method"), run_title(entry.label or "", language)),
              (say(language, "seed"), str(recipe["seed"])), *size,
              (say(language, "backbone"), recipe["backbone"]["name"][:60]),
-             (say(language, "passes"), str(recipe.get("passes", ""))),
+             (say(language, "passes"), str(recipe["passes"])),
              (say(language, "seconds"), f"{seconds:.2f}" if isinstance(seconds, float) else "")]
     return [(name, value) for name, value in pairs if value]
 

@@ -295,7 +295,7 @@ def knob_value(knob: KnobSpec, value: Any) -> Any:
     value = whole(knob.name, value) if knob.kind is int else coerce(knob.name, value, knob.kind)
     if knob.kind is float:
         value = float(value)  # browsers send 12 for 12.0, and labels tell the two apart
-    return knob.checked(from_number(knob, value, zero_is_own=False))
+    return knob.checked(from_number(knob, value))
 
 
 def whole(name: str, value: Any) -> int:

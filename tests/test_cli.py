@@ -17,7 +17,6 @@ from ssd_core.backbones import postcard
 from ssd_core.backbones.estimates import Paces, PassCounts
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.cli import main, session
-from ssd_core.cli.options import NO_NUMERICS
 from ssd_core.cli.specs import parse_method, parse_methods
 from ssd_core.engine import pace
 from ssd_core.engine.events import RowsDone
@@ -172,17 +171,6 @@ def test_compare_says_what_fp32_makes_sure_and_no_share_that_was_not_measured(ss
     run = ssd("compare", "a boat", "--methods", "exact,rows", "--out", "c", "--json")
     assert [r["verdict"] for r in run.json["results"]] == ["identical", "approximate"]
     assert run.json["identical_tokens"] is None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("value", ["fast", "matched"])
-def test_the_flag_of_earlier_versions_is_hidden_and_tells_that_it_has_no_effect(ssd, value):
-    plain = ssd("generate", "a boat", "--seed", "3", "--json")
-    run = ssd("generate", "a boat", "--seed", "3", "--numerics", value, "--json")
-    assert run.json["tokens_sha256"] == plain.json["tokens_sha256"]
-    assert [line for line in run.err.splitlines() if "numerics" in line] == [NO_NUMERICS]
-    assert "numerics" not in plain.err
-    assert "numerics" not in ssd("generate", "--help", backbone=None).out
 
 
 @pytest.mark.slow

@@ -6,8 +6,7 @@ import torch
 from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, events, random_heads, tokens
 
-from ssd_core import Finished, Grid, Sampling, SSDError, generate, methods
-from ssd_core.backbones.base import Preset
+from ssd_core import Finished, Sampling, SSDError, generate, methods
 from ssd_core.model.sampling import probabilities
 
 EVERY = one_of_each(k_h=2, k_v=1, rounds=1, window=4)
@@ -50,23 +49,6 @@ def test_autocast_changes_nothing_and_is_left_as_it_was(drawing, method):
             assert torch.is_autocast_enabled("cpu") and not torch.is_inference_mode_enabled()
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
     assert told[-1].tokens.equal(expected)
-
-
-@pytest.mark.parametrize("grid, method", [
-    (Grid(5, 6), methods.SSD(k_h=3, k_v=2, rounds=12, acceptance="coupled")),
-    (Grid(5, 6), methods.SJD(1, "resample-left")),
-    (Grid(12, 12), methods.Exact(window=49)), (Grid(3, 4), methods.AR()),
-    (Grid(6, 1), methods.SSD(k_h=1, k_v=1, rounds=1, fused_commit=True))], ids=str)
-def test_the_numerics_of_earlier_versions_change_nothing(grid, method):
-    """Some of these methods could not be drawn with all passes of one size."""
-    backbone = MockBackbone(grid, preset=Preset(k_h=1, k_v=1))
-    heads = random_heads(backbone)
-    drawn = [tokens(backbone, method, ("sun", "a house"), heads=heads, sampling=Sampling(
-        seed=3, **numerics)) for numerics in ({}, {"numerics": "fast"}, {"numerics": "matched"})]
-    assert all(one.equal(drawn[0]) for one in drawn)
-    assert Sampling(numerics="matched") == Sampling()
-    with pytest.raises(SSDError, match="numerics 'slow': choose one of fast, matched"):
-        Sampling(numerics="slow")
 
 
 @pytest.mark.parametrize("temperature", [1e-6, 1e-30, 1e-40, 5e-324])

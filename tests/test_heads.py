@@ -188,15 +188,17 @@ def rewrite(path, **metadata) -> None:
     {"offsets": '{"horizontal": [1, 2, 3, 4], "vertical": [1, 2]}'},
     {"offsets": '{"horizontal": [], "vertical": []}'},
     {"offsets": '{"horizontal": 3, "vertical": 2}'},
-    {"hidden_size": None}, {"backbone_sha256": None}], ids=str)
+    {"hidden_size": None}, {"backbone_sha256": None}, {"source": None}, {"variance": "wide"},
+    {"row": None}], ids=str)
 def test_hostile_metadata_is_refused(path, backbone, metadata):
     rewrite(path, **metadata)
     refused(path, backbone)
 
 
-def test_an_unknown_version_is_refused_by_name(path, backbone):
+def test_a_newer_version_is_refused_with_what_to_do(path, backbone):
     rewrite(path, format="ssd-heads/2")
-    assert "ssd-heads/2" in refused(path, backbone)
+    assert refused(path, backbone).endswith("its format is ssd-heads/2, this program reads up to "
+                                            "ssd-heads/1: update this program")
 
 
 @pytest.mark.parametrize("share", [0, 0.01, 0.5, 0.999])

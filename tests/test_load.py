@@ -161,7 +161,7 @@ def test_heads_are_no_backbone(copy, saved):
     backbone = load_backbone(saved)
     save_heads(random_heads(backbone, 1, 1), copy, backbone, {})
     assert "ssd-heads/1" in refused(copy)
-    with pytest.raises(SSDError, match="ssd-postcard/2"):
+    with pytest.raises(SSDError, match="ssd-postcard/1"):
         load_heads(saved, backbone)
 
 

@@ -119,6 +119,8 @@ def test_pictures_of_another_run_are_not_taken(suite, loaded, metadata, tmp_path
     refused("drawn with seed 7, now it is 8", seed=8)
     written(tmp_path / "out/suite.json", '{"version": 1, "suite": "geneval"}')
     refused("suite.json: damaged")
+    written(tmp_path / "out/suite.json", '{"version": 2}')
+    refused("suite.json: its format is ssd-suite/2, this program reads up to ssd-suite/1")
 
 
 @pytest.mark.parametrize("line, told", [

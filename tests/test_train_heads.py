@@ -306,20 +306,9 @@ def test_heads_come_out_of_the_command_line_and_go_on_from_a_checkpoint(capsys, 
     code, told, said = ssd(capsys, *common, "--data", tmp_path, "--epochs", 1)
     assert (code, told["steps"]) == (0, 3) and "2 heads of 0.0M parameters" in said
     assert load_heads(tmp_path / "mine.safetensors", load_backbone(card, "cpu")).k_v == 1
-    code, told, _ = ssd(capsys, *common, "--drawn", tmp_path, "--epochs", 2)
+    code, told, _ = ssd(capsys, *common, "--data", tmp_path, "--epochs", 2)
     assert told["steps"] == 6
     assert torch.load(tmp_path / "mine.ckpt", weights_only=True)["step"] == 6
-
-
-def test_pictures_from_before_prompts_were_kept_have_their_captions_read(card, tmp_path):
-    backbone = load_backbone(card, "cpu")
-    write_safetensors({"tokens": torch.zeros(1, 24, 24, dtype=torch.int16)},
-                      tmp_path / "self-distill" / "000000.safetensors",
-                      {"format": FORMAT, "backbone_sha256": backbone.sha256,
-                       "captions": json.dumps(["a red sun"])})
-    pictures = load_pictures(tmp_path, backbone)
-    assert pictures.prompts[0].tolist() == backbone.tokenize("a red sun")
-    assert pictures.size == (384, 384)
 
 
 @pytest.mark.parametrize(("flags", "said"), [

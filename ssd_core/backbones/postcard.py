@@ -44,7 +44,7 @@ from .codecs.vq import PATCH, VQTokenizer
 from .reading.checkpoint import Checkpoint
 
 FAMILY = "postcard"
-FORMAT = "ssd-postcard/2"
+FORMAT = "ssd-postcard/1"
 CODEC = "picture_codec."
 # The postcard of 192 x 192 pixels, whose world was flat: its format and its weights.
 GRID = Grid(24, 24)

@@ -21,7 +21,7 @@ from ..output.recipe import save_png, tokens_from_png
 from ..output.together import together
 from ..output.words import Words, inherited
 from ..runs.request import Request, Result
-from .like import Like, Source, settled
+from .like import Like, Source
 from .options import Json, Knobs, Loading, PictureOptions, SamplingOptions, flag
 from .output import Reporter, note
 from .paths import batch_paths, check_writable, free
@@ -92,9 +92,9 @@ def command(context: typer.Context, knobs: Knobs, drawing: SamplingOptions, pict
         lambda ending: batch_paths(Path(f"{stem}-{sampling.seed}{ending}.png"), picture.batch))
     check_writable(paths)
     backbone, heads = load(loading, [method], picture.pixels())
-    request = Request(backbone, heads, settled(method, backbone, source.recipe is not None),
-                      sampling, text, picture.negative, pictures=picture.batch,
-                      fall_back=not source.names_method, expand=picture.expand,
+    request = Request(backbone, heads, method, sampling, text, picture.negative,
+                      pictures=picture.batch, fall_back=not source.names_method,
+                      expand=picture.expand,
                       **{**source.options(backbone, heads),
                          **keeping.options(backbone, Words(text, picture.negative or None), report),
                          **drawn_from.options(backbone)})

@@ -10,7 +10,6 @@ from typing import TypeVar
 import typer
 
 from ..backbones.base import Backbone
-from ..engine.choice import filled
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
@@ -144,8 +143,3 @@ def named_in(context: typer.Context) -> set[str]:
     """The parameters that the command line sets."""
     return {name for name in context.params
             if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"}
-
-
-def settled(method: Method, backbone: Backbone, named: bool) -> Method:
-    """A recipe's method; a window that an older recipe left open becomes the device's default."""
-    return filled(method, backbone.grid, backbone.device.type) if named else method

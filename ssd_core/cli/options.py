@@ -26,8 +26,6 @@ from ..output.knobs import all_knobs, check_pictures, sampling_knobs
 from ..weights.load import LoadOptions
 from .specs import build_method
 
-NO_NUMERICS = ("--numerics has no effect any more: a picture is AR's own wherever its verdict is "
-               "'identical'")
 EXPAND = ("Add what the prompt leaves open (places, sky, ground, ...), by the seed; only some "
           "backbones can, such as postcard. --no-expand adds nothing; \"no trees\" moves to the "
           "negative prompt all the same.")
@@ -103,12 +101,9 @@ class Knobs:
 class SamplingOptions:
     """Sampling."""
 
-    numerics: str | None = flag(None, "Has no effect any more.", hidden=True)
     knobs: Mapping[str, Any] = knob_flags(sampling_knobs())
 
     def sampling(self) -> Sampling:
-        if self.numerics is not None:
-            typer.echo(NO_NUMERICS, err=True)
         return Sampling(**self.knobs)
 
 
@@ -173,8 +168,8 @@ def knob_option(knob: KnobSpec, panel: str | None) -> inspect.Parameter:
 
 def option(name: str, kind: Any, default: Any, panel: str | None,
            help: str | None = None,  # noqa: A002
-           names: tuple[str, ...] = (), hidden: bool = False) -> inspect.Parameter:
+           names: tuple[str, ...] = ()) -> inspect.Parameter:
     """A parameter that typer makes an option of; names: instead of the name's own."""
-    about = typer.Option(*names, help=help, rich_help_panel=panel, hidden=hidden)
+    about = typer.Option(*names, help=help, rich_help_panel=panel)
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default,
                              annotation=Annotated[kind, about])

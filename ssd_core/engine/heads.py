@@ -217,24 +217,17 @@ def heads_of(path: Path, tensors: dict[str, torch.Tensor], metadata: dict[str, s
     """The heads of a file's tensors; SSDError if they do not fit its metadata."""
     try:
         offsets = json.loads(metadata["offsets"])
+        space = HeadFeatures(metadata["source"], metadata["target"], float(metadata["variance"]))
         with torch.device("meta"):  # skips initialisation and leaves torch's RNG alone
             heads = DraftHeads(backbone.hidden_size, len(offsets[HORIZONTAL]),
-                               len(offsets[VERTICAL]), metadata, space_of(metadata),
-                               json.loads(metadata.get("row", "false")))
+                               len(offsets[VERTICAL]), metadata, space,
+                               json.loads(metadata["row"]))
         heads.load_state_dict(tensors, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise SSDError(f"{path}: damaged draft heads ({first_line(error)}): "
                        f"get or train them again") from error
     heads.sha256 = sha256_of(tensors)
     return heads.requires_grad_(False).eval()
-
-
-def space_of(metadata: dict[str, str]) -> HeadFeatures:
-    """The Space named in a file's metadata; the default for older files without it."""
-    default = HeadFeatures()
-    return HeadFeatures(metadata.get("source", default.source), metadata.get("target",
-                                                                             default.target),
-                 float(metadata.get("variance", default.variance)))
 
 
 def _require_match(path: Path, metadata: dict[str, str], backbone: Backbone) -> None:

@@ -6,11 +6,10 @@ import dataclasses
 from typing import Any
 
 
-def flag(default: Any, text: str, *names: str, hidden: bool = False) -> Any:
+def flag(default: Any, text: str, *names: str) -> Any:
     """Declare a field that becomes an option with this help text.
 
     default: dataclasses.MISSING: the option is required. names: of the option, instead of the
-    field's own. hidden: `--help` omits it.
+    field's own.
     """
-    return dataclasses.field(default=default,
-                             metadata={"help": text, "names": names, "hidden": hidden})
+    return dataclasses.field(default=default, metadata={"help": text, "names": names})

@@ -21,7 +21,7 @@ import torch
 from .grid import Grid
 from .variation import CHANCES, Variation, chances
 
-VERSION = 3  # stored in recipes, because another field would draw other pictures
+VERSION = 1  # stored in recipes, because another field would draw other pictures
 TABLE_BITS = 16
 CACHED_NUMBERS = 1 << 25  # a picture's field up to this size is computed once and cached
 FEW_SLOTS = 128  # slots computed on request; after these the whole field is computed

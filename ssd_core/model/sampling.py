@@ -14,8 +14,6 @@ import torch
 
 from .knobs import check_knobs, knob
 
-# Values that `numerics` could have in earlier versions; it is always the first now.
-NUMERICS = ("fast", "matched")
 NEW_SEED = -1
 BLOCK = 64  # numbers, see `likeliest`
 COLD = 1e-5  # below this, logits could overflow; sampling is greedy long before
@@ -28,7 +26,7 @@ class Sampling:
     A variation has the seed of the picture that it varies; image i uses variation_seed + i.
 
     cfg 1 runs only the conditional branch. A temperature below 1e-5 counts as 0, because dividing
-    by it could overflow. `numerics` of earlier versions is accepted and has no effect.
+    by it could overflow.
     """
 
     seed: int = knob(0, "Random seed. Picture n of a batch uses seed + n.",
@@ -53,14 +51,11 @@ class Sampling:
     variation_seed: int = knob(0, "Which variation: picture n of a batch uses this number + n, and "
                                   "all have the same seed. No effect if variation is 0.",
                                low=0, high=(1 << 64) - 1)
-    numerics: str = knob(NUMERICS[0], "Has no effect any more.", choices=NUMERICS,
-                         visibility="never")
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, int) and self.seed == NEW_SEED:
             object.__setattr__(self, "seed", secrets.randbits(32))
         check_knobs(self)
-        object.__setattr__(self, "numerics", NUMERICS[0])  # equal pictures: equal samplings
 
     @property
     def heat(self) -> float:

@@ -18,16 +18,14 @@ UNSET_NUMBER = -1  # in numeric widgets of every host: use the method's or backb
 MOST_PICTURES = 64  # of one run in every host
 
 
-def from_number(knob: KnobSpec, value: Any, zero_is_own: bool) -> Any:
+def from_number(knob: KnobSpec, value: Any) -> Any:
     """Convert a widget's value to its knob's; None selects the method's or backbone's own value.
 
     -1 and, for widgets with fractional steps, any value between -1 and 0 become None.
-    zero_is_own: 0 does too, as in files saved before -1 was introduced.
     """
     if isinstance(value, str | bool) or not knob.optional:
         return value
-    unset = UNSET_NUMBER <= value < 0 or (value == 0 and zero_is_own)
-    return None if unset else value
+    return None if UNSET_NUMBER <= value < 0 else value
 
 
 def visible_knobs(record: type) -> list[KnobSpec]:

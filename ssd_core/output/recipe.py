@@ -1,6 +1,6 @@
 """The recipe inside every PNG: the settings that made the picture, and its tokens.
 
-A PNG has three text chunks: `ssd_recipe`, JSON with `version` 2; `parameters`, a line that other
+A PNG has three text chunks: `ssd_recipe`, JSON with `version` 1; `parameters`, a line that other
 tools read; and `workflow`, which ComfyUI opens (without it ComfyUI would parse `parameters`).
 Tokens are stored as {"shape": [R, C], "data": base64}; data is little-endian int32 in raster order,
 the bytes that `tokens_sha256` hashes. Files are not trusted: everything that is read is checked.
@@ -29,12 +29,12 @@ from ..engine.edits.words import Edit
 from ..engine.heads import DraftHeads
 from ..engine.methods import METHODS, Method
 from ..errors import SSDError, first_line
-from ..files import atomic_write
+from ..files import atomic_write, refuse_newer
 from ..model.attention_kernel import DEFAULT, attention_kernel
 from ..model.knobs import LARGEST
 from ..model.noise import VERSION as NOISE_VERSION
 from ..model.products import INTEGERS
-from ..model.sampling import NUMERICS, Sampling
+from ..model.sampling import Sampling
 from ..unicode import is_unicode
 from ..weights.figures import stored_dtype
 from ..weights.memory import WEIGHT_BYTES
@@ -45,9 +45,8 @@ from .picture_files import Size, opened, upright
 from .source_pictures import source_keys, sources_of
 from .words import Words, drawn_words, recorded
 
-VERSION = 2
+VERSION = 1
 CHUNK = "ssd_recipe"
-OLDER_DTYPE = "fp32"  # of recipes without a dtype
 MAX_CHARACTERS = 1 << 20  # an Emu3 recipe, 90 x 90 tokens, has about 45,000
 
 
@@ -68,7 +67,6 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
 
     known = settings(backbone, heads, method, sampling, index=index, prompt=prompt,
                      negative=negative, keep_rows=keep_rows, drawn=drawn)
-    del known["numerics"]  # has no meaning any more
     return {
         **known, **source_keys(backbone.sources), **kept_keys(parent, keep_mask, edit),
         **kernel_keys(backbone),
@@ -254,13 +252,11 @@ def parsed(path: Path | str, text: str) -> dict:
 
 def checked(path: Path | str, recipe: object) -> dict:
     """A recipe with all keys. Raises ValueError or TypeError if it is damaged, SSDError if it has
-    another version.
+    a newer version.
     """
     if not isinstance(recipe, dict):
         raise ValueError("not an object")
-    require_version(path, recipe)
-    # some recipes of this version lack min_p, dtype and numerics
-    recipe = {"min_p": 0.0, "dtype": OLDER_DTYPE, "numerics": NUMERICS[0], **recipe}
+    refuse_newer_recipe(path, recipe)
     check(recipe)
     return recipe
 
@@ -274,14 +270,11 @@ def refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
 
 
-def require_version(path: Path | str, recipe: Mapping) -> None:
-    """Raise SSDError if the recipe or its noise field has another version than this program."""
-    for key, own in (("version", VERSION), ("noise_version", NOISE_VERSION)):
-        version = recipe.get(key)
-        if not is_int(version) or version != own:
-            raise SSDError(f"{path}: its recipe has {key} {str(version)[:20]}, this program reads "
-                           f"{own}: use the program that drew it, or save the picture without "
-                           "metadata")
+def refuse_newer_recipe(path: Path | str, recipe: Mapping) -> None:
+    """Raise SSDError if the recipe or its noise field has a newer version than this program."""
+    for kind, key, own in (("ssd-recipe", "version", VERSION),
+                           ("ssd-noise", "noise_version", NOISE_VERSION)):
+        refuse_newer(path, f"{kind}/{recipe.get(key)}", f"{kind}/{own}")
 
 
 def sampling_of(recipe: Mapping) -> Sampling:
@@ -364,6 +357,10 @@ def is_count(value: object) -> bool:
     return is_int(value) and 0 <= value <= LARGEST
 
 
+def is_version(value: object) -> bool:
+    return is_int(value) and value >= 1
+
+
 def is_set(value: object) -> bool:
     return value is not None
 
@@ -391,13 +388,12 @@ def is_size(value: object) -> bool:
 
 
 FIELDS: dict[str, Callable[[object], bool]] = {
-    "backbone": is_mapping, "dtype": is_dtype, "heads": is_text_or_none, "method": is_text,
-    "knobs": is_mapping, "prompt": is_text, "negative": is_text_or_none, "size": is_size,
-    "keep_rows": is_count, "tokens": is_mapping, "seed": is_seed,
-    **dict.fromkeys(("cfg", "temperature", "top_k", "top_p", "min_p", "noise_version"),
-                    is_set)}
+    "version": is_version, "noise_version": is_version, "backbone": is_mapping, "dtype": is_dtype,
+    "heads": is_text_or_none, "method": is_text, "knobs": is_mapping, "prompt": is_text,
+    "negative": is_text_or_none, "size": is_size, "keep_rows": is_count, "tokens": is_mapping,
+    "seed": is_seed, "passes": is_count, "seconds": is_mapping, "versions": is_mapping,
+    **dict.fromkeys(("cfg", "temperature", "top_k", "top_p", "min_p"), is_set)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
-    "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
-    "keep_mask": is_mapping, "parent": is_mapping, "edit": is_mapping, "source": is_text,
-    "kernels": is_mapping,
-    "pixels_sha256": is_text, "prompt_expanded": is_text, "negative_expanded": is_text_or_none}
+    "stopped_rows": is_count, "keep_mask": is_mapping, "parent": is_mapping, "edit": is_mapping,
+    "source": is_text, "kernels": is_mapping, "pixels_sha256": is_text,
+    "prompt_expanded": is_text, "negative_expanded": is_text_or_none}

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import torch
 
 from ..backbones.base import Backbone
-from ..engine.choice import filled
 from ..engine.heads import DraftHeads
 from ..errors import SSDError
 from ..output.kept_cells import kept_of
@@ -20,15 +19,13 @@ def restored(recipe: Mapping, backbone: Backbone, heads: DraftHeads | None,
              device: torch.device | None) -> dict:
     """The fields; raises SSDError if backbone or heads are not those of the checked recipe.
 
-    device: see `Request`. A window that an older recipe left open becomes the device's default.
+    device: see `Request`.
     """
     require_models(recipe, backbone, heads)
-    size = tuple(recipe["size"])
-    place = (device or backbone.device).type
-    method = filled(method_of(recipe), backbone.resized(size).grid, place)
     return {"backbone": backbone, "heads": None if recipe["heads"] is None else heads,
-            "method": method, "sampling": sampling_of(recipe), "prompt": recipe["prompt"],
-            "negative": recipe["negative"], "size": size, "fall_back": False, "device": device,
+            "method": method_of(recipe), "sampling": sampling_of(recipe),
+            "prompt": recipe["prompt"], "negative": recipe["negative"],
+            "size": tuple(recipe["size"]), "fall_back": False, "device": device,
             "drawn_before": other_dtype(recipe, backbone), "fixed": (drawn_words(recipe),),
             "sources": sources_of(recipe), **kept_of(recipe)}
 

@@ -56,11 +56,11 @@ class Checkpoint:
             for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
                 optimizer.load_state_dict(saved)
             self.generator.set_state(state["generator"])
+            self.recent.extend(state["recent"])
+            self.wrote = state["processes"]
         except Exception as error:  # any damage ends in the same advice
             raise SSDError(f"{self.path}: this checkpoint does not fit "
                            f"({first_line(error)}): remove it to start afresh") from error
-        self.recent.extend(state.get("recent", ()))
-        self.wrote = state.get("processes", 1)
         return state["step"]
 
     @property

@@ -55,9 +55,9 @@ def read_pictures(path: Path, backbone: Backbone) -> Pictures:
         raise SSDError(f"{path}: drawn by another backbone than the loaded {backbone.name}; remove "
                        f"{path.parent} and run 'train self-distill' again")
     try:
-        width, height = json.loads(metadata.get("size", json.dumps(backbone.size)))
+        width, height = json.loads(metadata["size"])
         size = (width, height)
-        prompts = prompts_of(tensors, metadata, backbone)
+        prompts = tensors["prompts"].split(tensors["prompt_lengths"].tolist())
         grid, tokens = backbone.resized(size).grid, tensors["tokens"]
         whole = tuple(tokens.shape) == (len(prompts), grid.rows, grid.columns)
         whole = whole and bool(0 <= tokens.min() and tokens.max() < backbone.codes)
@@ -67,15 +67,6 @@ def read_pictures(path: Path, backbone: Backbone) -> Pictures:
         raise SSDError(f"{path}: not a whole file of pictures by {backbone.name}: remove it and "
                        "run 'train self-distill' again")
     return Pictures(tokens, prompts, size)
-
-
-def prompts_of(tensors: dict[str, torch.Tensor], metadata: dict[str, str],
-               backbone: Backbone) -> tuple[torch.Tensor, ...]:
-    """Return the ids of every prompt; older files hold captions only."""
-    if "prompts" in tensors:
-        return tensors["prompts"].split(tensors["prompt_lengths"].tolist())
-    return tuple(torch.tensor(backbone.tokenize(caption))
-                 for caption in json.loads(metadata["captions"]))
 
 
 def files_of(folder: Path) -> list[Path]:

@@ -24,8 +24,7 @@ class HeadsRecipe:
 
     out: Path = flag(REQUIRED, "Folder, or a file that ends with .safetensors.")
     backbone: str = flag("", "Bundled name, file or folder. Default: --out.")
-    data: str = flag("", "Folder in which train self-distill drew. Default: --out.",
-                     "--data", "--drawn")
+    data: str = flag("", "Folder in which train self-distill drew. Default: --out.")
     start_from: str = flag("", "Heads to continue from, instead of fresh ones: a bundled name, a "
                                "file or a folder. They may be of another backbone with as many "
                                "channels.")

@@ -49,7 +49,7 @@ class MuloRecipe:
                                   "or beside that.")
     backbone: str = flag("", "The larger backbone: name, file or folder. Default: --out.")
     data: str = flag("", "Folder in which train self-distill drew with the larger backbone. "
-                         "Default: --out.", "--data", "--drawn")
+                         "Default: --out.")
     pictures: int = flag(0, "Learn from so many; 0: from all that were drawn.")
     steps: int = flag(2000, "Batches seen.")
     batch: int = flag(8, "Pictures of a step.")

@@ -33,7 +33,7 @@ from .checkpoints import Checkpoint, training_steps
 from .common import cosine, descend, mixed_precision, remember_rates, set_rate
 from .data import HELD_OUT, counts_by_shape, pictures, scene_of, to_signed
 
-FORMAT = "ssd-vq/2"
+FORMAT = "ssd-vq/1"
 WORST = 12  # patches for each code that is moved
 WHITENING = 0.12  # components are divided by their variance to this power
 

@@ -114,6 +114,12 @@ def test_the_contract_names_what_there_is():
             assert f"{field.name}={field.default}" in CONTRACT
 
 
+def test_the_contract_names_every_format():
+    formats = in_source(r'"(ssd-\w+)(?:/\d+)?"', [*(ROOT / "ssd_core").rglob("*.py")])
+    assert "ssd-recipe" in formats
+    assert [name for name in formats - {"ssd-decoding"} if f"`{name}`" not in CONTRACT] == []
+
+
 def test_node_ids_and_types_are_the_contracts():
     assert in_source(r'node_id="(SSD_\w+)"', NODES) == set(re.findall(r"`(SSD_[A-Z][a-z]\w+)`",
                                                                       CONTRACT))

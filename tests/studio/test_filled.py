@@ -90,7 +90,7 @@ def test_a_request_is_filled_in_unless_the_switch_is_off(backbone):
 def test_a_recipe_gives_back_its_own_words_where_the_switch_is_off(backbone):
     request = replace(HOUSE, negative="rain").request(backbone, None)
     recipe = {"prompt": HOUSE.prompt, "negative": "rain", "method": "exact", "seed": 3, "cfg": 2.0,
-              "knobs": {}, "size": [PIXELS, PIXELS], "noise_version": 3,
+              "knobs": {}, "size": [PIXELS, PIXELS],
               "prompt_expanded": "a lone red house, in the snow", "negative_expanded": "rain"}
     settings = replace(from_recipe(recipe), expand=False)
     again = settings.request(backbone, None)

@@ -193,7 +193,7 @@ def test_a_plan_below_a_line_counts_only_what_is_drawn(loaded):
 # Recipes
 
 RECIPE = {"prompt": "a sun", "negative": None, "method": "ssd", "seed": 3, "cfg": 2.0,
-          "temperature": 1.0, "top_k": 0, "top_p": 1.0, "noise_version": 3, "size": [384, 384],
+          "temperature": 1.0, "top_k": 0, "top_p": 1.0, "size": [384, 384],
           "knobs": {"k_h": 4, "k_v": 2, "rounds": 1, "incremental": 0, "acceptance": "coupled",
                     "draft_choice": "sample", "draft_temperature": 1.0, "fused_commit": True}}
 

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from ...errors import SSDError, first_line
-from ...files import write_text
+from ...files import refuse_newer, write_text
 from ...kept_files import cache_folder
 from ..reading.checkpoint import read_json
 
@@ -104,6 +104,7 @@ def read_table(folder: Path, sha256: str, codes: int) -> torch.Tensor | None:
 
 def colours_in(path: Path, known: dict, codes: int) -> torch.Tensor:
     try:
+        refuse_newer(path, str(known.get("format")), FORMAT)
         if known.get("format") != FORMAT:
             raise ValueError(f"its format is {str(known.get('format'))[:40]!r}")
         data = base64.b64decode(known["colours"], validate=True)

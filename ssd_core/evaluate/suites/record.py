@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import SSDError, first_line
-from ...files import write_text
+from ...files import refuse_newer, write_text
 from ...output.recipe import settings
 from ...runs.batch.render import RenderSettings
 from ...runs.batch.task import LoadedModels
 from . import SUITES, Item, ScorerLayout, suite_named
 
-FILE, VERSION = "suite.json", 1
+FILE, KIND, VERSION = "suite.json", "ssd-suite", 1
 WANTED = "a folder that 'evaluate --suite' has written"
 
 
@@ -79,6 +79,7 @@ def read_record(folder: Path) -> Record:
         raise SSDError(f"{folder}: holds no {FILE}: name {WANTED}")
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
+        refuse_newer(path, f"{KIND}/{data['version']}", f"{KIND}/{VERSION}")
         return record_of(data)
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise SSDError(f"{path}: damaged ({first_line(error, 80)}): draw the suite again "
@@ -88,7 +89,7 @@ def read_record(folder: Path) -> Record:
 def record_of(data: dict) -> Record:
     """Parse a record; raises ValueError, TypeError or KeyError if it is invalid."""
     if data["version"] != VERSION:
-        raise ValueError(f"version {str(data['version'])[:20]}, this program reads {VERSION}")
+        raise ValueError(f"version {str(data['version'])[:20]}")
     if data["suite"] not in SUITES:
         raise ValueError(f"suite {str(data['suite'])[:20]!r} is unknown")
     layout, samples = suite_named(data["suite"]), data["samples"]

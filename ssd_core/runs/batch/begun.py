@@ -13,7 +13,7 @@ from ...engine.methods import Method
 from ...engine.methods.paced import Paced
 from ...errors import SSDError
 from ...files import write_text
-from ...output.recipe import method_of
+from ...output.recipe import method_of, refuse_newer_recipe
 from .finished import require_equal, wanted_of
 from .queue import TaskLocks, claimed
 from .render import RenderItem, RenderSettings
@@ -49,6 +49,7 @@ def read(folder: Path) -> dict | None:
     path = folder / FILE
     try:
         begun = json.loads(path.read_text(encoding="utf-8"))
+        refuse_newer_recipe(path, begun["settings"])
         method_of(begun["settings"])
         return {"settings": begun["settings"], "batch": int(begun["batch"]),
                 "window": None if begun["window"] is None else int(begun["window"])}
