@@ -60,8 +60,8 @@ def read(text: str) -> KeptRows:
         tokens[: len(top)] = top
         return KeptRows(tokens, len(top), str(backbone["name"]), str(backbone["sha256"]))
     except (ValueError, TypeError, KeyError, RuntimeError, RecursionError) as error:
-        raise SSDError("text: this is not the text of tokens: drop a picture that kept a part of another one "
-                       "onto the page, which fills it in") from error
+        raise SSDError("text: this is not the text of tokens: drop a picture that kept a part of "
+                       "another one onto the page, which fills it in") from error
 
 
 def with_mask(saved: Mapping) -> KeptRows:
