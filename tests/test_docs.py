@@ -18,8 +18,7 @@ OWN_TEXT = re.compile(r"(?<![\w./-])([A-Z]{3,}\.(?:md|txt)|memory\.\w+|(?:docs|b
                       r"studio|nodes|locales|web|workflows|ssd_core)/[\w./-]*\w\.\w+)")
 PLACEHOLDERS = {"NAME.md", "FILE.md"}
 # What the guides tell the reader to write; tests/docs/test_guides.py does.
-EXAMPLES = {"lookup.py", "test_lookup.py", "sketch.py", "test_sketch.py",
-            "test_guess.py", "test_top_a.py"}
+EXAMPLES = {"lookup.py", "sketch.py"}
 # ComfyUI's own files.
 FOREIGN = {"nodes.py", "server.py", "main.py", "app.py", "cuda_malloc.py", "folder_paths.py"}
 
