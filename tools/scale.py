@@ -35,7 +35,7 @@ from ssd_core.weights.memory import MemoryEstimate, Setting
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, LAUNCHES = ROOT / "docs" / "training.md", ROOT / "benchmarks" / "results" / "launches.md"
-NIGHT_HEAD, BYTES_HEAD = "stage | on the card", "backbone | on a card"
+NIGHT_HEAD, BYTES_HEAD = "step | on the card", "backbone | on a card"
 # An RTX 4090. Bytes; bf16 operations a second with fp32 sums, dense.
 MEMORY, PRODUCTS = 24 * GB, 165e12
 BANDWIDTH = CARDS[0].bandwidth  # of the same card; bytes a second that copying reaches
