@@ -108,6 +108,15 @@ def test_what_the_readme_says_beside_its_table_is_as_measured():
     assert f"Faithful takes {faithful} passes, Balanced {balanced} and Fast {fast}" in text
 
 
+def test_what_is_said_of_sjd_beside_large_models_is_as_measured():
+    usual = json.loads((ROOT / "ssd_core/assets/postcard/usual.json").read_text(encoding="utf-8"))
+    passes = usual["passes"]["sjd/16/none"]
+    assert f"takes {576 / passes:.1f} times fewer passes on it" in " ".join(README.split())
+    text = (DOCS / "results.md").read_text(encoding="utf-8")
+    assert f"| 1.8 | 2.2 | {576 / passes:.1f} |" in text
+    assert f"took {passes} passes (8 captions" in " ".join(text.split())
+
+
 def test_what_the_results_say_of_other_machines_is_as_measured():
     text = " ".join((DOCS / "results.md").read_text(encoding="utf-8").split())
     names = [QUALITIES[quality][1] for quality in list(QUALITIES)[1:]]
