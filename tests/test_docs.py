@@ -13,13 +13,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SKIPPED, USERS = {"node_modules", "__pycache__"}, {"outputs", "runs"}
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+PLACE = re.compile(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 NAMED = re.compile(r"(?<![\w./*\\{}<>-])((?:[\w-]+/)*[\w-]+\.(?:md|py|mjs|js|css|html))\b(?!\()")
 OWN_TEXT = re.compile(r"(?<![\w./-])([A-Z]{3,}\.(?:md|txt)|memory\.\w+|(?:docs|benchmarks|tests|"
                       r"studio|nodes|locales|web|workflows|ssd_core)/[\w./-]*\w\.\w+)")
 PLACEHOLDERS = {"NAME.md", "FILE.md"}
 # What the guides tell the reader to write; tests/docs/test_guides.py does.
-EXAMPLES = {"lookup.py", "test_lookup.py", "sketch.py", "test_sketch.py",
-            "test_guess.py", "test_top_a.py"}
+EXAMPLES = {"lookup.py", "sketch.py"}
 # ComfyUI's own files.
 FOREIGN = {"nodes.py", "server.py", "main.py", "app.py", "cuda_malloc.py", "folder_paths.py"}
 
@@ -66,6 +67,18 @@ def test_links_of_documents_lead_somewhere():
     assert [(path, name) for path in sources(".md")
             for name in LINK.findall(path.read_text(encoding="utf-8"))
             if not (path.parent / name).exists()] == []
+
+
+def places(path: Path) -> set[str]:
+    """What a link to a heading of this page says behind #."""
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+            for heading in HEADING.findall(path.read_text(encoding="utf-8"))}
+
+
+def test_links_to_headings_lead_to_some():
+    assert [(path, page, place) for path in sources(".md")
+            for page, place in PLACE.findall(path.read_text(encoding="utf-8"))
+            if place not in places(path.parent / page if page else path)] == []
 
 
 def named_in_prose(path: Path) -> set[str]:

@@ -1,4 +1,4 @@
-"""What the tables of docs/scale.md are computed from behaves; test_texts.py compares the tables."""
+"""What tables of docs/training.md are computed from behaves; test_texts.py compares them."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from ssd_core.evaluate.frontier import LAUNCH
 from ssd_core.weights.catalogue import CATALOGUE, GB
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
-"""Tables of methods.md and contract.md that list methods and knobs.
+"""Tables of methods.md and contract.md that list methods.
 
 A method's row is written by hand, because it has measured figures; a method without a row gets one
-from its class. The table of all knobs is made from their descriptions.
+from its class.
 """
 
 from __future__ import annotations
@@ -11,13 +11,11 @@ from pathlib import Path
 from ssd_core import Grid
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
-from ssd_core.model.knobs import KnobSpec
 from ssd_core.output.guarantees import GUARANTEES, by_guarantee, heads_use
-from ssd_core.output.knobs import all_knobs, sampling_knobs
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GRID = Grid(24, 24)
-METHOD_HEAD, VERDICT_HEAD, KNOB_HEAD = "| method |", "| verdict |", "| name |"
+METHOD_HEAD, VERDICT_HEAD = "| method |", "| verdict |"
 
 
 def rows_of(text: str, head: str) -> tuple[str, list[str], str]:
@@ -70,23 +68,8 @@ def verdict_row(row: str) -> str:
     return f"{start} | {listed}{last[len(last.partition(';')[0]):]} |\n"
 
 
-# Knobs
-
-
-def with_knobs(text: str) -> str:
-    before, _, after = rows_of(text, KNOB_HEAD)
-    every = [*all_knobs().values(), *sampling_knobs()]
-    return before + "".join(map(knob_row, every)) + after
-
-
-def knob_row(knob: KnobSpec) -> str:
-    owners = ", ".join(knob.methods) or "sampling"
-    cells = (f"`{knob.name}`", owners, knob.help, knob.range_text, knob.default_text)
-    return f"| {' | '.join(cells)} |\n"
-
-
 def pages() -> dict[Path, str]:
     """Both pages with their tables up to date."""
     methods, contract = DOCS / "methods.md", DOCS / "contract.md"
-    return {methods: with_knobs(with_methods(methods.read_text(encoding="utf-8"))),
+    return {methods: with_methods(methods.read_text(encoding="utf-8")),
             contract: with_verdicts(contract.read_text(encoding="utf-8"))}

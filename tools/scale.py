@@ -1,4 +1,4 @@
-"""The tables of docs/scale.md: hours and bytes to make draft heads, computed and not measured.
+"""The tables of docs/training.md: hours and bytes to make draft heads, computed and not measured.
 
 The time of a pass is the longest of its launches, of reading weights and cache, and of its matrix
 products. Launches are those counted in results/launches.md; sizes and memory come from the
@@ -34,10 +34,10 @@ from ssd_core.weights.fit import fit
 from ssd_core.weights.memory import MemoryEstimate, Setting
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, LAUNCHES = ROOT / "docs" / "scale.md", ROOT / "benchmarks" / "results" / "launches.md"
-CARD_HEAD, NIGHT_HEAD, BYTES_HEAD = "card | memory", "stage | on the card", "backbone | on a card"
-# One consumer card. Bytes; bf16 operations a second with fp32 sums, dense.
-NAME, MEMORY, PRODUCTS = "RTX 4090", 24 * GB, 165e12
+PAGE, LAUNCHES = ROOT / "docs" / "training.md", ROOT / "benchmarks" / "results" / "launches.md"
+NIGHT_HEAD, BYTES_HEAD = "step | on the card", "backbone | on a card"
+# An RTX 4090. Bytes; bf16 operations a second with fp32 sums, dense.
+MEMORY, PRODUCTS = 24 * GB, 165e12
 BANDWIDTH = CARDS[0].bandwidth  # of the same card; bytes a second that copying reaches
 REACHED = 0.4  # of the data sheet's products a second, in passes over hundreds of cells
 TAKEN = 1 * GB  # of a card's memory, by the driver and the desktop
@@ -139,12 +139,6 @@ def duration(hours: float) -> str:
     return f"{number:.2g} {unit}"
 
 
-def card_table() -> list[list[str]]:
-    """The assumed speed of each card."""
-    return [[NAME, gigabytes(MEMORY), f"{gigabytes(BANDWIDTH)}/s", f"{PRODUCTS / 1e12:.0f} TFLOP/s",
-             f"{REACHED * 100:.0f} %"]]
-
-
 def night_table() -> list[list[str]]:
     """Janus-Pro-1B on one consumer card: each stage, for three numbers of pictures."""
     work = Work(CATALOGUE["Janus-Pro-1B"])
@@ -167,7 +161,7 @@ def bytes_table() -> list[list[str]]:
         2 * GRADIENT_BYTES * work.head_parameters))] for work in works]
 
 
-TABLES = {CARD_HEAD: card_table, NIGHT_HEAD: night_table, BYTES_HEAD: bytes_table}
+TABLES = {NIGHT_HEAD: night_table, BYTES_HEAD: bytes_table}
 
 
 def pages() -> dict[Path, str]:

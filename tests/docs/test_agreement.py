@@ -1,4 +1,4 @@
-"""What the documents list is what there is: rooms, knobs, options, nodes, events, verdicts."""
+"""What the documents list is what there is: rooms, options, nodes, events, verdicts."""
 
 import ast
 import re
@@ -15,8 +15,7 @@ import ssd_core
 from ssd_core import Plan, Sampling
 from ssd_core.cli import app
 from ssd_core.cli.train import STAGES
-from ssd_core.engine.methods import METHODS, SSD
-from ssd_core.output.knobs import all_knobs, sampling_knobs
+from ssd_core.engine.methods import METHODS
 
 CONTRACT = (DOCS / "contract.md").read_text(encoding="utf-8")
 NODES = sorted((ROOT / "nodes").glob("*.py"))
@@ -76,17 +75,6 @@ def test_the_tables_of_methods_have_all_of_them():
     rows = {row[0].strip("`"): codes(row[2]) for row in table(DOCS / "contract.md", "verdict")}
     for name, method in METHODS.items():
         assert name in rows[method.verdict]
-
-
-def test_the_table_of_knobs_has_all_of_ssd():
-    rows = table(DOCS / "methods.md", "knob")
-    assert {codes(row[0])[0] for row in rows} == {field.name for field in fields(SSD)}
-    assert {codes(row[1])[0] for row in rows} <= options("generate")
-
-
-def test_every_knob_stands_in_the_table_of_all():
-    every = {*all_knobs(), *(one.name for one in sampling_knobs())}
-    assert set(first_codes("methods.md", "name")) == every, "run python tools/make.py texts"
 
 
 @pytest.mark.parametrize("name", ["Started", "Pass", "Rows", "Finished"])
@@ -158,7 +146,6 @@ def known_flags() -> set[str]:
     """The flags of all our commands, and those of other programs that the pages name."""
     from accelerate.commands.launch import launch_command_parser
 
-    # --first-guess and --top-a are the knobs that the guides add; test_guides.py runs them.
     # --head is Ray's.
     commands = [("generate",), ("edit",), ("vary",), ("render",), ("compare",), ("plan",),
                 ("bench",), ("evaluate",), ("evaluate", "score"), ("download",),
@@ -166,7 +153,7 @@ def known_flags() -> set[str]:
                 *(("train", stage) for stage in STAGES)]
     foreign = {"--outfile", "--model-path", "--image-root-path", "--resolution", "--pic-num",
                "--local-dir", "--depth"}  # of the suites' scorers, hf download and git clone
-    known = {"--help", "--index-url", "--first-guess", "--top-a", "--head", *foreign,
+    known = {"--help", "--index-url", "--head", *foreign,
              *launch_command_parser()._option_string_actions}
     return known.union(
         in_source(r'"(--\w+)"', [ROOT / name for name in (

@@ -1,8 +1,9 @@
 """The guides work to the letter, in a copy of this tree: code as printed, then the two commands.
 
 A block of Python is the whole of the file that the paragraph before it names. A block of `diff`
-changes such a file; its hunks are divided by `@@`. All guides are followed in one copy. Then the
-texts are made, and Ruff, mypy and the fast tests that would notice something find nothing.
+changes such a file; its hunks are divided by `@@`. All guides are followed in one copy, with their
+tests from `examples/`. Then the texts are made, and Ruff, mypy and the fast tests that would notice
+something find nothing.
 """
 
 import json
@@ -18,11 +19,11 @@ from support.documents import DOCS, ROOT, blocks, commands
 
 pytestmark = pytest.mark.slow  # Ruff, mypy and tests run in processes of their own
 NAMED = re.compile(r"`([\w/]+\.py)`")
-GUIDES = ("add_a_method.md", "add_a_knob.md", "add_a_sampling_knob.md", "add_a_backbone.md")
+GUIDES = ("add_a_method.md", "add_a_knob.md", "add_a_backbone.md")
+EXAMPLES = ROOT / "tests" / "docs" / "examples"  # their tests
 ENDING = ["python tools/make.py texts", "python install.py test --fast"]
 PROMPT = "a red house on the left, a lake, at sunset"
-WRITTEN = ("tests/test_lookup.py", "tests/test_guess.py", "tests/test_top_a.py",
-           "tests/test_sketch.py")
+WRITTEN = {path: f"tests/test_{path.name}" for path in sorted(EXAMPLES.glob("*.py"))}
 # Of the fast tests those that look at methods, knobs, texts or the shape of the code.
 NOTICING = ("tests/docs/test_agreement.py", "tests/nodes/test_chinese.py",
             "tests/nodes/test_schemas.py", "tests/nodes/test_workflows.py",
@@ -106,6 +107,8 @@ def copy(tmp_path_factory) -> Path:
     folder = copy_of_the_tree(tmp_path_factory.mktemp("guides"))
     for guide in GUIDES:
         put(folder, guide)
+    for example, test in WRITTEN.items():
+        shutil.copy(example, folder / test)
     run(folder, "tools/make.py", "texts")
     return folder
 
@@ -128,11 +131,11 @@ def test_the_tests_of_the_guides_and_the_fast_ones_that_would_notice_pass(copy):
     Among the others is the one that makes the texts and compares.
     """
     summary = run(copy, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-m", "not slow",
-                  *WRITTEN, *NOTICING, "tests/test_methods.py",
+                  *WRITTEN.values(), *NOTICING, "tests/test_methods.py",
                   "-k", "not test_methods.py or lookup or under_test")
     assert re.search(r"\d+ passed", summary), summary
     skipped = [line for line in summary.splitlines() if line.startswith("SKIPPED")]
-    assert not [path for path in WRITTEN if path in "".join(skipped)], summary
+    assert not [path for path in WRITTEN.values() if path in "".join(skipped)], summary
 
 
 # Four small pictures by one process: what takes long is to start it.
@@ -170,8 +173,7 @@ def test_a_knob_without_words_or_row_is_named(copy):
         assert "knob stir has no words" in run(copy, "tools/make.py", "texts", "--check", code=1)
         change_all(sources[1], WORDS[1])
         told = run(copy, "tools/make.py", "texts", "--check", code=1)
-        for stale in ("docs/methods.md", "locales/zh/nodeDefs.json",
-                      "web/docs/SSD_Method.md"):
+        for stale in ("locales/zh/nodeDefs.json", "web/docs/SSD_Method.md"):
             assert f"{stale} is stale: run python tools/make.py texts" in told
     finally:
         for path, text in zip(sources, kept, strict=True):
