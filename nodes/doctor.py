@@ -16,8 +16,8 @@ class Doctor(io.ComfyNode):
         return io.Schema(
             node_id="SSD_Doctor", display_name="Doctor (SSD)", category=TOOLS,
             description="Writes one text for a bug report: versions, device, attention backend, "
-                        "the backbones and heads that were found, and the last error. It works "
-                        "without any other node.",
+                        "the models and draft heads that were found, and the last error. It "
+                        "works without any other node.",
             inputs=[], is_output_node=True,
             outputs=[io.String.Output(display_name="report",
                                       tooltip="The same text, for a node that saves or shows it.")],

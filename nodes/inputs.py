@@ -33,10 +33,10 @@ def model(optional: bool = False, tooltip: str = "From Load Model.") -> io.Input
     return ModelType.Input("model", optional=optional, tooltip=tooltip)
 
 
-def method(node: str = "quality, k_h, k_v, r / b and i") -> io.Input:
+def method() -> io.Input:
     return MethodType.Input("method", optional=True,
-                            tooltip=f"From Method. It is used instead of {node}; the node names "
-                                    "those that are set.")
+                            tooltip="From Method. It is used instead of quality, k_h, k_v, r / b "
+                                    "and i; the node names those that are set.")
 
 
 def quality() -> io.Input:

@@ -87,7 +87,7 @@ class LoadedBackbone(LoadedWeights):
         """A line if layers wait elsewhere, which is known once the weights are on the device."""
         waiting, layers = self.patcher.waiting, self.patcher.layers
         return [f"the model does not fit on the card: {waiting} of {layers} layers wait beside it "
-                "and are copied for every pass, which is slow; a smaller dtype or backbone is "
+                "and are copied for every pass, which is slow; a smaller dtype or model is "
                 "faster"] if waiting else []
 
 
@@ -185,7 +185,7 @@ def checked(described: Backbone, dtype: str, offload: bool) -> Fit:
     waiting = 0 if device.type == "cpu" else memory.waiting
     if not memory.fits and memory.needed - waiting > (memory.free or 0) and (
             device.type != "privateuseone"):  # DirectML's memory is not known
-        raise SSDError(f"backbone {described.name} in {dtype} does not fit on {device}, not even "
+        raise SSDError(f"{described.name} in {dtype} does not fit on {device}, not even "
                        f"for one picture without guidance: {memory.advice}")
     return memory
 

@@ -316,7 +316,8 @@ def test_heads_come_out_of_the_command_line_and_go_on_from_a_checkpoint(capsys, 
     (("--prompts", "{}/blank.txt"), "blank.txt: holds no prompts"),
     (("--prompts", "{}/latin.txt"), "latin.txt: prompts cannot be read"),
     (("--prompts", "{}/long.txt"), "long.txt, line 3: the prompt has 40 words"),
-    (("--size", "64"), "size '64'"), (("--size", "64x64"), "size 64x64: the nearest that postcard draws is 384x384"),
+    (("--size", "64"), "size '64'"),
+    (("--size", "64x64"), "size 64x64: the nearest that postcard draws is 384x384"),
     (("--pictures", "-1"), "pictures -1"), (("--batch", "-2"), "batch -2"),
     (("--cfg", "0.5"), "cfg 0.5"), (("--seed", "-1"), "seed -1")])
 def test_what_cannot_be_drawn_is_one_line(capsys, card, tmp_path, flags, said):

@@ -37,7 +37,8 @@ class Blueprint:
 
 def draw() -> Blueprint:
     made = Blueprint("Draws a picture by Spatially Speculative Decoding: model and sampler in one "
-                     "node. 'tokens' and 'stats' are for Save Image (SSD) and Keep and Redo (SSD).", ["speculative decoding", "text to image", "postcard"])
+                     "node. 'tokens' and 'stats' are for Save Image (SSD) and Keep and Redo (SSD).",
+                     ["speculative decoding", "text to image", "postcard"])
     made.graph.model()
     made.graph.sampler("sampler", 1, prompt=PROMPT, seed=7, **SEED_CHANGES)
     made.take("model", "model")

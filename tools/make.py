@@ -6,7 +6,8 @@
     python tools/make.py pictures [NAME ...]        after a change to their content
     python tools/make.py moments [NAME ...]         after a change to a page, to look at it
 
-texts: locales, help pages, new widgets in the workflows, the workflow inside PNGs, tables of the documents; needs neither ComfyUI nor a browser.
+texts: locales, help pages, new widgets in the workflows, the workflow inside PNGs, tables of the
+documents; needs neither ComfyUI nor a browser.
 workflows: laid out by ComfyUI's own page and run for their thumbnails; COMFYUI_PATH names a
 ComfyUI and COMFYUI_PYTHON its Python.
 blueprints: by the same page. pictures: drawn by `postcard`, some in a headless Chromium.

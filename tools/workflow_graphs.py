@@ -25,7 +25,8 @@ TITLES = {
     "Compare": "比较", "r = 0": "r = 0", "r = 1": "r = 1", "r = 2": "r = 2",
     "Where drafts were accepted": "草稿在哪里被接受", "Overview": "总览",
     "1. Start": "1. 开始", "2. Pick": "2. 挑选", "3. Finish": "3. 完成", "4. Save": "4. 保存",
-    "Rows to keep": "保留的行数", "First picture": "第一张", "Its top, another ground": "顶部相同，地面不同",
+    "Rows to keep": "保留的行数", "First picture": "第一张",
+    "Its top, another ground": "顶部相同，地面不同",
     "Top kept, rest redone": "保留顶部，重画其余", "All of it": "整张", "The region": "区域",
     "Where it lies": "位置", "Mask": "蒙版", "The region redone": "重画的区域",
     "Other words": "新的提示词", "Edited": "编辑后", "Where the words act": "新词起作用的地方",
@@ -53,8 +54,10 @@ def ar_beside_ssd() -> Graph:
                "r times. The reports count the passes.\n\nIn the advanced inputs of the right "
                "sampler: **k_h** and **k_v** say how far ahead the heads draft, **r / b** how "
                "often a row is verified.",
-               "同一提示词、同一种子，画两次。AR 每个词元需要一次前向计算。SSD 用模型的草稿头起草整行，再由模型"
-               "把每行检查 r 次。报告写明前向次数。\n\n右边采样器的高级输入中：**k_h** 和 **k_v** 决定草稿头"
+               "同一提示词、同一种子，画两次。AR 每个词元需要一次前向计算。SSD 用模型的"
+               "草稿头起草整行，再由模型"
+               "把每行检查 r 次。报告写明前向次数。\n\n右边采样器的高级输入中：**k_h** "
+               "和 **k_v** 决定草稿头"
                "起草多远，**r / b** 决定每行检查几次。")
     graph.model()
     graph.shared_words(1)
@@ -78,7 +81,8 @@ def compare_methods() -> Graph:
                "below each picture how many forward passes it took, how many seconds, and what the "
                "method guarantees.\n\nSet a *draw* to **none** to leave it out, or connect a "
                "*Method* with knobs of your own.",
-               "六种方法用相同的种子并排绘制同一提示词。对比图在每张图像下方写明前向次数、秒数和该方法的保证。"
+               "六种方法用相同的种子并排绘制同一提示词。对比图在每张图像下方写明前向次"
+               "数、秒数和该方法的保证。"
                "\n\n把某个 *draw* 设为 **none** 可略去它，也可以连接带有自己参数的 *方法*。")
     graph.model()
     methods = {f"draw_{n}": name for n, name in enumerate(
@@ -99,7 +103,8 @@ def rounds() -> Graph:
     graph.note("More verification rounds repair more and take more forward passes: r = 0 only "
                "drafts, r = 1 and r = 2 verify every row once and twice.\n\nIn the maps, bright "
                "cells were accepted and dark ones repaired. The chart below counts them by round.",
-               "检查轮数越多，修正越多，前向次数也越多：r = 0 只起草，r = 1、r = 2 把每行检查一次、两次。"
+               "检查轮数越多，修正越多，前向次数也越多：r = 0 只起草，r = 1、r = 2 把每"
+               "行检查一次、两次。"
                "\n\n分布图中亮的单元格被接受，暗的被修正。下方的图表按轮次统计。")
     graph.model()
     graph.shared_words(1)
@@ -123,8 +128,10 @@ def start_pick_finish() -> Graph:
                "**Click** those you like: *Pick Pictures* notes their numbers. Run again, and "
                "*Finish Pictures* draws the rest of them.\n\nPictures 2 and 5 are picked already. "
                "For others, change the seed and pick anew.",
-               "先选择，再等待。*开始图像* 只画六张图像的顶部。**点击** 喜欢的图像，*挑选图像* 会记下编号。"
-               "再次运行，*完成图像* 会画完它们。\n\n图像 2 和 5 已经选好。想要别的图像，请更换种子并重新挑选。")
+               "先选择，再等待。*开始图像* 只画六张图像的顶部。**点击** 喜欢的图像，*挑"
+               "选图像* 会记下编号。"
+               "再次运行，*完成图像* 会画完它们。\n\n图像 2 和 5 已经选好。想要别的图像"
+               "，请更换种子并重新挑选。")
     graph.model()
     graph.sampler("start", 1, prompt=SNOW, seed=11, kind="SSD_StartPictures")
     graph.show("tops", "start", 1, 2, "Overview")
@@ -145,8 +152,10 @@ def keep_the_top() -> Graph:
                "a prompt and a seed of its own. Both prompts name the sky and the mountains, so "
                "that they agree on them.\n\n*Rows to keep* says how many of the 24 rows stay. To "
                "extend any picture downward, connect *Image to Tokens* instead.",
-               "第二个采样器保留第一张图像的顶部若干行，再用自己的提示词和种子绘制其余部分。两个提示词都写明了"
-               "天空和山，因此两者一致。\n\n*保留的行数* 决定 24 行中保留多少行。要把任意图像向下延伸，请改接 "
+               "第二个采样器保留第一张图像的顶部若干行，再用自己的提示词和种子绘制其余"
+               "部分。两个提示词都写明了"
+               "天空和山，因此两者一致。\n\n*保留的行数* 决定 24 行中保留多少行。要把任"
+               "意图像向下延伸，请改接 "
                "*图像转词元*。")
     graph.model()
     graph.sampler("first", 1, "First picture", seed=7,
@@ -171,9 +180,11 @@ def redo_a_region() -> Graph:
                "it with *Load Picture (SSD)*, choose *Open in MaskEditor* in that node's menu, and "
                "connect its *tokens* and *mask*. For a photograph use *Load Image* and *Image to "
                "Tokens*.",
-               "第二个采样器重新绘制蒙版的白色部分；其余部分的词元和像素都保持不变。请在第二个提示词中写这一"
+               "第二个采样器重新绘制蒙版的白色部分；其余部分的词元和像素都保持不变。请"
+               "在第二个提示词中写这一"
                "部分应该画什么，并写上画面的其余部分。\n\n想要 **涂画** 蒙版，请先保存图像，用 "
-               "*加载图片 (SSD)* 加载，在该节点的菜单中选择 *在蒙版编辑器中打开*，再连接它的 *词元* 和 *蒙版*。"
+               "*加载图片 (SSD)* 加载，在该节点的菜单中选择 *在蒙版编辑器中打开*，再连"
+               "接它的 *词元* 和 *蒙版*。"
                "照片请用 *加载图像* 和 *图像转词元*。")
     graph.model()
     graph.add("black", "SolidMask", 1, "All of it", value=0.0, width=384, height=384)
@@ -201,7 +212,8 @@ def edit_by_words() -> Graph:
                "colour, another thing, or a whole change such as *at night*. For a saved picture "
                "use *Load Picture (SSD)*, for any other *Load Image*, and write in *old prompt* "
                "what it shows.",
-               "请重写原来的提示词，只换掉要改变的词。变化图显示新词在哪里起作用；其余部分的词元和像素都保持"
+               "请重写原来的提示词，只换掉要改变的词。分布图显示新词在哪里起作用；其余"
+               "部分的词元和像素都保持"
                "不变。\n\n可以试试颜色、另一样东西，或整张图的改变，例如 *夜晚*。保存过的图像请用 "
                "*加载图片 (SSD)*，其他图像请用 *加载图像*，并在 *原提示词* 中写它画的是什么。")
     graph.model()
@@ -226,7 +238,8 @@ def variations() -> Graph:
                "0.15 medium, 0.5 strong.\n\nChange *variation_seed*, among the advanced inputs, "
                "for others.",
                "四个采样器用同一个提示词和种子。第一个绘制原图，其余的让一部分单元格改按另一个种子"
-               "（*变化种子*）绘制：0.03 细微，0.15 中等，0.5 强烈。\n\n想要别的变化，请更改高级输入中的 "
+               "（*变化种子*）绘制：0.03 细微，0.15 中等，0.5 强烈。\n\n想要别的变化，"
+               "请更改高级输入中的 "
                "*变化种子*。")
     graph.model()
     graph.shared_words(1)
@@ -247,8 +260,10 @@ def run_viewer() -> Graph:
                "WebP to share. With the overlay, blue cells were accepted at once, and orange ones "
                "were repaired.\n\nChoose **mp4** for a video, or connect *frames* to the video "
                "nodes you use.",
-               "*运行查看器* 再次展示图像是怎样画出来的，并保存为可分享的动态 WebP。打开叠加层时，蓝色单元格"
-               "一次就被接受，橙色的经过修正。\n\n选择 **mp4** 可得到视频，也可以把 *frames* 接到你常用的"
+               "*运行查看器* 再次展示图像是怎样画出来的，并保存为可分享的动态 WebP。打"
+               "开叠加层时，蓝色单元格"
+               "一次就被接受，橙色的经过修正。\n\n选择 **mp4** 可得到视频，也可以把 *fr"
+               "ames* 接到你常用的"
                "视频节点。")
     graph.model()
     graph.sampler("sampler", 1, prompt="a white lighthouse by the sea at night", seed=5)
@@ -266,8 +281,10 @@ def upscale() -> Graph:
                "large and a little sharper.\n\nFor more detail put *Load Upscale Model* and "
                "*Upscale Image (using Model)* in place of *Upscale Image By*, or refine the "
                "picture with a diffusion model at a low denoise.",
-               "明信片为 384 x 384 像素。这里用 ComfyUI 自带的节点把它放大到四倍并稍加锐化。\n\n想要更多"
-               "细节，请用 *加载放大模型* 和 *使用模型放大图像* 代替 *按系数缩放图像*，或用扩散模型以较低的"
+               "明信片为 384 x 384 像素。这里用 ComfyUI 自带的节点把它放大到四倍并稍加"
+               "锐化。\n\n想要更多"
+               "细节，请用 *加载放大模型* 和 *使用模型放大图像* 代替 *按系数缩放图像*，"
+               "或用扩散模型以较低的"
                "去噪强度精修。")
     graph.model()
     graph.sampler("sampler", 1, prompt=CASTLE, seed=3)
@@ -296,14 +313,17 @@ def large_models() -> Graph:
                "- **GLM-Image**: put *Tokens to Image* between the sampler and *Save Image*\n\n"
                "If memory is short, choose dtype *int8* or *offload*. *Faithful* draws the picture "
                "of normal decoding; *Balanced* and *Fast* are quicker and change it.",
-               "请在 *加载模型* 中选择模型。如果它的文件还不在 *models/ssd_backbones* 中，点击 **运行** 会给出"
-               "下载命令：它先显示大小和许可证并询问。加载之后，节点会说明它能画哪些尺寸、什么提示词合适。\n\n"
+               "请在 *加载模型* 中选择模型。如果它的文件还不在 *models/ssd_backbones* "
+               "中，点击 **运行** 会给出"
+               "下载命令：它先显示大小和许可证并询问。加载之后，节点会说明它能画哪些尺"
+               "寸、什么提示词合适。\n\n"
                "- **Janus-Pro-1B-hf**：384 x 384，4 GB\n"
                "- **SimpleAR-0.5B-RL**：1024 x 1024，适合 6 至 8 GB 的显卡\n"
                "- **Lumina-mGPT-2.0**：768 x 768，22 至 31 GiB；top-k 4096\n"
                "- **Emu3.5-Image**：1024 x 1024；32 GB 的显卡用 int4；top-k 5120\n"
                "- **GLM-Image**：在采样器和 *保存图像* 之间接上 *词元转图像*\n\n"
-               "内存不足时请选择精度 *int8* 或 *卸载*。*忠实* 画出普通解码的图像；*均衡* 和 *快速* 更快，"
+               "内存不足时请选择精度 *int8* 或 *轮流占用*。*忠实* 画出普通解码的图像；*均衡"
+               "* 和 *快速* 更快，"
                "但会改变图像。", long=True)
     graph.model(JANUS)
     graph.models["model"] = [{"name": f"{JANUS}/model.safetensors", "directory": "ssd_backbones",
@@ -333,7 +353,8 @@ def complaints(name: str, folder: Path) -> list[str]:
     missing = [f"{file.name} is missing" for file in (path, path.with_suffix(".jpg"))
                if not file.exists()]
     saved = {} if missing else json.loads(path.read_text(encoding="utf-8"))
-    every = [(node["type"], node.get("widgets_values_named", {})) for node in saved.get("nodes", ())]
+    every = [(node["type"], node.get("widgets_values_named", {}))
+             for node in saved.get("nodes", ())]
     outdated = [f"{name}: no {kind} with {widgets}" for kind, _, widgets, _ in graph.nodes.values()
                 if saved and not any(type_ == kind and widgets.items() <= own.items()
                                      for type_, own in every)]

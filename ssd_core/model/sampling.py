@@ -34,17 +34,17 @@ class Sampling:
     cfg: float = knob(None, "Guidance scale: higher values follow the prompt more closely; 1 "
                             "switches guidance off and halves the work.",
                       low=1, high=100, step=0.5, visibility="basic",
-                      none_means="the backbone's own")
+                      none_means="the model's own")
     temperature: float = knob(None, "Randomness of sampling: 0 always takes the likeliest token, 1 "
-                                    "samples as the backbone was trained.",
-                              low=0, high=100, step=0.05, none_means="the backbone's own")
+                                    "samples as the model was trained.",
+                              low=0, high=100, step=0.05, none_means="the model's own")
     top_k: int = knob(0, "Sample from the k likeliest tokens only; 0 keeps all.", low=0)
     top_p: float = knob(None, "Sample from the likeliest tokens that make up this share of the "
                               "probability; 1 keeps all.",
-                        above=0, high=1, step=0.01, none_means="the backbone's own")
+                        above=0, high=1, step=0.01, none_means="the model's own")
     min_p: float = knob(None, "Leave out tokens less likely than this share of the likeliest one; "
                               "0 keeps all.",
-                        low=0, high=1, step=0.01, none_means="the backbone's own")
+                        low=0, high=1, step=0.01, none_means="the model's own")
     variation: float = knob(0.0, "Share of the cells that draw by the variation seed instead of "
                                  "the seed: 0.03 is subtle, 0.15 medium, 0.5 strong; 0 varies "
                                  "nothing.", low=0, high=1, step=0.01)

@@ -112,7 +112,10 @@ def chosen(knobs: Mapping) -> dict:
 
 
 def known(node: Mapping, wanted: Mapping) -> dict:
-    return {name: value for name, value in wanted.items() if name in node["widgets_values_named"]}
+    """The values for which the node has a widget; a field that may say "auto" takes text."""
+    named = node["widgets_values_named"]
+    return {name: str(value) if named[name] == AUTO else value
+            for name, value in wanted.items() if name in named}
 
 
 def missing(node: Mapping, wanted: Mapping) -> list[str]:

@@ -45,7 +45,7 @@ KNOB_WORDS: dict[str, Words] = {
                  "引导强度：多大程度遵循提示词（cfg）",
                  "引导强度：数值越大越贴近提示词；1 关闭引导，工作量减半。"),
     "temperature": Words("Temperature: how much chance there is", "温度：随机的程度",
-                         "采样的随机程度：0 总取最可能的词元，1 按主干模型训练时的方式采样。"),
+                         "采样的随机程度：0 总取最可能的词元，1 按模型训练时的方式采样。"),
     "top_k": Words("Top-k (0: off)", "Top-k（0：关闭）",
                    "只从最可能的 k 个词元中采样；0 保留全部。"),
     "top_p": Words("Top-p (1: off)", "Top-p（1：关闭）",
@@ -133,8 +133,8 @@ KNOB_WORDS: dict[str, Words] = {
 
 OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node
     "AR's passes divided by the knob fewer": "AR 的前向次数除以 fewer",
-    "the backbone's own": "用主干模型自己的值",
-    "the backbone's own, or 0 where rounds are given": "用主干模型自己的值；给出轮数时为 0",
+    "the model's own": "用模型自己的值",
+    "the model's own, or 0 where rounds are given": "用模型自己的值；给出轮数时为 0",
     "the method's own": "用方法自己的值",
     "the model's own; only quality custom uses it": "用模型自己的值；只有质量 custom 使用它",
     "8": "8",

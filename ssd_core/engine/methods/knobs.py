@@ -14,14 +14,14 @@ __all__ = ["cells_drafted", "codes_pooled", "drafted_by", "knob", "variation_bou
 def cells_drafted() -> Any:
     """The knob k_h."""
     return knob(None, "Cells drafted at a time along a row.", low=1, high=LONGEST_SIDE,
-                visibility="basic", none_means="the backbone's own")
+                visibility="basic", none_means="the model's own")
 
 
 def verification_rounds(default: int | None) -> Any:
     """The knob `rounds`."""
     return knob(default, "Verification rounds over what was drafted: more rounds give better "
                          "pictures and take more passes; 0 only drafts.", low=0, visibility="basic",
-                none_means="the backbone's own")
+                none_means="the model's own")
 
 
 def codes_pooled(default: int) -> Any:

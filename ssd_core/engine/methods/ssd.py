@@ -83,11 +83,11 @@ class RowSchedule(Method):
 
     k_h: int = cells_drafted()
     k_v: int = knob(None, "Rows drafted at a time (a block).", low=1, high=LONGEST_SIDE,
-                           visibility="basic", none_means="the backbone's own")
+                           visibility="basic", none_means="the model's own")
     rounds: int = verification_rounds(None)
     incremental: int = knob(
         None, "Extra rounds for each later row of a block; used when k_v is above 1.", low=0,
-        visibility="basic", none_means="the backbone's own, or 0 where rounds are given")
+        visibility="basic", none_means="the model's own, or 0 where rounds are given")
     acceptance: str = knob(
         "residual", "residual: the paper's rule. coupled: choose again with the seed's own noise. "
                     "prefix: only up to the first rejection, as strict does. With all, rounds "
