@@ -10,7 +10,7 @@ from pathlib import Path
 from .comfyui_page import Page
 from .comfyui_server import Client
 
-QUICK_START = Path(__file__).resolve().parents[2] / "workflows" / "1_quick_start.json"
+QUICK_START = Path(__file__).resolve().parents[2] / "workflows" / "01_quick_start.json"
 SECONDS = 180  # a busy machine may take that long
 
 TOOLS = """() => { window.ssdTest = {
@@ -36,23 +36,22 @@ TOOLS = """() => { window.ssdTest = {
     while (document.querySelector("[data-node-id]")) { // Nodes 2.0 takes the old ones down
       await new Promise(requestAnimationFrame);
     }
-    const backbone = this.add("SSD_LoadBackbone", 0, 0);
-    const heads = this.add("SSD_LoadHeads", 0, 200);
-    this.link(backbone, 0, heads, "backbone");
+    const model = this.add("SSD_LoadModel", 0, 0);
     samplers.forEach((values, i) => {
       const sampler = this.add("SSD_Sampler", 340 + 420 * i, 0);
       const shown = this.add("PreviewImage", 340 + 420 * i, 1000);
       // All of them: a newer frontend gives a node of the same id the values of the one before.
       this.set(sampler, { control_after_generate: "fixed", batch_size: 1, ...values });
-      this.link(backbone, 0, sampler, "backbone");
-      this.link(heads, 0, sampler, "heads");
+      this.link(model, 0, sampler, "model");
       this.link(sampler, 0, shown, "images");
     });
   },
   /** Connect AR to the samplers: of all methods its runs take longest, in the shortest passes. */
   drawByAr() {
     for (const sampler of app.graph._nodes.filter((node) => node.type === "SSD_Sampler")) {
-      this.link(this.add("SSD_BaselineMethod", 0, 600), 0, sampler, "method");
+      const method = this.add("SSD_Method", 0, 600);
+      this.set(method, { method: "ar" });
+      this.link(method, 0, sampler, "method");
     }
   },
   /** What is on the screen; the frontend keeps widgets of subgraphs that are gone, hidden. */
