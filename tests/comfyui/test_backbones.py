@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 from support import tiny_checkpoints, tiny_image_models
+from support.api_form import api_form
 from support.comfyui_server import server_python
-from support.tiny_templates import TINY_OF_TEMPLATE
+from support.tiny_templates import LARGE_MODELS, TINY_OF_MODEL
 
 HERE = Path(__file__).parent
 TINY = {
@@ -40,22 +41,18 @@ def models(client):
     shutil.rmtree(root)  # other tests want them gone
 
 
-def graph(name: str, models: Path, dtype: str = "auto", offload: bool = False,
-          **sampler) -> dict:
-    """Loader 1, rows 2, sampler 3, its pictures 4, its report 5."""
+def graph(client, name: str, models: Path, load=(), method=(), **sampler) -> dict:
+    """Model 1, method 2, sampler 3, its pictures 4, its report 5; with further widgets of each."""
     prompts = {"Tar": f"codes:{models / 'codes.npy'}", "LlamaGen-c2i": "goldfish"}
     prompt = next((p for start, p in prompts.items() if name.startswith(start)), "a red")
-    widgets = {"quality": "custom", "k_h": 0, "k_v": 0, "r": 0, "i": 0, "prompt": prompt,
-               "negative": "", "seed": 7, "cfg": 0.0, "temperature": 1.0, "top_k": 0,
-               "top_p": 1.0, "size": "auto", "batch_size": 1, "preview": "on", "keep_rows": 0}
-    rows = {"method": "rows", "k_h": 5, "k_v": 8, "r": 0, "i": 0, "window": 0,
-            "acceptance": "residual", "drafts": "horizontal", "draft": "distribution"}
-    nodes = {
-        "1": ("SSD_LoadBackbone", {"backbone": name, "dtype": dtype, "offload": offload}),
-        "2": ("SSD_BaselineMethod", {"backbone": ["1", 0], **rows}),
-        "3": ("SSD_Sampler", {"backbone": ["1", 0], "method": ["2", 0], **widgets, **sampler}),
-        "4": ("PreviewImage", {"images": ["3", 0]}), "5": ("PreviewAny", {"source": ["3", 3]})}
-    return {name: {"class_type": kind, "inputs": given} for name, (kind, given) in nodes.items()}
+    rows = {"method": "rows", "k_h": 5, "k_v": 8, "rounds": 0, "incremental": 0, **dict(method)}
+    return {
+        "1": client.node("SSD_LoadModel", model=name, **dict(load)),
+        "2": client.node("SSD_Method", model=["1", 0], **rows),
+        "3": client.node("SSD_Sampler", model=["1", 0], **{"method": ["2", 0], "prompt": prompt,
+                                                           "cfg": 1, "temperature": 1, **sampler}),
+        "4": client.node("PreviewImage", images=["3", 0]),
+        "5": client.node("PreviewAny", source=["3", 3])}
 
 
 def picture(client, run) -> np.ndarray:
@@ -64,11 +61,12 @@ def picture(client, run) -> np.ndarray:
 
 
 def test_what_lies_in_the_folder_is_in_the_list(client, models):
-    inputs = client.get("/object_info/SSD_LoadBackbone")["SSD_LoadBackbone"]["input"]
-    kind = inputs["required"]["backbone"]
+    inputs = client.get("/object_info/SSD_LoadModel")["SSD_LoadModel"]["input"]
+    kind = inputs["required"]["model"]
     options = kind[1]["options"] if kind[0] == "COMBO" else kind[0]
     assert options[0] == "postcard" and set(TINY) <= set(options)
-    assert "Emu3-Gen" not in client.refused(graph("nonsense", models)).split("choose one of")[0]
+    said = client.refused(graph(client, "nonsense", models))
+    assert "Emu3-Gen" not in said.split("choose one of")[0]
 
 
 @pytest.mark.parametrize(("name", "size"), [
@@ -76,7 +74,7 @@ def test_what_lies_in_the_folder_is_in_the_list(client, models):
     ("LlamaGen-t2i-XL-256", (32, 32)), ("Lumina-mGPT-7B-512", (512, 512)), ("Anole-7B", (512, 512)),
     ("Emu3-Gen", (720, 720)), ("Tar-AR-DTok-256", (32, 32))])
 def test_every_family_draws(client, models, name, size):
-    run = client.run(graph(name, models))
+    run = client.run(graph(client, name, models))
     assert run.end == "execution_success", run.error
     drawn = picture(client, run)
     assert drawn.shape == (size[1], size[0], 3) and drawn.std() > 1
@@ -85,41 +83,45 @@ def test_every_family_draws(client, models, name, size):
     assert "rows" in run.text("5") and "passes (AR takes" in run.text("5")
 
 
-@pytest.mark.parametrize("template", TINY_OF_TEMPLATE)
-def test_the_template_of_a_large_model_draws_with_a_tiny_one(client, models, template):
-    prompt = json.loads((HERE.parent / "workflows" / f"{template}.json").read_text())
-    folder = models / next(node["inputs"]["backbone"] for node in prompt.values()
-                           if node["class_type"] == "SSD_LoadBackbone")
-    TINY_OF_TEMPLATE[template](folder)
+@pytest.mark.parametrize("model", TINY_OF_MODEL)
+def test_the_template_of_large_models_draws_with_a_tiny_one(client, models, model):
+    TINY_OF_MODEL[model](models / model)
+    template = HERE.parents[1] / "workflows" / f"{LARGE_MODELS}.json"
+    prompt = api_form(json.loads(template.read_text()))
+    names = {node["class_type"]: name for name, node in prompt.items()}
+    loader, sampler = names["SSD_LoadModel"], names["SSD_Sampler"]
+    prompt[loader]["inputs"]["model"] = model
+    if model == "GLM-Image":  # as the template's note says
+        prompt["painted"] = client.node("SSD_TokensToImage", model=[loader, 0],
+                                        tokens=[sampler, 1], steps=2)
+        prompt[names["SSD_SaveImage"]]["inputs"]["images"] = ["painted", 0]
+        has_diffusers = subprocess.run([server_python(), "-c", "import diffusers"],
+                                       capture_output=True).returncode == 0
     run = client.run(prompt)
-    has_diffusers = subprocess.run([server_python(), "-c", "import diffusers"],
-                                   capture_output=True).returncode == 0
-    if template == "16_glm_image" and not has_diffusers:
+    if model == "GLM-Image" and not has_diffusers:
         assert "pip install diffusers" in run.error
         return
     assert run.end == "execution_success", run.error
-    assert any(output.get("images") for output in run.history["outputs"].values())
+    assert run.output(names["SSD_SaveImage"])["images"]
 
 
-def without_heads(prompt: dict, quality: str) -> dict:
-    """The same graph with nothing but a backbone on the sampler, shown on the node."""
+def by_quality(client, models: Path, quality: str, **widgets) -> dict:
+    """A graph without a method: the sampler's quality decides."""
+    prompt = graph(client, "Janus-Pro-1B", models, quality=quality, **widgets)
     del prompt["2"], prompt["3"]["inputs"]["method"]
-    prompt["3"]["inputs"]["quality"] = quality
     return prompt
 
 
 def test_faithful_needs_no_heads_to_draw_ars_picture(client, models):
-    run = client.run(without_heads(graph("Janus-Pro-1B", models), "Faithful"))
+    run = client.run(by_quality(client, models, "Faithful"))
     assert run.end == "execution_success", run.error
     assert run.text("5").startswith("exact") and "there are no draft heads" not in run.text("5")
-    ar = graph("Janus-Pro-1B", models)
-    ar["2"]["inputs"]["method"] = "ar"
+    ar = graph(client, "Janus-Pro-1B", models, method={"method": "ar"})
     assert np.array_equal(picture(client, run), picture(client, client.run(ar)))
 
 
 def test_a_schedule_without_heads_is_drawn_by_rows_and_the_node_says_so(client, models):
-    own = {"k_h": -1, "k_v": -1, "r": 2, "i": -1}
-    run = client.run(without_heads(graph("Janus-Pro-1B", models, **own), "custom"))
+    run = client.run(by_quality(client, models, "custom", rounds=2))
     assert run.end == "execution_success", run.error
     assert run.text("5").startswith("rows r=2") and "there are no draft heads" in run.text("5")
     note, = run.preview[0]["notes"]
@@ -127,25 +129,25 @@ def test_a_schedule_without_heads_is_drawn_by_rows_and_the_node_says_so(client, 
 
 
 def test_another_size_is_drawn_and_one_of_another_family_refused(client, models):
-    run = client.run(graph("Lumina-mGPT-7B-512", models, size="1024x256"))
+    run = client.run(graph(client, "Lumina-mGPT-7B-512", models, size="1024x256"))
     assert run.end == "execution_success", run.error
     assert picture(client, run).shape == (256, 1024, 3)
-    refused = client.run(graph("Janus-Pro-1B", models, size="1024x256"))
+    refused = client.run(graph(client, "Janus-Pro-1B", models, size="1024x256"))
     assert refused.end == "execution_error" and "draws 48x48" in refused.error
 
 
 def test_memory_goes_back_and_the_same_picture_comes_again(client, models):
-    first = picture(client, client.run(graph("Janus-Pro-7B-hf", models)))
+    first = picture(client, client.run(graph(client, "Janus-Pro-7B-hf", models)))
     client.free()
-    again = client.run(graph("Janus-Pro-7B-hf", models))
+    again = client.run(graph(client, "Janus-Pro-7B-hf", models))
     assert "3" in again.executed and np.array_equal(picture(client, again), first)
 
 
 def test_offload_on_a_cpu_is_a_note_on_the_node(client, models):
-    run = client.run(graph("Janus-Pro-1B", models, offload=True))
+    run = client.run(graph(client, "Janus-Pro-1B", models, load={"offload": True}))
     assert run.end == "execution_success", run.error
     assert "Offload is not used" in run.said["1"]
-    here = client.run(graph("Janus-Pro-1B", models))
+    here = client.run(graph(client, "Janus-Pro-1B", models))
     assert np.array_equal(picture(client, run), picture(client, here))
 
 
@@ -154,13 +156,13 @@ def test_a_broken_file_ends_in_one_line(client, models):
     kept = shard.read_bytes()
     shard.write_bytes(kept[:-100])
     try:
-        assert f"{shard.name}: truncated" in client.run(graph("Anole-7B", models)).error
+        assert f"{shard.name}: truncated" in client.run(graph(client, "Anole-7B", models)).error
     finally:
         shard.write_bytes(kept)
 
 
 def test_int8_draws_without_another_package(client, models):
-    run = client.run(graph("Janus-Pro-1B", models, dtype="int8"))
+    run = client.run(graph(client, "Janus-Pro-1B", models, load={"dtype": "int8"}))
     assert run.end == "execution_success", run.error
     assert ", int8" in run.text("5")
 

@@ -12,7 +12,7 @@ import pytest
 from support.layout_rules import faults
 
 ROOT = Path(__file__).resolve().parents[2]
-QUICK_START = ROOT / "workflows" / "1_quick_start.json"
+QUICK_START = ROOT / "workflows" / "01_quick_start.json"
 SEEDS = count(70_000)
 NODES = ".ssd-preview, .ssd-words, .ssd-message"  # what we add to nodes
 SAMPLER = "app.graph._nodes.find((one) => one.type === 'SSD_Sampler')"
@@ -27,6 +27,18 @@ FOCUS = """(kind) => {
     app.canvas.ds.scale = 1;
     app.canvas.ds.offset = [-node.pos[0] + 100, -node.pos[1] + 90];
     app.canvas.setDirty(true, true);
+}"""
+# A node below the loader, and the px between the two.
+BELOW = """() => {
+    const loader = app.graph._nodes.find((one) => one.type === "SSD_LoadModel");
+    const other = LiteGraph.createNode("SSD_LoadHeads");
+    other.pos = [loader.pos[0], loader.pos[1] + loader.size[1] + 170];
+    app.graph.add(other);
+}"""
+GAP = """() => {
+    const [loader, other] = ["SSD_LoadModel", "SSD_LoadHeads"].map(
+        (kind) => app.graph._nodes.find((one) => one.type === kind));
+    return other.pos[1] - 30 - loader.pos[1] - loader.size[1];
 }"""
 WIDTHS = f"""() => {SAMPLER}.widgets.filter((one) => one.element?.offsetParent)
     .map((one) => [one.name, Math.round(one.element.getBoundingClientRect().width)])"""
@@ -91,18 +103,14 @@ def test_the_properties_panel_leaves_the_node_as_it_was(client, laptop):
 def test_a_missing_model_is_told_whole_and_covers_no_other_node(laptop):
     page = laptop.page
     laptop.open(quick_start())
-    page.evaluate(SET, ["SSD_LoadBackbone", "backbone", "Janus-Pro-1B"])
-    page.evaluate(FOCUS, "SSD_LoadBackbone")
+    page.evaluate(BELOW)
+    page.evaluate(SET, ["SSD_LoadModel", "model", "Janus-Pro-1B"])
+    page.evaluate(FOCUS, "SSD_LoadModel")
     with pytest.raises(Exception, match="is not here"):
         laptop.run()
     laptop.rest()
     assert faults(page, root=".ssd-message") == []
-    below = page.evaluate("""() => {
-        const of = (kind) => app.graph._nodes.find((one) => one.type === kind);
-        const [loader, heads] = [of("SSD_LoadBackbone"), of("SSD_LoadHeads")];
-        return heads.pos[1] - 30 - loader.pos[1] - loader.size[1];
-    }""")
-    assert below >= 0
+    assert page.evaluate(GAP) >= 0
     page.locator(".ssd-message button:visible").last.dispatch_event("click")
     whole = page.locator(".ssd-message-whole, .ssd-error").last.inner_text()
     assert whole.startswith("backbone Janus-Pro-1B is not here") and "no download" in whole
@@ -133,38 +141,34 @@ def test_a_size_of_a_saved_picture_stays_and_is_drawn(laptop):
     assert size == [512, 288]
 
 
-def sampled(**inputs) -> dict:
-    """A prompt in API form: a sampler of the bundled backbone, and its picture."""
-    return {"1": {"class_type": "SSD_LoadBackbone", "inputs": {"backbone": "postcard",
-                                                               "dtype": "auto"}},
-            "2": {"class_type": "SSD_Sampler", "inputs": {
-                "backbone": ["1", 0], "prompt": "a red house", "negative": "", "seed": 7,
-                "size": "auto", "quality": "Fast", "batch_size": 1, "keep_rows": 0,
-                "preview": "off", "k_h": -1, "k_v": -1, "r": -1, "i": -1, "cfg": -1.0,
-                "temperature": 1.0, "top_k": 0, "top_p": 1.0, **inputs}},
-            "3": {"class_type": "PreviewImage", "inputs": {"images": ["2", 0]}},
-            "4": {"class_type": "PrimitiveInt", "inputs": {"value": 4096}}}
+def sampled(client, **inputs) -> dict:
+    """A prompt in API form: a sampler of the bundled model, and its picture."""
+    return {"1": client.node("SSD_LoadModel"),
+            "2": client.node("SSD_Sampler", model=["1", 0],
+                             **{"quality": "Fast", "preview": False, **inputs}),
+            "3": client.node("PreviewImage", images=["2", 0]),
+            "4": client.node("PrimitiveInt", value=4096)}
 
 
 def test_a_linked_batch_is_refused_in_one_line_and_the_server_lives(client):
     before = len(client.log.read_text())
-    run = client.run(sampled(batch_size=["4", 0]))
+    run = client.run(sampled(client, batch_size=["4", 0]))
     assert run.end == "execution_error"
     assert run.error.strip() == "batch_size 4096: must lie in 1 .. 64"
     log = client.log.read_text()[before:]
     assert "batch_size 4096" in log and "Traceback" not in log
-    assert client.run(sampled()).end == "execution_success"
+    assert client.run(sampled(client)).end == "execution_success"
 
 
 def test_nan_is_refused_before_it_reaches_the_history(client):
-    said = client.refused(sampled(temperature=float("nan")))
+    said = client.refused(sampled(client, temperature=float("nan")))
     assert "nan is not a number" in said
     with urllib.request.urlopen(f"{client.url}/history") as answer:
         assert b"NaN" not in answer.read()
 
 
 def test_progress_is_that_of_the_rows(client):
-    run = client.run(sampled(quality="Faithful", preview="on", seed=next(SEEDS)))
+    run = client.run(sampled(client, quality="Faithful", preview=True, seed=next(SEEDS)))
     steps = {(data["value"], data["max"]) for data in (
         message["data"] for message in run.messages if message["type"] == "progress")
         if data["node"] == "2"}
@@ -179,15 +183,15 @@ def test_the_sampler_is_found_by_the_words_of_what_it_does(client):
     assert {"row", "variation", "postcard", "janus"} <= set(words)
 
 
-def test_a_node_without_preview_has_its_backbones_sizes_once_it_is_connected(laptop):
+def test_a_node_without_preview_has_its_models_sizes_once_it_is_connected(laptop):
     page = laptop.page
     laptop.open(quick_start())
     page.evaluate("""() => {
-        const loader = app.graph._nodes.find((one) => one.type === "SSD_LoadBackbone");
-        const node = LiteGraph.createNode("SSD_EncodeImage");
+        const loader = app.graph._nodes.find((one) => one.type === "SSD_LoadModel");
+        const node = LiteGraph.createNode("SSD_ImageToTokens");
         app.graph.add(node);
-        loader.connect(0, node, node.inputs.findIndex((input) => input.name === "backbone"));
+        loader.connect(0, node, node.inputs.findIndex((input) => input.name === "model"));
     }""")
-    page.wait_for_function("""() => app.graph._nodes.find((one) => one.type === "SSD_EncodeImage")
+    page.wait_for_function("""() => app.graph._nodes.find((one) => one.type === "SSD_ImageToTokens")
         .widgets.find((one) => one.name === "size")
         .options.values.join() === "auto,384x384,512x288,288x512" """)

@@ -8,10 +8,10 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+from support.api_form import api_form
 
 ROOT = Path(__file__).resolve().parents[2]
-WORKFLOWS = sorted((ROOT / "workflows").glob("*.json"),  # in the order of their numbers
-                   key=lambda path: int(path.stem.split("_")[0]))
+WORKFLOWS = sorted((ROOT / "workflows").glob("*.json"))
 BLUEPRINTS = sorted((ROOT / "subgraphs").glob("*.json"))
 # The pictures of the previews: how many of their pixels are painted, and their size.
 CANVASES = """() => [...document.querySelectorAll(".ssd-pixels")].map((canvas) => {
@@ -28,12 +28,11 @@ def read(path: Path) -> dict:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda p: p.stem)
-def test_a_workflow_opens_whole_and_queues_what_it_always_did(page, path):
+def test_a_workflow_opens_whole_and_queues_what_it_says(page, path):
     page.open(read(path))
     kinds = page.page.evaluate("() => app.graph._nodes.map((n) => [n.type, n.has_errors ?? false])")
     assert len(kinds) == len(read(path)["nodes"]) and not [k for k, bad in kinds if bad]
-    golden = read(ROOT / "tests" / "workflows" / path.name)
-    assert plain(page.api_form()) == plain(golden)
+    assert ours(page.api_form()) == ours(api_form(read(path)))
 
 
 def test_every_module_is_loaded_once_and_one_of_them_registers(whole_page):
@@ -72,10 +71,14 @@ def gap(a: list, b: list) -> float:
     return max(max(a[n], b[n]) - min(a[n] + a[n + 2], b[n] + b[n + 2]) for n in (1, 2))
 
 
-def plain(api: dict) -> dict:
+def ours(api: dict) -> dict:
     """Our nodes; core's have inputs that come and go with its versions."""
     return {name: (node["class_type"], node["inputs"]) for name, node in api.items()
             if node["class_type"].startswith("SSD_")}
+
+
+def named(part: str) -> Path:
+    return next(path for path in WORKFLOWS if part in path.stem)
 
 
 def set_widgets(workflow: dict, kind: str, **values) -> None:
@@ -116,20 +119,19 @@ def watched(page) -> list[float]:
 
 
 def test_pictures_are_begun_picked_by_a_click_and_finished(page):
-    path = next(path for path in WORKFLOWS if "seeds" in path.stem)
-    workflow = read(path)
-    set_widgets(workflow, "SSD_StartSeeds", seed=3000 + len(page.seen), count=3, part=0.15)
-    set_widgets(workflow, "SSD_Pick", pictures="1")
+    workflow = read(named("start_pick"))
+    set_widgets(workflow, "SSD_StartPictures", seed=3000 + len(page.seen), count=3, part=0.15)
+    set_widgets(workflow, "SSD_PickPictures", pictures="1")
     page.seen.append(1)
     page.open(workflow)
     page.frame()
     page.run()
     page.page.locator(".ssd-picks .ssd-picture").nth(2).dispatch_event("click")
     picked = page.page.evaluate("""() => [
-        app.graph._nodes.find((n) => n.type === "SSD_Pick").widgets[0].value,
+        app.graph._nodes.find((n) => n.type === "SSD_PickPictures").widgets[0].value,
         document.querySelectorAll(".ssd-picked").length]""")
     assert picked == ["1, 3", 2]
-    assert sum(node["class_type"] == "SSD_Pick" and node["inputs"]["pictures"] == "1, 3"
+    assert sum(node["class_type"] == "SSD_PickPictures" and node["inputs"]["pictures"] == "1, 3"
                for node in page.api_form().values()) == 1
     assert page.errors == []
 
@@ -155,34 +157,8 @@ def test_the_quick_start_opens_as_a_form(client, page):
         pytest.skip("this ComfyUI has no app mode")
     page.open(read(WORKFLOWS[0]), app=True)
     page.page.get_by_text("Build an app").first.wait_for()
-    for name in ("prompt", "seed", "size", "quality", "fill in what the prompt leaves open"):
+    for name in ("prompt", "seed", "size", "quality", "complete prompt"):
         page.page.get_by_text(name, exact=True).locator("visible=true").first.wait_for()
-
-
-SWITCHES = """() => app.graph._nodes.flatMap((node) => node.widgets ?? [])
-    .filter((widget) => widget.name === "expand").map((widget) => widget.value)"""
-
-
-def test_what_was_saved_before_the_switch_opens_with_it_off(page):
-    """A workflow, and a prompt in API form; a new node has it on."""
-    workflow, api = read(WORKFLOWS[0]), read(ROOT / "tests" / "workflows" / WORKFLOWS[0].name)
-    page.open(workflow)
-    assert page.page.evaluate(SWITCHES) == [True]
-    node = next(node for node in workflow["nodes"] if node["type"] == "SSD_Sampler")
-    names = list(node["widgets_values_named"])
-    known = names[: names.index("expand")]  # newer widgets came after it
-    node["widgets_values"] = node["widgets_values"][: len(known)]
-    node["widgets_values_named"] = {name: node["widgets_values_named"][name] for name in known}
-    page.open(workflow)
-    assert page.page.evaluate(SWITCHES) == [False]
-    sampler = next(one for one in api.values() if one["class_type"] == "SSD_Sampler")
-    del sampler["inputs"]["expand"]
-    page.page.evaluate("async (text) => { await app.loadApiJson(JSON.parse(text), 'older'); }",
-                       json.dumps(api))
-    assert page.page.evaluate(SWITCHES) == [False]
-    page.page.evaluate("() => { app.graph.add(LiteGraph.createNode('SSD_Sampler')); }")
-    assert page.page.evaluate(SWITCHES) == [False, True]
-    assert page.errors == []
 
 
 def test_the_words_that_are_drawn_stand_on_the_node_before_the_first_row(page):
@@ -203,28 +179,59 @@ def test_the_words_that_are_drawn_stand_on_the_node_before_the_first_row(page):
     assert page.errors == []
 
 
-def test_a_race_fills_two_panels(page):
-    workflow = read(WORKFLOWS[1])
-    set_widgets(workflow, "SSD_Race", seed=2000 + len(page.seen))
+# What every panel of a preview shows: its box across and down, and how much of it is painted.
+PANELS = f"""() => {{
+    const painted = ({CANVASES})();
+    return [...document.querySelectorAll(".ssd-panel")].map((panel, n) => {{
+        const {{ left, right, top }} = panel.getBoundingClientRect();
+        const {{ width, height, painted: pixels }} = painted[n];
+        return [left, right, top, width > 1 ? pixels / width / height : 0];
+    }});
+}}"""
+
+
+def test_compare_fills_its_panels_side_by_side_at_the_same_time(page):
+    workflow = read(named("compare"))
+    methods = dict.fromkeys((f"draw_{n}" for n in range(3, 7)), "none")
+    set_widgets(workflow, "SSD_Compare", seed=2000 + len(page.seen), draw_1="ar", draw_2="ssd",
+                **methods)
     page.seen.append(1)
     page.open(workflow)
     page.frame()
     page.queue()
-    page.page.wait_for_function("""() => {
-        const text = [...document.querySelectorAll(".ssd-panel")].map((p) => p.innerText).join();
-        return /close to what the model draws|与模型原样相近/.test(text)
-            && /exactly as the model draws it|与模型原样一致/.test(text);
-    }""")
-    page.page.wait_for_function(f"""() => ({CANVASES})().filter(
-        ({{ width, height, painted }}) => painted > 1 && painted === width * height).length >= 2""")
+    moments = [[0.0]]
+    end = time.monotonic() + 120
+    while min(moments[-1]) < 1 and time.monotonic() < end:
+        page.page.wait_for_timeout(30)
+        panels = page.page.evaluate(PANELS)
+        moments.append([share for *_, share in panels] if len(panels) == 2 else [0.0])
+    assert moments[-1] == [1, 1]
+    assert [shares for shares in moments if 0.02 < min(shares) and max(shares) < 0.98]
+    (_, right, top, _), (left, _, other_top, _) = panels
+    assert right <= left and top == other_top
+    text = page.page.locator(".ssd-preview").first.inner_text()
+    assert "close to what the model draws" in text and "exactly as the model draws it" in text
     assert page.errors == []
 
 
+def test_a_template_is_shown_in_the_language_of_the_page(whole_page):
+    workflow = read(named("ar_beside"))
+    whole_page.set("Comfy.Locale", "zh")
+    try:
+        whole_page.open(workflow)
+        titles = whole_page.page.evaluate(
+            "() => [...app.graph._groups, ...app.graph._nodes].map((one) => one.title)")
+        assert {"模型", "提示词", "图像", "共用种子"} <= set(titles) and "Words" not in titles
+        whole_page.page.get_by_text("同一提示词、同一种子").locator("visible=true").first.wait_for()
+    finally:
+        whole_page.set("Comfy.Locale", "en")
+
+
 def test_a_file_name_is_sent_filled_in_and_stays_as_typed(page):
-    workflow = read(WORKFLOWS[0])
-    typed = "SSD/%date:yyyy%-%SSD Sampler.seed%-%width%"
+    workflow = read(named("start_pick"))
+    typed = "SSD/%date:yyyy%-%Start Pictures (SSD).seed%-%width%"
     set_widgets(workflow, "SSD_SaveImage", filename_prefix=typed)
-    set_widgets(workflow, "SSD_Sampler", seed=7)
+    set_widgets(workflow, "SSD_StartPictures", seed=7)
     page.open(workflow)
     saver, = (one for one in page.api_form().values() if one["class_type"] == "SSD_SaveImage")
     assert saver["inputs"]["filename_prefix"] == f"SSD/{time.localtime().tm_year}-7-%width%"
@@ -234,7 +241,7 @@ def test_a_file_name_is_sent_filled_in_and_stays_as_typed(page):
 
 def test_links_of_our_types_differ_in_colour(page):
     page.open(read(WORKFLOWS[0]))
-    colours = page.page.evaluate("""() => ["IMAGE", "SSD_BACKBONE", "SSD_HEADS", "SSD_TOKENS"].map(
+    colours = page.page.evaluate("""() => ["IMAGE", "SSD_MODEL", "SSD_METHOD", "SSD_TOKENS"].map(
         (type) => [app.canvas.constructor.link_type_colors[type],
                    getComputedStyle(document.documentElement)
                        .getPropertyValue(`--color-datatype-${type}`)])""")

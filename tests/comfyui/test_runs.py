@@ -11,43 +11,33 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from support.api_form import api_form
 from support.comfyui_server import server_python, strip_pixels
-from support.tiny_templates import TINY_OF_TEMPLATE
+from support.tiny_templates import LARGE_MODELS
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-GOLDEN = sorted((ROOT / "tests" / "workflows").glob("*.json"))
-RUNNABLE = [path for path in GOLDEN if path.stem not in TINY_OF_TEMPLATE]  # by test_backbones
-IDS = ["SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler",
-       "SSD_StartSeeds", "SSD_Pick", "SSD_Finish", "SSD_UnfinishedRun", "SSD_Race",
-       "SSD_CompareMethods", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_Replay",
-       "SSD_AcceptanceMap", "SSD_Doctor", "SSD_KeptRows", "SSD_LoadPicture", "SSD_EditByWords",
-       "SSD_Control"]
-SAMPLER = {"quality": "custom", "k_h": -1, "k_v": -1, "r": -1, "i": -1, "prompt": "a red house",
-           "negative": "", "seed": 7, "cfg": -1.0, "temperature": 1.0, "top_k": 0, "top_p": 1.0,
-           "size": "auto", "batch_size": 1, "preview": "auto", "keep_rows": 0}
+TEMPLATES = sorted((ROOT / "workflows").glob("*.json"))
+RUNNABLE = [path for path in TEMPLATES if path.stem != LARGE_MODELS]  # by test_backbones
+IDS = ["SSD_LoadModel", "SSD_LoadHeads", "SSD_Sampler", "SSD_Method", "SSD_StartPictures",
+       "SSD_PickPictures", "SSD_FinishPictures", "SSD_Control", "SSD_LoadPicture",
+       "SSD_EditByWords", "SSD_ImageToTokens", "SSD_TokensToImage", "SSD_Compare", "SSD_RunViewer",
+       "SSD_SaveImage", "SSD_Doctor"]
 
 
-def node(kind: str, **inputs) -> dict:
-    return {"class_type": kind, "inputs": inputs}
-
-
-def graph(**sampler) -> dict:
-    """Loaders 1 and 2, sampler 3, a PreviewImage 4 of its pictures, a PreviewAny 5 of its text."""
+def graph(client, **sampler) -> dict:
+    """Model 1, sampler 3, a PreviewImage 4 of its pictures, a PreviewAny 5 of its text."""
     return {
-        "1": node("SSD_LoadBackbone", backbone="postcard", dtype="auto"),
-        "2": node("SSD_LoadHeads", backbone=["1", 0], heads="bundled"),
-        "3": node("SSD_Sampler", backbone=["1", 0], heads=["2", 0], **{**SAMPLER, **sampler}),
-        "4": node("PreviewImage", images=["3", 0]),
-        "5": node("PreviewAny", source=["3", 3])}
+        "1": client.node("SSD_LoadModel"),
+        "3": client.node("SSD_Sampler", model=["1", 0], **{"quality": "custom", **sampler}),
+        "4": client.node("PreviewImage", images=["3", 0]),
+        "5": client.node("PreviewAny", source=["3", 3])}
 
 
-def by_ar(prompt: dict) -> dict:
+def by_ar(client, **sampler) -> dict:
     """The same graph with AR connected: slow enough to be looked at."""
-    prompt["3"]["inputs"]["method"] = ["6", 0]
-    return {**prompt, "6": node("SSD_BaselineMethod", method="ar", k_h=0, k_v=0, r=-1, i=-1,
-                                window=0, acceptance="residual", drafts="horizontal",
-                                draft="distribution")}
+    return graph(client, method=["6", 0], **sampler) | {
+        "6": client.node("SSD_Method", method="ar")}
 
 
 def pictures(client, run, name: str = "4") -> list[np.ndarray]:
@@ -70,7 +60,7 @@ def test_nodes_are_found_by_words_that_people_search_for(client):
     nodes = client.get("/object_info")
     if "search_aliases" not in nodes["KSampler"]:
         pytest.skip("this ComfyUI searches names only")
-    assert {"img2img", "outpaint"} <= set(nodes["SSD_EncodeImage"]["search_aliases"])
+    assert {"img2img", "outpaint"} <= set(nodes["SSD_ImageToTokens"]["search_aliases"])
     assert [one for one in IDS if not nodes[one]["search_aliases"]] == []
 
 
@@ -90,7 +80,7 @@ def test_the_pack_adds_little_to_the_time_of_a_start(client, tmp_path):
 
 @pytest.mark.parametrize("path", RUNNABLE, ids=lambda p: p.stem)
 def test_every_workflow_runs(client, path):
-    run = client.run(json.loads(path.read_text()))
+    run = client.run(api_form(json.loads(path.read_text())))
     assert run.end == "execution_success", run.error
     for output in run.history["outputs"].values():
         for entry in output.get("images", []):
@@ -98,15 +88,16 @@ def test_every_workflow_runs(client, path):
             assert min(picture.shape[:2]) >= 192 and picture.std() > 5
 
 
-def test_the_janus_workflow_validates_and_says_where_the_weights_belong(client):
-    run = client.run(json.loads(next(p for p in GOLDEN if "janus" in p.stem).read_text()))
+def test_the_template_of_large_models_validates_and_says_where_the_weights_belong(client):
+    path = ROOT / "workflows" / f"{LARGE_MODELS}.json"
+    run = client.run(api_form(json.loads(path.read_text())))
     assert run.end == "execution_error"
     assert "ssd_backbones" in run.error and "huggingface.co/deepseek-community" in run.error
     assert "install.py" in run.error and "*.json" in run.error
 
 
 def test_the_preview_tells_a_whole_story_that_ends_in_the_picture(client):
-    run = client.run(by_ar(graph(seed=11)))
+    run = client.run(by_ar(client, seed=11))
     story = run.preview
     kinds = [message["kind"] for message in story]
     assert kinds[0] == "started" and kinds[-1] == "finished"
@@ -133,59 +124,81 @@ def test_an_interrupt_stops_within_one_pass_and_the_next_run_is_clean(client):
             client.post("/interrupt", {})
         told.append(message)
 
-    run = client.run(by_ar(graph(seed=12, batch_size=4)), at={"ssd.preview/rows": stop})
+    run = client.run(by_ar(client, seed=12, batch_size=4), at={"ssd.preview/rows": stop})
     assert run.end == "execution_interrupted"
     assert run.preview[-1] == {**run.preview[-1], "kind": "cancelled", "reason": "interrupted"}
     # One row was told; by the end of the request no whole further row can have come by many.
     assert max(m["row"] for m in run.preview if m["kind"] == "pass") <= 4
-    rest = client.run({"1": graph()["1"], "2": node("SSD_UnfinishedRun"),
-                       "3": node("SSD_Finish", backbone=["1", 0], started=["2", 0], preview="on"),
-                       "4": node("PreviewImage", images=["3", 0])})
+    rest = client.run({"1": client.node("SSD_LoadModel"),
+                       "3": client.node("SSD_FinishPictures", model=["1", 0]),
+                       "4": client.node("PreviewImage", images=["3", 0])})
     assert rest.end == "execution_success" and len(pictures(client, rest)) == 4
-    whole = client.run(by_ar(graph(seed=12, batch_size=4)))
+    whole = client.run(by_ar(client, seed=12, batch_size=4))
     assert all(map(np.array_equal, pictures(client, rest), pictures(client, whole)))
     assert whole.preview[-1]["kind"] == "finished"
 
 
 def test_a_second_run_comes_from_the_cache(client):
-    first, second = client.run(graph(seed=13)), client.run(graph(seed=13))
+    first, second = client.run(graph(client, seed=13)), client.run(graph(client, seed=13))
     assert "3" in first.executed and "3" not in second.executed
     assert second.preview == []
-    changed = client.run(graph(seed=14))
+    changed = client.run(graph(client, seed=14))
     assert "3" in changed.executed and "1" not in changed.executed
 
 
 @pytest.mark.parametrize(("wrong", "words"), [
-    ({"k_h": -2}, "smaller than min"), ({"k_v": 10**9}, "bigger than max"),
-    ({"cfg": 101}, "bigger than max"), ({"prompt": " "}, "say what the picture should show"),
-    ({"top_p": -2.0}, "smaller than min"), ({"batch_size": 0}, "smaller than min")])
+    ({"seed": -2}, "smaller than min"), ({"keep_rows": 10**9}, "bigger than max"),
+    ({"quality": "Best"}, "not in list"), ({"prompt": " "}, "say what the picture should show"),
+    ({"variation": 1.5}, "bigger than max"), ({"batch_size": 0}, "smaller than min")])
 def test_one_fault_is_one_message_on_its_own_widget(client, wrong, words):
-    errors = json.loads(client.refused(graph(**wrong)))["node_errors"]["3"]["errors"]
+    errors = json.loads(client.refused(graph(client, **wrong)))["node_errors"]["3"]["errors"]
     assert [error["extra_info"]["input_name"] for error in errors] == list(wrong)
     assert words in errors[0]["message"] + errors[0]["details"]
 
 
-@pytest.mark.parametrize("legal", [{"quality": "custom"}, {"cfg": 0.5}])
-def test_what_a_click_can_reach_runs(client, legal):
-    assert client.run(graph(seed=15, **legal)).end == "execution_success"
+@pytest.mark.parametrize(("wrong", "sentence"), [
+    ({"k_h": "four"}, "k_h 'four': write a number, or auto"), ({"k_v": 0}, "k_v 0: must lie in"),
+    ({"cfg": "101"}, "cfg 101"), ({"width": "384"}, "width 384: set height, too"),
+    ({"width": 400, "height": 384}, "draws 384x384"),
+    ({"size": "512x512"}, "draws 384x384")])
+def test_a_wrong_number_in_a_field_is_one_sentence(client, wrong, sentence):
+    run = client.run(graph(client, **wrong))
+    assert run.end == "execution_error" and sentence in run.error
+
+
+@pytest.mark.parametrize("legal", [
+    {"k_h": "3", "k_v": 2, "rounds": " 1 ", "incremental": ""}, {"cfg": "2.5", "top_p": 0.9},
+    {"width": "512", "height": 288}, {"rounds": ["7", 0], "width": ["8", 0], "height": ["9", 0]},
+    {"cfg": ["10", 0], "temperature": ["7", 0]}])
+def test_fields_take_numbers_typed_or_from_a_link(client, legal):
+    values = {"7": 1, "8": 288, "9": 512}
+    numbers = {name: client.node("PrimitiveInt", value=value) for name, value in values.items()}
+    numbers["10"] = client.node("PrimitiveFloat", value=1.5)
+    run = client.run(graph(client, seed=15, **legal) | numbers)
+    assert run.end == "execution_success", run.error
+    (height, width, _), = {picture.shape for picture in pictures(client, run)}
+    sides = [legal.get(side, 384) for side in ("width", "height")]
+    assert [width, height] == [values[side[0]] if isinstance(side, list) else int(side)
+                               for side in sides]
+    assert ("rounds 1," in run.text("5")) == ("rounds" in legal), run.text("5")
 
 
 def test_a_refusal_shows_no_path(client):
-    run = client.run(graph(size="512x512"))
+    run = client.run(graph(client, size="512x512"))
     failure = next(m["data"] for m in run.messages if m["type"] == "execution_error")
     assert failure["exception_type"] == "SSD" and "draws is 384x384" in failure["exception_message"]
     assert str(client.log.parent) not in failure["exception_message"]
 
 
 def test_a_missing_backbone_is_refused_with_its_folder(client):
-    prompt = graph()
-    prompt["1"]["inputs"]["backbone"] = "gone"
+    prompt = graph(client)
+    prompt["1"]["inputs"]["model"] = "gone"
     assert "ssd_backbones" in client.refused(prompt)
 
 
 def test_picture_n_of_a_batch_is_that_of_its_seed_alone(client):
-    both = pictures(client, client.run(graph(seed=20, batch_size=2)))
-    alone, = pictures(client, client.run(graph(seed=21)))
+    both = pictures(client, client.run(graph(client, seed=20, batch_size=2)))
+    alone, = pictures(client, client.run(graph(client, seed=21)))
     assert np.array_equal(both[1], alone) and not np.array_equal(both[0], alone)
 
 
@@ -194,8 +207,8 @@ def test_saved_pictures_restore(client, tmp_path):
     from ssd_core import load_backbone
     from ssd_core.output.recipe import tokens_from_png
 
-    prompt = graph(seed=30)
-    prompt["6"] = node("SSD_SaveImage", images=["3", 0], tokens=["3", 1], stats=["3", 2],
+    prompt = graph(client, seed=30)
+    prompt["6"] = client.node("SSD_SaveImage", images=["3", 0], tokens=["3", 1], stats=["3", 2],
                        filename_prefix="tests/kept")
     entry, = client.run(prompt).output("6")["images"]
     path = tmp_path / "kept.png"
@@ -209,20 +222,20 @@ def test_saved_pictures_restore(client, tmp_path):
 
 
 def test_memory_goes_back_when_asked_and_the_next_run_loads_again(client):
-    client.run(graph(seed=40))
+    client.run(graph(client, seed=40))
     client.free()
-    run = client.run(graph(seed=40))
+    run = client.run(graph(client, seed=40))
     assert run.end == "execution_success" and "1" in run.executed
 
 
 def test_kept_rows_and_encoded_pictures(client):
-    prompt = graph(seed=50)
-    prompt["6"] = node("SSD_Sampler", backbone=["1", 0], heads=["2", 0], keep=["3", 1],
-                       **{**SAMPLER, "seed": 51, "keep_rows": 12})
-    prompt["7"] = node("PreviewImage", images=["6", 0])
-    prompt["8"] = node("SSD_EncodeImage", backbone=["1", 0], image=["3", 0], fit="refuse")
-    prompt["9"] = node("SSD_DecodeTokens", backbone=["1", 0], tokens=["8", 0])
-    prompt["10"] = node("PreviewImage", images=["9", 0])
+    prompt = graph(client, seed=50)
+    prompt["6"] = client.node("SSD_Sampler", model=["1", 0], picture=["3", 1], keep_rows=12,
+                              prompt="a blue tent")
+    prompt["7"] = client.node("PreviewImage", images=["6", 0])
+    prompt["8"] = client.node("SSD_ImageToTokens", model=["1", 0], image=["3", 0], fit="refuse")
+    prompt["9"] = client.node("SSD_TokensToImage", model=["1", 0], tokens=["8", 0])
+    prompt["10"] = client.node("PreviewImage", images=["9", 0])
     run = client.run(prompt)
     assert run.end == "execution_success"
     first, = pictures(client, run)
@@ -235,14 +248,14 @@ def test_kept_rows_and_encoded_pictures(client):
 
 
 def test_doctor_reports(client):
-    text = client.run({"1": node("SSD_Doctor")}).text("1")  # it needs no other node
+    text = client.run({"1": client.node("SSD_Doctor")}).text("1")  # it needs no other node
     assert "ssd-decoding" in text and "ssd_backbones" in text and "attention" in text
 
 
 def test_templates_locales_and_help_are_served(client):
     listed = client.get("/workflow_templates")["ssd-decoding"]
-    assert sorted(listed) == [path.stem for path in GOLDEN]
-    assert client.read("/api/workflow_templates/ssd-decoding/1_quick_start.jpg")[:2] == b"\xff\xd8"
+    assert sorted(listed) == [path.stem for path in TEMPLATES]
+    assert client.read("/api/workflow_templates/ssd-decoding/01_quick_start.jpg")[:2] == b"\xff\xd8"
     assert "SSD_Sampler" in json.dumps(client.get("/i18n"))
     for name in IDS:
         assert len(client.read(f"/extensions/ssd-decoding/docs/{name}.md")) > 100

@@ -49,9 +49,9 @@ TOOLS = """() => { window.ssdTest = {
   /** Connect AR to the samplers: of all methods its runs take longest, in the shortest passes. */
   drawByAr() {
     for (const sampler of app.graph._nodes.filter((node) => node.type === "SSD_Sampler")) {
-      const ar = this.add("SSD_Method", 0, 600);
-      this.set(ar, { method: "ar" });
-      this.link(ar, 0, sampler, "method");
+      const method = this.add("SSD_Method", 0, 600);
+      this.set(method, { method: "ar" });
+      this.link(method, 0, sampler, "method");
     }
   },
   /** What is on the screen; the frontend keeps widgets of subgraphs that are gone, hidden. */

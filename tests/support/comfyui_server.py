@@ -108,6 +108,19 @@ class Client:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read() or "null")
 
+    @cached_property
+    def nodes(self) -> dict[str, dict]:
+        """The nodes' descriptions by class."""
+        return self.get("/object_info")
+
+    def node(self, kind: str, **inputs) -> dict:
+        """A node in API form: these inputs, and the defaults of its other widgets."""
+        known = self.nodes[kind]["input"]
+        widgets = {**known.get("required", {}), **known.get("optional", {})}
+        defaults = {name: options["default"] for name, (_, *rest) in widgets.items()
+                    for options in rest if "default" in options}
+        return {"class_type": kind, "inputs": {**defaults, **inputs}}
+
     def refused(self, prompt: dict) -> str:
         """The answer to a prompt that does not validate, as text."""
         try:
