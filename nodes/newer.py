@@ -14,8 +14,8 @@ from comfy_api.v0_0_2 import io
 _SCHEMA = {field.name for field in fields(io.Schema)}
 
 # Hides a widget until the user asks for the advanced inputs.
-ADVANCED: dict[str, Any] = ({"advanced": True}
-                            if "advanced" in inspect.signature(io.Int.Input.__init__).parameters else {})
+_INPUT = inspect.signature(io.Int.Input.__init__).parameters
+ADVANCED: dict[str, Any] = {"advanced": True} if "advanced" in _INPUT else {}
 # Sends a cached node's `ui` again.
 RESENT = {"has_intermediate_output": True} if "has_intermediate_output" in _SCHEMA else {}
 
