@@ -1,7 +1,7 @@
 """Film of a real run as its live preview shows it: an animated WebP or GIF, or the messages.
 
     python tools/preview_film.py --methods ar,ssd:rounds=2 --out docs/race.webp
-    python tools/preview_film.py --methods exact --overlay --speed 0.125 --out docs/rows.webp
+    python tools/preview_film.py --methods ar,ssd:rounds=2 --still 0.28 --out docs/mid_run.webp
     python tools/preview_film.py --methods exact --stop-at-row 6 --messages interrupted.json
 
 The frames are screenshots of the real page in Chromium (preview_page.py) at times of the run's own
@@ -18,6 +18,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+import stills
 from PIL import Image
 from preview_page import browser, opened, served
 
@@ -94,7 +95,13 @@ def film(messages: list[TimedMessage], args: argparse.Namespace) -> list[Image.I
 
 
 def save(frames: list[Image.Image], args: argparse.Namespace) -> None:
-    """Save all frames in the size of the largest; the last one stays for a while."""
+    """Save all frames in the size of the largest; the last one stays for a while.
+
+    With args.still only the frame at that share of the film.
+    """
+    if args.still is not None:
+        stills.save(frames[round(args.still * (len(frames) - 1))], args.out)
+        return
     size = tuple(max(sides) for sides in zip(*(frame.size for frame in frames), strict=True))
     sheets = [Image.new("RGB", size, frames[0].getpixel((0, 0))) for _ in frames]
     for sheet, frame in zip(sheets, frames, strict=True):
@@ -116,6 +123,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--stop-at-row", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("preview.webp"), help=".webp or .gif")
     parser.add_argument("--messages", type=Path, help="write the messages and make no film")
+    parser.add_argument("--still", type=float, metavar="SHARE",
+                        help="save one frame: 0 is the first, 1 the last")
     parser.add_argument("--overlay", action="store_true")
     parser.add_argument("--theme", choices=["dark", "light"], default="dark")
     parser.add_argument("--width", type=int, default=420, help="of the preview, in px")
