@@ -226,7 +226,7 @@ def test_the_form_shows_errors_and_notes_and_words_to_click(client, whole_page):
     page.page.locator(".ssd-kind:visible").first.dispatch_event("click")
     page.page.locator(".ssd-chip:visible", has_text="castle").dispatch_event("click")
     assert page.page.evaluate("""() => app.graph._nodes.find((one) => one.type === "SSD_Sampler")
-        .widgets[0].value""") == "a castle, a dragon"
+        .widgets[0].value""") == "a house, a castle, a dragon"
     sentence = fail(page)
     assert [toast for toast in page.page.evaluate(TOASTS) if sentence in toast]
     page.open(quick_start(prompt=" "), app=True)
