@@ -15,7 +15,7 @@ from . import inputs, outcome, requests, running, weights
 from .drawing import DrawingNode
 from .errors import readable_errors
 from .language import localized
-from .newer import ADVANCED, search_aliases
+from .newer import search_aliases
 from .types import COMPARE, MethodType
 
 NONE = "none"
@@ -41,8 +41,7 @@ class Compare(DrawingNode):
                   for n in PLACES),
                 *inputs.subject(),
                 *(io.Combo.Input(f"draw_{n}", options=[NONE, *METHODS],
-                                 default=USUAL.get(n, NONE), tooltip=method_help()[0],
-                                 **(ADVANCED if n > 3 else {}))
+                                 default=USUAL.get(n, NONE), tooltip=method_help()[0])
                   for n in PLACES),
                 inputs.preview(), *inputs.sampling()],
             outputs=[

@@ -20,6 +20,7 @@ TITLES = {
     "Read me": "说明", "Model": "模型", "Words": "提示词", "Draw": "绘制", "Picture": "图像",
     "Pictures": "图像", "Press Run": "点击“运行”", "Prompt for all": "共用提示词",
     "Seed for all": "共用种子", "AR: token by token": "AR：逐个词元", "AR": "AR",
+    "Method of AR": "AR 的方法",
     "SSD: row by row": "SSD：逐行", "SSD": "SSD", "Report": "报告", "Report of AR": "AR 的报告",
     "Report of SSD": "SSD 的报告", "Sheet": "对比图", "Table": "表格",
     "Compare": "比较", "r = 0": "r = 0", "r = 1": "r = 1", "r = 2": "r = 2",
@@ -61,7 +62,7 @@ def ar_beside_ssd() -> Graph:
                "起草多远，**r / b** 决定每行检查几次。")
     graph.model()
     graph.shared_words(1)
-    graph.add("method", "SSD_Method", 2, "AR", method="ar")
+    graph.add("method", "SSD_Method", 2, "Method of AR", method="ar")
     graph.link("model", 0, "method", "model")
     graph.sampler("ar", 2, "AR")
     graph.link("method", 0, "ar", "method")
@@ -90,7 +91,7 @@ def compare_methods() -> Graph:
     graph.sampler("compare", 1, kind="SSD_Compare", prompt="a red house by a lake", seed=10,
                   **SEED_CHANGES, **methods)
     graph.show("sheet", "compare", 0, 2, "Sheet")
-    graph.sizes["sheet"] = (640, 480)
+    graph.sizes |= {"compare": (900, 0), "sheet": (640, 480), "table": (640, 260)}
     graph.tell("table", "compare", 2, 2, "Table")
     graph.app(["sheet"], compare=" ".join(["prompt", "seed", *methods]))
     return graph
