@@ -302,7 +302,7 @@ def eight_bits(card: Card) -> Iterator[Row]:
     """Which product with 8-bit weights is faster than bf16 over one cell and over rows?
 
     Microseconds of one of a layer's four products, in the mean. Decides which kernel int8 uses, and
-    what its label promises: memory, or speed.
+    what its label says: memory, or speed.
     """
     shapes = [tuple(size // 32 if card.tiny else size for size in SHAPES[name]) for name in LAYER]
     layers = [[card.random(*shape) * shape[1]**-0.5 for shape in shapes] for _ in range(2)]

@@ -1,6 +1,6 @@
 """Parts of card_session.py about whole pictures: graphs that stay, their memory and their captures.
 
-Graphs are captured as in any run. Only the verdict of the check of first replays is not acted on,
+Graphs are captured as in any run. Only the result of the check of first replays is not acted on,
 because it must not stop what is timed here; the worst difference is in the table.
 """
 

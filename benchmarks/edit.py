@@ -38,7 +38,7 @@ from ssd_core.runs.batch.queue import work
 from ssd_core.runs.batch.task import Exists, LoadedModels
 from ssd_core.runs.batch.workers import LocalWorker
 from ssd_core.runs.request import Request
-from ssd_core.weights.figures import stored_dtype
+from ssd_core.weights.model_size import stored_dtype
 
 THREADS = 1
 
@@ -94,10 +94,10 @@ class Edits:
             backbone = self.loaded.backbone
             done = islock(backbone, self.case.new, self.parent.tokens, self.case.seed, THREADS)
             picture = backbone.decode(done.tokens)[0]
-            return self.judged(done.tokens, picture, done.passes, done.seconds)
+            return self.verified(done.tokens, picture, done.passes, done.seconds)
         result = self.parent if way == BEFORE else self.asked(way).run()
-        return self.judged(result.tokens, next(result.pictures()), result.measured["passes"],
-                           result.measured["seconds"]["total"])
+        return self.verified(result.tokens, next(result.pictures()), result.measured["passes"],
+                             result.measured["seconds"]["total"])
 
     def asked(self, way: str) -> Request:
         new, keep = self.case.new, {"keep": self.parent.tokens, "keep_pixels": self.pixels[None]}
@@ -115,8 +115,8 @@ class Edits:
     def recipe(self) -> dict:
         return self.parent.recipes()[0]
 
-    def judged(self, tokens: torch.Tensor, picture: torch.Tensor, passes: int,
-               seconds: float) -> dict:
+    def verified(self, tokens: torch.Tensor, picture: torch.Tensor, passes: int,
+                 seconds: float) -> dict:
         """picture: [H, W, 3], float 0..1."""
         reading = read(to_bytes(picture))
         held = which_hold(reading, claims(self.case.new))

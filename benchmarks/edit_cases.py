@@ -11,11 +11,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from ssd_core.postcards import SQUARE, Reading, Scene, Thing, is_valid, plain_caption, sample_scene
+from ssd_core.postcards import SQUARE, Reading, Scene, SceneObject, is_valid, plain_caption, sample_scene
 from ssd_core.postcards.captions import MAX_TOKENS, PLURAL, plain_parts
 from ssd_core.postcards.frame import PLACES
 from ssd_core.postcards.spelling import length_of
-from ssd_core.postcards.things import cells_of
+from ssd_core.postcards.objects import cells_of
 from ssd_core.postcards.world import (
     COLOURS,
     GROUNDS,
@@ -104,16 +104,16 @@ def pick(rng: np.random.Generator, values: Sequence[T]) -> T:
 # Changes: a scene with one change, which may be impossible; None if there is nothing to change.
 
 
-def with_things(scene: Scene, things: Sequence[Thing | None]) -> Scene:
+def with_things(scene: Scene, things: Sequence[SceneObject | None]) -> Scene:
     standing = [thing for thing in things if thing is not None]
     return replace(scene, things=tuple(sorted(standing, key=lambda t: PLACES.index(t.place))))
 
 
-def replaced(scene: Scene, old: Thing, new: Thing | None) -> Scene:
+def replaced(scene: Scene, old: SceneObject, new: SceneObject | None) -> Scene:
     return with_things(scene, [new if thing == old else thing for thing in scene.things])
 
 
-def one_thing(scene: Scene, rng: np.random.Generator) -> Thing:
+def one_thing(scene: Scene, rng: np.random.Generator) -> SceneObject:
     return pick(rng, scene.things)
 
 
@@ -141,7 +141,7 @@ def added(scene: Scene, rng: np.random.Generator) -> Scene | None:
     if place is None:
         return None
     kind, colour = (pick(rng, values) for values in (KINDS, COLOURS))
-    return with_things(scene, [*scene.things, Thing(kind, colour, place)])
+    return with_things(scene, [*scene.things, SceneObject(kind, colour, place)])
 
 
 def removed(scene: Scene, rng: np.random.Generator) -> Scene | None:

@@ -30,7 +30,7 @@ from script import options
 
 from ssd_core import Sampling, SSDError, load_backbone, load_heads
 from ssd_core.cli.specs import parse_method
-from ssd_core.engine.choice import filled
+from ssd_core.engine.tuning import filled
 from ssd_core.engine.decode import generate
 from ssd_core.engine.events import finished
 from ssd_core.engine.methods import Method
@@ -46,7 +46,7 @@ from ssd_core.runs.batch.queue import work
 from ssd_core.runs.batch.task import LoadedModels, PicturesTask, in_groups
 from ssd_core.runs.batch.workers import LocalWorker
 from ssd_core.runs.request import Request
-from ssd_core.weights.figures import stored_dtype
+from ssd_core.weights.model_size import stored_dtype
 
 METHODS = ("ar", "exact", "ssd:rounds=2", "balanced", "fast")
 EXPANSIONS: dict[str, dict[str, bool]] = {TYPED: {}, EXPANDED: {"expand": True}}

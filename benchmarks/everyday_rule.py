@@ -38,7 +38,7 @@ ALSO = {
        for name in ("tree", "trees")},
     ("ridge", "mountains"): {("ridge", "mountains"), ("ridge", "snowy")},
     ("ground", "snow"): {("ground", "snow"), ("ridge", "snowy")}}
-Thing = tuple[str, str]  # kind and colour
+SceneObject = tuple[str, str]  # kind and colour
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Mention:
         kind = str(self.said("kind"))
         return (kind, kind[:-1]) if kind in MEMBERS else (kind,)
 
-    def fits(self, place: str, thing: Thing) -> bool:
+    def fits(self, place: str, thing: SceneObject) -> bool:
         """Whether a thing at a place may belong to the mention."""
         return (thing[0] in self.kinds and self.said("colour") in (None, thing[1])
                 and self.said("place") in (None, place))
@@ -136,7 +136,8 @@ class Demand:
         return any(all(self.whole(n, owners, things) for n in range(len(self.mentions)))
                    for owners in product(range(len(self.mentions)), repeat=len(things)))
 
-    def whole(self, n: int, owners: Sequence[int], things: Collection[tuple[str, Thing]]) -> bool:
+    def whole(self, n: int, owners: Sequence[int],
+              things: Collection[tuple[str, SceneObject]]) -> bool:
         """Whether mention n owns exactly the things that it names."""
         mention = self.mentions[n]
         own = [item for owner, item in zip(owners, things, strict=True) if owner == n]

@@ -24,7 +24,7 @@ NAMES_ALL = "long"  # the category whose prompts leave nothing open
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnRow:
     """A stored picture and its prompt."""
 
     prompt: Prompt
@@ -36,7 +36,7 @@ class Drawn:
     tokens: np.ndarray
 
     @classmethod
-    def at(cls, path: Path, prompt: Prompt, seed: int) -> Drawn:
+    def at(cls, path: Path, prompt: Prompt, seed: int) -> DrawnRow:
         saved = json.loads(path.read_text(encoding="utf-8"))
         reading = Reading(**saved["reading"])
         things = {place: tuple(thing) for place, thing in reading.things.items()}
@@ -45,7 +45,7 @@ class Drawn:
                    np.array(saved["tokens"]))
 
 
-def summary(pictures: Iterable[Drawn]) -> dict[str, float]:
+def summary(pictures: Iterable[DrawnRow]) -> dict[str, float]:
     """Means and standard errors over prompts; a prompt counts as the mean of its seeds."""
     by_prompt: dict[Prompt, list[tuple[float, ...]]] = {}
     for picture in pictures:
@@ -67,7 +67,7 @@ class Line:
     spec: str
     method: str
     expansion: str
-    pictures: list[Drawn]
+    pictures: list[DrawnRow]
 
     def measured(self) -> dict:
         names = dict.fromkeys(picture.prompt.category for picture in self.pictures)
@@ -98,7 +98,7 @@ def category_table(rows: Sequence[Mapping]) -> str:
                for name in shown[0]["by_category"]])
 
 
-def same(pictures: Iterable[Drawn], others: Iterable[Drawn]) -> str:
+def same(pictures: Iterable[DrawnRow], others: Iterable[DrawnRow]) -> str:
     """How many pictures are the same, token by token: "3 of 4"."""
     equal = [np.array_equal(own.tokens, other.tokens)
              for own, other in zip(pictures, others, strict=True)]
@@ -129,7 +129,7 @@ def shares(prompts: Sequence[Prompt]) -> str:
             "draws the rest: no such picture could obey. The table is of the others.\n")
 
 
-def whole(pictures: Iterable[Drawn]) -> list[Drawn]:
+def whole(pictures: Iterable[DrawnRow]) -> list[DrawnRow]:
     """The pictures whose prompt names everything."""
     return [picture for picture in pictures if picture.prompt.category == NAMES_ALL]
 

@@ -3,7 +3,8 @@
     python benchmarks/exact_passes.py --prompts 16
 
 Writes benchmarks/results/exact.md and the figures that plans show (ssd_core/assets/postcard/
-usual.json). Prompts are held-out captions, one picture at a time, guidance and all else by default.
+prior_passes.json). Prompts are held-out captions, one picture at a time, guidance and all else by
+default.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ssd_core import Sampling, generate
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.events import finished
 from ssd_core.engine.methods import AR, GSD, SJD, Exact, Jacobi, Method, Rolling, Wave
-from ssd_core.engine.usual import key_of
+from ssd_core.engine.prior_passes import key_of
 from ssd_core.evaluate.metrics import PROMPT_SEED
 from ssd_core.files import ASSETS, write_text
 from ssd_core.output.guarantees import identical_share
@@ -118,7 +119,7 @@ def main() -> None:
     measured = passes(loaded, captions[: args.prompts])
     assets = {"sha256": loaded.backbone.sha256,
               "passes": {key: round(statistics.mean(n)) for key, n in measured.items()}}
-    write_text(ASSETS / "postcard" / "usual.json", json.dumps(assets, indent=1) + "\n")
+    write_text(ASSETS / "postcard" / "prior_passes.json", json.dumps(assets, indent=1) + "\n")
     equal = {dtype: shares(dtype, captions[:count]) for dtype, count in compared.items()}
     write_page(RESULTS / "exact.md", "`exact` on postcard",
                *page(loaded.backbone, measured, equal, args.prompts))

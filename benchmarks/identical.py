@@ -1,4 +1,4 @@
-"""Whether methods that promise AR's picture draw it: pictures compared token by token.
+"""Whether methods that guarantee AR's picture draw it: pictures compared token by token.
 
     python benchmarks/identical.py --pictures 200
 

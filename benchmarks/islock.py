@@ -19,7 +19,7 @@ from ssd_core.engine.region import by_slot
 from ssd_core.engine.state import DecodeState
 from ssd_core.engine.threads import using_threads
 from ssd_core.model.noise import NoiseField, Slots
-from ssd_core.model.sampling import Sampling, choose
+from ssd_core.model.sampling import Sampling, sample
 
 SAMPLES = 8  # K
 OTHER_SEEDS = 1 << 32  # the samples of a cell draw from the fields of seeds so far apart
@@ -34,12 +34,12 @@ class NearestSample:
         seeds = [sampling.seed + n * OTHER_SEEDS for n in range(SAMPLES)]
         self.noise = NoiseField(seeds, backbone.grid.slots + 1, backbone.codes, backbone.device)
 
-    def chosen(self, state: DecodeState, slots: Slots) -> torch.Tensor:
+    def sampled(self, state: DecodeState, slots: Slots) -> torch.Tensor:
         """The tokens [1, 1] of a slice of one slot."""
         assert isinstance(slots, slice)
         probs = state.probs(state.backbone.logits(state.hidden_at(slots)), slots)
         seen = max(int(SAMPLES * (1 - slots.start / state.slots)), 1)
-        samples = choose(probs.expand(SAMPLES, -1, -1), self.noise.fixed_at(slots))[:seen]
+        samples = sample(probs.expand(SAMPLES, -1, -1), self.noise.fixed_at(slots))[:seen]
         away = state.codebook.distances(self.parent[:, slots])[0, 0, samples[:, 0]]
         return samples[away.argmin()][None]
 

@@ -25,7 +25,7 @@ from script import in_new_process, options
 
 from ssd_core import Sampling, generate
 from ssd_core.backbones.base import Backbone
-from ssd_core.engine.events import Pass, RowsDone
+from ssd_core.engine.events import Pass, FinalRows
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Method
 from ssd_core.files import write_text
@@ -126,7 +126,7 @@ def draw(backbone: Backbone, heads: DraftHeads | None, method: Method, batch: in
     for event in generate(backbone, [PROMPT] * batch, method, heads, Sampling(seed=1)):
         if isinstance(event, Pass):
             shape = (1, backbone.grid.rows, backbone.grid.columns)
-        elif isinstance(event, RowsDone) and event.last == backbone.grid.rows:
+        elif isinstance(event, FinalRows) and event.last == backbone.grid.rows:
             list(pixels(backbone, torch.zeros(shape, dtype=torch.long)))
 
 

@@ -25,7 +25,7 @@ from ssd_core.engine.methods import AR, SJD, Exact, Method, Rolling
 from ssd_core.evaluate.frontier import roofline
 from ssd_core.model.grid import Grid
 from ssd_core.weights.catalogue import known
-from ssd_core.weights.figures import ModelSize
+from ssd_core.weights.model_size import ModelSize
 
 ENTROPIES = (1.4, 2.0)  # nats a token
 LAUNCHES = 45  # of a pass with graphs: results/launches.md

@@ -37,7 +37,7 @@ from ssd_core.evaluate.best import fastest, in_words, settings, take_turns, thre
 from ssd_core.model.grid import Grid
 from ssd_core.model.processor import prefers_column_major
 from ssd_core.weights.catalogue import KnownBackbone, known
-from ssd_core.weights.figures import stored_dtype
+from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.load import DTYPES, pick_device, pick_dtype
 
 NAMES = ("Janus-Pro-1B", "Emu3-Gen")

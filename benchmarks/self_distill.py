@@ -23,7 +23,7 @@ from ssd_core.engine.methods import AR
 from ssd_core.evaluate.bench import AR_DTYPES
 from ssd_core.evaluate.best import Setting, fastest, in_words, settings, take_turns, thread_counts
 from ssd_core.train import self_distill
-from ssd_core.train.drawn import load_pictures
+from ssd_core.train.picture_files import load_pictures
 
 HEAD = ["pictures at once", "method", "passes", "seconds a picture", "dtype", "best setting",
         "as fast as AR", "as AR in the same dtype", "tokens are AR's"]

@@ -35,7 +35,7 @@ from ssd_core.evaluate.tables import with_error, write_with_rows
 from ssd_core.output.guarantees import HELPFUL, NEEDED, UNUSED, heads_use
 from ssd_core.train import heads as heads_stage
 from ssd_core.train.heads_recipe import LOSSES, HeadsRecipe
-from ssd_core.weights.figures import stored_dtype
+from ssd_core.weights.model_size import stored_dtype
 
 ALL_METHODS, SHEETS = "methods", ("methods", "postcard", "variants")
 Recipe = tuple[tuple[str, object], ...]
@@ -197,7 +197,7 @@ QUALITY: Columns = {
 PAPER_COLUMNS: Columns = {"decoding": lambda row: row["method"],
                           "passes": lambda row: f"{row['passes']:.0f}", **QUALITY}
 METHODS_COLUMNS: Columns = {
-    "decoding": lambda row: row["method"], "promise": lambda row: row["verdict"],
+    "decoding": lambda row: row["method"], "guarantee": lambda row: row["guarantee"],
     "passes": number("passes", 0), "fewer": number("step_acceleration", 1, "x"),
     "accepted": accepted, **QUALITY}
 SPEED = ("Speed is in [speed.md](speed.md), where every method and AR count with their best "
@@ -219,7 +219,7 @@ def page(name: str, title: str, trial: Trial, outcome: Outcome, pictures: Sequen
 
 def caption(row: dict, name: str) -> str:
     """The label of a row's strip of pictures."""
-    more = f", {row['verdict']}, {row['passes']:.0f} passes" if name == ALL_METHODS else ""
+    more = f", {row['guarantee']}, {row['passes']:.0f} passes" if name == ALL_METHODS else ""
     return row["method"] + more
 
 

@@ -29,7 +29,7 @@ from script import options
 from ssd_core import Sampling, generate
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.decode import prompt_branches
-from ssd_core.engine.events import Finished, Pass, Rows
+from ssd_core.engine.events import Finished, Pass, FinalRows
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Method
 from ssd_core.engine.threads import using_threads
@@ -37,7 +37,7 @@ from ssd_core.evaluate.bandwidth import copy_bandwidth, read_bytes, synchronised
 from ssd_core.evaluate.best import in_words, thread_counts
 from ssd_core.files import write_text
 from ssd_core.weights.catalogue import KnownBackbone, known
-from ssd_core.weights.figures import stored_dtype
+from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.load import DTYPES, pick_device, pick_dtype
 
 NAMES = ("Janus-Pro-1B", "Janus-Pro-7B", "LlamaGen-c2i-XL-384", "LlamaGen-t2i-XL-512",
@@ -91,7 +91,7 @@ def decode(backbone: Backbone, method: Method, heads: DraftHeads | None = None, 
             begun = synchronised(backbone.device)
         elif isinstance(event, Pass):
             passes += 1
-        elif isinstance(event, Finished) or (isinstance(event, Rows) and event.last == last):
+        elif isinstance(event, Finished) or (isinstance(event, FinalRows) and event.last == last):
             return passes, synchronised(backbone.device) - begun
     raise AssertionError("a run ends with Finished")
 

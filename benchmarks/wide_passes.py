@@ -3,8 +3,8 @@
     python benchmarks/wide_passes.py
 
 Random weights, guidance on, one picture. Milliseconds are measured, decoder and image head. Seconds
-a picture are computed from them and from the passes that `postcard` takes (usual.json): what real
-weights would take is not known.
+a picture are computed from them and from the passes that `postcard` takes (prior_passes.json): what
+real weights would take is not known.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from script import described, options
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.threads import using_threads
-from ssd_core.engine.usual import bundled
+from ssd_core.engine.prior_passes import bundled
 from ssd_core.evaluate.best import thread_counts
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.load import DTYPES

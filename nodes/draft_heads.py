@@ -36,6 +36,6 @@ def heads_line(path: Path | None, selection: str, backbone: weights.LoadedBackbo
         return f"Draft heads: {named(path)}, made for {name}."
     if selection == folders.NONE:
         return "Draft heads: none."
-    misfit = folders.shelf().heads_mismatch(backbone.path, backbone.module.sha256)
+    misfit = folders.registry().heads_mismatch(backbone.path, backbone.module.sha256)
     return (f"There are no draft heads for {name}{f' ({misfit})' if misfit else ''}. It draws "
             f"without: quality {FAITHFUL} of SSD Sampler needs none.")

@@ -95,7 +95,7 @@ def requests_of(model: weights.LoadedModel, source: TokenPictures,
                 **knobs: float | bool) -> list:
     """A request for each picture: pictures of a batch may have different old words."""
     codes, made = source.for_backbone(model.module), []
-    stays = None if mask is None else ~redrawn_cells(mask, Grid(*codes.shape[1:]))
+    known = None if mask is None else ~redrawn_cells(mask, Grid(*codes.shape[1:]))
     for n, picture in enumerate(codes):
         recipe = source.recipes[n] if n < len(source.recipes) else None
         old, new = words_of(model, recipe, old_prompt, prompt)
@@ -105,8 +105,8 @@ def requests_of(model: weights.LoadedModel, source: TokenPictures,
             weights.LoadedModel(model.backbone), default_method(),
             replace(sampling, seed=seed, variation=0.0), prompt, negative or "",
             size_of(source, n), keep=picture[None], old_prompt=old, fixed=(Words(new, negative),),
-            keep_mask=None if stays is None or not stays[n % len(stays)].any()
-            else stays[n % len(stays)],
+            keep_mask=None if known is None or not known[n % len(known)].any()
+            else known[n % len(known)],
             keep_pixels=None if source.pixels is None else source.pixels[n : n + 1],
             fall_back=False, **knobs))
     return made

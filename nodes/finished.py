@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from ..ssd_core.backbones.base import Backbone
-from ..ssd_core.engine.events import Event, Rows, Started
+from ..ssd_core.engine.events import Event, FinalRows, Started
 from ..ssd_core.engine.plan import Plan
 from ..ssd_core.runs.request import Result
-from ..ssd_core.weights.figures import stored_dtype
+from ..ssd_core.weights.model_size import stored_dtype
 
 MAX_PICTURES = 16  # the most that Start Pictures begins
 
@@ -38,7 +38,7 @@ class Finished:
     def events(self, plan: Plan) -> Iterator[Event]:
         """Events for a preview: all rows at once."""
         yield Started(plan)
-        yield Rows(0, self.tokens.shape[1], self.tokens)
+        yield FinalRows(0, self.tokens.shape[1], self.tokens)
 
     def restore(self, result: Result) -> None:
         """Complete a result that received these events with the statistics of the first run."""

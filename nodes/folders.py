@@ -38,7 +38,7 @@ def estimates() -> Estimates:
     return Estimates.stored_in(own_folder())
 
 
-def shelf() -> ModelRegistry:
+def registry() -> ModelRegistry:
     """The backbones and draft heads in ComfyUI's current folders."""
     return ModelRegistry(folder_paths.get_folder_paths(BACKBONES_FOLDER),
                  folder_paths.get_folder_paths(HEADS_FOLDER), command)
@@ -60,7 +60,7 @@ def fingerprint(path: Path | None) -> str:
 
 def complaint_about_backbone(name: str | None) -> str | None:
     """Why a name cannot be chosen, or None; a workflow may name a backbone but not a path."""
-    models = shelf()
+    models = registry()
     if name is None or name in models.choices() or models.listed(name):
         return None
     return models.how_to_get(name)
@@ -70,11 +70,11 @@ def backbone_path(name: str) -> Path:
     """The file for a name in the combo; raises SSDError if it is missing or broken."""
     if complaint := complaint_about_backbone(name):
         raise SSDError(complaint)
-    return shelf().named(name).file
+    return registry().named(name).file
 
 
 def backbone_fingerprint(name: str | None) -> str:
-    model = shelf().listed(name or "")
+    model = registry().listed(name or "")
     return fingerprint(model.path if model else None)
 
 
@@ -82,16 +82,16 @@ def backbone_fingerprint(name: str | None) -> str:
 
 
 def heads_choices() -> list[str]:
-    return [AUTO, NONE, *shelf().heads()]
+    return [AUTO, NONE, *registry().heads()]
 
 
 def complaint_about_heads(name: str | None) -> str | None:
-    return None if name is None or name in heads_choices() else shelf().no_heads(name)
+    return None if name is None or name in heads_choices() else registry().no_heads(name)
 
 
 def heads_fingerprint(name: str | None) -> str:
     """The fingerprint of the named file, or of all heads files if the backbone decides."""
-    heads = shelf().heads()
+    heads = registry().heads()
     wanted = heads.values() if name == AUTO else [heads.get(name or "")]
     return " ".join(fingerprint(model.path if model else None) for model in wanted)
 
@@ -100,4 +100,4 @@ def heads_path(selection: str, backbone: Path, sha256: str) -> Path | None:
     """The file for a selection in the combo and a loaded backbone; None for no heads."""
     if complaint := complaint_about_heads(selection):
         raise SSDError(complaint)
-    return shelf().heads_for(backbone, selection, sha256)
+    return registry().heads_for(backbone, selection, sha256)

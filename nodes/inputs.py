@@ -41,9 +41,9 @@ def method() -> io.Input:
 
 def quality() -> io.Input:
     """The presets that suit every model, and `custom`."""
-    promises = "; ".join(f"{title} = {speed.promise}" for title, speed in FASTER.items())
+    guarantees = "; ".join(f"{title} = {speed.guarantee}" for title, speed in FASTER.items())
     return io.Combo.Input("quality", options=QUALITIES, default=FAITHFUL,
-                          tooltip=f"{promises}. {CUSTOM} = SSD with k_h, k_v, r / b and i below, "
+                          tooltip=f"{guarantees}. {CUSTOM} = SSD with k_h, k_v, r / b and i below, "
                                   "in the advanced inputs.")
 
 

@@ -39,10 +39,10 @@ def fields_of(picture: TokenPictures | None, rows: int, mask: torch.Tensor | Non
     fields = {"keep": tokens, "keep_pixels": picture.pixels}
     if mask is None:
         return {**fields, "keep_rows": rows}, []
-    stays = keep_mask(mask, Grid(*tokens.shape[1:]), rows, pictures)
-    if not stays.any():
+    known = keep_mask(mask, Grid(*tokens.shape[1:]), rows, pictures)
+    if not known.any():
         return {}, ["picture is not used: the mask is white everywhere, so all is redrawn"]
-    return {**fields, "keep_mask": stays}, []
+    return {**fields, "keep_mask": known}, []
 
 
 def keep_mask(mask: torch.Tensor, grid: Grid, rows: int, pictures: int) -> torch.Tensor:
@@ -50,9 +50,9 @@ def keep_mask(mask: torch.Tensor, grid: Grid, rows: int, pictures: int) -> torch
 
     Masks are repeated for all pictures, as ComfyUI does.
     """
-    stays = ~redrawn_cells(mask, grid)
-    stays[:, :rows] = True
-    return stays if len(stays) == 1 else stays[torch.arange(pictures) % len(stays)]
+    known = ~redrawn_cells(mask, grid)
+    known[:, :rows] = True
+    return known if len(known) == 1 else known[torch.arange(pictures) % len(known)]
 
 
 def words_of_known(picture: TokenPictures | None, fields: dict, typed: Words,

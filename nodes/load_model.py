@@ -8,7 +8,7 @@ from ..ssd_core.engine.graphs import MODES
 from ..ssd_core.weights.advice import advice_lines
 from ..ssd_core.weights.catalogue import CATALOGUE
 from ..ssd_core.weights.eight_bits import EITHER
-from ..ssd_core.weights.figures import stored_dtype
+from ..ssd_core.weights.model_size import stored_dtype
 from . import folders, weights
 from .draft_heads import heads, with_heads
 from .errors import readable_errors
@@ -31,7 +31,7 @@ class LoadModel(io.ComfyNode):
                         "Janus-Pro, SimpleAR, LlamaGen, Lumina-mGPT, Anole, Emu3, Emu3.5, Tar and "
                         "GLM-Image load from your own files.",
             inputs=[
-                io.Combo.Input("model", options=folders.shelf().choices(), default="postcard",
+                io.Combo.Input("model", options=folders.registry().choices(), default="postcard",
                                tooltip="Bundled models, those in the model folder ssd_backbones, "
                                        "and known ones. If you choose one that is not here yet, "
                                        "the node says how to get it."),

@@ -14,7 +14,7 @@ from torch import nn
 from ..ssd_core.backbones.offload import StreamedLayers, plain_parts
 from ..ssd_core.backbones.sessions import KeptSession
 from ..ssd_core.model.transformer import Decoder
-from ..ssd_core.weights.figures import stored_bytes
+from ..ssd_core.weights.model_size import stored_bytes
 
 
 class SSDWeights(nn.Module):
@@ -178,7 +178,7 @@ class StreamingPatcher(WholePatcher):
     @property
     def waiting(self) -> int:
         """How many layers wait."""
-        return 0 if self.decoder.lender is None else self.decoder.lender.waiting
+        return 0 if self.decoder.streaming is None else self.decoder.streaming.waiting
 
     @property
     def first(self) -> int:
@@ -204,14 +204,14 @@ class StreamingPatcher(WholePatcher):
         self.model.move_without(waiting, device)
         if waiting:
             self._pin(waiting)
-            self.decoder.lender = StreamedLayers(self.decoder, first, device)
+            self.decoder.streaming = StreamedLayers(self.decoder, first, device)
         self.model.device, self.model.model_lowvram = device, bool(waiting)
         self.model.model_loaded_weight_memory = self._bytes(first)
         self.model.current_weight_patches_uuid = self.patches_uuid
 
     def _reclaim(self) -> None:
-        """Before weights move: no layer is lent, and no memory pinned."""
-        self.decoder.lender = None
+        """Before weights move: no layer is streamed, and no memory pinned."""
+        self.decoder.streaming = None
         self.unpin_all_weights()
 
     def _pin(self, layers: Sequence[nn.Module]) -> None:

@@ -91,7 +91,7 @@ def painted_over(old: dict, new: dict) -> bool:
     """Whether `new` replaces all pixels of `old`; a "cells" message has all current drafts, except
     kept cells, which stand from the start.
     """
-    if old.get("kept") and old["kind"] == "cells":
+    if old.get("known") and old["kind"] == "cells":
         return False
     if (old["kind"], old["panel"]) != (new["kind"], new["panel"]):
         return False

@@ -9,8 +9,8 @@ import torch
 
 from ..ssd_core.output import labels
 from ..ssd_core.runs.diagnostics import report as doctors_report
-from ..ssd_core.runs.diagnostics import shelf
-from ..ssd_core.weights.figures import stored_dtype
+from ..ssd_core.runs.diagnostics import registry
+from ..ssd_core.weights.model_size import stored_dtype
 from ..ssd_core.weights.registry import named
 from . import errors, folders, running
 
@@ -53,7 +53,7 @@ def doctor() -> str:
     device = mm.get_torch_device()
     memory = mm.get_free_memory(device), mm.get_total_memory(device)
     last = errors.last_error[0] if errors.last_error else None
-    return doctors_report(shelf(folders.shelf()), last, f"ComfyUI {comfyui_version()}",
+    return doctors_report(registry(folders.registry()), last, f"ComfyUI {comfyui_version()}",
                           mm.get_torch_device_name(device), memory, device)
 
 

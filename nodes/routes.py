@@ -28,7 +28,7 @@ Query = Mapping[str, str]
 
 def described(name: str) -> Backbone | None:
     """A local backbone without its weights' values; None if no such backbone is installed."""
-    model = folders.shelf().listed(name)
+    model = folders.registry().listed(name)
     return _described(model.path, folders.fingerprint(model.path)) if model else None
 
 

@@ -10,7 +10,7 @@ import torch
 
 from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.backbones.postcard import GRID, Postcard
-from ..ssd_core.engine.choice import Machine, chosen
+from ..ssd_core.engine.tuning import Machine, tune
 from ..ssd_core.engine.decode import plan
 from ..ssd_core.engine.methods import AR, METHODS, SSD, Exact, Method
 from ..ssd_core.engine.plan import Plan
@@ -100,7 +100,7 @@ def plan_for(method: Method, backbone: Backbone | None,
         return known, plan_text(resolved, known, f"{GRID}")
     own = backbone.preset
     machine = Machine.of(backbone, None, 1 if own.cfg == 1 else 2, device=device)
-    selection = chosen(machine, method.resolve(own), named=True)
+    selection = tune(machine, method.resolve(own), named=True)
     known = plan(backbone, selection.method, heads=True, device=device.type)
-    known = replace(known, choice=selection.text or known.choice)
+    known = replace(known, tuning=selection.text or known.tuning)
     return known, plan_text(selection.method, known, f"{backbone.grid} ({backbone.name})")

@@ -21,7 +21,7 @@ from ..ssd_core.backbones.reading.checkpoint import watched
 from ..ssd_core.engine.heads import DraftHeads
 from ..ssd_core.engine.methods import AR
 from ..ssd_core.errors import SSDError
-from ..ssd_core.weights.figures import stored_dtype
+from ..ssd_core.weights.model_size import stored_dtype
 from ..ssd_core.weights.fit import Fit, fit
 from ..ssd_core.weights.load import auto_dtype, best_dtype
 from ..ssd_core.weights.out_of_memory import is_out_of_memory
@@ -74,11 +74,11 @@ class LoadedBackbone(LoadedWeights):
 
     @property
     def patchers(self) -> list[WholePatcher]:
-        return [self.patcher] if self.module.turns else [self.patcher, self.codec]
+        return [self.patcher] if self.module.offloader else [self.patcher, self.codec]
 
     def measure(self) -> None:
         """Measure how passes round, once, when the weights have come to the device that draws."""
-        waits = self.module.turns is not None or self.patcher.waiting
+        waits = self.module.offloader is not None or self.patcher.waiting
         if self.module.rounding is None and not waits:
             measure_rounding(self.module, mm.get_torch_device())
 
@@ -103,7 +103,7 @@ class LoadedModel:
         return self.backbone.module
 
 
-class ManagedTurns:
+class ManagedOffloader:
     """The engine's `DeviceOffloader` for ComfyUI: loads the decoder or the codec when a run needs
     it.
 
@@ -144,7 +144,7 @@ def backbone(path: Path, dtype: str, offload: bool = False,
                                 patcher_of(module, codec, idle_device, module.decoder),
                                 patcher_of(codec, None, idle_device))
         if offload:
-            module.turns = ManagedTurns(loaded)
+            module.offloader = ManagedOffloader(loaded)
         finalize(loaded, module.session.release)
         return loaded
 
@@ -253,8 +253,9 @@ def moved(patchers: Sequence[WholePatcher], loaded: Sequence[LoadedWeights], ext
     needed = extra_bytes + sum(patcher.model_size() for patcher in patchers)
     try:
         for weights in loaded:
-            if isinstance(turns := getattr(weights.module, "turns", None), ManagedTurns):
-                turns.begin(extra_bytes)
+            if isinstance(offloader := getattr(weights.module, "offloader", None),
+                          ManagedOffloader):
+                offloader.begin(extra_bytes)
         move(patchers, extra_bytes)
         for weights in loaded:
             if isinstance(weights, LoadedBackbone):

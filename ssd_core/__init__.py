@@ -16,9 +16,9 @@ from .version import version
 if TYPE_CHECKING:
     from .engine import methods
     from .engine.decode import generate, plan
-    from .engine.edits.look import change_map, thing_map
+    from .engine.edits.look import change_map, object_map
     from .engine.edits.words import Edit
-    from .engine.events import Finished, Pass, Rows, Started
+    from .engine.events import Finished, Pass, FinalRows, Started
     from .engine.plan import Plan
     from .model.grid import Grid
     from .model.sampling import Sampling
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from .weights.load import load_backbone, load_heads
 
 __version__ = version()
-__all__ = ["Edit", "Finished", "Grid", "Pass", "Plan", "Rows", "SSDError", "Sampling", "Started",
+__all__ = ["Edit", "Finished", "Grid", "Pass", "Plan", "FinalRows", "SSDError", "Sampling",
+           "Started",
            "change_map", "compare", "generate", "load_backbone", "load_heads", "methods", "plan",
-           "thing_map"]
+           "object_map"]
 _HOMES = {"methods": ".engine", **dict.fromkeys(("generate", "plan"), ".engine.decode"),
-          **dict.fromkeys(("Finished", "Pass", "Rows", "Started"), ".engine.events"),
-          **dict.fromkeys(("change_map", "thing_map"), ".engine.edits.look"),
+          **dict.fromkeys(("Finished", "Pass", "FinalRows", "Started"), ".engine.events"),
+          **dict.fromkeys(("change_map", "object_map"), ".engine.edits.look"),
           "Edit": ".engine.edits.words", "Plan": ".engine.plan", "compare": ".runs.comparison",
           "Grid": ".model.grid", "Sampling": ".model.sampling",
           **dict.fromkeys(("load_backbone", "load_heads"), ".weights.load")}

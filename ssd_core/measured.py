@@ -16,7 +16,7 @@ from .machine_faults import combination
 FILE = "measured.json"
 
 
-def kept_choice(name: str, device: torch.device, measure: Callable[[], str]) -> str:
+def tuned(name: str, device: torch.device, measure: Callable[[], str]) -> str:
     """The choice that `measure` has made on this machine under this name, or makes now."""
     key = combination(device)
     of_machine = _kept.read().get(key, {})

@@ -7,12 +7,12 @@ from contextlib import suppress
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
-from ssd_core.backbones.prompts.alternatives import choice
+from ssd_core.backbones.prompts.alternatives import resolved
 from ssd_core.output.words import Words, expansions
 from ssd_core.postcards.expanded import Added, Expanded, edited, pinned
 from ssd_core.runs.request import Request
 
-from .choices import with_choice
+from .alternatives import with_alternative
 from .settings import Settings
 
 
@@ -23,7 +23,7 @@ def expands(backbone: Backbone) -> bool:
 
 def filled(settings: Settings, backbone: Backbone, chinese: bool) -> dict | None:
     """What the page shows: additions, or the words of another picture; None for nothing."""
-    typed, settings = settings, with_choice(settings)
+    typed, settings = settings, with_alternative(settings)
     names, made, fixed = settings.open, None, settings.fixed
     if settings.expand:
         names, made = ((names, filled_in(settings, backbone, names)) if fixed is None
@@ -51,11 +51,11 @@ def chip(typed: Settings, added: Added, chinese: bool) -> dict:
 def pinned_into(typed: Settings, added: Added) -> str:
     """The typed prompt with an addition in it; without its alternatives if one is rewritten."""
     seed = typed.knobs["seed"]
-    chosen = choice(typed.prompt, seed)
-    start = chosen.place(added.start)
-    end = chosen.origin[added.end - 1] + 1 if added.end > added.start else start
-    whole, wanted = edited(typed.prompt, [(start, end, added.written)]), pinned(chosen.text, added)
-    return whole if choice(whole, seed).text == wanted else wanted
+    own = resolved(typed.prompt, seed)
+    start = own.place(added.start)
+    end = own.origin[added.end - 1] + 1 if added.end > added.start else start
+    whole, wanted = edited(typed.prompt, [(start, end, added.written)]), pinned(own.text, added)
+    return whole if resolved(whole, seed).text == wanted else wanted
 
 
 def filled_in(settings: Settings, backbone: Backbone, names: Sequence[str]) -> Expanded | None:

@@ -18,7 +18,7 @@ from . import api_history as saved
 from . import api_models as models
 from . import edits, orders, paints, panels, runs
 from .calls import Call, answering, nowhere
-from .choices import with_choice
+from .alternatives import with_alternative
 from .orders import finish_seeds, keep_top, rows_kept_from, start_seeds, submit
 from .payloads import listed, one_of
 from .schema import schema_view
@@ -47,7 +47,7 @@ def plan(call: Call) -> dict:
     services, settings = call.services, call.editing
     backbone, history = services.library.current.backbone, services.history
     if not settings.parent or settings.keep_mask is None and not settings.old_prompt:
-        below = panels.fitted(backbone, with_choice(settings)) if settings.panel else None
+        below = panels.fitted(backbone, with_alternative(settings)) if settings.panel else None
         return plan_view(services, settings.anew, call.language, run=below)
     settings = edits.fitted(backbone, history, settings)
     keep = edits.parent_tokens(backbone, history, settings) if settings.old_prompt else None

@@ -14,7 +14,7 @@ from ssd_core.engine.methods import METHODS, Exact
 from ssd_core.engine.region import region_of
 from ssd_core.output import picture_files
 
-from .drawn import Drawn
+from .results import DrawResult
 from .history import Entry, History
 from .jobs import Job
 from .library import Library
@@ -32,7 +32,7 @@ def edit(library: Library, history: History, settings: Settings, metadata: bool 
     own, path = fitted(library.current.backbone, history, settings), parent_of(history, settings)
     loaded = library.as_now()
 
-    def work(job: Job) -> Drawn:
+    def work(job: Job) -> DrawResult:
         backbone = loaded().backbone
         tokens, how = rows_of(history, path, backbone.resized(size_of(path, backbone)))
         tokens = with_more_rows(tokens, backbone.resized(own.pixels()).grid.rows)
@@ -60,20 +60,20 @@ def fitted(backbone: Backbone, history: History, settings: Settings) -> Settings
 
     Raises SSDError if there is no such size, or if the mask keeps what was never drawn.
     """
-    path, stays = parent_of(history, settings), settings.kept_cells
+    path, known = parent_of(history, settings), settings.kept_cells
     if varies(settings) and not settings.knobs["variation"]:
         raise SSDError("keep_mask: missing: say which cells of the picture stay, or in old_prompt "
                        "the words that it was drawn from")
     seen = look(history, path, backbone)
     width, height = size_of(path, backbone)
-    if stays is None:
-        stays = torch.ones(seen.rows, seen.columns, dtype=torch.bool)
+    if known is None:
+        known = torch.ones(seen.rows, seen.columns, dtype=torch.bool)
     else:
-        width, height = sized_as(backbone, (width, height), stays)
-        if stays.any():
-            region_of(backbone.resized((width, height)).grid, keep_mask=stays)
+        width, height = sized_as(backbone, (width, height), known)
+        if known.any():
+            region_of(backbone.resized((width, height)).grid, keep_mask=known)
     drawn = seen.rows if seen.finished is None else seen.finished
-    if stays[drawn:].any():
+    if known[drawn:].any():
         raise SSDError(f"{path.name}: only {drawn} of its rows were drawn: keep at most those")
     able = not settings.old_prompt or METHODS[settings.method].takes_words
     return replace(settings, size=f"{width}x{height}", expand=False,

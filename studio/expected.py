@@ -10,7 +10,7 @@ import torch
 
 from ssd_core.evaluate.bandwidth import copy_bandwidth
 from ssd_core.weights.catalogue import KnownBackbone
-from ssd_core.weights.figures import ModelSize
+from ssd_core.weights.model_size import ModelSize
 from ssd_core.weights.memory import WEIGHT_BYTES
 
 from .words import say

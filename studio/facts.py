@@ -8,7 +8,7 @@ from ssd_core.backbones.stored import int8_kernel_of
 from ssd_core.output.picture_files import opened
 from ssd_core.output.recipe import drawn_by
 from ssd_core.output.words import drawn_words
-from ssd_core.weights.figures import stored_dtype
+from ssd_core.weights.model_size import stored_dtype
 
 from .entries import own_name, saved_at
 from .errors import in_language

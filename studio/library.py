@@ -13,14 +13,14 @@ from pathlib import Path
 from ssd_core import SSDError, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.estimates import Estimates
-from ssd_core.engine.graphs import unreplayed
+from ssd_core.engine.graphs import graphs_off_reason_of
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.files import user_path
 from ssd_core.runs import diagnostics as doctor
 from ssd_core.runs.fallback import resolved_method
 from ssd_core.runs.request import Request
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone
-from ssd_core.weights.figures import stored_dtype
+from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.fit import Fit, fit, gib
 from ssd_core.weights.load import pick_device
 from ssd_core.weights.out_of_memory import empty_caches
@@ -57,7 +57,7 @@ class Library:
                  offload: bool = False, graphs: str = AUTO,
                  estimates: Estimates | None = None) -> None:
         self.models_dir = user_path(models_dir or "models")
-        self.shelf = ModelRegistry.below(self.models_dir)
+        self.registry = ModelRegistry.below(self.models_dir)
         self.device = pick_device(device)
         self.before_switch: list[Callable[[], None]] = []  # drop references to it
         self._first, self._heads = str(backbone), heads
@@ -65,7 +65,7 @@ class Library:
         self._choice = (self._first, dtype)
         self._loaded: Loaded | None = None
         self._lock = threading.Lock()
-        self.shelf.named(self._first)
+        self.registry.named(self._first)
 
     # The loaded backbone
 
@@ -105,7 +105,7 @@ class Library:
         If that fails, the old one, if any, is loaded again and SSDError is raised. Returns nothing,
         so that no job's result keeps a backbone alive.
         """
-        self.shelf.named(name)
+        self.registry.named(name)
         with self._lock:
             former, was_loaded = self._choice, self._loaded is not None
             for free in self.before_switch:
@@ -131,11 +131,11 @@ class Library:
             yield
 
     def _load(self, name: str, dtype: str) -> Loaded:
-        path = self.shelf.backbone_path(name)
+        path = self.registry.backbone_path(name)
         backbone = load_backbone(path, str(self.device), dtype, self._offload, self._graphs,
                                  estimates=self._estimates)
         choice = self._heads if name == self._first else None
-        heads = self.shelf.heads_for(path, choice, backbone.sha256)
+        heads = self.registry.heads_for(path, choice, backbone.sha256)
         try:
             drafts = load_heads(heads, backbone) if heads else None
         except SSDError as error:
@@ -144,7 +144,7 @@ class Library:
             return Loaded(name, backbone, None, str(error))
         problem = None
         if choice in (None, AUTO):
-            problem = self.shelf.heads_mismatch(path, backbone.sha256)
+            problem = self.registry.heads_mismatch(path, backbone.sha256)
         return Loaded(name, backbone, drafts, problem)
 
     # Memory
@@ -170,7 +170,7 @@ class Library:
 
     def _shapes(self, name: str) -> Backbone | KnownBackbone:
         """A description of a backbone that is not loaded: its catalogue row, or without values."""
-        return CATALOGUE.get(name) or load_backbone(self.shelf.backbone_path(name), "meta")
+        return CATALOGUE.get(name) or load_backbone(self.registry.backbone_path(name), "meta")
 
     def _has_heads(self, name: str) -> bool:
         return any(model.name == name and model.heads for model in self.models())
@@ -212,28 +212,28 @@ class Library:
 
     def doctor_lines(self) -> list[str]:
         """Lines for Doctor: what was found where, and what is loaded."""
-        return [*doctor.shelf(self.shelf), self._loaded_line()]
+        return [*doctor.registry(self.registry), self._loaded_line()]
 
     def _loaded_line(self) -> str:
         if (loaded := self._loaded) is None:
             return f"loaded: nothing yet, {self._choice[0]} is next"
         backbone, heads = loaded.backbone, loaded.heads
         drafts = f"heads {heads.sha256[:10]}" if heads else f"no heads ({loaded.problem or 'none'})"
-        eager = unreplayed(backbone)
+        eager = graphs_off_reason_of(backbone)
         return (f"loaded: {loaded.name} ({backbone.name} {backbone.sha256[:10]}), "
                 f"{stored_dtype(backbone)} on {backbone.device}, {drafts}, "
                 f"{f'no graphs ({eager})' if eager else 'graphs'}")
 
     def places(self) -> list[Path]:
         """The folders searched for backbones and heads."""
-        return [*self.shelf.backbone_folders, *self.shelf.heads_folders]
+        return [*self.registry.backbone_folders, *self.registry.heads_folders]
 
     def models(self) -> list[LocalModel]:
         """Every backbone on this machine, the first one first, and those that cannot be read."""
-        models = {model.name: model for model in self.shelf.unread()}
+        models = {model.name: model for model in self.registry.unread()}
         with suppress(SSDError):  # the first backbone may have been deleted
-            models = {self._first: self.shelf.named(self._first), **models}
-        return list({**self.shelf.backbones(), **models}.values())
+            models = {self._first: self.registry.named(self._first), **models}
+        return list({**self.registry.backbones(), **models}.values())
 
 
 def free_memory() -> None:

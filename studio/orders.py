@@ -11,7 +11,7 @@ from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe
 
 from . import edits, panels, races, runs
-from .choices import with_choice, with_each_choice
+from .alternatives import with_alternative, with_each_alternative
 from .history import Entry
 from .jobs import Job
 from .runs import Work
@@ -38,7 +38,7 @@ class Order:
     @property
     def drawn(self) -> Settings:
         """The settings with the prompt that their seed chooses."""
-        return with_choice(self.settings)
+        return with_alternative(self.settings)
 
     def all_drawn(self) -> list[Settings]:
         """Settings with all prompts that will be drawn."""
@@ -121,7 +121,7 @@ def submit(services: Services, owner: str, order: Order) -> Job:
 
 def draw_each(services: Services, owner: str, order: Draw) -> list[Job]:
     """Queue a picture of each alternative in the prompt, or none if one of them is refused."""
-    every = with_each_choice(order.settings)
+    every = with_each_alternative(order.settings)
     services.worker.require_room(len(every))
     for settings in every:
         settings.checked_words(services.library.current.backbone)
@@ -134,7 +134,7 @@ def start_seeds(services: Services, owner: str, settings: Settings, count: int, 
 
     part: of PARTS. top: rows that all of them keep.
     """
-    with_choice(settings).checked_words(services.library.current.backbone)
+    with_alternative(settings).checked_words(services.library.current.backbone)
     services.worker.require_room(count)
     works = services.parked_seeds.start(settings, count, PARTS[part], owner, top)
     for job in services.worker.of(owner, TOPS):
@@ -175,7 +175,7 @@ def rows_kept_from(services: Services, picture: str) -> KeptRows:
 
 def keep_top(services: Services, job: Job, metadata: bool = True) -> Entry:
     """Save the finished rows of a stopped job, which is then forgotten."""
-    if not isinstance(job.result, runs.Drawn):
+    if not isinstance(job.result, runs.DrawResult):
         raise SSDError("nothing to save: no row was finished when the run was stopped")
     drawn = job.result
     entry = (drawn.partial[0] if drawn.partial else

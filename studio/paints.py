@@ -19,7 +19,7 @@ from ssd_core.output.words import drawn_words
 from ssd_core.weights.diffusion import GUIDANCE, STEPS, load_painter, pipeline_folder
 from ssd_core.weights.load import pick_dtype
 
-from .drawn import Drawn, Saved
+from .results import DrawResult, Saved
 from .history import Entry, History
 from .jobs import Job
 from .library import Library
@@ -49,7 +49,7 @@ def paint(library: Library, history: History, entry: Entry, metadata: bool = Tru
     loaded = library.as_now()
     pipeline_folder(weights_of(library, recipe))  # refused before the queue if it is incomplete
 
-    def work(job: Job) -> Drawn:
+    def work(job: Job) -> DrawResult:
         loaded()
         path = weights_of(library, recipe)
         history.require_room(1, (entry.width, entry.height))
@@ -84,6 +84,6 @@ def painted(job: Job, path: Path, device: torch.device, recipe: Mapping) -> torc
                          recipe["seed"], STEPS, GUIDANCE, on_step)[0].cpu()
 
 
-def outcome(recipe: Mapping, method: Method, saved: Saved) -> Drawn:
-    return Drawn(label(method), recipe_tokens(recipe)[None], {}, [recipe["seed"]], saved,
-                 words=[""])
+def outcome(recipe: Mapping, method: Method, saved: Saved) -> DrawResult:
+    return DrawResult(label(method), recipe_tokens(recipe)[None], {}, [recipe["seed"]], saved,
+                      words=[""])

@@ -18,7 +18,7 @@ from ssd_core.backbones.prompts.two_panels import Control, control_of
 from ssd_core.output.packed import pack_mask
 from ssd_core.output.picture_files import upright
 
-from .drawn import Drawn
+from .results import DrawResult
 from .edits import known
 from .history import Entry, History, require_picture
 from .jobs import Job
@@ -30,14 +30,15 @@ from .settings import Settings
 
 def draw_below(library: Library, history: History, settings: Settings,
                metadata: bool = True) -> Work:
-    """Draw what belongs to the picture `settings.panel`, which is what `settings.control` says.
+    """Draw the lower panel of two. The upper one is the picture with the id `settings.panel`.
 
-    See `draw`. Raises SSDError for a backbone without controls, and for settings that lack one.
+    `settings.control` says what that picture is: a depth map, edges, a pose or a subject. Otherwise
+    as `draw`. Raises SSDError for a backbone without controls, and for settings that lack one.
     """
     own, path = fitted(library.current.backbone, settings), history.entry(settings.panel).path
     loaded = library.as_now()
 
-    def work(job: Job) -> Drawn:
+    def work(job: Job) -> DrawResult:
         backbone = loaded().backbone.resized(own.pixels())
         pixels = as_upper_panel(path, backbone.size)
         tokens = backbone.encode(pixels.to(backbone.device)).cpu()
@@ -54,11 +55,11 @@ def fitted(backbone: Backbone, settings: Settings) -> Settings:
         raise SSDError("panel: missing: name the picture to draw below by its id")
     width, height = size = backbone.two_panels
     grid = backbone.resized(size).grid
-    stays = torch.zeros(grid.rows, grid.columns, dtype=torch.bool)
-    stays[: grid.rows // 2] = True
+    known = torch.zeros(grid.rows, grid.columns, dtype=torch.bool)
+    known[: grid.rows // 2] = True
     control = Control(settings.control, settings.prompt, settings.subject)
     return replace(settings.anew, size=f"{width}x{height}", expand=False, fixed=None,
-                   keep_mask=pack_mask(stays), prompt=control.written(size))
+                   keep_mask=pack_mask(known), prompt=control.written(size))
 
 
 def as_upper_panel(path: Path, size: tuple[int, int]) -> torch.Tensor:

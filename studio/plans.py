@@ -8,22 +8,22 @@ from dataclasses import dataclass
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
-from ssd_core.backbones.prompts.alternatives import every_prompt, has_choices
-from ssd_core.engine.choice import brief, duration
+from ssd_core.backbones.prompts.alternatives import every_prompt, has_alternatives
+from ssd_core.engine.tuning import brief, duration
 from ssd_core.engine.methods import AR
-from ssd_core.engine.methods.paced import Paced
+from ssd_core.engine.methods.tunable import Tunable
 from ssd_core.engine.plan import Plan
 from ssd_core.output.guarantees import guarantee_holds
-from ssd_core.output.unknown import limits_of, things_in
+from ssd_core.output.unknown import limits_of, objects_in
 from ssd_core.postcards.aliases import weighted
-from ssd_core.postcards.unknown_things import without_unknown_things
+from ssd_core.postcards.unknown_objects import without_unknown_objects
 from ssd_core.runs.fallback import FALLBACK_NOTE
-from ssd_core.runs.foreseen import Foreseen
+from ssd_core.runs.cost_estimate import CostEstimate
 from ssd_core.runs.request import Request
-from ssd_core.weights.figures import stored_dtype
+from ssd_core.weights.model_size import stored_dtype
 
 from .additions import moved
-from .choices import with_choice
+from .alternatives import with_alternative
 from .errors import in_language
 from .settings import STOPS, Settings, stop_of
 from .words import CHINESE, say
@@ -39,7 +39,7 @@ def request_text(request: Request, language: str) -> str:
     return ("" if language == CHINESE else " ").join(lines)
 
 
-def edit_text(cost: Foreseen, language: str) -> str:
+def edit_text(cost: CostEstimate, language: str) -> str:
     """What an edit by words takes beside drawing its words anew."""
     if cost.seconds is None or cost.anew_seconds is None:
         line = say(language, "plan_unknown")
@@ -52,7 +52,7 @@ def edit_text(cost: Foreseen, language: str) -> str:
     return between.join((line, say(language, "plan_edit_slower")))
 
 
-def edit_pace_text(cost: Foreseen, language: str) -> str:
+def edit_step_times_text(cost: CostEstimate, language: str) -> str:
     """The passes of an edit by words, in small print."""
     return say(language, "plan_edit_passes", passes=cost.passes, anew=cost.anew_passes)
 
@@ -68,8 +68,8 @@ def about_passes(plan: Plan, language: str) -> str:
     """The passes of a run beside those of the reference."""
     if plan.passes_max == plan.ar_passes and plan.passes is not None:
         return say(language, "plan_same", passes=plan.passes)
-    kind = "plan" if plan.passes is not None else "plan_usual" if plan.usual else "plan_most"
-    return say(language, kind, passes=plan.passes_max, ar=plan.ar_passes, usual=plan.usual,
+    kind = "plan" if plan.passes is not None else "plan_prior" if plan.prior_passes else "plan_most"
+    return say(language, kind, passes=plan.passes_max, ar=plan.ar_passes, prior=plan.prior_passes,
                times=f"{plan.ar_passes / plan.passes_max:.1f}")
 
 
@@ -79,31 +79,31 @@ def about_cost(request: Request, language: str) -> list[str]:
     Of pictures that are drawn one after the other it is what each of them takes.
     """
     count, request = request.pictures, request.parts()[0]
-    cost = request.choice.cost
+    cost = request.tuning.cost
     if cost is None:
         return [say(language, "plan_unknown")]
     lines = [say(language, "plan_alone", count=count)] if request.pictures < count else []
     lines.append(say(language, "plan_cost", time=time_text(cost.seconds, language)))
-    if (first := request.choice.first) is not None:
+    if (first := request.tuning.first) is not None:
         lines.append(say(language, "plan_first", time=time_text(first, language)))
     return lines
 
 
-def pace_text(request: Request, language: str) -> str:
+def step_times_text(request: Request, language: str) -> str:
     """The passes, their milliseconds, the window and the reference's time, in small print."""
     request = request.parts()[0]
-    choice, method, plain = request.choice, request.method, isinstance(request.method, AR)
-    cost, ar = choice.cost, choice.ar
+    tuning, method, plain = request.tuning, request.method, isinstance(request.method, AR)
+    cost, ar = tuning.cost, tuning.ar
     if cost is None or ar is None:
         return about_passes(request.plan, language)
-    lines = [say(language, "plan_pace_plain" if plain else "plan_pace",
+    lines = [say(language, "plan_step_times_plain" if plain else "plan_step_times",
                  passes=f"{cost.passes:.0f}", ms=brief(cost.ms), most=f"{ar.passes:.0f}")]
-    if isinstance(method, Paced) and method.size:
-        lines.append(say(language, f"plan_{method.paced}", size=method.size))
+    if isinstance(method, Tunable) and method.window:
+        lines.append(say(language, f"plan_{method.window_knob}", size=method.window))
     if not plain:
         lines.append(say(language, "plan_reference", time=time_text(ar.seconds, language)))
-    if request.choice.stands_in or choice.slower:
-        lines.append(say(language, "plan_by_ar" if request.choice.stands_in else "plan_slower"))
+    if request.tuning.stands_in or tuning.slower:
+        lines.append(say(language, "plan_by_ar" if request.tuning.stands_in else "plan_slower"))
     return " ".join(lines)
 
 
@@ -143,7 +143,7 @@ def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note
     """
     prompt = settings.prompt
     try:
-        request = with_choice(settings).checked_words(backbone)
+        request = with_alternative(settings).checked_words(backbone)
     except SSDError as error:
         refused = Note("refused", in_language(language, str(error)))
         spans = backbone.unknown_spans(prompt) if backbone.names_nothing_known(prompt) else []
@@ -168,10 +168,10 @@ def cannot_notes(request: Request, language: str) -> list[Note]:
     backbone = request.backbone
     limited = [Note("limit", in_language(language, line))
             for line in limits_of(backbone, request.typed)]
-    things = things_in(backbone, request.typed)
+    things = objects_in(backbone, request.typed)
     if not things:
         return limited
-    rest = without_unknown_things(request.prompt)
+    rest = without_unknown_objects(request.prompt)
     return [Note("cannot", say(language, "cannot", model=backbone.name, rest=rest,
                                things=say(language, "comma").join(things)), without=rest), *limited]
 
@@ -186,9 +186,9 @@ def unknown_spans(prompt: str, request: Request) -> list[Span]:
     """The unknown words of a typed prompt, alternatives included."""
     backbone = request.backbone
     words = {*request.unknown_words,
-             *(word for thing in things_in(backbone, request.typed)
+             *(word for thing in objects_in(backbone, request.typed)
                for word in backbone.unknown_words(thing))}
-    if has_choices(prompt):
+    if has_alternatives(prompt):
         others = {word for text in every_prompt(prompt) for word in backbone.unknown_words(text)}
         words |= others - set(backbone.unknown_words(request.prompt))
     return [(start, end) for start, end in backbone.unknown_spans(prompt)

@@ -101,7 +101,7 @@ class Programs:
             values: The values of that setting, one a row.
 
         Returns:
-            A job with a verdict on each picture.
+            A job with a guarantee of each picture.
         """
         asked = {"settings": settings_of(prompt, "", seed, settings), "racers": racers,
                  "setting": setting, "values": values or []}

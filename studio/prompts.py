@@ -29,7 +29,8 @@ CHINESE_EXAMPLES = [
     "粉色的热气球，群山",
 ]
 THUMBNAILS = Path(__file__).parent / "examples"  # 0.jpg of the first example, and so on
-SEEDS = json.loads((THUMBNAILS / "seeds.json").read_text(encoding="utf-8"))  # that drew them
+# The seed that drew each thumbnail
+SEEDS = json.loads((THUMBNAILS / "seeds.json").read_text(encoding="utf-8"))
 
 
 def example_prompts(language: str) -> list[str]:

@@ -26,8 +26,8 @@ from ssd_core.runs.comparison import Comparison, compare_with_ar, conditions
 from ssd_core.runs.live import LiveRun
 from ssd_core.runs.request import Result
 
-from .choices import with_choice
-from .drawn import Saved, not_saved, words_of
+from .alternatives import with_alternative
+from .results import Saved, not_saved, words_of
 from .history import Entry, History
 from .jobs import Cancelled, Job
 from .library import Library
@@ -44,8 +44,8 @@ class Raced:
     """Finished pictures in order, their labelled sheet if it could be saved, and the measurements.
 
     Per picture: places (in the race, row by row), identical (share of tokens equal to AR's, None if
-    AR did not run), stats, labels, verdicts, seeds, words (as in Drawn). equal: share of tokens
-    equal between the first two. judged: the pictures that the verdicts are about: all but a row's
+    AR did not run), stats, labels, guarantees, seeds, words (as in Drawn). equal: share of tokens
+    equal between the first two. judged: the pictures that the guarantees are about: all but a row's
     AR; all if AR did not run.
     """
 
@@ -57,7 +57,7 @@ class Raced:
     judged: list[int] = field(default_factory=list)
     stats: list[Mapping] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
-    verdicts: list[str] = field(default_factory=list)
+    guarantees: list[str] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
 
@@ -115,7 +115,7 @@ class Grid:
         raced.identical.append(result.share)
         raced.stats.append(result.measured)
         raced.labels.append(run.request.label)
-        raced.verdicts.append(result.verdict)
+        raced.guarantees.append(result.guarantee)
         raced.seeds.append(run.request.sampling.seed)
         raced.words += words_of(run.request)
 
@@ -176,7 +176,7 @@ def row_settings(settings: Settings, setting: str, values: Sequence[Any]) -> lis
             ] if setting else [settings]
     for row in rows:
         check(row)
-    return [with_choice(row) for row in rows]
+    return [with_alternative(row) for row in rows]
 
 
 def require_number(racers: int, setting: str, values: Sequence[Any]) -> None:

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from traceback import clear_frames
 
 from ssd_core import SSDError
-from ssd_core.engine.events import Rows
+from ssd_core.engine.events import FinalRows
 from ssd_core.runs.live import LiveRun
 from ssd_core.runs.scheduling import race
 from ssd_core.weights.out_of_memory import is_out_of_memory
@@ -39,7 +39,7 @@ def advance(job: Job, run: LiveRun, rows: int | None = None,
     for event in run:
         estimate(job, beside or [run])
         job.check()
-        if rows is not None and run.result.rows >= rows and isinstance(event, Rows):
+        if rows is not None and run.result.rows >= rows and isinstance(event, FinalRows):
             return
 
 

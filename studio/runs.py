@@ -29,14 +29,14 @@ from ssd_core.output.recipe import (
 from ssd_core.output.words import Words, drawn_words, inherited, typed_words
 from ssd_core.runs.live import LiveRun
 
-from .drawn import Drawn, follow
+from .results import DrawResult, follow
 from .history import Entry, History, require_picture
 from .jobs import Cancelled, Job
 from .library import Library
 from .pictures import decoded
 from .settings import Settings
 
-__all__ = ["Drawn", "draw", "look", "redo", "save_partial"]
+__all__ = ["DrawResult", "draw", "look", "redo", "save_partial"]
 Work = Callable[[Job], Any]
 HELD = "its own tokens, which this app still holds"
 
@@ -53,7 +53,7 @@ def draw(library: Library, history: History, settings: Settings,
     """
     loaded = library.as_now()
 
-    def work(job: Job) -> Drawn:
+    def work(job: Job) -> DrawResult:
         now = loaded()
         if settings.pictures > 1:
             library.require_room(settings, keep_rows=keep_rows)
@@ -72,7 +72,7 @@ def draw(library: Library, history: History, settings: Settings,
     return work
 
 
-def keep_stopped(history: History, library: Library, drawn: Drawn, metadata: bool) -> None:
+def keep_stopped(history: History, library: Library, drawn: DrawResult, metadata: bool) -> None:
     """Save the finished rows of a run that the page leaves for the next one, if it had any."""
     try:
         save_partial(history, library, drawn, metadata)
@@ -88,7 +88,7 @@ def redo(library: Library, history: History, settings: Settings, source: Path, k
     """
     loaded = library.as_now()
 
-    def work(job: Job) -> Drawn:
+    def work(job: Job) -> DrawResult:
         backbone = loaded().backbone
         width, height = size_of(source, backbone)
         seen = look(history, source, backbone)
@@ -113,7 +113,8 @@ def with_more_rows(tokens: torch.Tensor, rows: int) -> torch.Tensor:
     return torch.cat((tokens, more), 1)
 
 
-def save_partial(history: History, library: Library, drawn: Drawn, metadata: bool = True) -> Entry:
+def save_partial(history: History, library: Library, drawn: DrawResult,
+                 metadata: bool = True) -> Entry:
     """Save a stopped run's finished rows, grey below; returns the first picture's entry.
 
     Without metadata, Redo uses the tokens in memory while the app runs, and later encodes the file.

@@ -98,7 +98,7 @@ def has_range(knob: KnobSpec) -> bool:
 
 def method_view(name: str, language: str) -> dict:
     return {"name": name, "label": method_label(name, language),
-            "verdict": METHODS[name].verdict,
+            "guarantee": METHODS[name].guarantee,
             "knobs": [knob.name for knob in KNOBS.values() if name in knob.methods]}
 
 

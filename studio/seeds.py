@@ -19,8 +19,8 @@ import torch
 from ssd_core import SSDError
 from ssd_core.runs.live import LiveRun
 
-from .choices import with_choice
-from .drawn import Drawn, follow
+from .alternatives import with_alternative
+from .results import DrawResult, follow
 from .history import History
 from .jobs import Cancelled, Job
 from .library import Library, Loaded, free_memory
@@ -74,12 +74,12 @@ class ParkedSeeds:
             raise SSDError(f"cannot start {count} seeds of {part:.0%}: start 1 to {MOST_SEEDS}")
         settings = replace(settings, pictures=1)
         loaded = self.library.as_now()
-        with_choice(settings).request(loaded().backbone, loaded().heads, top.tokens, top.rows)
+        with_alternative(settings).request(loaded().backbone, loaded().heads, top.tokens, top.rows)
         nbytes = self._require_room(settings, count, owner)
         self.drop_owner(owner)
         with self._lock:
             start = self._starts[owner] = object()
-        each = [with_choice(settings.changed(seed=seed))
+        each = [with_alternative(settings.changed(seed=seed))
                 for seed in settings.sampling().seeds(count)]
         return [(own.knobs["seed"], partial(self._draw_top, loaded, own, top, part, start, nbytes))
                 for own in each]
@@ -165,7 +165,7 @@ class ParkedSeeds:
         if self._starts.get(job.owner) is not start:
             raise Cancelled
 
-    def _finish(self, id_: str, metadata: bool, job: Job) -> Drawn:
+    def _finish(self, id_: str, metadata: bool, job: Job) -> DrawResult:
         with self._lock:
             parked = self._parked.get(id_)
             if parked is None or not parked.job.hand_over():

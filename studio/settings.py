@@ -37,7 +37,7 @@ from ssd_core.output.words import Words, drawn_words, typed_words
 from ssd_core.runs.request import Request
 from ssd_core.unicode import require_unicode
 
-from .typed import fixed_of, fixed_text, open_of, open_text
+from .stored_words import fixed_of, fixed_text, open_of, open_text
 
 LONGEST_TEXT = 4000
 KNOBS = {**all_knobs(), **{knob.name: knob for knob in sampling_knobs()}}
@@ -176,7 +176,7 @@ def kept_by(mask: torch.Tensor) -> dict[str, Any]:
 # Speed
 
 
-PACE = ("window", "budget", "fewer")  # the knobs that a speed sets, of those its method has
+SPEED_KNOBS = ("window", "budget", "fewer")  # the knobs that a speed sets, of those its method has
 
 
 @dataclass(frozen=True)
@@ -188,8 +188,8 @@ class Stop:
 
 
 def stop(name: str, method: Method) -> Stop:
-    pace = {f.name: getattr(method, f.name) for f in fields(method) if f.name in PACE}
-    return Stop(name, {"method": method.name, **pace})
+    speed = {f.name: getattr(method, f.name) for f in fields(method) if f.name in SPEED_KNOBS}
+    return Stop(name, {"method": method.name, **speed})
 
 
 # From slowest to fastest.
@@ -335,7 +335,7 @@ def from_recipe(recipe: Mapping[str, Any]) -> Settings:
     method = method_of(recipe)
     offered = {knob.name: getattr(method, knob.name) for knob in visible_knobs(type(method))}
     knobs = {name: value for name, value in offered.items() if value is not None}
-    if type(method).verdict != "identical" and "window" in knobs:
+    if type(method).guarantee != "identical" and "window" in knobs:
         own["chosen_window"] = knobs["window"]
     return from_dict({**knobs, **own, **recipe.get("edit", {}),
                       "negative": recipe["negative"] or "",

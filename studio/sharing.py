@@ -19,7 +19,7 @@ from urllib.parse import quote
 from ssd_core import SSDError
 from ssd_core.files import require_file, user_path
 
-from .brake import Brake
+from .rate_limit import RateLimit
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -52,12 +52,13 @@ def read_users(file: Path) -> dict[str, str]:
 class Password:
     """Answer nobody without a name and a password (HTTP Basic), whatever they ask for.
 
-    Who guesses is braked, by network address. A browser that has entered shows it by a cookie and
-    is counted by itself: through a share link all visitors come from one address.
+    Who guesses is slowed down, by network address. A browser that has entered shows it by a cookie
+    and is counted by itself: through a share link all visitors come from one address.
     """
 
-    def __init__(self, app: App, users: Mapping[str, str], brake: Brake | None = None) -> None:
-        self.app, self.users, self.brake = app, users, brake or Brake()
+    def __init__(self, app: App, users: Mapping[str, str],
+                 rate_limit: RateLimit | None = None) -> None:
+        self.app, self.users, self.rate_limit = app, users, rate_limit or RateLimit()
         self._entered: OrderedDict[str, None] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,12 +67,12 @@ class Password:
             return
         known, tried = self.cookie(scope), header(scope, "authorization") != ""
         visitor = known or address(scope)
-        if tried and (seconds := self.brake.wait(visitor)):
+        if tried and (seconds := self.rate_limit.wait(visitor)):
             await refuse(send, 429, f"too many wrong passwords: wait {seconds} s",
                          ("retry-after", str(seconds)))
         elif not self.knows(scope):
             if tried:
-                self.brake.wrong(visitor)
+                self.rate_limit.wrong(visitor)
             await refuse(send, 401, "a name and a password are needed",
                          ("www-authenticate", 'Basic realm="SSD studio"'))
         else:

@@ -10,38 +10,38 @@ from urllib.parse import quote
 import torch
 
 from ssd_core import SSDError
-from ssd_core.backbones.prompts.alternatives import MOST_CHOICES, choice, every_prompt, has_choices
+from ssd_core.backbones.prompts.alternatives import MOST_ALTERNATIVES, resolved, every_prompt, has_alternatives
 from ssd_core.errors import shortened
 from ssd_core.output.recipe import read_recipe
-from ssd_core.runs.foreseen import foreseen
+from ssd_core.runs.cost_estimate import cost_estimate
 from ssd_core.runs.request import Request
 from ssd_core.weights.advice import advice_on, sizes_text
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone, Licence
-from ssd_core.weights.figures import stored_dtype
+from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.fit import Fit, gib
 from ssd_core.weights.quotes import DownloadPlan
 from ssd_core.weights.registry import LocalModel
 
 from .additions import filled
-from .choices import with_choice
+from .alternatives import with_alternative
 from .downloads import Download
 from .entries import called, own_name, saved_at
 from .errors import in_language
 from .facts import caption, copied, facts
-from .figures import Measured, figures, summary
+from .measurements import Measured, figures, summary
 from .history import Entry
 from .jobs import Job
 from .models import InUse
 from .orders import Order, Race
 from .paints import is_paintable
-from .plans import about_speed, edit_pace_text, edit_text, notes_of, pace_text, request_text
+from .plans import about_speed, edit_step_times_text, edit_text, notes_of, step_times_text, request_text
 from .races import Raced
-from .runs import Drawn, Source
+from .runs import DrawResult, Source
 from .selftesting import SELFTEST
 from .services import Services
 from .settings import STOPS, Settings, stop_of, to_dict, with_preset
-from .typed import fixed_text, texts
-from .verdicts import race_rows, verdict
+from .stored_words import fixed_text, texts
+from .guarantees import race_rows, guarantee
 from .words import CHINESE, run_title, say
 
 # Smaller ones first; all draw any text and come as safetensors.
@@ -82,7 +82,7 @@ def feed_view(services: Services, polled: Iterable[tuple[str, int]], language: s
 
 def saved_by(job: Job | None, language: str) -> list[dict]:
     """The finished pictures of an ended job, for the tools beside its stage."""
-    if job is None or not job.over or not isinstance(job.result, (Drawn, Raced)):
+    if job is None or not job.over or not isinstance(job.result, (DrawResult, Raced)):
         return []
     result = job.result
     made = zip(result.saved.ids, result.seeds, result.words, strict=False)  # some, if stopped
@@ -100,11 +100,11 @@ def saved_by(job: Job | None, language: str) -> list[dict]:
             for n, (id_, seed, words) in enumerate(made)]
 
 
-def measured_by(result: Drawn | Raced) -> list[Measured]:
+def measured_by(result: DrawResult | Raced) -> list[Measured]:
     """What was measured of each finished picture."""
-    if isinstance(result, Drawn):
+    if isinstance(result, DrawResult):
         return result.measured
-    return [Measured(*run) for run in zip(result.stats, result.verdicts, result.identical,
+    return [Measured(*run) for run in zip(result.stats, result.guarantees, result.identical,
                                           strict=True)]
 
 
@@ -145,7 +145,7 @@ def race_view(order: object) -> dict:
 def result_view(services: Services, job: Job, language: str) -> dict | None:
     """What came of a job that is over, beside its pictures; None if nothing did."""
     result = job.result if job.over else None
-    if isinstance(result, Drawn):
+    if isinstance(result, DrawResult):
         return {"label": run_title(result.label, language), "stats": dict(result.stats),
                 "stopped_rows": result.stopped_rows, "rows": result.tokens.shape[1],
                 "kept": result.partial[0].id if result.partial else None,
@@ -153,7 +153,7 @@ def result_view(services: Services, job: Job, language: str) -> dict | None:
                 "notes": [in_language(language, note) for note in result.notes],
                 "problem": readable_or_none(services, language, result.saved.problem)}
     if isinstance(result, Raced):
-        return {"verdict": verdict(result, language), "rows": race_rows(result, language),
+        return {"guarantee": guarantee(result, language), "rows": race_rows(result, language),
                 "sheet": result.sheet.id if result.sheet else None,
                 "problem": readable_or_none(services, language, result.saved.problem)}
     if job.title == SELFTEST and isinstance(result, str):
@@ -189,17 +189,17 @@ def plan_view(services: Services, settings: Settings, language: str,
     return {"settings": to_dict(settings), "quality": None if stop is None else STOPS[stop].name,
             "notes": [vars(note) for note in notes_of(settings, backbone, language)],
             "filled": filled(settings, backbone, language == CHINESE),
-            "choices": choices_view(settings),
-            **cost_view(services, run or with_choice(settings), language, keep)}
+            "alternatives": alternatives_view(settings),
+            **cost_view(services, run or with_alternative(settings), language, keep)}
 
 
-def choices_view(settings: Settings) -> dict | None:
+def alternatives_view(settings: Settings) -> dict | None:
     """How many prompts there are to choose from, and the one that the seed draws."""
-    if not has_choices(settings.prompt):
+    if not has_alternatives(settings.prompt):
         return None
-    chosen = choice(settings.prompt, settings.knobs["seed"])
-    return {"count": len(every_prompt(settings.prompt)), "most": MOST_CHOICES,
-            "prompt": chosen.text, "words": chosen.words}
+    own = resolved(settings.prompt, settings.knobs["seed"])
+    return {"count": len(every_prompt(settings.prompt)), "most": MOST_ALTERNATIVES,
+            "prompt": own.text, "words": own.words}
 
 
 def cost_view(services: Services, settings: Settings, language: str,
@@ -213,23 +213,24 @@ def cost_view(services: Services, settings: Settings, language: str,
             return edit_cost_view(services, settings, request, language)
     except SSDError as error:
         return {"text": "", "problem": readable(services, language, str(error)), "plan": None,
-                "about": "", "pace": "", "seconds": None, "ar_seconds": None}
-    choice = request.parts()[0].choice
+                "about": "", "step_times": "", "seconds": None, "ar_seconds": None}
+    tuning = request.parts()[0].tuning
     return {"text": text, "problem": None, "plan": plan.to_json(),
             "about": about_speed(settings, loaded.backbone, language),
-            "pace": pace_text(request, language),
-            "seconds": choice.cost.seconds if choice.cost else None,
-            "ar_seconds": choice.ar.seconds if choice.ar else None}
+            "step_times": step_times_text(request, language),
+            "seconds": tuning.cost.seconds if tuning.cost else None,
+            "ar_seconds": tuning.ar.seconds if tuning.ar else None}
 
 
 def edit_cost_view(services: Services, settings: Settings, request: Request,
                    language: str) -> dict:
     """What an edit by words takes beside drawing its words anew; raises SSDError."""
-    cost = foreseen(request, services.change_maps.shares(services.library, services.history,
-                                                         settings))
+    cost = cost_estimate(request, services.change_maps.shares(services.library, services.history,
+                                                              settings))
     return {"text": edit_text(cost, language), "problem": None, "plan": request.plan.to_json(),
             "about": about_speed(settings, request.backbone, language),
-            "pace": edit_pace_text(cost, language), "seconds": cost.seconds, "ar_seconds": None}
+            "step_times": edit_step_times_text(cost, language), "seconds": cost.seconds,
+            "ar_seconds": None}
 
 
 # Pictures

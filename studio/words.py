@@ -48,9 +48,9 @@ def knob_label(name: str, help_: str, language: str) -> str:
 
 
 def method_label(name: str, language: str) -> str:
-    """A method with its promise: "exact: the same picture"."""
+    """A method with its guarantee: "exact: the same picture"."""
     return say(language, "method_label", name=name,
-               promise=say(language, f"promise_{METHODS[name].verdict}"))
+               guarantee=say(language, f"guarantee_{METHODS[name].guarantee}"))
 
 
 def language_of(request: Asked, forced: str = AUTO) -> str:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ssd_core import Sampling
 from ssd_core.engine import accept
 from ssd_core.model.noise import NoiseField, Purpose
-from ssd_core.model.sampling import choose, probabilities
+from ssd_core.model.sampling import sample, probabilities
 
 CODES = 5
 DRAWS = 200_000
@@ -46,19 +46,19 @@ def follows(tokens: torch.Tensor, probs: torch.Tensor) -> float:
 
 
 def residual_outcome(target: torch.Tensor, draft: torch.Tensor, seed: int = 1):
-    """One residual round of many independent positions: drafts [n], verdict tokens, accepted."""
+    """One residual round of many independent positions: drafts [n], result tokens, accepted."""
     draws = Draws(DRAWS, seed)
     q, p = draft.expand(1, DRAWS, -1), target.expand(1, DRAWS, -1)
-    drafts = choose(q, draws.fresh(Purpose.DRAFT))
-    verdict = accept.residual(drafts, q, p, draws.uniform(), draws.fresh(Purpose.REPAIR))
-    return drafts[0], verdict.tokens[0], verdict.accepted[0]
+    drafts = sample(q, draws.fresh(Purpose.DRAFT))
+    result = accept.residual(drafts, q, p, draws.uniform(), draws.fresh(Purpose.REPAIR))
+    return drafts[0], result.tokens[0], result.accepted[0]
 
 
 def test_choosing_and_drawing_sample_from_the_distribution():
     target, draws = distribution(3), Draws(DRAWS)
-    chosen = choose(target.expand(1, DRAWS, -1), draws.field.exponential(
+    chosen = sample(target.expand(1, DRAWS, -1), draws.field.exponential(
         Purpose.CHOOSE, 1, draws.slots))
-    drawn = choose(7 * target.expand(1, DRAWS, -1), draws.fresh(Purpose.DRAFT))
+    drawn = sample(7 * target.expand(1, DRAWS, -1), draws.fresh(Purpose.DRAFT))
     for tokens in (chosen, drawn):
         assert follows(tokens, target) > TINY
     # the two kinds of numbers are independent of each other
@@ -98,7 +98,7 @@ def test_residual_keeps_the_marginal_over_two_rounds():
     first, second, draft = distribution(1), distribution(2), distribution(3)
     draws = Draws(DRAWS)
     q, p1, p2 = (d.expand(1, DRAWS, -1) for d in (draft, first, second))
-    tokens = choose(q, draws.fresh(Purpose.DRAFT))
+    tokens = sample(q, draws.fresh(Purpose.DRAFT))
     for round_, (before, now) in enumerate(((q, p1), (p1, p2))):
         uniforms = draws.field.uniform(Purpose.ACCEPT, round_, draws.slots)
         noise = draws.field.fresh(Purpose.REPAIR, round_, draws.slots)
@@ -110,14 +110,14 @@ def test_residual_keeps_the_marginal_over_two_rounds():
 def test_a_draft_from_the_target_always_stands(seed, uniform):
     target = distribution(seed, 2, 7)
     draws = NoiseField([seed, seed + 1], 9, CODES, torch.device("cpu"))
-    tokens = choose(target, draws.fixed(0, 7))
+    tokens = sample(target, draws.fixed(0, 7))
     uniforms = torch.full((2, 7), uniform)
-    verdict = accept.residual(tokens, target, target, uniforms, draws.fixed(0, 7))
-    assert verdict.accepted.all() and verdict.tokens.equal(tokens)
+    result = accept.residual(tokens, target, target, uniforms, draws.fixed(0, 7))
+    assert result.accepted.all() and result.tokens.equal(tokens)
     free = torch.cat((target, distribution(seed + 1, 2, 1)), dim=1)
     strict, count = accept.strict(tokens, target, free, uniforms, draws.fixed(0, 8))
     assert count.tolist() == [7, 7] and strict[:, :7].equal(tokens)
-    assert strict[:, 7].equal(choose(free, draws.fixed(0, 8))[:, 7])
+    assert strict[:, 7].equal(sample(free, draws.fixed(0, 8))[:, 7])
 
 
 @given(st.integers(0, 10_000), st.integers(1, CODES - 1))
@@ -128,9 +128,9 @@ def test_filtered_codes_are_never_chosen(seed, top_k):
     draft = distribution(seed, 1, 40)
     draws = NoiseField([seed], 40, CODES, torch.device("cpu"))
     noise, slots = draws.fixed(0, 40), torch.arange(40)
-    drafts = choose(draft, draws.fresh(Purpose.DRAFT, 0, slots))
+    drafts = sample(draft, draws.fresh(Purpose.DRAFT, 0, slots))
     uniforms = draws.uniform(Purpose.ACCEPT, 0, slots)
-    for tokens in (choose(target, noise), accept.coupled(drafts, target, noise).tokens,
+    for tokens in (sample(target, noise), accept.coupled(drafts, target, noise).tokens,
                    accept.residual(drafts, draft, target, uniforms, noise).tokens):
         assert (target.gather(-1, tokens[..., None]) > 0).all()
     tokens, count = accept.strict(drafts[:, 1:], draft[:, 1:], target, uniforms[:, 1:], noise)
@@ -143,11 +143,11 @@ def test_coupled_takes_the_gumbel_maximum_and_then_stays(seed):
     target = distribution(seed, 2, 9)
     noise = NoiseField([seed, seed + 1], 9, CODES, torch.device("cpu")).fixed(0, 9)
     gumbel = -noise.double().log()
-    verdict = accept.coupled(torch.zeros(2, 9, dtype=torch.long), target, noise)
-    assert verdict.tokens.equal((target.double().log() + gumbel).argmax(-1))
-    assert verdict.accepted.equal(verdict.tokens == 0)
-    again = accept.coupled(verdict.tokens, target, noise)
-    assert again.accepted.all() and again.tokens.equal(verdict.tokens)
+    result = accept.coupled(torch.zeros(2, 9, dtype=torch.long), target, noise)
+    assert result.tokens.equal((target.double().log() + gumbel).argmax(-1))
+    assert result.accepted.equal(result.tokens == 0)
+    again = accept.coupled(result.tokens, target, noise)
+    assert again.accepted.all() and again.tokens.equal(result.tokens)
 
 
 def test_residual_falls_back_to_the_target_where_rounding_left_nothing():
@@ -164,7 +164,7 @@ def judged_siblings(target: torch.Tensor, drafts: list[torch.Tensor], seed: int,
     """Tokens [n], number of the accepted draft [n], and the drafts [n, k]."""
     field = NoiseField([seed], DRAWS, CODES, torch.device("cpu"))
     slots = torch.arange(DRAWS)
-    tokens = torch.stack([choose(q.expand(1, DRAWS, -1), field.fresh(
+    tokens = torch.stack([sample(q.expand(1, DRAWS, -1), field.fresh(
         Purpose.DRAFT, i, slots))[0] for i, q in enumerate(drafts)], dim=1)
     uniforms = torch.stack([field.uniform(Purpose.ACCEPT, i, slots)[0]
                             for i in range(len(drafts))], dim=1)
@@ -208,7 +208,7 @@ def test_one_sibling_is_strict_and_none_is_sampling(seed):
     slots = torch.arange(50)
     q, p = draft.expand(50, 1, -1), target.expand(50, -1)
     noise = draws.fresh(Purpose.REPAIR, 0, slots)[0]
-    tokens = choose(q[:, 0], draws.fresh(Purpose.DRAFT, 0, slots)[0])[:, None]
+    tokens = sample(q[:, 0], draws.fresh(Purpose.DRAFT, 0, slots)[0])[:, None]
     uniforms = draws.uniform(Purpose.ACCEPT, 0, slots)[0][:, None]
     there = torch.ones(50, 1, dtype=torch.bool)
     found, rank = accept.siblings(tokens, q, p, uniforms, noise, there)
@@ -216,7 +216,7 @@ def test_one_sibling_is_strict_and_none_is_sampling(seed):
     strict, count = accept.strict(tokens, q, padded, uniforms, noise[:, None].repeat(1, 2, 1))
     assert found.equal(strict[:, 0]) and rank.equal(1 - count)
     none, rank = accept.siblings(tokens, q, p, uniforms, noise, ~there)
-    assert none.equal(choose(p, noise)) and rank.eq(1).all()
+    assert none.equal(sample(p, noise)) and rank.eq(1).all()
 
 
 def test_absent_siblings_change_nothing():
@@ -249,15 +249,15 @@ def strict_sample(n: int):
         return field.fresh(purpose, 0, slots).view(n, 3, 1)
 
     drafting = numbers(Purpose.DRAFT)
-    first = choose(q0.expand(n, -1), drafting[:, 0])
-    drafts = torch.stack((first, choose(q[first], drafting[:, 1])), dim=1)
+    first = sample(q0.expand(n, -1), drafting[:, 0])
+    drafts = torch.stack((first, sample(q[first], drafting[:, 1])), dim=1)
     draft_probs = chain(q0, q, drafts[:, :1])
     uniforms = field.uniform(Purpose.ACCEPT, 0, slots).view(n, 3)[:, :2]
     tokens, count = accept.strict(drafts, draft_probs, chain(p0, p, drafts), uniforms,
                                   numbers(Purpose.REPAIR))
     later = field.exponential(Purpose.CHOOSE, 0, slots).view(n, 3, CODES)
     for place in (1, 2):
-        fresh = choose(p[tokens[:, place - 1]], later[:, place])
+        fresh = sample(p[tokens[:, place - 1]], later[:, place])
         tokens[:, place] = torch.where(count >= place, tokens[:, place], fresh)
     return tokens, count, p0[:, None, None] * p[:, :, None] * p[None]
 
@@ -276,7 +276,7 @@ def test_residual_does_not_have_the_joint_distribution():
     drafting, repair = (draws.fresh(purpose).view(n, 2, 1)
                         for purpose in (Purpose.DRAFT, Purpose.REPAIR))
     draft_probs = q0.expand(n, 2, -1)
-    drafts = choose(draft_probs, drafting)
+    drafts = sample(draft_probs, drafting)
     target_probs = chain(p0, p, drafts[:, :1])
     tokens = accept.residual(drafts, draft_probs, target_probs, draws.uniform().view(n, 2),
                              repair).tokens
@@ -289,21 +289,21 @@ def test_prefix_accepts_and_repairs_as_strict_does_and_leaves_the_rest(seed):
     p, q = distribution(seed, 4, 6), distribution(seed + 100, 4, 6)
     drafting, repair = (draws.fresh(purpose).view(4, 6, 1)
                         for purpose in (Purpose.DRAFT, Purpose.REPAIR))
-    drafts, uniforms = choose(q, drafting), draws.uniform().view(4, 6)
-    verdict = accept.prefix(drafts, q, p, uniforms, repair)
+    drafts, uniforms = sample(q, drafting), draws.uniform().view(4, 6)
+    result = accept.prefix(drafts, q, p, uniforms, repair)
     bonus = torch.cat((p, p[:, :1]), 1), torch.cat((repair, repair[:, :1]), 1)
     tokens, count = accept.strict(drafts, q, bonus[0], uniforms, bonus[1])
-    assert verdict.accepted.sum(-1).tolist() == count.tolist()
+    assert result.accepted.sum(-1).tolist() == count.tolist()
     for picture, stop in enumerate(count.tolist()):
-        assert verdict.tokens[picture, : stop + 1].equal(tokens[picture, : min(stop + 1, 6)])
-        assert verdict.tokens[picture, stop + 1 :].equal(drafts[picture, stop + 1 :])
+        assert result.tokens[picture, : stop + 1].equal(tokens[picture, : min(stop + 1, 6)])
+        assert result.tokens[picture, stop + 1 :].equal(drafts[picture, stop + 1 :])
 
 
 @given(st.integers(0, 99))
 def test_a_group_of_one_token_is_the_residual_rule(seed):
     draws = Draws(64, seed)
     p, q = distribution(seed, 1, 64), distribution(seed + 100, 1, 64)
-    drafts = choose(q, draws.fresh(Purpose.DRAFT))
+    drafts = sample(q, draws.fresh(Purpose.DRAFT))
     rest = drafts, q, p, draws.uniform(), draws.fresh(Purpose.REPAIR)
     alone = torch.zeros(1, 64, 3, dtype=torch.bool)
     alone[..., 1] = True
@@ -319,10 +319,10 @@ def test_a_group_is_accepted_by_its_sum():
     draws = Draws(DRAWS)
     p, q = p.expand(1, DRAWS, -1), q.expand(1, DRAWS, -1)
     drafts = torch.zeros(1, DRAWS, dtype=torch.long)
-    verdict = accept.grouped(drafts, q, p, draws.uniform(), torch.ones(1, DRAWS, 3),
+    result = accept.grouped(drafts, q, p, draws.uniform(), torch.ones(1, DRAWS, 3),
                              torch.tensor([0, 1]).expand(1, DRAWS, 2),
                              torch.ones(1, DRAWS, 2, dtype=torch.bool))
-    assert abs(verdict.accepted.float().mean().item() - 0.75) < 0.005
+    assert abs(result.accepted.float().mean().item() - 0.75) < 0.005
 
 
 @given(st.integers(0, 99), st.floats(0, 1))

@@ -1,5 +1,5 @@
-"""Every setting as people set it, on `postcard`, with nothing switched off: paces are measured and
-kept in a cache of this file's own. Each case ends in a picture or in one line.
+"""Every setting as people set it, on `postcard`, with nothing switched off. Step times are measured
+and kept in a cache of this file's own. Each case ends in a picture or in one line.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import pytest
 from support.covering import legal_values, one_by_one, pairwise
 
 from ssd_core import Sampling, SSDError, kept_files
-from ssd_core.backbones.estimates import Estimates, Paces, PassCounts
+from ssd_core.backbones.estimates import Estimates, StoredStepTimes, PassCounts
 from ssd_core.cli import generate as generating
 from ssd_core.cli import main, session
 from ssd_core.engine.methods import METHODS, Method, default_method
@@ -72,7 +72,7 @@ def client(cache, tmp_path_factory):
 
     output, models = tmp_path_factory.mktemp("outputs"), tmp_path_factory.mktemp("models")
     library = Library(models, "postcard", device="cpu",
-                      estimates=Estimates(PassCounts(output), Paces(cache)))
+                      estimates=Estimates(PassCounts(output), StoredStepTimes(cache)))
     history, worker = History(output), Worker()
     client = serving(Services(worker, library, history, ParkedSeeds(library, history),
                               Downloads(models)))
@@ -99,7 +99,7 @@ def request_of(loaded, name: str, row: dict, **options) -> Request | str:
         assert request.plan.passes_max > 0
     except SSDError as error:
         return refusal(error)
-    assert request.choice.cost is None or request.choice.cost.seconds > 0
+    assert request.tuning.cost is None or request.tuning.cost.seconds > 0
     return request
 
 
@@ -119,7 +119,7 @@ def test_every_size_and_number_of_pictures_is_timed(loaded, cfg, pictures):
     for size in loaded[0].sizes:
         for name in ("exact", "ssd"):
             request = request_of(loaded, name, {"cfg": cfg}, size=size, pictures=pictures)
-            assert request.choice.ar, "64 pictures are timed for AR's passes at least"
+            assert request.tuning.ar, "64 pictures are timed for AR's passes at least"
 
 
 @pytest.mark.parametrize("name", [*METHODS][::-1])
@@ -268,6 +268,6 @@ def test_settings_at_their_ends_are_drawn_in_the_app(client, name, row):
 
 
 def test_nothing_was_switched_off(cache, loaded):
-    """The paces of this file's runs were measured and kept."""
+    """The step times of this file's runs were measured and kept."""
     request_of(loaded, default_method().name, {})
-    assert Paces(cache).entries
+    assert StoredStepTimes(cache).entries

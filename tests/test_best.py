@@ -14,7 +14,7 @@ from ssd_core.evaluate.bench import Entrant, bench
 from ssd_core.evaluate.best import Setting, fastest, settings, take_turns, thread_counts
 from ssd_core.evaluate.machine import OtherWork
 from ssd_core.runs.request import Request
-from ssd_core.weights.figures import stored_dtype
+from ssd_core.weights.model_size import stored_dtype
 
 CPU = torch.device("cpu")
 THREADS, DTYPES = (1, 2), ("fp32", "bf16", "fp16")

@@ -14,12 +14,12 @@ from PIL import Image
 
 from ssd_core import kept_files
 from ssd_core.backbones import postcard
-from ssd_core.backbones.estimates import Paces, PassCounts
+from ssd_core.backbones.estimates import StoredStepTimes, PassCounts
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.cli import main, session
 from ssd_core.cli.specs import parse_method, parse_methods
-from ssd_core.engine import pace
-from ssd_core.engine.events import RowsDone
+from ssd_core.engine import step_times
+from ssd_core.engine.events import FinalRows
 from ssd_core.engine.heads import DraftHeads, save_heads
 from ssd_core.engine.methods import METHODS, SSD, Exact
 from ssd_core.errors import SSDError
@@ -149,7 +149,8 @@ def test_a_file_with_prompts_of_unknown_words_alone_is_refused_before_it_is_draw
 def test_compare_measures_what_is_identical(ssd):
     run = ssd("compare", "a red house", "--methods", "ar,exact,ssd:rounds=1", "--out", "c",
               "--json")
-    assert [r["verdict"] for r in run.json["results"]] == ["identical", "identical", "approximate"]
+    assert [r["guarantee"] for r in run.json["results"]] == ["identical", "identical",
+                                                             "approximate"]
     assert run.json["results"][1]["identical_tokens"] == 1
     assert 0.5 <= run.json["identical_tokens"] < 1
     assert Image.open(run.json["image"]).width > 3 * 384
@@ -169,7 +170,7 @@ def test_a_second_comparison_overwrites_nothing(ssd):
 @pytest.mark.slow
 def test_compare_says_what_fp32_makes_sure_and_no_share_that_was_not_measured(ssd):
     run = ssd("compare", "a boat", "--methods", "exact,rows", "--out", "c", "--json")
-    assert [r["verdict"] for r in run.json["results"]] == ["identical", "approximate"]
+    assert [r["guarantee"] for r in run.json["results"]] == ["identical", "approximate"]
     assert run.json["identical_tokens"] is None
 
 
@@ -185,16 +186,16 @@ def test_compare_all_draws_what_can_run_and_says_what_cannot(ssd):
     assert all(name in run.err for name in ("same as AR", "identical", "approximate"))
 
 
-def test_methods_are_listed_with_their_promise(ssd):
+def test_methods_are_listed_with_their_guarantee(ssd):
     listed = ssd("methods", "--json", backbone=None).json["results"]
     assert [row["method"] for row in listed] == list(METHODS)
     for row in listed:
-        assert row["promise"] == METHODS[row["method"]].verdict
+        assert row["guarantee"] == METHODS[row["method"]].guarantee
     assert "window" in next(row for row in listed if row["method"] == "exact")["knobs"]
     text = ssd("methods", backbone=None).out
     assert "AR's own picture" in text and text.count("same distribution") >= 2
     helped = " ".join(ssd("generate", "--help", backbone=None).out.replace("│", " ").split())
-    assert all(f"{verdict}: " in helped for verdict in by_guarantee())
+    assert all(f"{guarantee}: " in helped for guarantee in by_guarantee())
 
 
 @pytest.mark.parametrize("command", [["compare", "a boat"], ["bench"]])
@@ -238,22 +239,23 @@ def test_plan_needs_no_weights(ssd):
     emu = ssd("plan", "--grid", "90x90", "--row-end", "--rounds", 6, "--json", backbone=None)
     assert emu.json["paper_passes"] == 661 and emu.json["ar_passes"] == 8100
     bundled = ssd("plan", "--json", backbone=None)
-    assert bundled.json["passes_max"] == 576 and "cheapest on a" in bundled.json["choice"]
-    assert 1 < bundled.json["usual"] < 576  # kept with the bundled weights, and with no others
-    assert ssd("plan", "--json").json == {**bundled.json, "usual": None}
+    assert bundled.json["passes_max"] == 576 and "cheapest on a" in bundled.json["tuning"]
+    assert 1 < bundled.json["prior_passes"] < 576  # for the bundled weights only
+    assert ssd("plan", "--json").json == {**bundled.json, "prior_passes": None}
     assert ssd("plan", "--method", "ssd", "--json", backbone=None).json["paper_passes"] == 80
 
 
 def test_what_a_run_took_is_stored_for_the_plans_of_later_commands(ssd, tmp_path, monkeypatch):
     monkeypatch.setenv(kept_files.VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setattr(pace, "measured", lambda *_: None)
+    monkeypatch.setattr(step_times, "measured", lambda *_: None)
     passes = ssd("generate", "a red house", "--json").json["passes"]
-    assert {path.name for path in (tmp_path / "cache").iterdir()} == {PassCounts.file, Paces.file}
+    assert {path.name for path in (tmp_path / "cache").iterdir()} == {PassCounts.file,
+                                                                      StoredStepTimes.file}
     session.estimates.cache_clear()  # as in the next process
-    assert ssd("plan", "--json").json["usual"] == passes
+    assert ssd("plan", "--json").json["prior_passes"] == passes
     monkeypatch.setenv(kept_files.VARIABLE, kept_files.OFF)
     session.estimates.cache_clear()
-    assert ssd("plan", "--json").json["usual"] is None
+    assert ssd("plan", "--json").json["prior_passes"] is None
 
 
 @pytest.mark.slow
@@ -453,7 +455,7 @@ class Interrupted(session.Bars):
     label = "ar"
 
     def __call__(self, label, event):
-        if isinstance(event, RowsDone) and event.last > 3 and label == self.label:
+        if isinstance(event, FinalRows) and event.last > 3 and label == self.label:
             raise KeyboardInterrupt
 
 

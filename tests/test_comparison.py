@@ -6,7 +6,7 @@ import torch
 from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Sampling, SSDError, compare, methods
-from ssd_core.engine.choice import filled
+from ssd_core.engine.tuning import filled
 from ssd_core.engine.methods import METHODS
 from ssd_core.model.grid import Grid
 from ssd_core.output import guarantees
@@ -63,8 +63,8 @@ def test_rows_say_what_was_measured_beside_ar():
     rows = {row["method"]: row for row in result.rows()}
     assert [tuple(row) for row in result.rows()] == [HEAD] * 3
     assert rows["ar"]["passes"] == "20" and rows["ar"]["fewer"] == rows["ar"]["same as AR"] == ""
-    assert rows["exact"]["verdict"] == "identical" and rows["exact"]["same as AR"] == "100%"
-    assert rows["exact"]["speed"].endswith("x") and rows["fast"]["verdict"] == "approximate"
+    assert rows["exact"]["guarantee"] == "identical" and rows["exact"]["same as AR"] == "100%"
+    assert rows["exact"]["speed"].endswith("x") and rows["fast"]["guarantee"] == "approximate"
     assert rows["fast"]["same as AR"] != "100%"
 
 
@@ -88,9 +88,9 @@ def test_the_sheet_shows_the_first_picture_of_every_run_and_its_figures(monkeypa
     for tile, run in zip(tiles, result.results.values(), strict=True):
         assert (tile.picture == np.round(run.tokens[0, ..., None].numpy() / 8 * 255)).all()
     ar, rows = tiles
-    assert (ar.name, ar.verdict, ar.lines[0]) == ("ar", "AR itself", "20 passes")
-    assert (rows.name, rows.verdict) == ("rows", "approximate")
-    assert rows.lines[0].startswith("r=2") and "fewer" in rows.lines[1] and (
+    assert (ar.name, ar.guarantee, ar.lines[0]) == ("ar", "AR itself", "20 passes")
+    assert (rows.name, rows.guarantee) == ("rows", "approximate")
+    assert rows.lines[0].startswith("rounds=2") and "fewer" in rows.lines[1] and (
         "as fast" in rows.lines[2]) and "of tokens are AR's" in rows.lines[3]
     assert (title, notes) == (PROMPT, []) and below.startswith("mock, seed 5, guidance 1")
 
@@ -118,11 +118,11 @@ def test_runs_without_labels_are_shown_by_their_methods_even_if_two_are_alike():
 
 
 def test_every_method_has_a_guarantee_that_the_tables_know():
-    assert {METHODS[name].verdict for name in METHODS} <= set(guarantees.GUARANTEES)
+    assert {METHODS[name].guarantee for name in METHODS} <= set(guarantees.GUARANTEES)
     assert set(guarantees.CHINESE) == set(guarantees.GUARANTEES)
     grouped = guarantees.by_guarantee()
     assert sorted(name for own in grouped.values() for name in own) == sorted(METHODS)
-    assert list(grouped) == [verdict for verdict in guarantees.GUARANTEES if verdict in grouped]
+    assert list(grouped) == [word for word in guarantees.GUARANTEES if word in grouped]
     assert guarantees.by_guarantee(["exact"], guarantees.CHINESE) == {"完全相同": ["exact"]}
 
 

@@ -10,9 +10,9 @@ import torch
 from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
-from ssd_core import Edit, Grid, Sampling, SSDError, change_map, methods, plan, thing_map
+from ssd_core import Edit, Grid, Sampling, SSDError, change_map, methods, plan, object_map
 from ssd_core.engine.edits import maps, rule
-from ssd_core.engine.edits.words import unchanged_things, without
+from ssd_core.engine.edits.words import unchanged_objects, without
 from ssd_core.output.changed_words import completed_alike
 from ssd_core.output.packed import unpack
 from ssd_core.output.recipe import check
@@ -31,9 +31,9 @@ SAMPLING = Sampling(seed=3, cfg=2.0, min_p=0.02)
 class Named(MockBackbone):
     """A mock whose guide names things."""
 
-    names_things = True
+    names_objects = True
 
-    def things(self, prompt: str) -> list[str]:
+    def objects(self, prompt: str) -> list[str]:
         return [part for part in prompt.split(",") if part.startswith("a ")]
 
 
@@ -41,7 +41,7 @@ class Named(MockBackbone):
 def loose(monkeypatch):
     """Random weights hardly listen to words: things in given places, and high thresholds."""
     monkeypatch.setattr(rule, "silhouettes", in_the_middle)
-    monkeypatch.setattr(rule, "MOVED", 0.05)
+    monkeypatch.setattr(rule, "CHANGED", 0.05)
     monkeypatch.setattr(rule, "LIKELY", (0.5, 0.9))
     monkeypatch.setattr(rule, "LIKELY_IN_CORE", (0.2, 0.5))
 
@@ -84,10 +84,10 @@ def test_the_result_is_the_same_at_every_window_and_that_of_ar(name, row_end, lo
     ar = edited(model, methods.AR(), **CASES[name])
     old = CASES[name].get("keep", parent())
     assert 0 < (ar.tokens != old).sum() < old.numel(), "the case tests nothing"
-    assert ar.held.any() == (name != "all-loose")
+    assert ar.object_cells.any() == (name != "all-loose")
     for window in WINDOWS:
         run = edited(model, methods.Exact(window), **CASES[name])
-        assert run.tokens.equal(ar.tokens) and run.held.equal(ar.held), window
+        assert run.tokens.equal(ar.tokens) and run.object_cells.equal(ar.object_cells), window
 
 
 @pytest.mark.parametrize(("name", "row_end"), [
@@ -108,7 +108,7 @@ def test_sequences_fed_in_parts_draw_the_same(name, row_end, loose, monkeypatch)
     for method in (methods.AR(), *map(methods.Exact, WINDOWS)):
         rows.clear()
         run = edited(model, method, **CASES[name])
-        assert run.tokens.equal(whole.tokens) and run.held.equal(whole.held), method
+        assert run.tokens.equal(whole.tokens) and run.object_cells.equal(whole.object_cells), method
         assert sum(rows) < before or method != methods.Exact(5) or name == "no-guidance"
 
 
@@ -125,14 +125,14 @@ def test_the_row_drafter_only_guesses(loose):
 
 def test_a_decision_that_looks_ahead_depends_on_the_window(loose, monkeypatch):
     """The control: the property above fails for a rule that reads tokens not decided yet."""
-    judged = rule.Rule.chosen
+    judged = rule.Rule.sampled
 
     def ahead(self, state, slots):
         at = state.noise.slots[slots].expand(1, -1) if isinstance(slots, slice) else slots
         later = state.tokens.gather(1, (at + 1).clamp(max=state.slots))
         return torch.where(later % 2 == 0, judged(self, state, slots), 0)
 
-    monkeypatch.setattr(rule.Rule, "chosen", ahead)
+    monkeypatch.setattr(rule.Rule, "sampled", ahead)
     model = backbone()
     ar = edited(model, methods.AR())
     assert any(not edited(model, methods.Exact(window)).tokens.equal(ar.tokens)
@@ -145,7 +145,8 @@ def test_pictures_of_a_batch_are_edited_as_alone(loose):
     for n, words in enumerate(NEW):
         alone = edited(model, methods.Exact(5), (words,), keep=pair[n : n + 1],
                        sampling=SAMPLING.offset_seed(n))
-        assert both.tokens[n].equal(alone.tokens[0]) and both.held[n].equal(alone.held[0])
+        assert both.tokens[n].equal(alone.tokens[0])
+        assert both.object_cells[n].equal(alone.object_cells[0])
 
 
 def test_reach_0_frees_nothing_and_1_draws_the_new_words_anew():
@@ -165,7 +166,7 @@ def test_reach_frees_more_and_more(loose):
 def test_what_is_held_stays_even_where_all_else_is_freed(loose, monkeypatch):
     monkeypatch.setattr(rule, "floor", lambda share, *rest: torch.full_like(share, -torch.inf))
     run = edited(backbone(), methods.Exact(5), edit=Edit(OLD, reach=1))
-    assert run.held.any() and run.tokens[run.held].equal(parent()[run.held])
+    assert run.object_cells.any() and run.tokens[run.held].equal(parent()[run.held])
     assert (run.tokens != parent())[~run.held].any()
 
 
@@ -207,10 +208,10 @@ def test_maps_are_tables_of_the_cells():
     assert 0 <= change.min() and 0 < change.max() <= 1
     assert change_map(model, picture, OLD, OLD).max() == 0
     assert change_map(model, picture, OLD, NEW[0], guidance=6.0).mean() > change.mean()
-    thing = thing_map(model, picture[None], OLD, "a hut")
+    thing = object_map(model, picture[None], OLD, "a hut")
     assert thing.shape == (6, 7) and thing.abs().max() > 0
     with pytest.raises(SSDError, match="the prompt does not contain it"):
-        thing_map(model, picture, OLD, "a dog")
+        object_map(model, picture, OLD, "a dog")
 
 
 def drawn(*rows: str) -> torch.Tensor:
@@ -233,8 +234,8 @@ def test_a_thing_is_compact():
 
 def test_parts_of_a_prompt_without_a_guide_are_those_between_commas():
     plain = MockBackbone(GRID)
-    assert plain.things("a cat, on a sofa. at night") == ["a cat", "on a sofa", "at night"]
-    assert unchanged_things(plain, "a cat, a dog, a cat", "A  cat, a fox") == ["a cat"]
+    assert plain.objects("a cat, on a sofa. at night") == ["a cat", "on a sofa", "at night"]
+    assert unchanged_objects(plain, "a cat, a dog, a cat", "A  cat, a fox") == ["a cat"]
 
 
 @pytest.mark.parametrize(("prompt", "found"), [
@@ -298,7 +299,7 @@ def test_a_result_says_what_was_kept_and_its_recipe_draws_it_again():
     request = requested(expand=True)
     result = request.run()
     redrawn = result.tokens[0] != parent(2)[0]
-    assert result.edit.redrawn.equal(redrawn) and result.edit.held.shape == (6, 7)
+    assert result.edit.redrawn.equal(redrawn) and result.edit.object_cells.shape == (6, 7)
     assert result.edit.kept_share == pytest.approx(1 - redrawn.float().mean().item())
     assert result.edit.notes[0].startswith("kept ")
     (recipe,) = result.recipes()

@@ -1,4 +1,4 @@
-"""What plans promise: stable while other programs come and go, from made timings; in few digits."""
+"""Plans stay the same while other programs come and go, from made timings; in few digits."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from support.mock_backbone import MockBackbone
 
 from ssd_core import Grid, Sampling, kept_files, methods
 from ssd_core.backbones.base import Backbone
-from ssd_core.backbones.estimates import Estimates, Pace
-from ssd_core.engine import pace, threads
-from ssd_core.engine.choice import LADDER, duration, rounded
+from ssd_core.backbones.estimates import Estimates, StepTimes
+from ssd_core.engine import step_times, threads
+from ssd_core.engine.tuning import LADDER, duration, rounded
 from ssd_core.runs.request import Request
 
 CELLS = (1, 8, 16, 24, 48, 96)
@@ -24,9 +24,9 @@ FREE, HELD = 1, 9  # threads of all programs that compute
 GRID = Grid(24, 24)
 
 
-def timing(load: float, each: float = QUICK) -> Pace:
+def timing(load: float, each: float = QUICK) -> StepTimes:
     """What is measured if other programs stretch every pass."""
-    return Pace({1: {cells: load * (1.1 + each * cells) for cells in CELLS}}, rest=40.0 * load)
+    return StepTimes({1: {cells: load * (1.1 + each * cells) for cells in CELLS}}, rest=40.0 * load)
 
 
 class Machine:
@@ -37,12 +37,12 @@ class Machine:
         self.backbone = MockBackbone(GRID)
         self.backbone.estimates = Estimates()
         patch.setenv(kept_files.VARIABLE, "somewhere")
-        patch.setattr(pace, "APART", 0)
+        patch.setattr(step_times, "APART", 0)
         patch.setattr(threads, "running", lambda: self.busy)
-        patch.setattr(pace, "cores_held", lambda: self.busy == HELD)
-        patch.setattr(pace, "measured", lambda *_: self._measured(each))
+        patch.setattr(step_times, "cores_held", lambda: self.busy == HELD)
+        patch.setattr(step_times, "measured", lambda *_: self._measured(each))
 
-    def _measured(self, each: float) -> Pace:
+    def _measured(self, each: float) -> StepTimes:
         self.timed += 1
         return timing(self.load, each)
 
@@ -51,10 +51,10 @@ class Machine:
 
     def run(self, asked: Request) -> None:
         """A run of `asked`, told to the estimates without running it."""
-        cells = asked.method.for_device(GRID, "cpu").widest_pass(GRID)
+        cells = asked.method.for_device(GRID, "cpu").pass_width(GRID)
         passes = 100
         ms = self.load * (1.1 + QUICK * cells)
-        pace.note_pace(self.backbone, asked.method, False, Sampling(), 1, {
+        step_times.note_step_times(self.backbone, asked.method, False, Sampling(), 1, {
             "threads": [1], "passes": passes + 1,
             "seconds": {"draft": 0.0, "verify": passes * ms / 1000, "commit": 0.0}})
 
@@ -73,8 +73,8 @@ def test_no_plan_jumps_whatever_other_programs_do(spells):
         machine, told = Machine(patch), []
         for machine.load, machine.busy, runs in spells:
             asked = machine.plan()
-            told.append(asked.choice.cost.seconds)
-            assert not asked.choice.stands_in, "AR takes three times as long whatever the load"
+            told.append(asked.tuning.cost.seconds)
+            assert not asked.tuning.stands_in, "AR takes three times as long whatever the load"
             if runs:
                 machine.run(asked)
     for before, after in pairwise(told):
@@ -90,50 +90,50 @@ def test_a_plan_is_known_while_a_picture_is_drawn_after_a_slow_run(monkeypatch):
     machine.run(before)
     with threads.under_way():
         during = machine.plan()
-    assert during.choice.cost.seconds == pytest.approx(before.choice.cost.seconds, rel=0.1)
+    assert during.tuning.cost.seconds == pytest.approx(before.tuning.cost.seconds, rel=0.1)
 
 
 def test_ar_takes_the_place_of_exact_only_when_two_timings_agree(monkeypatch):
     machine = Machine(monkeypatch, SLOW)
-    assert not machine.plan().choice.stands_in, "a single timing"
+    assert not machine.plan().tuning.stands_in, "a single timing"
     by_ar = machine.plan()
-    assert by_ar.choice.stands_in and machine.timed == 2 and by_ar.method == methods.AR()
+    assert by_ar.tuning.stands_in and machine.timed == 2 and by_ar.method == methods.AR()
     assert by_ar.recorded == methods.Exact() and by_ar.label == "exact"
-    assert machine.plan().choice.stands_in and machine.timed == 2, "nothing more to learn"
+    assert machine.plan().tuning.stands_in and machine.timed == 2, "nothing more to learn"
 
 
 def test_timings_beside_other_programs_are_not_believed_alone(monkeypatch):
     machine = Machine(monkeypatch, SLOW)
     machine.busy = HELD
     for _ in range(4):
-        assert not machine.plan().choice.stands_in
+        assert not machine.plan().tuning.stands_in
     machine.busy = FREE
-    assert [machine.plan().choice.stands_in for _ in range(3)] == [False, True, True]
+    assert [machine.plan().tuning.stands_in for _ in range(3)] == [False, True, True]
 
 
 def test_ar_never_takes_its_place_where_it_may_draw_another_picture(monkeypatch):
     machine = Machine(monkeypatch, SLOW)
-    monkeypatch.setattr("ssd_core.runs.choosing.guarantee_holds", lambda backbone: False)
-    assert not any(machine.plan().choice.stands_in for _ in range(3))
+    monkeypatch.setattr("ssd_core.runs.tuning.guarantee_holds", lambda backbone: False)
+    assert not any(machine.plan().tuning.stands_in for _ in range(3))
 
 
 def test_pixels_and_preparation_count(monkeypatch):
     machine = Machine(monkeypatch)
-    cost = machine.plan().choice.cost
+    cost = machine.plan().tuning.cost
     assert cost.seconds == pytest.approx(cost.passes * cost.ms / 1000 + 0.04)
-    four = machine.plan(pictures=4).choice.cost
+    four = machine.plan(pictures=4).tuning.cost
     assert four.rest == pytest.approx(0.16)
 
 
 def test_a_thread_that_waits_for_others_is_not_slower_for_it(monkeypatch):
     """The wall clock of a pass counts the time that other programs had the core."""
     own = iter([1.0, 1.020])
-    monkeypatch.setattr(pace.time, "thread_time", lambda: next(own))
-    monkeypatch.setattr(pace, "Stopwatch", lambda device: Waiting())
-    monkeypatch.setattr(pace, "window_pass", lambda *_: None)
+    monkeypatch.setattr(step_times.time, "thread_time", lambda: next(own))
+    monkeypatch.setattr(step_times, "Stopwatch", lambda device: Waiting())
+    monkeypatch.setattr(step_times, "window_pass", lambda *_: None)
     state = type("State", (), {"slots": 576, "tokens": type("T", (), {
-        "device": pace.torch.device("cpu")})})()
-    assert pace.pass_ms(state, 8) == pytest.approx(20.0)
+        "device": step_times.torch.device("cpu")})})()
+    assert step_times.pass_ms(state, 8) == pytest.approx(20.0)
 
 
 class Waiting:
@@ -166,9 +166,9 @@ def test_the_figures_of_a_real_run_include_what_it_took_beside_its_passes(monkey
     backbone = MockBackbone(Grid(6, 8))
     monkeypatch.setattr(Backbone, "estimates", Estimates.stored_in(tmp_path))
     asked = Request(backbone, None, methods.Exact(), Sampling(1), "a sun")
-    known, = backbone.estimates.paces.entries.values()
-    assert known.rest > 0 and asked.choice.cost.rest == known.rest / 1000
+    known, = backbone.estimates.step_times.entries.values()
+    assert known.rest > 0 and asked.tuning.cost.rest == known.rest / 1000
     result = asked.run()
-    pace.note_rest(backbone, False, 1, 1, result.stats, pixels=30.0)
-    moved, = Estimates.stored_in(tmp_path).paces.entries.values()
+    step_times.note_rest(backbone, False, 1, 1, result.stats, pixels=30.0)
+    moved, = Estimates.stored_in(tmp_path).step_times.entries.values()
     assert known.rest < moved.rest <= 1.06 * known.rest

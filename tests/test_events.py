@@ -5,7 +5,7 @@ import json
 import pytest
 from support.mock_backbone import MockBackbone, events, random_heads
 
-from ssd_core import Finished, Grid, Pass, Rows, Started, generate, methods
+from ssd_core import Finished, Grid, Pass, FinalRows, Started, generate, methods
 
 SCHEMA = {
     "started": {"kind": str, "plan": dict},
@@ -14,7 +14,7 @@ SCHEMA = {
     "rows": {"kind": str, "first": int, "last": int, "tokens": list},
     "finished": {"kind": str, "tokens": list, "stats": dict},
 }
-KINDS = {Started: "started", Pass: "pass", Rows: "rows", Finished: "finished"}
+KINDS = {Started: "started", Pass: "pass", FinalRows: "rows", Finished: "finished"}
 STATS = {"passes", "ar_passes", "step_acceleration", "seconds", "tokens_per_second", "acceptance",
          "converged_rows"}
 
@@ -43,7 +43,7 @@ def test_shapes_in_json(told):
             assert len(cells) == len(tokens) and all(len(cell) == 2 for cell in cells)
         accepted = message["accepted"]
         assert accepted is None or {type(a) for row in accepted for a in row} == {bool}
-    for message in (event.to_json() for event in told if isinstance(event, Rows)):
+    for message in (event.to_json() for event in told if isinstance(event, FinalRows)):
         assert all(len(rows) == message["last"] - message["first"] for rows in message["tokens"])
 
 

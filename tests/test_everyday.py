@@ -16,9 +16,9 @@ from PIL import Image
 from support.mock_backbone import random_heads, tiny_postcard
 
 from ssd_core import Grid, SSDError
-from ssd_core.postcards import Reading, Scene, Thing, fresh_prompt, is_valid, paint, read
+from ssd_core.postcards import Reading, Scene, SceneObject, fresh_prompt, is_valid, paint, read
 from ssd_core.postcards.aliases import said
-from ssd_core.postcards.unknown_things import names_nothing_known, unknown_things
+from ssd_core.postcards.unknown_objects import names_nothing_known, unknown_objects
 from ssd_core.postcards.world import COLOURS, KINDS, sample_scene
 from studio.prompts import EXAMPLES
 
@@ -77,7 +77,7 @@ def test_what_is_said_of_a_stranger_s_prompts_is_what_the_program_says(rule):
     assert len(prompts) == len({one.text for one in prompts}) == 100
     for one in prompts:
         assert names_nothing_known(one.text) == (one.category == rule.NONE), one
-        assert not unknown_things(one.text) or one.category in (rule.PART, rule.NONE), one
+        assert not unknown_objects(one.text) or one.category in (rule.PART, rule.NONE), one
 
 
 # ---- the rule, on painted pictures -------------------------------------------------------------
@@ -90,7 +90,7 @@ def scene(things: str, **changes: str) -> Scene:
     """A scene of things such as "red house, blue boat"; they stand from left to right."""
     named = [one.split() for one in things.split(", ")]
     return replace(PLAIN, **changes, things=tuple(
-        Thing(kind, colour, place) for (colour, kind), place
+        SceneObject(kind, colour, place) for (colour, kind), place
         in zip(named, PLACES_OF[len(named)], strict=True)))
 
 

@@ -11,7 +11,7 @@ from ssd_core.postcards import (
     MAX_TOKENS,
     WORDS,
     Scene,
-    Thing,
+    SceneObject,
     claims,
     describe,
     is_valid,
@@ -37,7 +37,7 @@ def in_words(prompt: str) -> str:
     return " ".join(without_repeats(word.word for word in words_of(prompt) if word.word))
 
 
-def phrase(rng, thing: Thing) -> str:
+def phrase(rng, thing: SceneObject) -> str:
     """A thing as people type it: perhaps with its colour and its place."""
     article = "some" if thing.kind in PLURAL else rng.choice(["a", ""])
     colour = rng.choice(_COLOUR_WORDS[thing.colour]) if rng.random() < 0.5 else ""
@@ -99,7 +99,7 @@ def scene_of(drawn: str) -> Scene:
         taken = [one["place"] for one in things.values() if one["kind"] == "balloon"]
         told["light_place"] = next(place for place in _PLACE_WORDS if place not in taken)
     things = things or {0: {"kind": "house", "colour": "red", "place": "middle"}}  # needs one
-    placed = sorted((Thing(**one) for one in things.values()),
+    placed = sorted((SceneObject(**one) for one in things.values()),
                     key=lambda thing: list(_PLACE_WORDS).index(thing.place))
     assert count in (None, ("one", "two", "three")[len(placed) - 1])
     return Scene(**told, things=tuple(placed))

@@ -22,7 +22,7 @@ from ssd_core.model.kv_cache import KVCache
 from ssd_core.model.noise import NoiseField
 from ssd_core.weights import fit as fit_module
 from ssd_core.weights.catalogue import CATALOGUE
-from ssd_core.weights.figures import ModelSize, stored_bytes, stored_dtype
+from ssd_core.weights.model_size import ModelSize, stored_bytes, stored_dtype
 from ssd_core.weights.fit import fit, run_bytes
 from ssd_core.weights.free import free_linux_memory
 from ssd_core.weights.memory import MARGIN, WEIGHT_BYTES, MemoryEstimate, Setting
@@ -145,7 +145,7 @@ def test_quantised_weights_are_seen(numbers, scales, dtype):
 def test_a_backbone_that_offloads_is_estimated_so():
     backbone = tiny_postcard()
     plain = fit(backbone, methods.AR(), device="meta")
-    backbone.turns = object()
+    backbone.offloader = object()
     told = fit(backbone, methods.AR(), device="meta")
     assert told.needed < plain.needed == fit(backbone, methods.AR(), device="meta",
                                              offload=False).needed
@@ -318,7 +318,7 @@ def test_no_pass_is_wider_than_told(method, rows, columns, row_end):
     assume(getattr(method, "window", 0) <= grid.slots)
     told = events(backbone, method, heads=random_heads(backbone))
     fed = [event.cells.shape[1] for event in told if type(event).__name__ == "Pass"][1:]
-    assert max(fed) <= method.widest_pass(grid)
+    assert max(fed) <= method.pass_width(grid)
 
 
 # Advice

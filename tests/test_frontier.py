@@ -104,7 +104,7 @@ def test_the_command_writes_its_files_and_goes_on(folder, tmp_path, monkeypatch,
     assert [row["name"] for row in rows] == ["ar", "ssd", "exact", "exact", "ssd"]
     assert rows[2]["method"].startswith("exact drafter=row")
     assert rows[3]["method"].endswith("no heads")
-    assert all(row["identical_tokens"] == 1 for row in rows if row["verdict"] == "identical")
+    assert all(row["identical_tokens"] == 1 for row in rows if row["guarantee"] == "identical")
     text = (tmp_path / "frontier.md").read_text(encoding="utf-8")
     assert all(f"| {row['method']} |" in text for row in rows)
     assert "| seconds of one picture here" in text

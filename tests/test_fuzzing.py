@@ -24,7 +24,7 @@ from support.tiny_simplear import cosmos_archive, save_tokenizer
 from ssd_core import Grid, SSDError, load_backbone
 from ssd_core.backbones import drafter, emu3, glm_grids, postcard
 from ssd_core.backbones.codecs import colour_table
-from ssd_core.backbones.estimates import Paces
+from ssd_core.backbones.estimates import StoredStepTimes
 from ssd_core.backbones.prompts.byte_level import read_vocabulary_files
 from ssd_core.backbones.reading import checksums
 from ssd_core.backbones.reading.checkpoint import open_checkpoint
@@ -205,7 +205,8 @@ def jsons(folder: Path) -> dict[str, Subject]:
                         lambda path: from_dict(calls.values_in(path.read_bytes()))),
         "favourites": Subject([folder / "favourites.json"], lambda: Favourites(folder).ids),
         "kept": text(folder / "kept.json", '{"a": "b"}', lambda path: kept.read()),
-        "paces": text(folder / Paces.file, '{"a": [1.0, 2.0]}', lambda path: Paces(folder)),
+        "step_times": text(folder / StoredStepTimes.file, '{"a": [1.0, 2.0]}',
+                           lambda path: StoredStepTimes(folder)),
         "colours": Subject([table], lambda: colour_table.read_table(folder, "5" * 64, 8)),
         "sides": text(folder / "sides.json", '{"min_pixels": 100, "size": {"longest_edge": 9}}',
                       glm_grids.source_sides),
@@ -227,8 +228,8 @@ MAKERS = (small_pickles, tokenizer_files, files_of_ours, pictures_of_ours, photo
           others)
 NAMES = ("pt", "old pt", "jit", "tiktoken", "byte level", "heads", "heads, sealed", "samplers",
          "samplers, sealed", "postcard", "postcard, sealed", "recipe", "kept rows", "prompts",
-         "prompts in JSON", *PICTURES, "graph", "request", "favourites", "kept", "paces", "colours",
-         "sides", "codes", "geneval", "coco", "codes in numpy", "sums", "users")
+         "prompts in JSON", *PICTURES, "graph", "request", "favourites", "kept", "step_times",
+         "colours", "sides", "codes", "geneval", "coco", "codes in numpy", "sums", "users")
 AT_NIGHT = settings().max_examples > 100
 CASES = 10_000 // (len(NAMES) + len(LAYOUTS)) + 1 if AT_NIGHT else 5  # 200 in all by day
 

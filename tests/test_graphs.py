@@ -82,7 +82,7 @@ def test_passes_around_pinned_cells_are_replayed(name, rehearse):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [methods.AR(), methods.Exact(3)], ids=str)
 def test_edits_by_words_are_replayed(method, rehearse, monkeypatch):
-    monkeypatch.setattr("ssd_core.engine.edits.rule.MOVED", 0.05)
+    monkeypatch.setattr("ssd_core.engine.edits.rule.CHANGED", 0.05)
     backbone = MockBackbone(Grid(4, 4, True), codes=12)
     recorder = same_tokens(rehearse, backbone, method, WORDS, edit=Edit(WORDS[0], reach=0.6),
                            keep=torch.arange(16).view(1, 4, 4) % 12)
@@ -214,23 +214,23 @@ def test_a_run_has_few_sizes(monkeypatch):
 
 def test_where_graphs_run(monkeypatch):
     card, cpu = torch.device("cuda"), torch.device("cpu")
-    assert graphs.no_graphs_reason(card) == "" or torch.version.hip
+    assert graphs.graphs_off_reason(card) == "" or torch.version.hip
     monkeypatch.setattr(torch.version, "hip", None)
-    assert graphs.no_graphs_reason(card) == ""
-    assert "is mps" in graphs.no_graphs_reason(torch.device("mps"))
-    assert "this backbone" in graphs.no_graphs_reason(card, "off")
-    assert "take turns" in graphs.no_graphs_reason(card, turns=True)
+    assert graphs.graphs_off_reason(card) == ""
+    assert "is mps" in graphs.graphs_off_reason(torch.device("mps"))
+    assert "this backbone" in graphs.graphs_off_reason(card, "off")
+    assert "take turns" in graphs.graphs_off_reason(card, offloads=True)
     assert "only on CUDA" in graphs_line(cpu) and "replayed" in graphs_line(card)
     monkeypatch.setenv("SSD_GRAPHS", "off")
-    assert "SSD_GRAPHS=off" in graphs.no_graphs_reason(card)
+    assert "SSD_GRAPHS=off" in graphs.graphs_off_reason(card)
     assert "SSD_GRAPHS=off" in graphs_line(card)
     monkeypatch.setenv("SSD_GRAPHS", "perhaps")
     with pytest.raises(SSDError, match="SSD_GRAPHS is 'perhaps'"):
-        graphs.no_graphs_reason(card)
+        graphs.graphs_off_reason(card)
     assert "perhaps" in graphs_line(card)
     monkeypatch.setattr(torch.version, "hip", "6.4")
     monkeypatch.delenv("SSD_GRAPHS")
-    assert "ROCm" in graphs.no_graphs_reason(card)
+    assert "ROCm" in graphs.graphs_off_reason(card)
 
 
 def test_doctor_names_the_kernels_that_take_a_pass(monkeypatch):

@@ -83,10 +83,10 @@ def test_a_file_that_asks_for_everything_is_one_line(tmp_path, name):
     HOSTILE[name](folder / name)
     (tmp_path / "ssd_backbones" / "good").mkdir()
     postcard.save(tiny_postcard(), tmp_path / "ssd_backbones" / "good" / "backbone.safetensors")
-    shelf = ModelRegistry.below(tmp_path)
+    registry = ModelRegistry.below(tmp_path)
     with limits(10, 1 << 30):
-        assert {"postcard", "good"} == set(shelf.backbones())
-        (bad,) = shelf.unread()
+        assert {"postcard", "good"} == set(registry.backbones())
+        (bad,) = registry.unread()
     assert bad.name == "bad" and str(folder) in bad.why_not and "\n" not in bad.why_not
     if not name.startswith("config"):
         for read in (open_checkpoint, convert):
@@ -110,9 +110,9 @@ def test_whatever_goes_wrong_in_one_file_is_said_of_that_file(tmp_path, monkeypa
         return real(checkpoint)
 
     monkeypatch.setattr(postcard, "matches", broken)
-    shelf = ModelRegistry.below(tmp_path)
-    assert {"postcard", "good"} == set(shelf.backbones())
-    (bad,) = shelf.unread()
+    registry = ModelRegistry.below(tmp_path)
+    assert {"postcard", "good"} == set(registry.backbones())
+    (bad,) = registry.unread()
     assert "Panic: out of luck" in bad.why_not
     answers = Event()
     monkeypatch.setattr(postcard, "matches", lambda checkpoint: answers.wait(60))

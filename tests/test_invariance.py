@@ -9,7 +9,7 @@ from support.mock_backbone import MockBackbone, random_heads, tokens
 
 from ssd_core import Grid, Sampling, generate, load_backbone, methods
 from ssd_core.backbones.invariance import rounding
-from ssd_core.engine.close_calls import margin
+from ssd_core.engine.repeat_near_ties import margin
 from ssd_core.engine.events import finished
 from ssd_core.model.kv_cache import KEYS, KVCache
 from ssd_core.model.transformer import two_products
@@ -22,7 +22,7 @@ SMALLER = {"emu3": (64, 48), "simplear": (128, 96)}  # px; thousands of cells ot
 
 
 def promising(columns: int) -> list:
-    """Methods, or settings of them, that promise AR's picture."""
+    """Methods, or settings of them, that guarantee AR's picture."""
     return [methods.Exact(window=13), methods.Exact(window=5), methods.Jacobi(window=4),
             methods.Rolling(budget=10_000),
             methods.SSD(k_h=3, k_v=1, rounds=columns + 1, acceptance="coupled"),
@@ -40,7 +40,7 @@ def test_every_family_draws_ar_s_picture_where_bits_agree(folders, layout, dtype
         backbone.sizes = (SMALLER[layout],)
         backbone.apply_size()
     assert backbone.batch_invariant == (backbone.rounding == 0)
-    if not backbone.batch_invariant:  # on this processor: then nothing is promised
+    if not backbone.batch_invariant:  # on this processor: then nothing is guaranteed
         assert not guarantee_holds(backbone) or backbone.dtype == torch.float32
         return
     heads, grid = random_heads(backbone).to(backbone.dtype), backbone.grid
@@ -62,7 +62,7 @@ def test_a_picture_goes_on_below_its_own_rows_as_before(small_assets, dtype):
     """In the bundled weights, whose every second picture would show another rounding."""
     backbone = load_backbone(small_assets / "postcard", "cpu", dtype)
     if not backbone.batch_invariant:
-        pytest.skip(f"this processor promises nothing in {dtype}")
+        pytest.skip(f"this processor guarantees nothing in {dtype}")
     prompts = ["a red house by a lake", "a tree in the snow, at night"]
     for seed in (12, 20):
         options = {"sampling": Sampling(seed=seed)}
@@ -75,7 +75,7 @@ def test_a_picture_goes_on_below_its_own_rows_as_before(small_assets, dtype):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bf16", "int8"])
 @pytest.mark.parametrize("row_end", [False, True])
-def test_methods_keep_their_promise(row_end, kind):
+def test_methods_keep_their_guarantee(row_end, kind):
     backbone = MockBackbone(Grid(5, 6, row_end), codes=64)
     if kind == "bf16":
         backbone = backbone.to(torch.bfloat16)
@@ -83,7 +83,7 @@ def test_methods_keep_their_promise(row_end, kind):
         quantise(backbone.decoder, quantiser("int8", CPU))
         quantise_image_head(backbone)
     if rounding(backbone):
-        return  # this processor's kernels differ, and loading would promise nothing
+        return  # this processor's kernels differ, and loading would guarantee nothing
     heads = random_heads(backbone).to(backbone.dtype)
     options = {"sampling": Sampling(seed=7, cfg=2.0), "heads": heads}
     ar = tokens(backbone, methods.AR(), PROMPTS, **options)
@@ -144,13 +144,13 @@ def test_close_calls_are_not_repeated_where_rounding_makes_them_frequent():
 
 
 @pytest.mark.slow
-def test_a_dtype_whose_bits_depend_on_the_width_is_not_promised():
+def test_a_dtype_whose_bits_depend_on_the_width_is_not_guaranteed():
     """fp16 on a CPU adds otherwise in wide passes; proof that the probe can say no."""
     backbone = load_backbone("postcard", "cpu", "fp16")
     if backbone.rounding:
         assert not backbone.batch_invariant and not guarantee_holds(backbone)
     single = MockBackbone(Grid(5, 6))
     single.rounding, single.batch_invariant = 1e-6, False
-    assert guarantee_holds(single)  # fp32: close calls are made again
+    assert guarantee_holds(single)  # fp32: near ties are made again
     single.rounding = None
-    assert not guarantee_holds(single)  # nobody knows which calls are close
+    assert not guarantee_holds(single)  # nobody knows which samples are near ties

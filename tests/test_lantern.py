@@ -44,7 +44,7 @@ def test_more_neighbours_and_a_larger_delta_accept_more(tree):
 
 @pytest.mark.slow
 def test_its_distribution_is_another():
-    """It promises none: the test of the lossless methods tells it from AR's."""
+    """It guarantees none: the test of the lossless methods tells it from AR's."""
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
     counts = drawn(backbone, methods.Lantern(3, similar=3, delta=0.5), {}, 8192)
     assert p_value(counts, joint(backbone, Sampling())) < 1e-4

@@ -7,7 +7,7 @@ import torch
 from support.mock_backbone import MockBackbone
 
 from ssd_core import Grid, Sampling, methods
-from ssd_core.engine.events import Rows
+from ssd_core.engine.events import FinalRows
 from ssd_core.output import preview as preview_module
 from ssd_core.runs.live import LiveRun
 from ssd_core.runs.request import Request
@@ -33,7 +33,7 @@ def live(**options) -> LiveRun:
 
 def until_row(run: LiveRun, row: int) -> None:
     for event in run:
-        if isinstance(event, Rows) and event.last >= row:
+        if isinstance(event, FinalRows) and event.last >= row:
             return
 
 
@@ -93,7 +93,7 @@ def test_rows_count_though_showing_them_was_interrupted():
 
 def test_an_interrupted_result_has_the_rows_that_were_final():
     def stop(event):
-        if isinstance(event, Rows) and event.last == 3:
+        if isinstance(event, FinalRows) and event.last == 3:
             raise KeyboardInterrupt
 
     result = live().result

@@ -13,7 +13,7 @@ from ssd_core import SSDError, load_backbone, methods
 from ssd_core.backbones import FAMILIES
 from ssd_core.backbones.offload import DeviceOffloader
 from ssd_core.cli import main
-from ssd_core.engine.events import Rows
+from ssd_core.engine.events import FinalRows
 from ssd_core.model.products import Int8Matrix
 from ssd_core.output.preview import Preview
 from ssd_core.weights.load import pick_dtype
@@ -131,11 +131,11 @@ class Moved(nn.Module):
 def test_one_is_on_the_device_and_the_others_are_not():
     log = []
     one, two = Moved(log, "one"), Moved(log, "two")
-    turns = DeviceOffloader(META, one, two)
+    offloader = DeviceOffloader(META, one, two)
     assert log == [("two", "cpu"), ("one", "meta")]  # room is made before it is taken
-    turns.take(one)
+    offloader.take(one)
     assert len(log) == 2
-    turns.take(two)
+    offloader.take(two)
     assert log[2:] == [("one", "cpu"), ("two", "meta")]
 
 
@@ -155,7 +155,7 @@ class Recorded(DeviceOffloader):
 @pytest.mark.slow
 def test_decoder_and_codec_take_turns_in_a_run(folders, plain):
     backbone = load_backbone(folders["anole"], "cpu")
-    backbone.turns = Recorded(backbone.decoder, backbone.picture_codec)
+    backbone.offloader = Recorded(backbone.decoder, backbone.picture_codec)
     kept = torch.zeros(1, 32, 32, dtype=torch.long)
     def draw(one):
         return tokens(one, methods.Rows(rounds=0), keep=kept, keep_rows=30)
@@ -167,26 +167,26 @@ def test_decoder_and_codec_take_turns_in_a_run(folders, plain):
         assert torch.equal(pixels, plain["anole"].decode(picture))
         backbone.encode(pixels)
     draw(backbone)
-    assert backbone.turns.taken == ["Decoder", "VQGAN", "Decoder"]
+    assert backbone.offloader.taken == ["Decoder", "VQGAN", "Decoder"]
 
 
 @pytest.mark.slow
 def test_views_of_a_backbone_share_its_turns(folders):
     backbone = load_backbone(folders["lumina"], "cpu")
-    backbone.turns = Recorded(backbone.decoder, backbone.picture_codec)
+    backbone.offloader = Recorded(backbone.decoder, backbone.picture_codec)
     view = backbone.resized(backbone.sizes[1])
     with torch.inference_mode():
         view.decode(torch.zeros(1, view.grid.rows, view.grid.columns, dtype=torch.long))
-    assert backbone.turns.present is backbone.picture_codec
+    assert backbone.offloader.present is backbone.picture_codec
 
 
 def test_weights_that_moved_in_a_run_serve_outside_of_it():
     """What moves under inference mode would otherwise be refused by autograd later."""
     layers = nn.Linear(2, 2), nn.Linear(2, 2)
-    turns = DeviceOffloader(CPU, *layers)
+    offloader = DeviceOffloader(CPU, *layers)
     with torch.inference_mode():
-        turns.take(layers[1])
-        turns.take(layers[0])
+        offloader.take(layers[1])
+        offloader.take(layers[0])
     layers[0](torch.ones(1, 2)).sum().backward()
     assert layers[0].weight.grad is not None
 
@@ -195,13 +195,13 @@ def test_a_preview_does_not_send_the_decoder_away():
     """Rows are looked up, though decoding them would be quick."""
     backbone = MockBackbone()
     backbone.decode = lambda tokens: torch.zeros(len(tokens), 4, 5, 3)
-    for turns, refined in ((None, True), (object(), False)):
+    for offloader, refined in ((None, True), (object(), False)):
         sent = []
-        backbone.turns = None
+        backbone.offloader = None
         preview = Preview(backbone, methods.AR(), sent.append, label="x")
         preview.decode_seconds = 0.0
         for event in events(backbone, methods.AR()):
-            backbone.turns = turns if isinstance(event, Rows) else None
+            backbone.offloader = offloader if isinstance(event, FinalRows) else None
             preview(event, 1e6)
         rows = [message for message in sent if message["kind"] == "rows"]
         assert rows and {message["refined"] for message in rows} == {refined}
@@ -218,8 +218,8 @@ def test_offload_is_for_decoder_and_codec_on_the_chosen_device(folders, monkeypa
     monkeypatch.setattr("ssd_core.weights.load.NO_CARD", ())
     monkeypatch.setattr("ssd_core.weights.load.DeviceOffloader", lambda *arguments: arguments)
     backbone = load_backbone(folders["anole"], "meta", offload=True)
-    assert backbone.turns == (META, backbone.decoder, backbone.picture_codec)
-    assert load_backbone(folders["anole"], "meta").turns is None
+    assert backbone.offloader == (META, backbone.decoder, backbone.picture_codec)
+    assert load_backbone(folders["anole"], "meta").offloader is None
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")

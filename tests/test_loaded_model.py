@@ -178,10 +178,10 @@ def test_the_example_of_the_documents_draws(models, monkeypatch):
     folder, model = models["janus"]
     transformers = pytest.importorskip("transformers")
     code = next(block.code for block in blocks(DOCS / "cli.md") if "from_pretrained" in block.code)
-    lent = deepcopy(model)
-    lent.name_or_path = str(folder)
+    adopted = deepcopy(model)
+    adopted.name_or_path = str(folder)
     monkeypatch.setattr(transformers.JanusForConditionalGeneration, "from_pretrained",
-                        lambda name, dtype: lent.to(dtype))
+                        lambda name, dtype: adopted.to(dtype))
     names = {}
     exec(compile(code, "example", "exec"), names)  # noqa: S102
     assert names["picture"].shape == (1, 48, 48, 3)

@@ -6,7 +6,7 @@ from torch.nn.attention import SDPBackend
 
 from ssd_core import kept_files, measured
 from ssd_core.engine.decode import alone
-from ssd_core.measured import kept_choice
+from ssd_core.measured import tuned
 from ssd_core.model import attention_kernel
 from ssd_core.model.attention_kernel import Timed, faster, one_attention_kernel, timed
 
@@ -29,18 +29,18 @@ def test_a_choice_is_measured_once_until_something_is_updated(kept, monkeypatch)
         made.append(len(made))
         return f"choice {len(made)}"
 
-    assert [kept_choice(name, CPU, measure) for name in ("a", "b", "a", "b")] == [
+    assert [tuned(name, CPU, measure) for name in ("a", "b", "a", "b")] == [
         "choice 1", "choice 2", "choice 1", "choice 2"]
     monkeypatch.setattr(measured, "combination", lambda device: "another driver")
-    assert kept_choice("a", CPU, measure) == "choice 3"
+    assert tuned("a", CPU, measure) == "choice 3"
 
 
 @pytest.mark.parametrize("contents", ["", "[]", '{"a": 1}', '{"a": {"b":'])
 def test_a_file_that_cannot_be_read_is_measured_anew(contents, tmp_path, monkeypatch):
     monkeypatch.setenv(kept_files.VARIABLE, str(tmp_path))
     (tmp_path / measured.FILE).write_text(contents, encoding="utf-8")
-    assert kept_choice("a", CPU, lambda: "new") == "new"
-    assert kept_choice("a", CPU, lambda: "newer") == "new"
+    assert tuned("a", CPU, lambda: "new") == "new"
+    assert tuned("a", CPU, lambda: "newer") == "new"
 
 
 @pytest.mark.parametrize("times, name", [

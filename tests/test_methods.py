@@ -10,7 +10,7 @@ from support.every_method import one_of_each
 from support.joint import SMALL, drawn, in_turn, joint, p_value
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
-from ssd_core import Finished, Grid, Pass, Rows, Sampling, Started, methods, plan
+from ssd_core import Finished, Grid, Pass, FinalRows, Sampling, Started, methods, plan
 from ssd_core.backbones.base import Preset
 from ssd_core.engine import accept, final_rows
 from ssd_core.engine.methods import METHODS
@@ -118,7 +118,7 @@ def test_a_run_tells_final_rows_its_passes_and_no_more_than_planned(subject, nam
 
 def rows_are_told_once_in_order_and_are_final(told, backbone):
     picture, seen = told[-1].tokens, 0
-    for rows in kinds(told, Rows):
+    for rows in kinds(told, FinalRows):
         assert rows.first == seen < rows.last
         assert rows.tokens.equal(picture[:, rows.first : rows.last])
         seen = rows.last
@@ -169,7 +169,7 @@ RULES = ("residual", "coupled", "prefix")
 
 
 def never(tokens, *rest):
-    """A verdict that repairs every token but the forced ones, whose code 0 is certain."""
+    """A verification that repairs every token but the forced ones, whose code 0 is certain."""
     certain = rest[len(rest) // 4][..., 0] == 1  # p: second of residual's, first of coupled's
     other = torch.where(certain, tokens, 1 - tokens.clamp(max=1))
     return accept.AcceptResult(other, certain)
@@ -302,7 +302,8 @@ def test_kept_rows_stand_and_the_rest_continues(subject, name):
         picture = told[-1].tokens
         assert picture[:, :keep_rows].equal(kept[:, :keep_rows]), keep_rows
         assert not picture[:, keep_rows:].equal(kept[:, keep_rows:]), keep_rows
-        assert kinds(told, Rows)[0].first == 0 and kinds(told, Rows)[-1].last == backbone.grid.rows
+        final = kinds(told, FinalRows)
+        assert final[0].first == 0 and final[-1].last == backbone.grid.rows
         assert told[-1].stats["passes"] <= told[0].plan.passes_max
 
 
@@ -425,7 +426,7 @@ def test_coupled_rounds_to_convergence_are_ar(row_end, knobs, kind):
     told = events(backbone, method, PEOPLE, heads=heads, sampling=sampling)
     assert told[-1].tokens.equal(ar_picture(row_end, sampling))
     assert told[-1].stats["passes"] <= told[0].plan.passes
-    assert method.resolve(backbone.preset).verdict_on(backbone.grid) == "same distribution"
+    assert method.resolve(backbone.preset).guarantee_on(backbone.grid) == "same distribution"
 
 
 @pytest.mark.slow
@@ -480,7 +481,7 @@ def test_lossless_methods_have_the_joint_distribution(small, method):
     backbone = MockBackbone(grid, codes, seed=4)
     counts = drawn(backbone, method, sampling, 8_192)
     assert p_value(counts, joint(backbone, Sampling(**sampling))) > 1e-4
-    assert method.resolve(backbone.preset).verdict_on(grid) != "approximate"
+    assert method.resolve(backbone.preset).guarantee_on(grid) != "approximate"
 
 
 @pytest.mark.slow
@@ -489,7 +490,7 @@ def test_approximate_methods_do_not(method):
     """Proof that the test above can tell them apart."""
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
     assert p_value(drawn(backbone, method, {}, 8_192), joint(backbone, Sampling())) < 1e-4
-    assert method.resolve(backbone.preset).verdict_on(backbone.grid) == "approximate"
+    assert method.resolve(backbone.preset).guarantee_on(backbone.grid) == "approximate"
 
 
 # Every knob is live

@@ -77,7 +77,7 @@ def test_rows_are_measured_beside_ar_of_their_own_temperature(made, side):
         for key in ("passes", "step_acceleration", "nll", "entropy", "caption_accuracy",
                     "object_accuracy", "frechet", "identical_tokens"):
             assert f"{key}_se" in row, key
-        if row["verdict"] == "identical":
+        if row["guarantee"] == "identical":
             assert row["identical_tokens"] == 1
         if row["name"] == "ar":
             assert row["step_acceleration"] == 1
@@ -148,7 +148,7 @@ def test_without_matplotlib_one_line_says_so_before_anything_runs(script, monkey
 
 
 def test_labels_of_a_plot_do_not_cover_each_other(tmp_path):
-    rows = [{"method": f"method {n}", "verdict": "approximate", "temperature": 1.0,
+    rows = [{"method": f"method {n}", "guarantee": "approximate", "temperature": 1.0,
              "passes": 80 + n, "passes_se": 1.0, "caption_accuracy": 0.9,
              "caption_accuracy_se": 0.01} for n in range(5)]
     seen = []

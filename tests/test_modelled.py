@@ -8,7 +8,7 @@ from support.script_modules import script
 from ssd_core.engine.methods import AR, Exact
 from ssd_core.model.grid import Grid
 from ssd_core.weights.catalogue import known
-from ssd_core.weights.figures import ModelSize
+from ssd_core.weights.model_size import ModelSize
 
 
 @pytest.fixture(scope="module")

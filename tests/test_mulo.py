@@ -61,7 +61,7 @@ def test_what_is_sampled_again_is_ars_choice_behind_the_final_tokens(row_end, ta
     slots = torch.nn.functional.pad(told[-1].tokens, (0, int(row_end))).flatten(1)
     state.write(0, slots)
     state.feed(state.slots)
-    chosen = state.chosen_at(state.slots_between(0, state.slots))
+    chosen = state.sampled_at(state.slots_between(0, state.slots))
     again = again.flatten(1)
     assert chosen[again].equal(slots[again]) and not chosen.equal(slots)
 

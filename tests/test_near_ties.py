@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from ssd_core import Sampling
-from ssd_core.model.near_ties import choose_closely
-from ssd_core.model.sampling import choose, probabilities
+from ssd_core.model.near_ties import sample_with_ties
+from ssd_core.model.sampling import sample, probabilities
 
 SLACK = 0.04
 CODES = 16
@@ -18,7 +18,7 @@ SAMPLINGS = {"plain": Sampling(), "greedy": Sampling(temperature=0),
 
 
 def closely(logits, noise, sampling, slack=SLACK):
-    return choose_closely(logits, probabilities(logits, sampling), noise, sampling, slack)
+    return sample_with_ties(logits, probabilities(logits, sampling), noise, sampling, slack)
 
 
 def crowded(rows=2000, seed=0):
@@ -31,12 +31,12 @@ def crowded(rows=2000, seed=0):
 
 def changed(logits, noise, sampling, tries=60):
     """Which choices [rows] another rounding of the logits changes."""
-    chosen = choose(probabilities(logits, sampling), noise)
+    sampled = sample(probabilities(logits, sampling), noise)
     generator = torch.Generator().manual_seed(1)
     other = torch.zeros(len(logits), dtype=torch.bool)
     for _ in range(tries):
         signs = torch.randint(2, logits.shape, generator=generator) - 0.5
-        other |= choose(probabilities(logits + signs * SLACK, sampling), noise) != chosen
+        other |= sample(probabilities(logits + signs * SLACK, sampling), noise) != sampled
     return other
 
 
@@ -44,19 +44,19 @@ def changed(logits, noise, sampling, tries=60):
 def test_every_choice_that_rounding_changes_is_found(name):
     logits, noise = crowded()
     sampling = SAMPLINGS[name]
-    chosen, close = closely(logits, noise, sampling)
+    sampled, ties = closely(logits, noise, sampling)
     other = changed(logits, noise, sampling)
-    assert chosen.equal(choose(probabilities(logits, sampling), noise))
-    assert other.sum() > 10 and not (other & ~close).any()
-    assert name == "cold" or close.float().mean() < 0.75  # there the slack decides everything
+    assert sampled.equal(sample(probabilities(logits, sampling), noise))
+    assert other.sum() > 10 and not (other & ~ties).any()
+    assert name == "cold" or ties.float().mean() < 0.75  # there the slack decides everything
 
 
 def test_a_quarter_of_the_slack_misses_some():
     """Proof that the test above can fail."""
     logits, noise = crowded()
     for sampling in (one for name, one in SAMPLINGS.items() if name != "cold"):
-        _, close = closely(logits, noise, sampling, SLACK / 4)
-        assert (changed(logits, noise, sampling) & ~close).any(), sampling
+        _, ties = closely(logits, noise, sampling, SLACK / 4)
+        assert (changed(logits, noise, sampling) & ~ties).any(), sampling
 
 
 def test_scores_alone_miss_what_filters_decide():
@@ -67,16 +67,16 @@ def test_scores_alone_miss_what_filters_decide():
         assert (changed(logits, noise, SAMPLINGS[name]) & (near.sum(-1) == 1)).any(), name
 
 
-@pytest.mark.parametrize(("others", "sampling", "close"), [
+@pytest.mark.parametrize(("others", "sampling", "ties"), [
     ([-0.9], Sampling(temperature=0), True), ([-1.1], Sampling(temperature=0), False),
     ([-0.9], Sampling(), True), ([-1.1], Sampling(), False),
     ([-0.9], Sampling(temperature=3), True), ([-1.1], Sampling(temperature=3), False),
     ([-1.1, -0.9], Sampling(temperature=0), True), ([0.0], Sampling(temperature=0), True),
 ])
-def test_a_lead_of_less_than_the_slack_is_a_near_tie(others, sampling, close):
+def test_a_lead_of_less_than_the_slack_is_a_near_tie(others, sampling, ties):
     """Leads in slacks, where all have the same noise."""
     logits = torch.tensor([[3.0, *(3 + SLACK * lead for lead in others), -9.0]])
-    assert closely(logits, torch.ones(1, 1), sampling)[1].tolist() == [close]
+    assert closely(logits, torch.ones(1, 1), sampling)[1].tolist() == [ties]
 
 
 def test_a_token_at_a_filters_limit_counts_only_if_it_would_win():

@@ -1,4 +1,4 @@
-"""Pinned cells in every method: what stands, what AR would draw, and what is reported."""
+"""Known cells in every method: what stands, what AR would draw, and what is reported."""
 
 import json
 from functools import cache
@@ -9,7 +9,7 @@ from support.every_method import one_of_each
 from support.joint import SMALL, in_turn, joint, p_value
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
-from ssd_core import Finished, Grid, Pass, Rows, Sampling, SSDError, methods, plan
+from ssd_core import Finished, Grid, Pass, FinalRows, Sampling, SSDError, methods, plan
 from ssd_core.engine import accept
 from ssd_core.output.packed import pack, pack_mask, unpack, unpack_mask
 from ssd_core.output.recipe import check
@@ -85,7 +85,7 @@ def test_pinned_cells_stand_and_only_free_ones_are_reported(method, row_end):
             if isinstance(event, Pass):
                 y, x = event.cells.unbind(-1)
                 assert not mask[y[x < GRID.columns], x[x < GRID.columns]].any(), name
-        rows = [event for event in run if isinstance(event, Rows)]
+        rows = [event for event in run if isinstance(event, FinalRows)]
         assert [y for one in rows for y in range(one.first, one.last)] == list(range(GRID.rows))
         assert all(one.tokens.equal(drawn[:, one.first : one.last]) for one in rows), name
 
@@ -98,7 +98,7 @@ ALIKE = [methods.Exact(), methods.Exact(window=3), methods.Jacobi(), methods.Jac
     pytest.param(method, name, (m + n) % 2 == 1, id=f"{method}-{name}")  # by turns
     for m, method in enumerate(ALIKE) for n, name in enumerate(MASKS)])
 @pytest.mark.by_day(16)
-def test_the_promise_of_ars_picture_holds_with_a_mask(method, name, row_end):
+def test_the_guarantee_of_ars_picture_holds_with_a_mask(method, name, row_end):
     expected = ar(name, row_end)
     assert expected[-1].stats["passes"] == int((~MASKS[name]).sum()) == expected[0].plan.ar_passes
     found = told(backbone(row_end), method, MASKS[name])[-1].tokens
@@ -106,7 +106,7 @@ def test_the_promise_of_ars_picture_holds_with_a_mask(method, name, row_end):
 
 
 def test_ar_with_a_mask_continues_in_raster_order_from_what_is_there():
-    """Free cells up to the first pinned one are those of a run without a mask."""
+    """Masked cells up to the first known one are those of a run without a mask."""
     mask, free = all_but((slice(0, 2), slice(0, 7)), (slice(2, 3), slice(0, 3))), 17
     drawn = told(backbone(), methods.AR(), mask)[-1].tokens
     plain = tokens(backbone(), methods.AR(), WORDS, sampling=Sampling(seed=3, cfg=2.0))
@@ -149,10 +149,10 @@ def test_rows_kept_by_a_mask_are_rows_kept_by_number(method):
 
 
 def never(tokens, *rest):
-    """A rule that repairs every token but the given ones, which are certain."""
-    certain = rest[len(rest) // 4].amax(-1) == 1
-    other = torch.where(certain, tokens, (tokens + 1) % 12)
-    return accept.AcceptResult(other, certain)
+    """A rule that repairs every token but the known ones, which have probability 1."""
+    known = rest[len(rest) // 4].amax(-1) == 1
+    other = torch.where(known, tokens, (tokens + 1) % 12)
+    return accept.AcceptResult(other, known)
 
 
 @pytest.mark.parametrize("method", [
@@ -204,11 +204,11 @@ def test_mulo_keeps_whole_rows_only():
         told(backbone(), methods.MuLo(), MASKS["box"])
 
 
-# The distribution: pinned cells are fixed, free ones follow AR's conditional in raster order
+# The distribution: known cells are fixed, masked ones follow AR's conditional in raster order
 
 
 def conditional(model: MockBackbone, kept: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """[codes ^ cells] probability of every picture: each free cell by AR, given those before it."""
+    """[codes ^ cells] probability of every picture: each masked cell by AR, given those before."""
     grid, codes = model.grid, model.codes
     pictures = torch.cartesian_prod(*[torch.arange(codes)] * grid.cells)
     full = joint(model, Sampling()).view([codes] * grid.cells)
@@ -383,7 +383,7 @@ def test_a_damaged_mask_is_refused(change):
 def test_rows_below_a_free_cell_at_the_end_of_its_row_are_reported(method):
     """The row ends with a token, which the run decides, too."""
     run = told(backbone(True), method, all_but((slice(1, 3), slice(5, 7))))
-    reported = [(event.first, event.last) for event in run if isinstance(event, Rows)]
+    reported = [(event.first, event.last) for event in run if isinstance(event, FinalRows)]
     assert [first for first, _ in reported] == [0, *(last for _, last in reported[:-1])]
     assert reported[-1][1] == GRID.rows
 

@@ -99,7 +99,7 @@ def test_mtp_never_more_passes_than_the_paper(grid, k_h, rounds):
 
 @given(grids.filter(lambda grid: grid.slots >= 5),
        st.sampled_from([methods.Strict(k_h=3), methods.Exact(), methods.Exact(5)]))
-def test_passes_that_depend_on_the_data_are_not_promised(grid, method):
+def test_passes_that_depend_on_the_data_are_not_guaranteed(grid, method):
     planned = plan(grid, method)
     assert planned.passes is planned.paper_passes is planned.step_acceleration is None
     assert planned.passes_max >= planned.ar_passes
@@ -145,7 +145,7 @@ def test_json_form(method):
     planned = plan(JANUS, method)
     told = json.loads(json.dumps(planned.to_json()))
     assert list(told) == ["passes", "passes_max", "paper_passes", "ar_passes", "paper_ar_passes",
-                          "choice", "usual", "step_acceleration"]
+                          "tuning", "prior_passes", "step_acceleration"]
     acceleration = told.pop("step_acceleration")
     assert Plan(**told) == planned
     assert acceleration == (None if planned.passes is None else 576 / planned.passes)
@@ -157,13 +157,13 @@ def test_json_form(method):
 def test_the_default_window_is_whole_rows_by_class_of_device(grid, device, window):
     assert methods.Exact().for_device(grid, device) == methods.Exact(window)
     assert methods.Exact(7).for_device(grid, device) == methods.Exact(7)
-    assert f"window {window}:" in plan(grid, methods.Exact(), device=device).choice
-    assert plan(grid, methods.Exact(7), device=device).choice == ""
+    assert f"window {window}:" in plan(grid, methods.Exact(), device=device).tuning
+    assert plan(grid, methods.Exact(7), device=device).tuning == ""
 
 
 def test_the_plan_says_the_rule_in_words():
-    assert plan(JANUS, methods.Exact()).choice == "window 48: 2 rows, cheapest on a CPU"
-    assert plan(LUMINA, methods.Exact(), device="cuda").choice == (
+    assert plan(JANUS, methods.Exact()).tuning == "window 48: 2 rows, cheapest on a CPU"
+    assert plan(LUMINA, methods.Exact(), device="cuda").tuning == (
         "window 98: 2 rows, cheapest on a graphics card")
 
 

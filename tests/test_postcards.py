@@ -37,7 +37,7 @@ from ssd_core.postcards import (
 from ssd_core.postcards import world as w
 from ssd_core.postcards.frame import CELL
 from ssd_core.postcards.seams import grid_ratio
-from ssd_core.postcards.things import cells_of
+from ssd_core.postcards.objects import cells_of
 
 SCENES = 48
 SEEDS = st.integers(0, 2**32 - 1)
@@ -68,8 +68,8 @@ def coarse(image: np.ndarray) -> np.ndarray:
     return np.asarray(small.resize((SIZE, SIZE), Image.Resampling.BILINEAR))
 
 
-def share(verdicts: Iterable[bool]) -> float:
-    return float(np.mean(list(verdicts)))
+def share(results: Iterable[bool]) -> float:
+    return float(np.mean(list(results)))
 
 
 # ---- scenes and pictures -----------------------------------------------------------------------
@@ -103,7 +103,7 @@ def test_no_two_values_of_an_attribute_are_rare() -> None:
 # ---- captions ----------------------------------------------------------------------------------
 
 
-def agrees(said: dict[str, str], thing: w.Thing) -> bool:
+def agrees(said: dict[str, str], thing: w.SceneObject) -> bool:
     return all(getattr(thing, name) == value for name, value in said.items())
 
 
@@ -194,8 +194,8 @@ def test_snow_on_the_mountains_is_not_snow_on_the_ground() -> None:
                                                        (coarse, 0.98, 20)])
 def test_true_claims_pass(spoil: Callable[[np.ndarray], np.ndarray], least: float,
                           count: int) -> None:
-    verdicts = [v for image, text, _ in cards()[:count] for v in check(spoil(image), claims(text))]
-    assert share(verdicts) >= least
+    results = [v for image, text, _ in cards()[:count] for v in check(spoil(image), claims(text))]
+    assert share(results) >= least
 
 
 def test_the_checker_wants_a_postcard() -> None:
@@ -213,8 +213,8 @@ def test_a_blank_picture_shows_nothing(shade: int) -> None:
 @pytest.mark.slow
 def test_noise_passes_almost_no_claim() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (SIZE, SIZE, 3)).astype(np.uint8)
-    verdicts = [v for _, text, _ in cards()[:20] for v in check(noise, claims(text))]
-    assert share(verdicts) < 0.02
+    results = [v for _, text, _ in cards()[:20] for v in check(noise, claims(text))]
+    assert share(results) < 0.02
 
 
 # ---- the checker on false claims ---------------------------------------------------------------
@@ -225,8 +225,8 @@ def test_on_another_picture_claims_pass_as_often_as_by_chance() -> None:
     passed, chance = Counter(), Counter()
     for (_, text, _), (image, _, other) in zip(cards(), cards()[1:], strict=False):
         made = [claim for claim in claims(text) if claim.thing is None]
-        for claim, verdict in zip(made, check(image, made), strict=True):
-            passed[claim.attribute] += verdict
+        for claim, result in zip(made, check(image, made), strict=True):
+            passed[claim.attribute] += result
             chance[claim.attribute] += fits(claim, other)
     assert set(passed) == {*SCENE_ATTRIBUTES, "count"}
     assert all(abs(passed[name] - chance[name]) <= 2 for name in passed), (passed, chance)
@@ -291,27 +291,27 @@ def altered(scene: Scene, name: str) -> list[Scene]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCENE_ATTRIBUTES)
 def test_a_scene_claim_fails_where_its_attribute_differs(name: str) -> None:
-    verdicts, true = [], []
+    results, true = [], []
     for _, _, scene in cards()[:MOST[name]]:
         made = (Claim(name, getattr(scene, name)),)
         for other in altered(scene, name):
             wrong, right = check(paint(other), (*made, Claim(name, getattr(other, name))))
-            verdicts.append(wrong)
+            results.append(wrong)
             true.append(right)
-    assert len(verdicts) >= 12
-    assert share(verdicts) < 0.05
+    assert len(results) >= 12
+    assert share(results) < 0.05
     assert share(true) > 0.95
 
 
 @pytest.mark.slow
 def test_a_count_claim_fails_for_every_other_count() -> None:
-    verdicts = []
+    results = []
     for image, _, scene in cards()[:40]:
         made = [Claim("count", v) for v in ("one", "two", "three")]
-        verdicts += [
+        results += [
             v for c, v in zip(made, check(image, made), strict=True) if not fits(c, scene)
         ]
-    assert share(verdicts) < 0.05
+    assert share(results) < 0.05
 
 
 def with_thing(scene: Scene, index: int, **change: str) -> Scene:
@@ -321,38 +321,38 @@ def with_thing(scene: Scene, index: int, **change: str) -> Scene:
     return replace(scene, things=tuple(things))
 
 
-def thing_claims(thing: w.Thing) -> tuple[Claim, ...]:
+def thing_claims(thing: w.SceneObject) -> tuple[Claim, ...]:
     return tuple(Claim(name, getattr(thing, name), 0) for name in ("kind", "colour", "place"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "values", "verdict_index", "count"),
+    ("name", "values", "result_index", "count"),
     [("kind", w.KINDS, 0, 3), ("colour", w.COLOURS, 1, 3), ("place", w.PLACES, 2, 8)],
 )
 def test_a_thing_claim_fails_where_its_attribute_differs(
-    name: str, values: tuple[str, ...], verdict_index: int, count: int
+    name: str, values: tuple[str, ...], result_index: int, count: int
 ) -> None:
-    verdicts = []
+    results = []
     for _, _, scene in cards()[:count]:
         thing = scene.things[0]
         for value in values:
             other = with_thing(scene, 0, **{name: value})
             if value != getattr(thing, name) and is_valid(other):
-                verdicts.append(check(paint(other), thing_claims(thing))[verdict_index])
-    assert len(verdicts) >= 12
-    assert share(verdicts) < 0.05
+                results.append(check(paint(other), thing_claims(thing))[result_index])
+    assert len(results) >= 12
+    assert share(results) < 0.05
 
 
 def test_a_changed_colour_leaves_the_other_claims_true() -> None:
     scene = Scene("day", "clear", "none", "none", "hills", "meadow", "none", ())
-    scene = replace(scene, things=(w.Thing("house", "red", "left"),))
+    scene = replace(scene, things=(w.SceneObject("house", "red", "left"),))
     image = paint(with_thing(scene, 0, colour="blue"))
     assert check(image, thing_claims(scene.things[0])) == (True, False, True)
 
 
 def test_without_a_place_a_thing_is_looked_for_everywhere() -> None:
-    things = (w.Thing("house", "red", "left"), w.Thing("tree", "blue", "right"))
+    things = (w.SceneObject("house", "red", "left"), w.SceneObject("tree", "blue", "right"))
     image = paint(Scene("day", "clear", "none", "none", "hills", "meadow", "none", things))
     assert check(image, claims("a blue tree")) == (True, True)
     assert check(image, claims("a red tree")) == (True, False)
@@ -366,12 +366,12 @@ def test_without_a_place_a_thing_is_looked_for_everywhere() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("frame", [WIDE, TALL], ids=lambda frame: frame.name)
 def test_true_claims_pass_in_every_shape(frame: Frame) -> None:
-    verdicts = []
+    results = []
     for _, caption, scene in cards()[:12]:
         image = paint(scene, frame)
         assert image.shape == (frame.height, frame.width, 3)
-        verdicts += check(image, claims(caption))
-    assert share(verdicts) >= 0.99
+        results += check(image, claims(caption))
+    assert share(results) >= 0.99
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from ssd_core.runs.scheduling import timed
 METHODS = one_of_each(k_v=2)
 ENVELOPE = {"version", "node", "run", "panel", "kind"}
 FIELDS = {
-    "started": {"label", "rows", "columns", "width", "height", "pictures", "method", "verdict",
+    "started": {"label", "rows", "columns", "width", "height", "pictures", "method", "guarantee",
                 "passes", "passes_max", "ar_passes", "first_row", "notes"},
     "pass": {"index", "stage", "round", "seconds", "tokens_per_second", "acceptance", "row",
              "first", "marks"},
@@ -33,7 +33,7 @@ FIELDS = {
              "tokens_per_second"},
     "cells": {"first", "last", "top", "strips"},
     "finished": {"passes", "ar_passes", "step_acceleration", "seconds", "tokens_per_second",
-                 "acceptance", "verdict", "identical"},
+                 "acceptance", "guarantee", "identical"},
     "cancelled": {"reason"}}
 
 
@@ -243,7 +243,7 @@ def test_kept_rows_are_painted_at_once():
     messages, finished = told(backbone, methods.AR(), keep=keep, keep_rows=2)
     assert messages[0]["first_row"] == 2
     kept = messages[1]
-    assert kept["kind"] == "rows" and kept["kept"] and (kept["first"], kept["last"]) == (0, 2)
+    assert kept["kind"] == "rows" and kept["known"] and (kept["first"], kept["last"]) == (0, 2)
     assert np.array_equal(pixels(kept["strips"][0])[::2, ::2, 0],
                           (keep[0, :2] / 7 * 255).round().byte().numpy())
     assert finished.tokens.shape == (1, 4, 5)
@@ -262,20 +262,20 @@ class Weaver(Painter):
     (True, False, True), (False, False, False), (True, True, False)])
 def test_kept_rows_look_as_they_did_if_decoding_is_quick(monkeypatch, quick, offload, decoded):
     backbone = Weaver(Grid(4, 5))
-    backbone.turns = object() if offload else None
+    backbone.offloader = object() if offload else None
     monkeypatch.setattr(preview_module, "KEPT_SECONDS", 1e9 if quick else -1)
     method, messages = methods.AR(), []
     screen = Preview(backbone, method, messages.append, label="x", keep_rows=2,
                      keep=torch.full((1, 4, 5), 7))
     screen(Started(method.plan(Region.below(backbone.grid, 2))), 0.0)
     kept = messages[1]
-    assert kept["kept"] and kept["refined"] is decoded and kept["last"] == 2
+    assert kept["known"] and kept["refined"] is decoded and kept["last"] == 2
     corners = pixels(kept["strips"][0])[::2, ::2]
     assert (corners == 0).all() if decoded else (corners > 0).all()
     assert screen.spent == 0, "showing kept rows takes nothing from the messages that follow"
 
 
-def test_finished_pictures_are_painted_last_and_share_decides_the_verdict():
+def test_finished_pictures_are_painted_last_and_share_decides_the_guarantee():
     backbone, messages = Painter(Grid(2, 3)), []
     method = methods.Exact().resolve(backbone.preset)
     screen = Preview(backbone, method, messages.append, label="x")
@@ -283,7 +283,7 @@ def test_finished_pictures_are_painted_last_and_share_decides_the_verdict():
         screen(event, seconds)
     screen.finish(event.stats, torch.ones(1, 4, 6, 3), identical=1.0)
     assert messages[-2]["refined"] and pixels(messages[-2]["strips"][0]).min() == 255
-    assert messages[-1]["verdict"] == "identical" and messages[-1]["identical"] == 1.0
+    assert messages[-1]["guarantee"] == "identical" and messages[-1]["identical"] == 1.0
 
 
 def test_nothing_is_told_after_the_end():

@@ -9,7 +9,7 @@ from support.mock_backbone import MockBackbone, tiny_postcard, tokens
 
 from ssd_core import Sampling, SSDError, methods
 from ssd_core.backbones import postcard
-from ssd_core.backbones.prompts.alternatives import choice
+from ssd_core.backbones.prompts.alternatives import resolved
 from ssd_core.cli import main
 from ssd_core.output.recipe import read_recipe
 from ssd_core.runs.request import Request
@@ -34,14 +34,14 @@ def ssd(tmp_path, monkeypatch, capsys):
 
 def test_a_seed_draws_one_of_the_alternatives_in_every_command(ssd, tmp_path):
     told = ssd("generate", TYPED, "--seed", 5, "--no-expand")
-    assert told["prompt_expanded"] == [choice(TYPED, 5).text] == [
+    assert told["prompt_expanded"] == [resolved(TYPED, 5).text] == [
         read_recipe(told["images"][0])["prompt"]]
     planned = ssd("plan", TYPED, "--seed", 5, "--no-expand")
-    assert planned["prompt_expanded"] == choice(TYPED, 5).text
+    assert planned["prompt_expanded"] == resolved(TYPED, 5).text
     (tmp_path / "p.txt").write_text(TYPED)
     ssd("render", "p.txt", "--each", 6, "--seed", 5, "--no-expand", "--out", "r")
     drawn = [read_recipe(path)["prompt"] for path in sorted((tmp_path / "r").glob("*.png"))]
-    assert drawn == [choice(TYPED, seed).text for seed in range(5, 11)] and len(set(drawn)) > 1
+    assert drawn == [resolved(TYPED, seed).text for seed in range(5, 11)] and len(set(drawn)) > 1
     assert ssd("render", "p.txt", "--each", 6, "--seed", 5, "--no-expand", "--out", "r")[
         "drawn_now"] == 0
 
@@ -49,10 +49,10 @@ def test_a_seed_draws_one_of_the_alternatives_in_every_command(ssd, tmp_path):
 def test_a_request_draws_the_alternative_that_the_app_draws():
     for seed in range(4):
         asked = Request(MockBackbone(), None, methods.AR(), Sampling(seed), TYPED)
-        assert asked.prompt == asked.words[0].prompt == choice(TYPED, seed).text
+        assert asked.prompt == asked.words[0].prompt == resolved(TYPED, seed).text
     assert Request(MockBackbone(), None, methods.AR(), Sampling(1), "a {b} {").prompt == "a {b} {"
     alike = [tokens(MockBackbone(), methods.AR(), [text], sampling=Sampling(2))
-             for text in ("{a|b|c}", choice("{a|b|c}", 2).text)]
+             for text in ("{a|b|c}", resolved("{a|b|c}", 2).text)]
     assert alike[0].equal(alike[1])
 
 

@@ -13,7 +13,7 @@ import pytest
 from support.script_modules import script
 
 from ssd_core import load_backbone
-from ssd_core.postcards import Scene, Thing, claims, is_valid
+from ssd_core.postcards import Scene, SceneObject, claims, is_valid
 from ssd_core.postcards import world as w
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -114,8 +114,8 @@ def scenes(caption: str) -> Iterator[Scene]:
               "path": w.PATHS}
     landscapes = product(*([said[k]] if k in said else v for k, v in tables.items()))
     ranges = {"kind": w.KINDS, "colour": w.COLOURS, "place": w.PLACES}
-    kinds = [[Thing(*one) for one in product(*([thing[k]] if k in thing else v
-                                               for k, v in ranges.items()))]
+    kinds = [[SceneObject(*one) for one in product(*([thing[k]] if k in thing else v
+                                                     for k, v in ranges.items()))]
              for thing in about.values()]
     things = [tuple(sorted(group, key=lambda t: w.PLACES.index(t.place)))
               for group in product(*kinds)]

@@ -23,7 +23,7 @@ from ssd_core.runs.batch.ray_workers import RayWorkers, models_of
 from ssd_core.runs.batch.render import RenderItem, RenderSettings, draw_tasks
 from ssd_core.runs.batch.workers import LocalWorker
 from ssd_core.train import self_distill
-from ssd_core.train.drawn import FORMAT
+from ssd_core.train.picture_files import FORMAT
 from ssd_core.train.self_distill import SelfDistillRecipe
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.mock_backbone import MockBackbone, random_heads, tiny_postcard
 
 from ssd_core import Sampling, SSDError, generate, methods, plan
-from ssd_core.engine.events import Rows
+from ssd_core.engine.events import FinalRows
 from ssd_core.engine.methods import METHODS
 from ssd_core.output.palette import GREY
 from ssd_core.output.pixels import pixels
@@ -97,7 +97,7 @@ def test_its_events_are_those_of_generate(name):
     events = [event.to_json() for event in request.events()]
     assert events[1:-1] == [event.to_json() for event in plain[1:-1]]
     assert torch.equal(ran(request).tokens, plain[-1].tokens)
-    written_out = replace(plain[0].plan, choice=request.plan.choice)  # a window, if it has one
+    written_out = replace(plain[0].plan, tuning=request.plan.tuning)  # a window, if it has one
     assert request.plan == request_plan(request) == written_out
 
 
@@ -125,7 +125,7 @@ def test_a_saved_recipe_is_the_request_of_that_picture(postcard, tmp_path, name,
     request = Request(backbone, heads, METHODS[name](), Sampling(7, 1.5, 0.9, 20, 0.8), "a house",
                       "sun", pictures=2, keep=keep if rows else None, keep_rows=rows)
     result = Result(request, stats={"passes": 5, "seconds": {"total": 1.0}})
-    result.take(Rows(0, 24, keep))
+    result.take(FinalRows(0, 24, keep))
     for index, recipe in enumerate(result.recipes()):
         save_png(tmp_path / "x.png", torch.zeros(384, 384, 3), recipe)
         again = Request.of_recipe(read_recipe(tmp_path / "x.png"), backbone, heads)
@@ -262,11 +262,11 @@ def test_shares_are_measured_against_ar_where_it_ran():
     results = [ran(Request(BACKBONE, HEADS, method, Sampling(5), "a sun")) for method in compared]
     compare_with_ar(results[1:])
     assert [result.share for result in results[1:]] == [None, None]
-    assert results[1].verdict == "identical" and "measured" not in results[1].guarantee_text
+    assert results[1].guarantee == "identical" and "measured" not in results[1].guarantee_text
     compare_with_ar(results)
     assert results[0].share == results[1].share == 1 and results[2].share < 1
     assert "100% of tokens are AR's (measured, fp32)" in results[1].guarantee_text
-    assert [result.verdict for result in results] == ["identical", "identical", "approximate"]
+    assert [result.guarantee for result in results] == ["identical", "identical", "approximate"]
     assert "% of tokens are AR's" in results[2].guarantee_text
 
 
@@ -338,6 +338,6 @@ def test_a_finished_run_tells_the_plans_of_later_ones_what_it_took(method, noted
     backbone.sha256 = "c" * 64
     request = Request(backbone, None, method, Sampling(), "a sun")
     ran(request, until=1)
-    assert request.plan.usual is None
+    assert request.plan.prior_passes is None
     passes = ran(request).stats["passes"]
-    assert request.plan.usual == (passes if noted else None)
+    assert request.plan.prior_passes == (passes if noted else None)

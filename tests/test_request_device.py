@@ -34,9 +34,9 @@ def test_a_run_is_planned_for_the_device_that_will_draw(method):
               for run in (resting, here)]
     assert widths == [96, 48]
     assert resting.bytes_needed > here.bytes_needed
-    if method.verdict == "identical":  # the others have their window as a knob
-        assert "cheapest on a graphics card" in resting.plan.choice
-        assert "cheapest on a CPU" in here.plan.choice
+    if method.guarantee == "identical":  # the others have their window as a knob
+        assert "cheapest on a graphics card" in resting.plan.tuning
+        assert "cheapest on a CPU" in here.plan.tuning
 
 
 @pytest.mark.slow
@@ -45,7 +45,8 @@ def test_a_run_is_planned_for_the_device_that_will_draw(method):
 def test_a_recipe_draws_the_same_picture_on_another_type_of_device(method, drawn_on, restored_on):
     first = request(method, drawn_on).run()
     recipe = {**first.recipes()[0], "pixels_sha256": ""}
-    assert recipe["knobs"][method.paced] == method.for_device(BACKBONE.grid, drawn_on.type).size
+    assert recipe["knobs"][method.window_knob] == method.for_device(BACKBONE.grid,
+                                                                    drawn_on.type).window
     again = Request.of_recipe(recipe, BACKBONE, None, restored_on)
     assert again.method == first.request.method
     assert torch.equal(again.run().tokens, first.tokens)
@@ -66,4 +67,4 @@ def test_pictures_of_workers_have_the_window_of_their_device_in_the_recipe(metho
     png = task.run(LoadedModels(BACKBONE))["0.png"]
     with Image.open(io.BytesIO(png)) as image:
         recipe = recipe_of(Path("0.png"), image)
-    assert recipe["knobs"][method.paced] == method.for_device(BACKBONE.grid, "cpu").size
+    assert recipe["knobs"][method.window_knob] == method.for_device(BACKBONE.grid, "cpu").window

@@ -31,7 +31,7 @@ def test_a_budget_is_kept(budget, seed, with_heads):
     method = methods.Rolling(budget=budget)
     most = plan(BACKBONE, method).passes_max
     assert most <= min(budget, BACKBONE.grid.cells)
-    assert (method.verdict_on(BACKBONE.grid) == "approximate") == (budget < BACKBONE.grid.cells)
+    assert (method.guarantee_on(BACKBONE.grid) == "approximate") == (budget < BACKBONE.grid.cells)
     assert ran(method, HEADS if with_heads else None, seed).stats["passes"] <= most
 
 
@@ -63,7 +63,7 @@ def test_ars_passes_give_ars_picture_where_rows_end_with_a_token():
     ar = events(backbone, methods.AR(), ("a sun",) * 16, sampling=sampling)[-1]
     for method in (methods.Rolling(budget=15), methods.Rolling(fewer=1, window=2)):
         told = events(backbone, method, ("a sun",) * 16, sampling=sampling)
-        assert told[-1].tokens.equal(ar.tokens) and method.verdict_on(grid) == "identical"
+        assert told[-1].tokens.equal(ar.tokens) and method.guarantee_on(grid) == "identical"
         assert told[-1].stats["passes"] <= told[0].plan.passes_max == ar.stats["passes"] == 15
 
 

@@ -1,4 +1,4 @@
-"""Rounding is measured when weights are loaded where they draw; unmeasured, nothing is promised."""
+"""Rounding is measured when weights are loaded where they draw; else nothing is guaranteed."""
 
 from contextlib import contextmanager
 
@@ -8,7 +8,7 @@ from support.mock_backbone import MockBackbone, tiny_postcard, tokens
 
 from ssd_core import Grid, Sampling, load_backbone, methods
 from ssd_core.backbones import invariance, postcard
-from ssd_core.engine.close_calls import margin
+from ssd_core.engine.repeat_near_ties import margin
 from ssd_core.model import transformer
 from ssd_core.output.guarantees import guarantee, guarantee_holds, guarantee_text
 from ssd_core.weights import load, rounding
@@ -50,7 +50,7 @@ def test_a_card_is_measured_with_few_keys_and_with_all(on_a_card, few_keys, all_
 
 
 @pytest.mark.parametrize("draws", ["cuda", "meta", "mps"])
-def test_weights_that_wait_elsewhere_are_not_measured_and_nothing_is_promised(draws):
+def test_weights_that_wait_elsewhere_are_not_measured_and_nothing_is_guaranteed(draws):
     backbone = unmeasured()
     load.prepared(backbone, torch.device(draws), "auto", None)
     assert backbone.rounding is None and not backbone.batch_invariant

@@ -9,7 +9,7 @@ import torch
 from rich.console import Console
 from support.mock_backbone import tiny_postcard
 
-from ssd_core import Grid, Rows, Sampling, methods
+from ssd_core import Grid, FinalRows, Sampling, methods
 from ssd_core.cli.rows import HALF, RowsInTerminal
 from ssd_core.engine.events import Finished
 from ssd_core.output.palette import palette
@@ -30,7 +30,8 @@ def printed(backbone, tokens, width=80, **console):
                                  "width": width, "no_color": False, **console})
     request = Request(backbone, None, methods.AR(), Sampling(), "a boat", pictures=len(tokens))
     rows = RowsInTerminal(request, shown)
-    for event in (Rows(0, 1, tokens[:, :1]), Rows(1, 5, tokens[:, 1:]), Finished(tokens, {})):
+    for event in (FinalRows(0, 1, tokens[:, :1]), FinalRows(1, 5, tokens[:, 1:]),
+                  Finished(tokens, {})):
         rows(event)
     return out.getvalue()
 

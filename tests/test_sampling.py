@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ssd_core import Sampling, SSDError
 from ssd_core.backbones.presets import Preset, resolve_sampling
-from ssd_core.model.sampling import choose, guide, probabilities, top_p_filter
+from ssd_core.model.sampling import sample, guide, probabilities, top_p_filter
 
 seeds = st.integers(0, 10_000)
 
@@ -70,7 +70,7 @@ def test_temperature_0_is_certain_of_the_likeliest(seed, top_k, top_p):
     probs = probabilities(logits, Sampling(temperature=0, top_k=top_k, top_p=top_p))
     assert probs.argmax(-1).equal(logits.argmax(-1))
     assert probs.sum(-1).eq(1).all() and probs.amax(-1).eq(1).all()
-    assert choose(probs, torch.rand(probs.shape) + 0.1).equal(logits.argmax(-1))
+    assert sample(probs, torch.rand(probs.shape) + 0.1).equal(logits.argmax(-1))
 
 
 @given(seeds, st.integers(1, 8))
@@ -155,7 +155,7 @@ uniforms = st.integers(0, 2**24 - 1).map(lambda i: i * 2.0**-24)
 @given(seeds, st.lists(uniforms, min_size=5, max_size=5), st.floats(1e-3, 1e3))
 def test_a_uniform_number_chooses_by_the_inverse_of_the_cumulative_distribution(seed, drawn, scale):
     probs = probabilities(random_logits(seed, 5, 9), Sampling(top_k=4))
-    tokens = choose(probs * scale, torch.tensor(drawn)[:, None])
+    tokens = sample(probs * scale, torch.tensor(drawn)[:, None])
     for row, u, token in zip(probs.double(), drawn, tokens.tolist(), strict=True):
         share = row / row.sum()
         assert share[token] > 0
@@ -165,7 +165,7 @@ def test_a_uniform_number_chooses_by_the_inverse_of_the_cumulative_distribution(
 @pytest.mark.parametrize("uniform", [0.0, 1 - 2.0**-24])
 def test_the_ends_of_the_uniform_range_choose_possible_tokens(uniform):
     weights = torch.tensor([[0, 0, 0.3, 0.1, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 2.0]])
-    tokens = choose(weights.expand(4, -1, -1), torch.full((4, 3, 1), uniform))
+    tokens = sample(weights.expand(4, -1, -1), torch.full((4, 3, 1), uniform))
     assert tokens.tolist() == [[2 if uniform == 0 else 3, 0, 4]] * 4
 
 

@@ -17,7 +17,7 @@ from ssd_core.cli import main
 from ssd_core.cli import selftest as command
 from ssd_core.engine import decode
 from ssd_core.engine.first_replay import WrittenBuffers, checked, difference
-from ssd_core.engine.graphs import GraphRunner, no_graphs_reason, path_of, unreplayed
+from ssd_core.engine.graphs import GraphRunner, graphs_off_reason, path_of, graphs_off_reason_of
 from ssd_core.engine.threads import under_way
 from ssd_core.machine_faults import FULL, QUICK, Found, fault_of, found_on, note, note_fault
 from ssd_core.model.transformer import Decoder
@@ -210,13 +210,14 @@ def test_a_difference_is_a_share_of_each_vector():
 
 def test_a_switched_off_path_is_not_taken(monkeypatch):
     monkeypatch.setattr(torch.version, "hip", None)
-    assert no_graphs_reason(CARD, dtype="bf16") == ""
+    assert graphs_off_reason(CARD, dtype="bf16") == ""
     note_fault("graphs in bf16", "a reason", CARD)
-    assert no_graphs_reason(CARD, dtype="bf16") == "a reason"
-    assert no_graphs_reason(CARD, dtype="fp32") == ""
+    assert graphs_off_reason(CARD, dtype="bf16") == "a reason"
+    assert graphs_off_reason(CARD, dtype="fp32") == ""
     backbone, other = MockBackbone(Grid(4, 5)), tiny_postcard()
     note_fault(path_of("fp32", backbone.name), "a wrong replay", CARD)
-    assert unreplayed(backbone, CARD) == "a wrong replay" and unreplayed(other, CARD) == ""
+    assert graphs_off_reason_of(backbone, CARD) == "a wrong replay"
+    assert graphs_off_reason_of(other, CARD) == ""
     assert guarantee_holds(tiny_postcard())
     note_fault("AR's picture in fp32", "a reason", CPU)
     assert not guarantee_holds(tiny_postcard())

@@ -13,7 +13,7 @@ from support.rehearsal import Rehearsal
 from support.script_modules import script
 
 from ssd_core import Grid, Sampling
-from ssd_core.backbones.estimates import Pace
+from ssd_core.backbones.estimates import StepTimes
 from ssd_core.backbones.invariance import Widths
 from ssd_core.engine.methods import AR
 from ssd_core.evaluate.launches import Launches
@@ -24,11 +24,11 @@ from ssd_core.selftest.equal_bits import Rounding, rounding_by_kernel
 from ssd_core.selftest.machine import Machine
 from ssd_core.selftest.measuring import Conditions, Launched, Measured, Width, launched
 from ssd_core.selftest.suite import SelfTest
-from ssd_core.selftest.tuning import choices_of
+from ssd_core.selftest.tuning import tunings_of
 from ssd_core.weights import eight_bits
 
 CPU = torch.device("cpu")
-PACE = Pace({1: {1: 2.0, 96: 3.0}}, {1: 0.5}, {1: 1.0})
+TIMES = StepTimes({1: {1: 2.0, 96: 3.0}}, {1: 0.5}, {1: 1.0})
 SPEEDS = {"ar": 1.0, "exact": 4.0, "rolling": 8.0, "ssd": 5.0}
 
 
@@ -43,7 +43,7 @@ def test():
 
 @pytest.fixture
 def measured():
-    result = {name: SimpleNamespace(share=1.0, verdict="identical") for name in SPEEDS}
+    result = {name: SimpleNamespace(share=1.0, guarantee="identical") for name in SPEEDS}
     speeds = [{"method": name, "passes": 10, "median_seconds": 2.0 / ratio, "ratio_to_ar": ratio,
                "seconds_per_pass": 0.2 / ratio} for name, ratio in SPEEDS.items()]
     where = replace(Conditions.of(CPU), device="A Card 24GB", driver="570.1", memory=24 * 2**30)
@@ -51,7 +51,7 @@ def measured():
                     [Width(1, 2.0, 0.5, 40e9), Width(96, 4.0, None, 20e9)], speeds,
                     SimpleNamespace(results=result), "idle", 3 * 2**30, 4 * 2**30,
                     {"as PyTorch chooses": Rounding(0.001, 0.002), "flash": Rounding(None, None)},
-                    [choices_of(tiny_postcard(), None, pictures, PACE, 1) for pictures in (1, 8)],
+                    [tunings_of(tiny_postcard(), None, pictures, TIMES, 1) for pictures in (1, 8)],
                     {name: Launched(90.4, 7.0 if name == "ar" else None) for name in SPEEDS},
                     dict.fromkeys(SPEEDS, 4 * 10**9),
                     {"bf16": {1: 0.5, 24: 0.9}, "int8": {1: 0.1, 24: 0.7},

@@ -122,7 +122,7 @@ def test_another_guidance_captures_judges_and_no_pass(record, monkeypatch):
     for sampling in (Sampling(cfg=2.0), Sampling(cfg=3.0), Sampling(cfg=3.0, temperature=0.5)):
         tokens(backbone, methods.AR(), ("sun",), sampling=sampling)
     assert recorded(made) == len(captured) and captured.count("_pass") == 1
-    assert captured.count("choose_at") == 3
+    assert captured.count("sample_at") == 3
 
 
 # What they draw
@@ -214,7 +214,7 @@ def test_only_the_run_that_captures_says_that_it_prepares(record, monkeypatch):
 
     assert not prepares(), "this machine has no graphs"
     backbone.session.release()
-    monkeypatch.setattr(decode, "unreplayed", lambda backbone: "")
+    monkeypatch.setattr(decode, "graphs_off_reason_of", lambda backbone: "")
     assert [prepares() for _ in range(2)] == [True, False]
     assert prepares(sampling=Sampling(cfg=2.0)), "other buffers"
     backbone.session.release()

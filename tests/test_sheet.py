@@ -57,11 +57,11 @@ def test_words_are_legible_and_stay_within_their_column(side):
     assert min(line.height for line in words) >= 17
     chips = [line.beside for line in words if line.beside]
     said = "".join(line.text.replace(" ", "") for line in [*words, *chips])
-    for text in (tile.name, tile.verdict, *tile.lines):
+    for text in (tile.name, tile.guarantee, *tile.lines):
         assert text.replace(" ", "") in said
 
 
-def test_the_verdict_stands_beside_a_short_name_and_below_a_long_one():
+def test_the_guarantee_stands_beside_a_short_name_and_below_a_long_one():
     layout = SheetLayout(384, 384, 2)
     assert layout.words(Tile(plain(9), "sjd", "identical"))[0].beside.text == "identical"
     long = layout.words(Tile(plain(9), "a name that takes the whole line", "identical"))
@@ -76,7 +76,7 @@ def test_title_conditions_and_notes_take_room_of_their_own():
     assert full.width == bare.width
 
 
-def test_every_verdict_has_a_chip_whose_words_stand_out():
+def test_every_guarantee_has_a_chip_whose_words_stand_out():
     assert set(CHIPS) == set(guarantees.GUARANTEES)
     for colours in CHIPS.values():
         ground, ink = (luminance(colour) for colour in colours)

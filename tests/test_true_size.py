@@ -10,7 +10,7 @@ import torch
 from ssd_core.engine.methods import SSD
 from ssd_core.evaluate import bandwidth
 from ssd_core.weights.catalogue import CATALOGUE, known
-from ssd_core.weights.figures import ModelSize
+from ssd_core.weights.model_size import ModelSize
 
 CPU, META = torch.device("cpu"), torch.device("meta")
 FAMILIES = ("Janus-Pro-1B", "LlamaGen-c2i-B-256", "LlamaGen-t2i-XL-256", "Tar-AR-DTok-256",

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.joint import SMALL, drawn, joint, p_value
 from support.mock_backbone import MockBackbone, events, tokens
 
-from ssd_core import Grid, Pass, Rows, Sampling, methods
+from ssd_core import Grid, Pass, FinalRows, Sampling, methods
 from ssd_core.engine.region import Region
 from ssd_core.engine.wavefront import Wavefront, passes_at_once
 from ssd_core.model.noise import NoiseField
@@ -30,7 +30,7 @@ def test_a_delay_of_a_whole_row_is_ar(row_end, cfg, cells):
         told = events(backbone, methods.Wave(delay, cells, adaptive=adaptive), PEOPLE,
                       sampling=sampling)
         assert told[-1].tokens.equal(ar.tokens)
-        assert methods.Wave(delay, cells).verdict_on(backbone.grid) == "same distribution"
+        assert methods.Wave(delay, cells).guarantee_on(backbone.grid) == "same distribution"
         assert told[0].plan.passes_max == ar.stats["passes"]
         assert told[-1].stats["passes"] < ar.stats["passes"] or cells == 1
 
@@ -63,7 +63,7 @@ def test_verification_with_p_and_q_has_ars_distribution_at_a_whole_rows_delay(sm
     backbone = MockBackbone(grid, codes, seed=4)
     counts = drawn(backbone, methods.Wave(9, 3, "residual"), sampling, 8_192)
     assert p_value(counts, joint(backbone, Sampling(**sampling))) > 1e-4
-    assert methods.Wave(9, 3, "residual").verdict_on(grid) == "same distribution"
+    assert methods.Wave(9, 3, "residual").guarantee_on(grid) == "same distribution"
 
 
 @pytest.mark.slow
@@ -72,7 +72,7 @@ def test_verification_with_p_and_q_has_ars_distribution_at_a_whole_rows_delay(sm
 def test_a_short_delay_and_cells_without_verification_have_not(method):
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
     assert p_value(drawn(backbone, method, {}, 8_192), joint(backbone, Sampling())) < 1e-4
-    assert method.verdict_on(backbone.grid) == "approximate"
+    assert method.guarantee_on(backbone.grid) == "approximate"
 
 
 @pytest.mark.parametrize("grid, kept", [
@@ -80,7 +80,7 @@ def test_a_short_delay_and_cells_without_verification_have_not(method):
 def test_one_cell_alone_takes_no_pass_and_its_row_is_told(grid, kept):
     backbone, keep = MockBackbone(grid, codes=16), torch.ones(1, grid.rows, 1, dtype=torch.long)
     told = events(backbone, methods.Wave(), ("cat",), keep=keep, keep_rows=kept)
-    rows = [event for event in told if isinstance(event, Rows)]
+    rows = [event for event in told if isinstance(event, FinalRows)]
     ar = tokens(backbone, methods.AR(), ("cat",), keep=keep, keep_rows=kept)
     assert torch.cat([event.tokens for event in rows], dim=1).equal(ar)
     assert rows[-1].last == grid.rows and told[-1].stats["passes"] == 1
@@ -122,7 +122,7 @@ def test_every_token_is_chosen_from_what_the_wave_has_seen(row_end, delay):
         assert not picture.equal(tokens(backbone, methods.AR(), ("cat",), sampling=sampling))
 
 
-# The front itself, under any verdict
+# The front itself, under any guarantee
 
 
 def check_visible(front: Wavefront) -> None:
@@ -180,7 +180,7 @@ def test_no_run_takes_more_passes_or_wider_ones_than_planned(grid, method, kept)
     told = events(MockBackbone(grid, hidden=8), method, ("sun", "an ox"), keep_rows=kept,
                   keep=torch.zeros(1, grid.rows, grid.columns, dtype=torch.long))
     fed = [event.cells.shape[1] for event in told if isinstance(event, Pass)][1:]
-    assert max(fed, default=0) <= method.widest_pass(grid)
+    assert max(fed, default=0) <= method.pass_width(grid)
     assert told[-1].stats["passes"] <= told[0].plan.passes_max
     assert told[0].plan.passes in (None, told[-1].stats["passes"])
 
@@ -207,7 +207,7 @@ def test_a_row_is_told_when_it_is_complete():
     passes, when = 0, []
     for event in events(backbone, methods.Wave(2, 1)):
         passes += isinstance(event, Pass)
-        when += [passes] if isinstance(event, Rows) else []
+        when += [passes] if isinstance(event, FinalRows) else []
     assert when == [6, 8, 10, 12]
 
 

@@ -48,7 +48,7 @@ def drawn(**arguments) -> None:
     request = Request(**arguments)
     request.check()
     assert request.plan.passes_max >= 0 and request.notes is not None and request.label
-    assert request.choice_text is not None and request == request and hash(request)
+    assert request.tuning_text is not None and request == request and hash(request)
 
 
 @given(wrong({**RIGHT, "pictures": 1, "fall_back": True, "named": False, "device": None,

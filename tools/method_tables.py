@@ -15,7 +15,7 @@ from ssd_core.output.guarantees import GUARANTEES, by_guarantee, heads_use
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GRID = Grid(24, 24)
-METHOD_HEAD, VERDICT_HEAD = "| method |", "| verdict |"
+METHOD_HEAD, GUARANTEE_HEAD = "| method |", "| guarantee |"
 
 
 def rows_of(text: str, head: str) -> tuple[str, list[str], str]:
@@ -49,17 +49,17 @@ def method_row(name: str) -> str:
     method = METHODS[name]().resolve(Preset())
     count = method.plan(GRID)
     passes = f"at most {count.passes_max}" if count.passes is None else str(count.passes)
-    cells = (f"`{name}`", f"not measured; {passes}", GUARANTEES[method.verdict], heads_use(name))
+    cells = (f"`{name}`", f"not measured; {passes}", GUARANTEES[method.guarantee], heads_use(name))
     return f"| {' | '.join(cells)} |\n"
 
 
-def with_verdicts(text: str) -> str:
-    """The table of verdicts with up-to-date methods; the rest of each row stays."""
-    before, rows, after = rows_of(text, VERDICT_HEAD)
-    return before + "".join(map(verdict_row, rows)) + after
+def with_guarantees(text: str) -> str:
+    """The table of guarantees with up-to-date methods; the rest of each row stays."""
+    before, rows, after = rows_of(text, GUARANTEE_HEAD)
+    return before + "".join(map(guarantee_row, rows)) + after
 
 
-def verdict_row(row: str) -> str:
+def guarantee_row(row: str) -> str:
     start, _, last = row.rstrip(" |\n").rpartition(" | ")
     names = by_guarantee()[first_code(row)]
     known = [name for name in last.partition(";")[0].replace("`", "").split(", ")
@@ -72,4 +72,4 @@ def pages() -> dict[Path, str]:
     """Both pages with their tables up to date."""
     methods, contract = DOCS / "methods.md", DOCS / "contract.md"
     return {methods: with_methods(methods.read_text(encoding="utf-8")),
-            contract: with_verdicts(contract.read_text(encoding="utf-8"))}
+            contract: with_guarantees(contract.read_text(encoding="utf-8"))}

@@ -22,7 +22,7 @@ import stills
 from PIL import Image
 from preview_page import browser, opened, served
 
-from ssd_core import Finished, Rows, Sampling, load_backbone, load_heads
+from ssd_core import Finished, FinalRows, Sampling, load_backbone, load_heads
 from ssd_core.cli.specs import parse_methods
 from ssd_core.output.preview import Preview
 from ssd_core.runs.live import LiveRun
@@ -69,7 +69,7 @@ def record(args: argparse.Namespace, kind: type[Preview]) -> list[TimedMessage]:
     for run, event in race(runs):
         if isinstance(event, Finished):
             run.finish(backbone.decode(event.tokens))
-        if isinstance(event, Rows) and args.stop_at_row and event.last >= args.stop_at_row:
+        if isinstance(event, FinalRows) and args.stop_at_row and event.last >= args.stop_at_row:
             run.cancel("interrupted")
             break
     return sorted(messages, key=lambda timed: timed.seconds)

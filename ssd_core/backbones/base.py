@@ -77,7 +77,7 @@ class Backbone(PromptGuide, nn.Module):
     rounding: float | None = None  # of logits, as measured at loading (invariance.py)
     batch_invariant: bool = False
     """A cell gets the same bits in passes of any width."""
-    turns: Offloader | None = None  # with offload: moves decoder or codec to the device
+    offloader: Offloader | None = None  # with offload: moves decoder or codec to the device
     picture_codec: PictureCodec
     find_drafter: Callable[[Backbone], nn.Module] | None = None  # loads a Drafter (drafter.py)
     files: tuple[Path, ...] = ()  # the weights were read from these
@@ -203,8 +203,8 @@ class Backbone(PromptGuide, nn.Module):
 
     def ensure_on_device(self, module: M) -> M:
         """Return the decoder or codec; with offload, move it to the device first."""
-        if self.turns is not None:
-            self.turns.take(module)
+        if self.offloader is not None:
+            self.offloader.take(module)
         return module
 
     def decode(self, tokens: torch.Tensor) -> torch.Tensor:

@@ -127,7 +127,7 @@ def is_chameleon(checkpoint: Checkpoint) -> bool:
 def is_lumina(checkpoint: Checkpoint) -> bool:
     """Whether the config names Lumina's class, or the norms are stored once for all heads."""
     classes = str(checkpoint.config().get("architectures"))
-    if checkpoint.lent:  # transformers has one class and one shape of norms for both
+    if checkpoint.adopted:  # transformers has one class and one shape of norms for both
         return any(TARGET.search(name) for name in (*checkpoint.names(), checkpoint.made_from))
     return "XLLMX" in classes or two_sizes(checkpoint, NORM)[0] == 1
 

@@ -68,9 +68,9 @@ class StoredFigures(Generic[Entry]):
 
 
 class PassCounts(StoredFigures[tuple[float, int]]):
-    """Mean passes and number of runs, by the keys of engine/usual.py."""
+    """Mean passes and number of runs, by the keys of engine/prior_passes.py."""
 
-    file = "usual_passes.json"
+    file = "prior_passes.json"
 
     def parsed(self, raw: Any) -> tuple[float, int]:
         mean, runs = raw
@@ -86,7 +86,7 @@ class PassCounts(StoredFigures[tuple[float, int]]):
 
 
 @dataclass
-class Pace:
+class StepTimes:
     """ms: milliseconds of a pass without graphs, by number of threads and by cells.
 
     replays: milliseconds of a pass that is replayed as CUDA graphs, by cells; captures: those that
@@ -137,14 +137,14 @@ class Pace:
         return max((cells for each in self.ms.values() for cells in each), default=0)
 
     @property
-    def separate(self) -> list[Pace]:
-        """The last timings, each as a pace of its own."""
+    def separate(self) -> list[StepTimes]:
+        """The last timings, each as step times of its own."""
         return [replace(self, ms=ms, timings=[]) for ms in self.timings]
 
     # As it becomes known
 
-    def timed_again(self, new: Pace, alone: bool = True) -> Pace:
-        """This pace after another timing: the least of each time, at most STEP below the known one.
+    def timed_again(self, new: StepTimes, alone: bool = True) -> StepTimes:
+        """These step times after another timing: the least of each time, at most STEP lower.
 
         alone: no other program held the cores meanwhile; otherwise the timing counts as no timing.
         """
@@ -152,9 +152,9 @@ class Pace:
         for count, each in new.ms.items():
             for cells, value in each.items():
                 ms.setdefault(count, {})[cells] = self._lowered(count, cells, value)
-        return Pace(ms, lowered(self.replays, new.replays), lowered(self.captures, new.captures),
-                    least(self.rest, new.rest),
-                    [*filter(None, self.timings), new.ms if alone else {}][-TIMINGS:])
+        return StepTimes(ms, lowered(self.replays, new.replays),
+                         lowered(self.captures, new.captures), least(self.rest, new.rest),
+                         [*filter(None, self.timings), new.ms if alone else {}][-TIMINGS:])
 
     def _lowered(self, count: int, cells: int, value: float) -> float:
         if (known := self.of(cells, count)) is not None:
@@ -162,8 +162,8 @@ class Pace:
         others = [ms for other in self.ms if (ms := self.of(cells, other)) is not None]
         return max(value, min(others) / STEP) if others else value
 
-    def after_run(self, expected: float, ms: float, replayed: bool) -> Pace:
-        """This pace after a run whose passes took `ms` instead of `expected` milliseconds."""
+    def after_run(self, expected: float, ms: float, replayed: bool) -> StepTimes:
+        """These step times after a run whose passes took `ms` instead of `expected` ms."""
         ratio = moved(expected, ms) / expected
         if replayed:
             return replace(self, replays=scaled(self.replays, ratio),
@@ -203,44 +203,46 @@ def on_line(known: dict[int, float], cells: int) -> float | None:
     return known[a] + max(0.0, known[b] - known[a]) * (cells - a) / (b - a)
 
 
-class Paces(StoredFigures[Pace]):
-    """The paces of backbones that were measured or ran, by the keys of engine/pace.py."""
+class StoredStepTimes(StoredFigures[StepTimes]):
+    """Step times of backbones that were measured or ran, by the keys of step_times.py."""
 
-    file = "pace.json"
+    file = "step_times.json"
 
     def __init__(self, folder: str | Path | None = None) -> None:
         self.timed_at: dict[str, float] = {}  # by time.monotonic(), in this process
         super().__init__(folder)
 
-    def parsed(self, raw: Any) -> Pace:
+    def parsed(self, raw: Any) -> StepTimes:
         rest = raw["rest"]
-        return Pace(by_threads(raw["ms"]), by_cells(raw["replays"]), by_cells(raw["captures"]),
-                    None if rest is None else positive(rest),
-                    [by_threads(each) for each in raw["timings"]][-TIMINGS:])
+        return StepTimes(by_threads(raw["ms"]), by_cells(raw["replays"]), by_cells(raw["captures"]),
+                         None if rest is None else positive(rest),
+                         [by_threads(each) for each in raw["timings"]][-TIMINGS:])
 
-    def to_json(self, entry: Pace) -> Any:
+    def to_json(self, entry: StepTimes) -> Any:
         return asdict(entry)
 
     def note(self, key: str, threads: int, cells: int, ms: float,
              share: float | None = None) -> None:
         """Include the time of a run's passes.
 
-        share: of `Pace.replayed`, for a run whose passes were replayed; what is unknown of these
-        stays so, because a run alone does not tell replays from captures.
+        share: of `StepTimes.replayed`, for a run whose passes were replayed; what is unknown of
+        these stays so, because a run alone does not tell replays from captures.
         """
-        pace = self.entries.get(key, Pace())
-        expected = pace.of(cells, threads) if share is None else pace.replayed(cells, share)
+        step_times = self.entries.get(key, StepTimes())
+        expected = step_times.of(cells, threads) if share is None else step_times.replayed(cells,
+                                                                                           share)
         if expected is not None:
-            self.put(key, pace.after_run(expected, ms, share is not None))
+            self.put(key, step_times.after_run(expected, ms, share is not None))
         elif share is None:
-            ms_ = {**pace.ms, threads: {**pace.ms.get(threads, {}), cells: ms}}
-            self.put(key, replace(pace, ms=ms_))
+            ms_ = {**step_times.ms, threads: {**step_times.ms.get(threads, {}), cells: ms}}
+            self.put(key, replace(step_times, ms=ms_))
 
     def note_rest(self, key: str, ms: float) -> None:
         """Include what a picture took beside its passes."""
-        pace = self.entries.get(key)
-        if pace is not None:
-            self.put(key, replace(pace, rest=ms if pace.rest is None else moved(pace.rest, ms)))
+        step_times = self.entries.get(key)
+        if step_times is not None:
+            self.put(key, replace(step_times, rest=ms if step_times.rest is None
+                                  else moved(step_times.rest, ms)))
 
 
 def by_threads(raw: Any) -> dict[int, dict[int, float]]:
@@ -265,9 +267,9 @@ class Estimates:
     """The figures of a program, for the choices and plans of its later runs."""
 
     passes: PassCounts = field(default_factory=PassCounts)
-    paces: Paces = field(default_factory=Paces)
+    step_times: StoredStepTimes = field(default_factory=StoredStepTimes)
 
     @classmethod
     def stored_in(cls, folder: str | Path | None) -> Estimates:
         """Figures that are loaded from this folder and saved there; None: in memory only."""
-        return cls(PassCounts(folder), Paces(folder))
+        return cls(PassCounts(folder), StoredStepTimes(folder))

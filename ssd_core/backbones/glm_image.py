@@ -191,7 +191,7 @@ class GlmImage(Backbone):
                            "sketches: choose another backbone")
         assert self.angles is not None
         at = torch.arange(at.start, at.stop, device=self.device) if isinstance(at, slice) else at
-        words = (cache.prompts - self.sketched).clamp(min=0)  # pace.py times shorter prompts
+        words = (cache.prompts - self.sketched).clamp(min=0)  # step_times.py times shorter prompts
         cells = (at - words).clamp(0, len(self.cell_angles) - 1)
         return self.angles[torch.minimum(at, words)] * self.cell_angles[cells]
 

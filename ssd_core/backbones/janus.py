@@ -188,7 +188,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ja
     require_known(checkpoint, {**sources, **aligner.sources(names)}, UNUSED)
     prints = fill(backbone, sources, checkpoint, device, dtype)
     aligner_prints = fill(aligner, aligner.sources(names), checkpoint, device, torch.float32)
-    if checkpoint.lent:
+    if checkpoint.adopted:
         backbone.aligner = aligner
     else:
         backbone.code_embedding = nn.Parameter(aligner().to(dtype), requires_grad=False)

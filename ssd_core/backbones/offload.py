@@ -66,8 +66,8 @@ class StreamedLayers:
         """How many layers wait."""
         return len(self.layers) - self.first
 
-    def lend(self, index: int) -> nn.Module:
-        """The layer on the device; what was lent before is overwritten if both wait."""
+    def load_layer(self, index: int) -> nn.Module:
+        """The layer on the device; what was loaded before is overwritten if both wait."""
         if index < self.first:
             return self.layers[index]
         if index != self._present:

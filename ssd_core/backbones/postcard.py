@@ -36,7 +36,7 @@ from ..postcards.phrases import phrases_of, without_contradictions
 from ..postcards.seen import phrases_seen
 from ..postcards.short_prompts import short_prompt
 from ..postcards.spelling import placed
-from ..postcards.unknown_things import UnknownThing, names_nothing_known, unknown_things
+from ..postcards.unknown_objects import UnknownObject, names_nothing_known, unknown_objects
 from ..postcards.wording import lonely, quoted
 from . import presets
 from .base import Backbone
@@ -156,8 +156,8 @@ class Postcard(Backbone):
     def nearest_word(self, word: str) -> str | None:
         return nearest(word)
 
-    def unknown_things(self, prompt: str) -> list[UnknownThing]:
-        return unknown_things(prompt)
+    def unknown_objects(self, prompt: str) -> list[UnknownObject]:
+        return unknown_objects(prompt)
 
     def limits(self, prompt: str) -> list[str]:
         return limits(prompt)
@@ -181,10 +181,10 @@ class Postcard(Backbone):
         return short_prompt(np.random.default_rng(seed), chinese)
 
     @property
-    def names_things(self) -> bool:
+    def names_objects(self) -> bool:
         return True
 
-    def things(self, prompt: str) -> list[str]:
+    def objects(self, prompt: str) -> list[str]:
         return phrases_of(prompt)
 
     @property

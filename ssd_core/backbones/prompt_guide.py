@@ -11,7 +11,7 @@ from ..postcards.captions import fresh_prompt
 from ..postcards.chinese import fresh_chinese_prompt
 from ..postcards.chips import Kind
 from ..postcards.expanded import Expanded
-from ..postcards.unknown_things import UnknownThing
+from ..postcards.unknown_objects import UnknownObject
 from .prompts.text import Text
 
 _MARKS = re.compile(r"[,.;，。；、\n]")
@@ -40,7 +40,7 @@ class PromptGuide:
         """Return a known word that resembles an unknown one; None if there is none."""
         return None
 
-    def unknown_things(self, prompt: str) -> list[UnknownThing]:
+    def unknown_objects(self, prompt: str) -> list[UnknownObject]:
         """Return the things of a prompt that this backbone cannot draw, such as "a dog"."""
         return []
 
@@ -78,11 +78,11 @@ class PromptGuide:
         return write(np.random.default_rng(seed))
 
     @property
-    def names_things(self) -> bool:
-        """Whether `things` gives things alone, and not any part of a prompt."""
+    def names_objects(self) -> bool:
+        """Whether `objects` gives things alone, and not any part of a prompt."""
         return False
 
-    def things(self, prompt: str) -> list[str]:
+    def objects(self, prompt: str) -> list[str]:
         """Return the phrases that name a thing, as typed; here all parts between marks."""
         return [part.strip() for part in _MARKS.split(prompt) if part.strip()]
 

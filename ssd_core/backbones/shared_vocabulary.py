@@ -102,7 +102,7 @@ class SharedVocabulary(Backbone):
         codec too, also where another one is used, and a head though it is tied.
         """
         require_known(checkpoint, sources, (r"(model\.)?vqmodel\..*", r".*lm_head\.weight"))
-        if checkpoint.lent:
+        if checkpoint.adopted:
             self.sha256 = fingerprint_of(checkpoint, sources).hexdigest()
             sources = self.with_whole_table(checkpoint, sources)
         tied = sources["head"] == sources.get("code_embedding")

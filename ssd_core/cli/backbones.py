@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .options import Json, flag
 from .output import Reporter
-from .session import shelf
+from .session import registry
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class FolderOptions:
 
 def command(place: FolderOptions, json: Json = False) -> None:
     """List the backbones on this machine, by the names that --backbone takes."""
-    models, report = shelf(place.models_dir), Reporter(json)
+    models, report = registry(place.models_dir), Reporter(json)
     rows = [{"name": backbone.name, "family": backbone.family or "-",
              "heads": backbone.heads and "yes", "path": str(backbone.path),
              "licence": backbone.licence or "-"}

@@ -87,7 +87,7 @@ def print_results(report: Reporter, comparison: Comparison, files: dict[str, lis
     for label, run in comparison.results.items():
         result = result_of([run], files[label], label, typed)
         report.print(summary(result))
-        results.append({**result, "verdict": run.verdict, "identical_tokens": run.share,
+        results.append({**result, "guarantee": run.guarantee, "identical_tokens": run.share,
                         "is_ar": is_ar(run)})
     report.table({heading: heading for heading in HEAD}, comparison.rows())
     report.print(f"side by side: {sheet}")

@@ -25,7 +25,7 @@ from ..output.picture_files import pixels_of
 from ..output.recipe import tokens_from_png
 from ..output.together import together
 from ..output.words import Words
-from ..runs.foreseen import foreseen
+from ..runs.cost_estimate import cost_estimate
 from ..runs.request import Request, Result
 from ..runs.suggestions import best_first, fit_of
 from .generate import all_drawn, save_all
@@ -76,7 +76,7 @@ class EditOptions:
         if len(named) > 1:
             raise SSDError("mask, box, rows: give one of them")
         if self.rows is not None:
-            return ~region_of(backbone.grid, 1, self.rows).free[0] if self.rows else None
+            return ~region_of(backbone.grid, 1, self.rows).mask[0] if self.rows else None
         if self.mask is not None:
             return ~redrawn_cells(mask_of_file(self.mask, backbone.size), backbone.grid)[0]
         if self.box is not None:
@@ -117,7 +117,7 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     mask = editing.keep_mask(backbone, picture)
     by_words = mask is None or bool({"old", "reach", "hold"} & source.flags_set)
     sampling = source.sampling(drawing)
-    prompt = alternatives.choice(prompt, sampling.seed).text
+    prompt = alternatives.resolved(prompt, sampling.seed).text
     old, new = words_of(backbone, recipe, editing.old or told_in(picture).get("prompt"), prompt,
                         by_words)
     report.words([new] if new != prompt else [], None)
@@ -127,7 +127,7 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
                       keep_pixels=pixels, fall_back=False,
                       fixed=(Words(new, canvas.negative or None),), **words)
     print_notes(request)
-    if by_words and (slower := foreseen(request).note):
+    if by_words and (slower := cost_estimate(request).note):
         note(slower)
     with all_drawn(request.parts(), paths) as done:
         fits = [fit for result in done for fit in fit_of(result)] if len(paths) > 1 else [0.0]
@@ -170,7 +170,7 @@ def outcome(done: Sequence[Result], fits: Sequence[float], paths: Sequence[Path]
             "passes": stats["passes"], "ar_passes": stats["ar_passes"],
             "seconds": stats["seconds"]["total"],
             "mask_share": 1 - every[0]["kept_share"],
-            "held": stats["edit"]["things"][0] if edits else [], "notes": list(notes),
+            "held": stats["edit"]["objects"][0] if edits else [], "notes": list(notes),
             "old_prompt": request.old_prompt, "prompt_drawn": request.words[0].prompt,
             **every[0], "suggestions": every}
 
@@ -182,7 +182,7 @@ def suggestion(result: Result, n: int, fit: float, path: Path) -> dict:
     """
     keep, tokens = result.request.keep, result.tokens[n]
     assert keep is not None
-    stayed = tokens == keep[0] if result.edit else ~result.request.region.free[0]
+    stayed = tokens == keep[0] if result.edit else ~result.request.region.mask[0]
     return {"image": str(path), "seed": result.request.seeds[n], "fit": fit,
             "kept_share": stayed.float().mean().item(),
             "tokens_sha256": tokens_sha256(tokens)}

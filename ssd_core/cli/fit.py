@@ -17,7 +17,7 @@ from ..weights.memory import WEIGHT_BYTES
 from ..weights.quantize import ABOUT
 from .options import Json, Knobs, flag
 from .output import Reporter
-from .session import shelf
+from .session import registry
 
 Name = Annotated[str, typer.Argument(metavar="NAME_OR_PATH", show_default=False,
                                      help="Backbone: bundled, known (download --list) or a path.")]
@@ -59,7 +59,7 @@ def command(name: Name, estimate: FitOptions, knobs: Knobs, json: Json = False) 
 def described(name: str, models_dir: str | None) -> Backbone | KnownBackbone:
     """A backbone on this machine, by its files' headers, else a row of the catalogue."""
     try:
-        path = shelf(models_dir).backbone_path(name)
+        path = registry(models_dir).backbone_path(name)
     except SSDError:
         if name.lower() not in map(str.lower, CATALOGUE):
             raise

@@ -86,7 +86,7 @@ def command(context: typer.Context, knobs: Knobs, drawing: SamplingOptions, pict
     method, sampling = source.method(knobs), source.sampling(drawing)
     typed, picture, loading = (source.prompt(prompt), source.picture(picture),
                                source.loading(loading))
-    text = alternatives.choice(typed, sampling.seed).text
+    text = alternatives.resolved(typed, sampling.seed).text
     stem = Path(loading.backbone).stem
     paths = batch_paths(saving.out, picture.batch) if saving.out else free(
         lambda ending: batch_paths(Path(f"{stem}-{sampling.seed}{ending}.png"), picture.batch))
@@ -100,8 +100,8 @@ def command(context: typer.Context, knobs: Knobs, drawing: SamplingOptions, pict
                          **drawn_from.options(backbone)})
     print_notes(request, picture.strict_words)
     print_words(request, report, typed)
-    if request.choice_text:
-        note(request.choice_text)
+    if request.tuning_text:
+        note(request.tuning_text)
     done = draw(request.parts(), paths)
     result = result_of(done, paths, done[0].request.method.name, typed)
     report.print(summary(result))

@@ -8,17 +8,17 @@ from ..output.knobs import visible_knobs
 from .options import Json
 from .output import Reporter
 
-COLUMNS = {"method": "method", "the picture is": "promise", "draft heads": "heads",
+COLUMNS = {"method": "method", "the picture is": "guarantee", "draft heads": "heads",
            "knobs": "knobs"}
 
 
 def command(json: Json = False) -> None:
-    """List the methods, what their pictures promise, and their knobs."""
+    """List the methods, what their pictures guarantee, and their knobs."""
     report = Reporter(json)
-    rows = [{"method": name, "promise": METHODS[name].verdict, "heads": heads_use(name),
+    rows = [{"method": name, "guarantee": METHODS[name].guarantee, "heads": heads_use(name),
              "knobs": [knob.name for knob in visible_knobs(METHODS[name])]} for name in METHODS]
     report.table(COLUMNS, [{**row, "knobs": ", ".join(row["knobs"]) or "-"} for row in rows])
-    for verdict, meaning in GUARANTEES.items():
-        if any(row["promise"] == verdict for row in rows):
-            report.print(f"{verdict}: {meaning}")
+    for guarantee, meaning in GUARANTEES.items():
+        if any(row["guarantee"] == guarantee for row in rows):
+            report.print(f"{guarantee}: {meaning}")
     report.result({"results": rows})

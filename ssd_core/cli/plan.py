@@ -23,7 +23,7 @@ from ..weights.load import auto_dtype, load_backbone, pick_device
 from ..weights.registry import LocalModel
 from .options import EXPAND, Json, Knobs, flag
 from .output import Reporter, note
-from .session import estimates, shelf
+from .session import estimates, registry
 
 Prompt = Annotated[str | None, typer.Argument(help="Show what would be drawn for this prompt.",
                                               show_default=False)]
@@ -52,7 +52,7 @@ class PlanOptions:
     @property
     def local(self) -> LocalModel:
         """The backbone in the user's folders."""
-        return shelf(self.models_dir).named(self.backbone or Postcard.name)
+        return registry(self.models_dir).named(self.backbone or Postcard.name)
 
 
 def dtypes_line(path: Path, device: torch.device) -> str:
@@ -79,7 +79,7 @@ class ExpansionOptions:
             raise SSDError("a prompt needs --backbone: a grid does not know what it says")
         backbone = load_backbone(target.local.path, "meta")
         typed = Words(prompt, self.negative or None)
-        prompt = alternatives.choice(prompt, self.seed).text
+        prompt = alternatives.resolved(prompt, self.seed).text
         made = expansions(backbone, prompt, self.negative, [self.seed], fill=self.expand)
         for line in (line for expanded in made for line in expanded.notes):
             note(line)

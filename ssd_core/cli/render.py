@@ -98,7 +98,7 @@ def to_draw(prompts: Sequence[str], each: int, sampling: Sampling) -> list[Rende
     picture's seed draws one.
     """
     typed = [prompt for prompt in prompts for _ in range(each)]
-    texts = [alternatives.choice(prompt, seed).text
+    texts = [alternatives.resolved(prompt, seed).text
              for prompt, seed in zip(typed, sampling.seeds(len(typed)), strict=True)]
     return [RenderItem(number, text, file_name(number, text)) for number, text in enumerate(texts)]
 
@@ -127,7 +127,7 @@ def require_drawable(backbone: Backbone, prompts: Sequence[str], file: Path) -> 
 
 def print_warnings(request: Request, prompts: Sequence[str], strict: bool) -> None:
     """Print warnings about method and words; with `strict`, raise SSDError for unknown words."""
-    if request.note and request.note != request.choice.note:  # which concerns a single picture
+    if request.note and request.note != request.tuning.note:  # which concerns a single picture
         note(f"warning: {request.note}")
     texts = [*prompts, request.negative or ""]
     if strict:

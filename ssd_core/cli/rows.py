@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 from tqdm import tqdm
 
-from ..engine.events import Event, Finished, RowsDone
+from ..engine.events import Event, Finished, FinalRows
 from ..output.palette import palette
 from ..runs.request import Request
 
@@ -41,7 +41,7 @@ class RowsInTerminal:
         self.step = -(-width // self.console.width)  # shows every step-th cell, so that a row fits
 
     def __call__(self, event: Event) -> None:
-        if self.shown and isinstance(event, RowsDone):
+        if self.shown and isinstance(event, FinalRows):
             cells = palette(self.request.sized).colours[event.tokens.cpu().numpy()]
             for number in range(event.first, event.last):
                 if number % self.step == 0:

@@ -19,13 +19,13 @@ from ..engine.methods import Method
 from ..errors import SSDError
 from ..evaluate.machine import OtherWork, processor, waiting
 from ..kept_files import cache_folder
-from ..output.unknown import require_known, things_in
+from ..output.unknown import require_known, objects_in
 from ..runs.batch.models import ModelSpec
 from ..runs.batch.open import WorkerOptions
 from ..runs.batch.task import LoadedModels
 from ..runs.batch.workers import Place
 from ..runs.request import Request, Result
-from ..weights.figures import stored_dtype
+from ..weights.model_size import stored_dtype
 from ..weights.find import portable
 from ..weights.load import load_backbone, load_heads
 from ..weights.registry import ModelRegistry
@@ -50,7 +50,7 @@ def load(loading: Loading, methods: Iterable[Method],
 def load_with_paths(loading: Loading, methods: Iterable[Method],
                     size: tuple[int, int] | None) -> tuple[LoadedModels, ModelSpec]:
     """The same, with the names and paths by which other processes load them."""
-    local = shelf(loading.models_dir)
+    local = registry(loading.models_dir)
     path = local.backbone_path(loading.backbone)
     backbone = load_backbone(path, estimates=estimates(), **loading.options).resized(size)
     heads = None
@@ -73,7 +73,7 @@ def load_for(workers: WorkerOptions, loading: Loading, methods: Iterable[Method]
     return loaded, replace(models, device=loading.device, offload=loading.offload)
 
 
-def shelf(models_dir: str | None) -> ModelRegistry:
+def registry(models_dir: str | None) -> ModelRegistry:
     """The contents of a models folder, by default the one that `download` uses."""
     expected = Path(MODELS)  # made by `download`; until then it does not exist
     if models_dir and Path(models_dir) != expected and not Path(models_dir).is_dir():
@@ -84,7 +84,7 @@ def shelf(models_dir: str | None) -> ModelRegistry:
 def print_notes(request: Request, strict_words: bool = False) -> None:
     """Print the request's notes. strict_words: raise SSDError for unknown words."""
     if strict_words:
-        require_known(request.backbone, request.texts, things_in(request.backbone, request.typed))
+        require_known(request.backbone, request.texts, objects_in(request.backbone, request.typed))
     for line in request.notes:
         note(f"warning: {line}")
 
@@ -98,7 +98,7 @@ class Bars:
     def __call__(self, label: str, event: Event) -> None:
         if isinstance(event, Started):
             plan = event.plan
-            total = plan.passes or plan.usual or min(plan.passes_max, plan.ar_passes)
+            total = plan.passes or plan.prior_passes or min(plan.passes_max, plan.ar_passes)
             self.bar = tqdm(total=total, desc=label, unit="pass", disable=None, leave=False,
                             file=sys.stderr)
         elif isinstance(event, Pass):

@@ -119,7 +119,7 @@ def of_recipe(recipe: Mapping, varying: VaryOptions, backbone: Backbone,
         note(AGAIN)
     fields = restored(recipe, backbone, heads, None)
     method = fields["method"]
-    if method.verdict == "identical" and hasattr(method, "guess") and "keep" not in fields:
+    if method.guarantee == "identical" and hasattr(method, "guess") and "keep" not in fields:
         fields |= {"keep": recipe_tokens(recipe)[None], "method": replace(method, guess="parent")}
     return Request(**{**fields, "sampling": varying.sampling(fields["sampling"]),
                       "pictures": varying.count})

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-from ..model.sampling import choose
+from ..model.sampling import sample
 
 
 class AcceptResult(NamedTuple):
@@ -24,9 +24,12 @@ class AcceptResult(NamedTuple):
 
 def residual(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
              uniforms: torch.Tensor, noise: torch.Tensor) -> AcceptResult:
-    """Accept or repair each position independently (SSD Eq. 4, 5); keeps its marginal exact."""
+    """One round of "verification as auto correction": accept (SSD Eq. 4) or repair (Eq. 5).
+
+    Each position by itself, so that its marginal stays exact; later drafts are not discarded.
+    """
     accepted = accept_mask(tokens, draft_probs, target_probs, uniforms)
-    repaired = choose(residual_weights(draft_probs, target_probs), noise)
+    repaired = sample(residual_weights(draft_probs, target_probs), noise)
     return AcceptResult(torch.where(accepted, tokens, repaired), accepted)
 
 
@@ -37,7 +40,7 @@ def prefix(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.
     Lossless up to the repaired token (Leviathan et al.). `accepted` is False for all later drafts.
     """
     accepted = accept_mask(tokens, draft_probs, target_probs, uniforms).long().cumprod(-1).bool()
-    repaired = choose(residual_weights(draft_probs, target_probs), noise)
+    repaired = sample(residual_weights(draft_probs, target_probs), noise)
     first = F.pad(accepted, (1, 0), value=True)[:, :-1] & ~accepted
     return AcceptResult(torch.where(first, repaired, tokens), accepted)
 
@@ -53,7 +56,7 @@ def grouped(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch
     target = (target_probs.gather(-1, group) * inside).sum(-1)
     draft = (draft_probs.gather(-1, group) * inside).sum(-1)
     accepted = uniforms * draft < target
-    repaired = choose(residual_weights(draft_probs, target_probs), noise)
+    repaired = sample(residual_weights(draft_probs, target_probs), noise)
     return AcceptResult(torch.where(accepted, tokens, repaired), accepted)
 
 
@@ -79,8 +82,8 @@ def relaxed(target_probs: torch.Tensor, similar: torch.Tensor, delta: float) -> 
 
 def coupled(tokens: torch.Tensor, target_probs: torch.Tensor, noise: torch.Tensor) -> AcceptResult:
     """Sample again with the slots' fixed noise; a token is accepted if it does not change."""
-    chosen = choose(target_probs, noise)
-    return AcceptResult(chosen, chosen == tokens)
+    sampled = sample(target_probs, noise)
+    return AcceptResult(sampled, sampled == tokens)
 
 
 def strict(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
@@ -94,7 +97,7 @@ def strict(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.
     accepted = accept_mask(tokens, draft_probs, target_probs[:, :-1], uniforms)
     count = accepted.long().cumprod(-1).sum(-1)
     padded = F.pad(draft_probs, (0, 0, 0, 1))  # q = 0: its residual is p
-    repaired = choose(residual_weights(padded, target_probs), noise)
+    repaired = sample(residual_weights(padded, target_probs), noise)
     tokens = F.pad(tokens, (0, 1))
     before_repair = torch.arange(tokens.shape[1], device=tokens.device) < count[:, None]
     return torch.where(before_repair, tokens, repaired), count
@@ -113,19 +116,19 @@ def siblings(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torc
     and the index of the accepted draft [B], n if all were rejected.
     """
     count = tokens.shape[1]
-    chosen = torch.full_like(tokens[:, 0], count)
+    accepted_index = torch.full_like(tokens[:, 0], count)
     weights = target_probs
     for i in range(count):
         draft, index = draft_probs[:, i], tokens[:, i : i + 1]
         p = weights if similar is None else relaxed(weights, similar[:, i], delta)
         accepted = uniforms[:, i : i + 1] * draft.gather(1, index) < p.gather(1, index)
-        tested = present[:, i] & (chosen == count)
-        chosen = torch.where(tested & accepted[:, 0], i, chosen)
+        tested = present[:, i] & (accepted_index == count)
+        accepted_index = torch.where(tested & accepted[:, 0], i, accepted_index)
         rest = residual_weights(draft, p)
         weights = torch.where(tested[:, None], rest / rest.sum(-1, keepdim=True), weights)
-    repaired = choose(weights, noise)
-    drafted = tokens.gather(1, chosen.clamp(max=count - 1)[:, None])[:, 0]
-    return torch.where(chosen < count, drafted, repaired), chosen
+    repaired = sample(weights, noise)
+    drafted = tokens.gather(1, accepted_index.clamp(max=count - 1)[:, None])[:, 0]
+    return torch.where(accepted_index < count, drafted, repaired), accepted_index
 
 
 def rejection_probs(draft_probs: torch.Tensor, target_probs: torch.Tensor) -> torch.Tensor:
@@ -135,14 +138,14 @@ def rejection_probs(draft_probs: torch.Tensor, target_probs: torch.Tensor) -> to
 
 
 def residual_weights(draft_probs: torch.Tensor, target_probs: torch.Tensor) -> torch.Tensor:
-    """max(0, p - q) of Eq. 5, not normalised; p itself where rounding leaves no mass."""
+    """max(0, p - q) of SSD Eq. 5, not normalised; p itself where rounding leaves no mass."""
     weights = (target_probs - draft_probs).clamp_(min=0)
     return torch.where(weights.amax(-1, keepdim=True) > 0, weights, target_probs)
 
 
 def accept_mask(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
                  uniforms: torch.Tensor) -> torch.Tensor:
-    """[B, n] bool: accept a draft with probability min(1, p / q) (Eq. 4)."""
+    """[B, n] bool: accept a draft with probability min(1, p / q) (SSD Eq. 4)."""
     index = tokens[..., None]
     target = target_probs.gather(-1, index)[..., 0]
     return uniforms * draft_probs.gather(-1, index)[..., 0] < target

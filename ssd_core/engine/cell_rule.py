@@ -1,4 +1,4 @@
-"""What a run asks of the rule that chooses the tokens of an edit (edits/rule.py)."""
+"""What a run asks of the rule that samples the tokens of an edit (edits/rule.py)."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ from ..model.noise import Slots
 
 
 class CellRule(Protocol):
-    """parent [B, slots + 1]: the old tokens; moved, bool of the same shape: the cells that
-    the words free. branches: prompt ids of the new words without each thing. fed: slots before this
-    were fed to these with the old tokens. state: the run's `DecodeState`.
+    """The rule of an edit, as a run sees it. The `state` of its methods is the run's DecodeState.
+
+    parent: [B, slots + 1] int64, the tokens of the old picture.
+    mask: [B, slots + 1] bool, True for cells that the new words redraw.
+    branches: prompt ids of the new words without each object.
+    fed: the slots before this one were fed to `branches` with the old tokens.
     """
 
     parent: torch.Tensor
-    moved: torch.Tensor
+    mask: torch.Tensor
     branches: list[list[int]]
     fed: int
 
-    def chosen(self, state: Any, slots: Slots) -> torch.Tensor:
+    def sampled(self, state: Any, slots: Slots) -> torch.Tensor:
         """Capturable: the tokens [B, n] of slots."""
 
-    def chosen_closely(self, state: Any, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
+    def sampled_with_ties(self, state: Any, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
         """Capturable: the tokens [B, n], and which of them rounding may have decided."""
 
     def drafted(self, state: Any, logits: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Capturable: the tokens [B, n] by guided logits [B, n, V] that are estimates."""
 
     def wanted(self) -> list[int]:
-        """By slot: 1 where the words without a thing matter in any picture."""
+        """By slot: 1 where the words without an object matter in any picture."""

@@ -25,13 +25,13 @@ from ..model.knobs import coerce
 from ..model.sampling import Sampling
 from ..unicode import require_unicode
 from .clock import Stopwatch
-from .close_calls import margin, repeats
+from .repeat_near_ties import margin, repeats
 from .edits.maps import read
 from .edits.plans import edited_plan, nothing_drawn
 from .edits.rule import Rule
 from .edits.words import Edit, Revision, require_editable
-from .events import Event, Finished, RowsDone, Started
-from .final_rows import final_rows, rows_done
+from .events import Event, Finished, FinalRows, Started
+from .final_rows import final_rows, rows_event
 from .first_replay import WrongReplay
 from .graphs import (
     EagerRunner,
@@ -39,7 +39,7 @@ from .graphs import (
     PassRunner,
     runner,
     switch_off_graphs,
-    unreplayed,
+    graphs_off_reason_of,
 )
 from .heads import DraftHeads
 from .methods import AR, Method
@@ -50,7 +50,7 @@ from .sessions import RunShape, is_ready, state_of
 from .sketches import enlarged, fitted, joined, prompts_after, with_sketch
 from .state import DecodeState
 from .threads import Fixed, Threads, under_way, using_threads
-from .usual import usual_passes
+from .prior_passes import prior_passes
 
 WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
@@ -88,7 +88,7 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     backbone = backbone.resized(check_size(size))
     method, sketch = method.resolve(backbone.preset), backbone.sketch()
     sampling = resolve_sampling(sampling, backbone.preset)
-    prompts = [alternatives.choice(prompt, sampling.seed).text for prompt in prompts]
+    prompts = [alternatives.resolved(prompt, sampling.seed).text for prompt in prompts]
     region = region_of(backbone.grid, len(prompts), keep_rows, keep_mask)
     edited = keep_mask is not None or edit is not None
     guided = keep is not None and method.starts_from_parent(edited)
@@ -118,7 +118,7 @@ class PreparedRun:
     """The resolved input of one run, which `events` starts.
 
     method: resolved, with its window. branches: prompt ids of all sequences, [cond; uncond] with
-    guidance. pictures: B. keep: tokens [B, R, C], None if no cell is pinned. parent: tokens
+    guidance. pictures: B. keep: tokens [B, R, C], None if no cell is known. parent: tokens
     [B, R, C] that first guesses may take, and that an edit begins with. revision: of an edit.
     sketch: the run before this one, for models that draw a sketch first. graphs: whether passes are
     replayed as CUDA graphs where they can be.
@@ -141,13 +141,13 @@ class PreparedRun:
 
     @property
     def sequences(self) -> int:
-        """The most sequences of a pass: guidance branches, and those of an edit's things."""
+        """The most sequences of a pass: guidance branches, and those of an edit's objects."""
         return len(self.branches) + (self.pictures * len(self.revision.without)
                                      if self.revision else 0)
 
     @property
     def widest_rows(self) -> int:
-        """The rows of the widest stretch of given cells, which one pass feeds."""
+        """The rows of the widest stretch of known cells, which one pass feeds."""
         return self.region.widest_rows if self.revision is None else self.backbone.grid.rows
 
     def events(self) -> Generator[Event, None, None]:
@@ -203,7 +203,7 @@ class PreparedRun:
         shape = self.shape if isinstance(run, GraphRunner) else None
         with state_of(self.backbone, shape, self.branches, self.sampling,
                       margin(self.backbone, self.sampling), partial(self.allocate, run, rule),
-                      self.method.widest_pass(self.backbone.grid)) as state:
+                      self.method.pass_width(self.backbone.grid)) as state:
             state.clock = clock
             yield from self.passes(state, rule)
             stats = {**statistics(state, self.plan), "threads": sorted(threads.used)}
@@ -211,13 +211,13 @@ class PreparedRun:
         if rule is None:
             yield Finished(tokens, stats)
         else:
-            yield Finished(tokens, {**stats, "edit": rule.to_json()}, rule.held)
+            yield Finished(tokens, {**stats, "edit": rule.to_json()}, rule.object_cells)
 
     @property
     def prepares(self) -> bool:
         """Whether the run captures graphs that later ones replay, too."""
         shape = self.shape
-        return (self.graphs and shape is not None and not unreplayed(self.backbone)
+        return (self.graphs and shape is not None and not graphs_off_reason_of(self.backbone)
                 and not is_ready(self.backbone, shape))
 
     @property
@@ -242,11 +242,11 @@ class PreparedRun:
     def allocate(self, run: PassRunner, rule: Rule | None = None) -> DecodeState:
         """The state before the first pass. run: calls its capturable functions."""
         branches = [*self.branches, *(rule.branches if rule else [])]
-        things = len(rule.branches) // self.pictures if rule else 0
+        objects = len(rule.branches) // self.pictures if rule else 0
         guided = self.method.starts_from_parent(masked=True)
         return DecodeState(self.backbone, branches, self.pictures, self.sampling, self.heads,
                            self.method.scratch(self.backbone.grid), run,
-                           margin(self.backbone, self.sampling, things), self.region, self.keep,
+                           margin(self.backbone, self.sampling, objects), self.region, self.keep,
                            self.parent if rule is None or guided else None, rule)
 
     def _rule(self, revision: Revision) -> Rule:
@@ -259,9 +259,9 @@ class PreparedRun:
     def _as_it_was(self, revision: Revision) -> Iterator[Event]:
         """The events of an edit whose words say what the old ones do: nothing is drawn."""
         assert self.parent is not None
-        yield RowsDone(0, self.backbone.grid.rows, self.parent)
+        yield FinalRows(0, self.backbone.grid.rows, self.parent)
         none: list[list[str]] = [[] for _ in revision.same]
-        edit = {"things": none, "missing": none}
+        edit = {"objects": none, "missing": none}
         yield Finished(self.parent, {**nothing_drawn(self.plan, self.pictures), "edit": edit},
                        torch.zeros_like(self.parent, dtype=torch.bool))
 
@@ -271,7 +271,7 @@ class PreparedRun:
         if rule is None:
             prefill = state.prefill()
         else:
-            yield state.passed("prefill", 0, 0, 0)  # over the old picture under its old words
+            yield state.record_pass("prefill", 0, 0, 0)  # over the old picture under its old words
             prefill = rule.begin(state)
         state.clock.lap("prefill")
         yield prefill
@@ -280,11 +280,11 @@ class PreparedRun:
         for event in self.method.steps(state):
             yield event
             if (done := final_rows(state)) > reported:
-                yield rows_done(state, reported, done)
+                yield rows_event(state, reported, done)
                 reported = done
             state.clock.restart()
         if (done := final_rows(state)) > reported:
-            yield rows_done(state, reported, done)
+            yield rows_event(state, reported, done)
 
 
 @contextmanager
@@ -367,8 +367,8 @@ def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:
 
 def check_keep(backbone: Backbone, keep: torch.Tensor | None, region: Region,
                pictures: int) -> torch.Tensor | None:
-    """The tokens to keep [B, R, C], or None if all cells are free; SSDError if they do not fit."""
-    if bool(region.free.all()):
+    """The tokens to keep [B, R, C], None if all cells are masked; SSDError if they do not fit."""
+    if bool(region.mask.all()):
         return None
     if keep is None:
         what = f"keep_rows {region.kept_rows}" if region.kept_rows else "keep_mask"
@@ -412,17 +412,17 @@ def plan_of(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, 
     """`plan` for a region."""
     device, grid = device or device_of(grid_or_backbone), region.grid
     if isinstance(grid_or_backbone, Grid):
-        usual, method = None, method.resolve(Preset())
+        prior, method = None, method.resolve(Preset())
     else:
         method = method.resolve(grid_or_backbone.preset)
         used = method.for_device(grid, device)
-        usual = usual_passes(grid_or_backbone, used, heads, region)
+        prior = prior_passes(grid_or_backbone, used, heads, region)
     sketch = grid_or_backbone.sketch() if isinstance(grid_or_backbone, Backbone) else None
     own, method = (method, method) if sketch is None else fitted(method, sketch.grid, grid)
     known = method.plan(region) if edit is None else edited_plan(method.plan(region), edit)
     if isinstance(grid_or_backbone, Backbone) and may_repeat(grid_or_backbone, method):
         known = replace(known, passes_max=known.passes_max + known.ar_passes)
-    plan = replace(known, choice=method.choice(grid, device), usual=None if edit else usual)
+    plan = replace(known, tuning=method.tuning(grid, device), prior_passes=None if edit else prior)
     return plan if sketch is None else joined(own.plan(sketch.grid), plan)
 
 
@@ -434,7 +434,7 @@ def device_of(target: Grid | Backbone | type[Backbone]) -> str:
 
 
 def may_repeat(backbone: Backbone, method: Method) -> bool:
-    """Whether runs of the method repeat close calls, see close_calls.py."""
+    """Whether runs of the method repeat near ties, see repeat_near_ties.py."""
     coupled = getattr(method, "acceptance", None) == "coupled"
     return (not isinstance(method, AR) and bool(backbone.rounding) and repeats(backbone)
-            and (coupled or method.verdict_on(backbone.grid) == "identical"))
+            and (coupled or method.guarantee_on(backbone.grid) == "identical"))

@@ -67,7 +67,7 @@ class Pass(EventBase):
                                for mask in (self.accepted, self.unchanged))
         return {"kind": "pass", "index": self.index, "stage": self.stage, "round": self.round,
                 "cells": self.cells.tolist(), "tokens": self.tokens.tolist(),
-                "accepted": accepted, "refed": self.n_context, "stood": unchanged}
+                "accepted": accepted, "n_context": self.n_context, "unchanged": unchanged}
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Sketched(EventBase):
 
 
 @dataclass(frozen=True)
-class RowsDone(EventBase):
+class FinalRows(EventBase):
     """Rows first..last-1 are final in every picture: tokens [B, last - first, C] int64."""
 
     first: int
@@ -97,25 +97,25 @@ class RowsDone(EventBase):
 class Finished(EventBase):
     """All tokens [B, R, C] int64 and the statistics that docs/contract.md lists.
 
-    held [B, R, C] bool: the cells of things that an edit by words held; None without an edit.
-    sketch [B, r, c] int64: the tokens of the sketch, for models that draw one first; else None.
+    object_cells [B, R, C] bool: the cells of objects that an edit by words held; None without an
+    edit. sketch [B, r, c] int64: the tokens of the sketch, for models that draw one first; else
+    None.
     """
 
     tokens: torch.Tensor
     stats: Mapping
-    held: torch.Tensor | None = None
+    object_cells: torch.Tensor | None = None
     sketch: torch.Tensor | None = None
 
     def to_json(self) -> dict:
-        more = {name: value.tolist() for name, value in (("held", self.held),
+        more = {name: value.tolist() for name, value in (("object_cells", self.object_cells),
                                                          ("sketch", self.sketch))
                 if value is not None}
         return {"kind": "finished", "tokens": self.tokens.tolist(), "stats": dict(self.stats),
                 **more}
 
 
-Rows = RowsDone  # the public name in docs/contract.md; inside, `Rows` is a method
-Event = Started | Pass | Sketched | RowsDone | Finished
+Event = Started | Pass | Sketched | FinalRows | Finished
 
 
 def finished(events: Iterable[Event],

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from ..errors import SSDError
-from .events import RowsDone
+from .events import FinalRows
 from .state import DecodeState
 
 
 def final_rows(state: DecodeState) -> int:
-    """The number of rows that are final in every picture; pinned cells always are."""
+    """The number of rows that are final in every picture; known cells always are."""
     return state.region.next(min(state.final, state.slots)) // state.grid.width
 
 
-def rows_done(state: DecodeState, first: int, last: int) -> RowsDone:
+def rows_event(state: DecodeState, first: int, last: int) -> FinalRows:
     """The event of rows first..last-1."""
     require_finite(state, last)
-    return RowsDone(first, last, state.picture()[:, first:last])
+    return FinalRows(first, last, state.picture()[:, first:last])
 
 
 def require_finite(state: DecodeState, rows: int) -> None:

@@ -320,18 +320,18 @@ def environment_mode() -> str:
     return mode
 
 
-def no_graphs_reason(device: torch.device, mode: str = "auto", turns: bool = False,
-                     dtype: str = "", streamed: bool = False) -> str:
+def graphs_off_reason(device: torch.device, mode: str = "auto", offloads: bool = False,
+                      dtype: str = "", streamed: bool = False) -> str:
     """Why passes on this device run without graphs; empty if they run with graphs.
 
-    mode: the user's choice for the backbone. turns: whether offload moves the weights. dtype: of
+    mode: the user's choice for the backbone. offloads: whether offload moves the weights. dtype: of
     the stored weights, by the names of `load_backbone`. streamed: whether layers wait elsewhere.
     """
     reasons = ((environment_mode() == "off", f"switched off by {VARIABLE}=off"),
                (mode == "off", "switched off for this backbone"),
                (device.type != "cuda", f"only on CUDA cards, the device is {device.type}"),
                (torch.version.hip is not None, "not tested on ROCm"),
-               (turns, "decoder and picture codec take turns on the card"),
+               (offloads, "decoder and picture codec take turns on the card"),
                (streamed, "some layers wait on the CPU"))
     return next((reason for holds, reason in reasons if holds), "") or fault_of(
         path_of(dtype), device)
@@ -352,17 +352,17 @@ def runner(backbone: Backbone) -> PassRunner:
     size, while a CPU would waste time on the surplus cells.
     """
     device = backbone.device
-    if unreplayed(backbone):
+    if graphs_off_reason_of(backbone):
         return EagerRunner(padded=device.type != "cpu")
     return GraphRunner(CudaRecorder(device))
 
 
-def unreplayed(backbone: Backbone, device: torch.device | None = None) -> str:
-    """`no_graphs_reason` of a backbone. device: where it will draw, if it is elsewhere now."""
+def graphs_off_reason_of(backbone: Backbone, device: torch.device | None = None) -> str:
+    """`graphs_off_reason` of a backbone. device: where it will draw, if it is elsewhere now."""
     device, dtype = device or backbone.device, stored_dtype(backbone)
-    return no_graphs_reason(
-        device, backbone.graphs, backbone.turns is not None, dtype,
-        backbone.decoder.lender is not None) or fault_of(path_of(dtype, backbone.name), device)
+    return graphs_off_reason(
+        device, backbone.graphs, backbone.offloader is not None, dtype,
+        backbone.decoder.streaming is not None) or fault_of(path_of(dtype, backbone.name), device)
 
 
 def switch_off_graphs(backbone: Backbone, error: WrongReplay) -> None:

@@ -81,7 +81,10 @@ def feature(name: str, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.T
 
 
 class DraftHead(nn.Module):
-    """f(z) = W0 z + W2(silu(W1 n) * W3 n), n = RMSNorm(W0 z), z = [h; e]; no biases, m = 2d."""
+    """SSD Eq. 2: f(z) = W0 z + W2(silu(W1 n) * W3 n), n = RMSNorm(W0 z), z = [h; e]; m = 2d.
+
+    No matrix has a bias.
+    """
 
     def __init__(self, hidden: int, space: HeadFeatures = HeadFeatures()) -> None:  # noqa: B008
         super().__init__()

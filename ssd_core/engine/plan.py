@@ -13,8 +13,9 @@ PAPER_AR_PASSES = {setting.grid: setting.ar_passes for setting in PAPER.values()
 class Plan:
     """Passes of this engine (None if they depend on the picture) and of the paper's formula.
 
-    The prefill counts as one pass. Guidance branches that share a forward pass count once. choice:
-    the method's choice for this device, in words. usual: the passes of similar runs, if known.
+    The prefill counts as one pass. Guidance branches that share a forward pass count once. tuning:
+    the method's tuning for this device, in words. prior_passes: the passes of similar runs, if
+    known.
     """
 
     passes: int | None
@@ -22,8 +23,8 @@ class Plan:
     paper_passes: int | None
     ar_passes: int
     paper_ar_passes: int | None
-    choice: str = ""
-    usual: int | None = None
+    tuning: str = ""
+    prior_passes: int | None = None
 
     @property
     def step_acceleration(self) -> float | None:

@@ -2,7 +2,7 @@
 
 Draft heads read a single cell, so the cells of a drafted row are independent of each other. The row
 drafter estimates h of a cell from [h; e] of the cells above it and to its left. For a drafted
-neighbour, h is the drafter's estimate and e belongs to the token chosen there. It drafts all cells
+neighbour, h is the drafter's estimate and e belongs to the token sampled there. It drafts all cells
 at once, `SWEEPS` times, so that every cell sees the drafts of its neighbours. The cost does not
 depend on the width of a row.
 """

@@ -11,8 +11,8 @@ def statistics(state: DecodeState, plan: Plan) -> dict:
     each = state.passes - state.stats.finished_early
     stages = state.clock.seconds
     seconds = {"total": sum(stages.values()), **stages}
-    free = state.region.free
-    tokens = int(free.sum()) * state.pictures // len(free)
+    mask = state.region.mask
+    tokens = int(mask.sum()) * state.pictures // len(mask)
     return {"passes": state.passes, "ar_passes": plan.ar_passes,
             "step_acceleration": plan.ar_passes / state.passes, "seconds": seconds,
             "tokens_per_second": tokens / max(seconds["total"], 1e-9),

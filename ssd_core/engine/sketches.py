@@ -17,7 +17,7 @@ from ..backbones.base import Backbone
 from ..model.grid import Grid
 from .events import Event, Finished, Pass, Sketched, Started
 from .methods import Method
-from .methods.paced import Paced
+from .methods.tunable import Tunable
 from .methods.rolling import Rolling
 from .plan import Plan
 
@@ -31,13 +31,14 @@ def fitted(method: Method, sketch: Grid, grid: Grid) -> tuple[Method, Method]:
         passes = round(method.budget * sketch.cells / (sketch.cells + grid.cells))
         first = replace(method, budget=max(passes, 2))
         second = replace(method, budget=max(method.budget - passes, 2))
-    if isinstance(first, Paced) and first.size is not None:
-        first = first.sized(min(first.size, max(first.sizes(sketch), default=first.size)))
+    if isinstance(first, Tunable) and first.window is not None:
+        first = first.with_window(min(first.window, max(first.windows(sketch),
+                                                        default=first.window)))
     return first, second
 
 
 def joined(sketch: Plan, picture: Plan) -> Plan:
-    """The passes of both; `usual` counts both already, as runs do."""
+    """The passes of both; `prior_passes` counts both already, as runs do."""
     known = sketch.passes is not None and picture.passes is not None
     both = (sketch.passes or 0) + (picture.passes or 0) if known else None
     return replace(picture, passes=both, passes_max=sketch.passes_max + picture.passes_max,

@@ -1,7 +1,7 @@
 """The state of a run: tokens, hidden states, the cache, noise and statistics.
 
 All tensors are indexed by image slot (grid.py). `hidden[:, s]` is h of the paper: the state that
-*predicts* slot s, which the backbone returns one position earlier. Forced row ends and pinned cells
+*predicts* slot s, which the backbone returns one position earlier. Forced row ends and known cells
 look like tokens of probability 1, so methods need no special case. Knows nothing about methods.
 """
 
@@ -15,9 +15,9 @@ import torch
 import torch.nn.functional as F
 
 from ..backbones.base import Backbone
-from ..model.near_ties import choose_closely
+from ..model.near_ties import sample_with_ties
 from ..model.noise import NoiseField, Slots
-from ..model.sampling import Sampling, choose, guide, probabilities
+from ..model.sampling import Sampling, sample, guide, probabilities
 from ..model.variation import Variation
 from .cell_rule import CellRule
 from .clock import Stopwatch
@@ -26,8 +26,8 @@ from .events import Pass
 from .graphs import KEYS, EagerRunner, PassRunner, rounded, rounded_cells, rounded_keys
 from .heads import DraftHeads
 from .prefill import followed, predicting
-from .region import Pinned, Region, by_slot, cells_on
-from .run_stats import RunStats
+from .region import KnownCells, Region, by_slot, cells_on
+from .run_counters import RunCounters
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ T = TypeVar("T")
 class DecodeState:
     """A batch of B pictures; N = B sequences, or 2B [cond; uncond] with guidance.
 
-    An edit has B more for each thing that it holds: the words without it.
+    An edit has B more for each object that it holds: the words without it.
     """
 
     def __init__(self, backbone: Backbone, prompts: Sequence[list[int]], pictures: int,
@@ -44,9 +44,9 @@ class DecodeState:
                  region: Region | None = None, keep: torch.Tensor | None = None,
                  parent: torch.Tensor | None = None, rule: CellRule | None = None) -> None:
         """scratch: cache slots behind the picture. run: calls capturable functions; the caller
-        closes it. margin: the result of `close_calls.margin`. region: the cells to draw, by default
-        all; keep: tokens [B, R, C], needed where others are pinned. parent: tokens [B, R, C] for
-        first guesses. rule: of an edit, which begins with its parent's tokens.
+        closes it. margin: the result of `repeat_near_ties.margin`. region: the cells to draw, by
+        default all; keep: tokens [B, R, C], needed where others are known. parent: tokens [B, R,
+        C] for first guesses. rule: of an edit, which begins with its parent's tokens.
         """
         grid, device = backbone.grid, backbone.device
         self.backbone, self.heads, self.grid = backbone, heads, grid
@@ -71,7 +71,7 @@ class DecodeState:
             self.row_end_probs[0] = 1
         self.codebook = Codebook(backbone, device)
         self.region = region or Region.below(grid, 0)
-        self.pinned: Pinned | None = None
+        self.known_cells: KnownCells | None = None
         self._begin(prompts, sampling, margin)
         self.parent = None if parent is None else by_slot(grid, parent.to(device))
         if keep is not None:
@@ -83,7 +83,7 @@ class DecodeState:
     def again(self, prompts: Sequence[list[int]], sampling: Sampling, margin: float) -> None:
         """Fill the buffers for other pictures of the same shape, where graphs read them.
 
-        `takes` tells whether the prompts fit. Not for runs with pinned cells, a parent or a rule.
+        `takes` tells whether the prompts fit. Not for runs with known cells, a parent or a rule.
         """
         self.noise.begin(sampling.seeds(self.pictures),
                          Variation.of(sampling, self.grid, self.pictures))
@@ -106,7 +106,7 @@ class DecodeState:
         # final: slots before this have their final token in every picture; stale: see `feed`
         self.final, self.stale, self.passes = 0, 0, 0
         self.fed_as_ar = 0  # what is cached of slots before this has the bits of AR's passes
-        self.stats = RunStats(self.pictures, device, self.row_end_mask)
+        self.stats = RunCounters(self.pictures, device, self.row_end_mask)
         self.clock = Stopwatch(device)
         self.fed: slice | None = None  # the last pass's slots, if they are the same in all pictures
         self.front: list[int] = []  # with a window: each picture's last final slot, on the host
@@ -135,18 +135,19 @@ class DecodeState:
         return self.cache.nbytes + self.hidden.nbytes + (0 if noise is None else noise.nbytes)
 
     def _pin(self, keep: torch.Tensor) -> None:
-        """Write the pinned tokens, and mark them unless they all lie before the first free cell."""
+        """Write the known tokens; mark them unless they all lie before the first masked cell."""
         region, codes = self.region, by_slot(self.grid, keep.to(self.tokens.device))
-        certain = region.certain.to(codes.device)
+        known = region.known.to(codes.device)
         if self.row_end_mask is not None:
-            certain = certain & ~self.row_end_mask[:-1]
-        self.tokens[:, :-1] = torch.where(certain, codes[:, :-1], self.tokens[:, :-1])
+            known = known & ~self.row_end_mask[:-1]
+        self.tokens[:, :-1] = torch.where(known, codes[:, :-1], self.tokens[:, :-1])
         if not region.by_rows:
-            self.coordinates = self.coordinates.clone()  # events show pinned cells as row ends
-            self.coordinates[..., 1].masked_fill_(certain, self.grid.columns)
+            self.coordinates = self.coordinates.clone()  # events show known cells as row ends
+            self.coordinates[..., 1].masked_fill_(known, self.grid.columns)
         if region.scattered:
-            self.pinned = Pinned(region, codes.expand(self.pictures, -1), self.row_end_mask)
-            self.stats = RunStats(self.pictures, codes.device, self.pinned.certain)
+            self.known_cells = KnownCells(region, codes.expand(self.pictures, -1),
+                                          self.row_end_mask)
+            self.stats = RunCounters(self.pictures, codes.device, self.known_cells.known)
 
     def judge(self, fn: Callable[..., T], *args: Any) -> T:
         """Call a capturable function whose graph depends on the sampling, but on no seed."""
@@ -155,7 +156,7 @@ class DecodeState:
     # Passes
 
     def prefill(self, fed: int | None = None) -> Pass:
-        """Feed the prompts and the slots before `fed`, by default the pinned ones at the start.
+        """Feed the prompts and the slots before `fed`, by default the known ones at the start.
 
         Where a cell's bits do not depend on the width of a pass, these have a pass of their own,
         after the prompts as in the run that drew them: its rest then comes out as before.
@@ -174,7 +175,7 @@ class DecodeState:
         if behind < fed:
             self.feed(fed)
         self.final = self.stale = stop
-        return self.passed("prefill", 0, 0, stop)
+        return self.record_pass("prefill", 0, 0, stop)
 
     def _cache_slots(self, prompts: Sequence[list[int]]) -> int:
         """The number of cache slots; with padded passes, surplus cells write to the last slot."""
@@ -297,21 +298,22 @@ class DecodeState:
         """Capturable: `target_probs_at`."""
         return self.probs(self.backbone.logits(self.hidden_at(slots)), slots)
 
-    def chosen_at(self, slots: Slots) -> torch.Tensor:
-        """Capturable: the tokens [B, n] that AR would sample, with the slots' fixed noise."""
+    def sampled_at(self, slots: Slots) -> torch.Tensor:
+        """Capturable: the tokens [B, n] that AR would sample (SSD Eq. 1), with the slots' noise."""
         if self.rule is not None:
-            return self.rule.chosen(self, slots)
-        return choose(self._target_probs(slots), self.noise.fixed_at(slots))
+            return self.rule.sampled(self, slots)
+        return sample(self._target_probs(slots), self.noise.fixed_at(slots))
 
-    def chosen_closely(self, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
-        """Capturable: `chosen_at`, and which choices [B, n] rounding may decide (near_ties.py)."""
+    def sampled_with_ties(self, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
+        """Capturable: `sampled_at`, and which samples [B, n] rounding may decide (near_ties.py)."""
         if self.rule is not None:
-            return self.rule.chosen_closely(self, slots)
+            return self.rule.sampled_with_ties(self, slots)
         logits = self.backbone.logits(self.hidden_at(slots))
-        chosen, close = choose_closely(guide(logits, self.sampling.cfg), self.probs(logits, slots),
-                                       self.noise.fixed_at(slots), self.sampling, self.margin)
-        certain = self.stats.certain_at(slots)
-        return chosen, close if certain is None else close & ~certain
+        sampled, ties = sample_with_ties(guide(logits, self.sampling.cfg),
+                                         self.probs(logits, slots),
+                                         self.noise.fixed_at(slots), self.sampling, self.margin)
+        known = self.stats.known_at(slots)
+        return sampled, ties if known is None else ties & ~known
 
     def embedding_at(self, slots: Slots) -> torch.Tensor:
         """e [N, n, d] of the tokens in slots [B, n]."""
@@ -341,14 +343,14 @@ class DecodeState:
               temperature_scale: float = 1.0) -> torch.Tensor:
         """Logits [N, n, V] -> [B, n, V] after guidance and filters.
 
-        Given tokens have probability 1; row ends count as code 0.
+        Known tokens have probability 1; row ends count as code 0.
         """
         logits = guide(logits[: self.guidance * self.pictures], self.sampling.cfg)
         probs = probabilities(logits, self.sampling, temperature_scale)
-        if self.pinned is not None:
-            codes = at(self.pinned.codes, slots)[..., None]
-            certain = torch.zeros_like(probs).scatter_(-1, codes, 1.0)
-            return torch.where(at(self.pinned.certain, slots)[..., None], certain, probs)
+        if self.known_cells is not None:
+            codes = at(self.known_cells.codes, slots)[..., None]
+            one_hot = torch.zeros_like(probs).scatter_(-1, codes, 1.0)
+            return torch.where(at(self.known_cells.known, slots)[..., None], one_hot, probs)
         if self.row_end_mask is None:
             return probs
         return torch.where(self.row_end_mask[slots][..., None], self.row_end_probs, probs)
@@ -356,12 +358,12 @@ class DecodeState:
     # Tokens
 
     def write(self, start: int, tokens: torch.Tensor) -> None:
-        """Set tokens [B, n] from slot `start` on; row ends and pinned cells keep theirs."""
+        """Set tokens [B, n] from slot `start` on; row ends and known cells keep theirs."""
         self.write_at(slice(start, start + tokens.shape[1]), tokens)
 
     def write_at(self, slots: Slots, tokens: torch.Tensor) -> None:
-        """Set tokens [B, n] in slots; row ends and pinned cells keep theirs."""
-        tokens = self.with_given(tokens, slots)
+        """Set tokens [B, n] in slots; row ends and known cells keep theirs."""
+        tokens = self.with_known(tokens, slots)
         if isinstance(slots, slice):
             self.tokens[:, slots] = tokens
         else:
@@ -378,18 +380,18 @@ class DecodeState:
     def _tokens_at(self, slots: Slots) -> torch.Tensor:
         return at(self.tokens, slots)
 
-    def with_given(self, tokens: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Tokens [B, n] of slots, with the given tokens at row ends and pinned cells."""
-        if self.pinned is not None:
-            codes = at(self.pinned.codes, slots)
-            tokens = torch.where(at(self.pinned.certain, slots), codes, tokens)
+    def with_known(self, tokens: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Tokens [B, n] of slots, with the known tokens at row ends and known cells."""
+        if self.known_cells is not None:
+            codes = at(self.known_cells.codes, slots)
+            tokens = torch.where(at(self.known_cells.known, slots), codes, tokens)
         return self._at_row_ends(tokens, slots, self.backbone.codes)
 
     def cells_on(self, slots: torch.Tensor, count: int) -> torch.Tensor:
-        """The slots [B] of the `count`-th free cells after slots [B]; behind the picture if none.
+        """The slots [B] of the `count`-th masked cells after slots [B]; behind the picture if none.
         """
-        if self.pinned is not None:
-            return self.pinned.cells_on(slots, count)
+        if self.known_cells is not None:
+            return self.known_cells.cells_on(slots, count)
         return cells_on(self.grid, slots, count)
 
     def _at_row_ends(self, tokens: torch.Tensor, slots: Slots, code: int) -> torch.Tensor:
@@ -397,19 +399,19 @@ class DecodeState:
             return tokens
         return tokens.masked_fill(self.row_end_mask[slots], code)
 
-    def choose(self, slot: int) -> None:
+    def sample(self, slot: int) -> None:
         """Sample a slot with its fixed noise, as AR does."""
-        self.judge(self.choose_at, self.span(slot, slot + 1))
+        self.judge(self.sample_at, self.span(slot, slot + 1))
 
-    def choose_at(self, slots: Slots) -> None:
-        """Capturable: `choose` for a slice of slots, or slots [B, n]."""
-        self.write_at(slots, self.chosen_at(slots))
+    def sample_at(self, slots: Slots) -> None:
+        """Capturable: `sample` for a slice of slots, or slots [B, n]."""
+        self.write_at(slots, self.sampled_at(slots))
 
     # Bookkeeping
 
-    def passed(self, stage: str, round_: int, start: int, stop: int,
-               accepted: torch.Tensor | None = None, n_context: int = 0,
-               unchanged: torch.Tensor | None = None) -> Pass:
+    def record_pass(self, stage: str, round_: int, start: int, stop: int,
+                    accepted: torch.Tensor | None = None, n_context: int = 0,
+                    unchanged: torch.Tensor | None = None) -> Pass:
         """Count a pass over slots start..stop-1 and return its event.
 
         unchanged: as `unchanged` in `Pass`; by default `accepted`.
@@ -419,8 +421,8 @@ class DecodeState:
                     self.tokens[:, start:stop], accepted, n_context,
                     accepted if unchanged is None else unchanged)
 
-    def passed_at(self, slots: torch.Tensor, accepted: torch.Tensor, unchanged: torch.Tensor,
-                  n_context: int = 1) -> Pass:
+    def record_pass_at(self, slots: torch.Tensor, accepted: torch.Tensor, unchanged: torch.Tensor,
+                       n_context: int = 1) -> Pass:
         """Count a verification pass over slots [B, n] of each picture and return its event.
 
         accepted [B, n] bool: as in `Pass`. unchanged [B, n] bool: as `unchanged` in `Pass`; the

@@ -173,7 +173,7 @@ def feed_tree(state: DecodeState, tree: Tree, frontier: torch.Tensor,
               tokens: torch.Tensor) -> Fed:
     """Run one forward pass over the candidates `tokens` [B, nodes] from the frontier [B] on.
 
-    Row ends and pinned cells get their tokens. Nodes beyond the picture have no meaning. The
+    Row ends and known cells get their tokens. Nodes beyond the picture have no meaning. The
     method's `scratch` must reserve len(tree) - 1 cache slots.
     """
     slots = tree.slots(frontier).clamp(max=state.slots - 1)
@@ -184,7 +184,7 @@ def feed_tree(state: DecodeState, tree: Tree, frontier: torch.Tensor,
     seen = (torch.arange(keys, device=starts.device) < starts)[:, None].repeat(1, len(tree), 1)
     seen.scatter_(2, nodes[:, None].expand(-1, len(tree), -1),
                   tree.on(starts.device).lineage.expand(len(nodes), -1, -1))
-    tokens = state.with_given(tokens, slots)
+    tokens = state.with_known(tokens, slots)
     return Fed(state, tree, frontier,
                state.run(state.through, tokens, nodes, starts + depth, seen, keys))
 

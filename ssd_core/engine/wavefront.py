@@ -18,7 +18,7 @@ class Wavefront:
     """The progress of every row of every picture, and the next pass.
 
     done [B, R]: final cells of each row. Masks [B, slots]: `final`; `seen`, the cache holds the
-    final token; `fed`, the next pass feeds it; `open`, the next pass chooses its token;
+    final token; `fed`, the next pass feeds it; `open`, the next pass samples its token;
     `placeholder`, fed before a row although not final. slots [B, n]: the slots to feed, of which
     the first `n_context` are no drafts. A picture that feeds fewer slots than another repeats one
     of its own slots, which changes nothing.
@@ -35,7 +35,7 @@ class Wavefront:
         self.done[:, :first_row], self.done[:, first_row] = grid.columns, column + 1
         self.seen = (self.place < region.first).expand(pictures, -1)
         self.scattered = region.scattered
-        self.certain = region.certain.to(device).expand(pictures, -1)
+        self.known = region.known.to(device).expand(pictures, -1)
         self.free_from = next_free(region).to(device).expand(pictures, -1, -1)
         self.look_ahead()
 
@@ -52,7 +52,7 @@ class Wavefront:
         done, growing = self.done[:, self.y], growing[:, self.y]
         self.final = self.x < done
         front = growing & (self.x == done - 1) | self.final & ~self.seen
-        if self.scattered:  # row ends above rows that begin with a pinned cell
+        if self.scattered:  # row ends above rows that begin with a known cell
             front = front | self.row_end & ~self.seen & (done == columns)
         leading = starting & (self.x == self.grid.width - 1)
         self.placeholder = leading & ~self.final & ~self.row_end
@@ -62,7 +62,7 @@ class Wavefront:
         self._order_slots(torch.where(drafts, 2, 3).masked_fill(leading, 1).masked_fill(front, 0))
 
     def _pass_over_pinned(self) -> None:
-        """Make pinned cells final that follow the final cells of a row, up to its limit."""
+        """Make known cells final that follow the final cells of a row, up to its limit."""
         columns = self.grid.columns
         for y in range(self.grid.rows):
             own = self.done[:, y : y + 1]
@@ -77,15 +77,15 @@ class Wavefront:
         This is the run's only wait for the device.
         """
         self.fed = order < 3
-        certain, fed = (order < 2).sum(1), self.fed.sum(1)
+        known, fed = (order < 2).sum(1), self.fed.sum(1)
         complete = (self.done == self.grid.columns).long().cumprod(1).sum(1)
         self.complete, self.n_context, drafts, self.stop = torch.stack((
-            complete.min(), certain.max(), (fed - certain).max(),
+            complete.min(), known.max(), (fed - known).max(),
             (self.fed * (self.place + 1)).max())).tolist()
         ordered = order.argsort(dim=1, stable=True)
-        first = torch.where(self.place[: self.n_context] < certain[:, None],
+        first = torch.where(self.place[: self.n_context] < known[:, None],
                             ordered[:, : self.n_context], ordered[:, :1])
-        index = (certain[:, None] + self.place[:drafts]).minimum((fed[:, None] - 1).clamp(min=0))
+        index = (known[:, None] + self.place[:drafts]).minimum((fed[:, None] - 1).clamp(min=0))
         self.slots = torch.cat((first, ordered.gather(1, index)), 1)
 
     def visible(self) -> torch.Tensor:
@@ -108,8 +108,8 @@ class Wavefront:
         """
         rows = (self.grid.rows, self.grid.width)
         whole = (self.final | unchanged).unflatten(1, rows).long().cumprod(-1).sum(-1)
-        chosen = self.done + self.open.unflatten(1, rows).sum(-1)
-        done = torch.minimum(whole + 1, chosen).minimum(self.limit)
+        sampled = self.done + self.open.unflatten(1, rows).sum(-1)
+        done = torch.minimum(whole + 1, sampled).minimum(self.limit)
         if again is not None:
             waits = (self.done == 0) & (self.above < self.grid.columns)
             done = torch.where(waits & ~again.unflatten(1, rows)[..., 0], 0, done)
@@ -125,15 +125,15 @@ class Wavefront:
 def next_free(region: Region) -> torch.Tensor:
     """[B or 1, R, C + 1]: the first free column of each row from each column on; C if none."""
     columns = region.grid.columns
-    place = torch.arange(columns).expand_as(region.free).masked_fill(~region.free, columns)
+    place = torch.arange(columns).expand_as(region.mask).masked_fill(~region.mask, columns)
     return F.pad(place.flip(-1).cummin(-1).values.flip(-1), (0, 1), value=columns)
 
 
 def passes_at_once(place: Grid | Region, delay: int, cells: int) -> int:
-    """The passes over a region if every cell is final as soon as it is chosen."""
+    """The passes over a region if every cell is final as soon as it is sampled."""
     region = Region.of(place)
-    free = tuple(region.free.any(0).flatten().tolist())
-    return counted(region.grid, free, delay, cells)
+    mask = tuple(region.mask.any(0).flatten().tolist())
+    return counted(region.grid, mask, delay, cells)
 
 
 @lru_cache(1024)  # a plan asks for a few dozen

@@ -19,7 +19,7 @@ from ..engine.events import Event, finished
 from ..engine.methods import AR
 from ..runs.request import Request
 from ..runs.scheduling import Clock
-from ..weights.figures import stored_dtype
+from ..weights.model_size import stored_dtype
 from .best import Setting, fastest, settings, take_turns, thread_counts
 
 Watch = Callable[[str, Event], None]

@@ -123,7 +123,7 @@ def front(rows: Sequence[dict], cost: str) -> list[str]:
 # The page
 
 
-HEAD = ["decoding", "promise", "passes", "claims", "objects", "NLL", "same as AR"]
+HEAD = ["decoding", "guarantee", "passes", "claims", "objects", "NLL", "same as AR"]
 HERE = "seconds of one picture here (at its best)"  # only where pictures were timed
 MODELLED = [f"modelled: {card.name}" for card in CARDS]
 AXES = (("passes", "passes", "forward passes"),
@@ -166,7 +166,7 @@ def timed(shards: Shards, entries: Sequence[Entry], repeats: int) -> list[dict]:
 
 
 def was_timed(rows: Sequence[dict]) -> bool:
-    """Whether pictures were timed: of all rows, or of none."""
+    """Whether pictures were timed. The rows of a table are either all timed or none of them."""
     return rows[0]["median_seconds"] is not None
 
 
@@ -180,7 +180,7 @@ def seconds_of(row: dict) -> list[str]:
 def line(row: dict) -> list[str]:
     number = partial(with_error, row)
     same = f"{100 * row['identical_tokens']:.0f} %"
-    return [row["method"], row["verdict"], number("passes", 0), number("caption_accuracy", 3),
+    return [row["method"], row["guarantee"], number("passes", 0), number("caption_accuracy", 3),
             number("object_accuracy", 3), number("nll", 3), same, *seconds_of(row),
             *(f"{seconds:.2f}" for seconds in row["modelled"].values())]
 

@@ -46,7 +46,7 @@ def plot(rows: list[dict], key: str, unit: str, path: Path, quality: tuple[str, 
     for row in rows:
         point, _, bars = axes.errorbar(
             row[key], row[quality[0]], row[f"{quality[0]}_se"], row[f"{key}_se"],
-            color=ink(row["verdict"]), markersize=8, elinewidth=1,
+            color=ink(row["guarantee"]), markersize=8, elinewidth=1,
             fmt=MARKERS[temperatures.index(row["temperature"]) % len(MARKERS)])
         for bar in bars:
             bar.set_alpha(0.35)
@@ -76,19 +76,20 @@ def plain_log(axes) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def ink(verdict: str) -> str:
-    return CHIPS.get(verdict, OTHER_CHIP)[1]
+def ink(guarantee: str) -> str:
+    return CHIPS.get(guarantee, OTHER_CHIP)[1]
 
 
 def legend(axes, rows: list[dict], temperatures: list[float]) -> None:
-    """Colours are verdicts, markers are temperatures."""
+    """Colours are guarantees, markers are temperatures."""
     from matplotlib.lines import Line2D
 
     def mark(label: str, colour: str, marker: str) -> Line2D:
         return Line2D([], [], linestyle="", color=colour, marker=marker, label=label)
 
-    verdicts = [verdict for verdict in CHIPS if any(row["verdict"] == verdict for row in rows)]
-    colours = [mark(verdict, ink(verdict), MARKERS[0]) for verdict in verdicts]
+    present = {row["guarantee"] for row in rows}
+    guarantees = [guarantee for guarantee in CHIPS if guarantee in present]
+    colours = [mark(guarantee, ink(guarantee), MARKERS[0]) for guarantee in guarantees]
     shapes = [mark(f"temperature {temperature:g}", "#555", MARKERS[n % len(MARKERS)])
               for n, temperature in enumerate(temperatures)]
     axes.legend(handles=[*colours, *(shapes if len(shapes) > 1 else [])], frameon=False,
@@ -106,9 +107,9 @@ def name_points(figure, axes, rows: list[dict], key: str, quality: str = CLAIMS[
         at = row[key], row[quality]
         for x, y, side in PLACES:
             text = axes.annotate(row["method"], at, (x, y), textcoords="offset points", ha=side,
-                                 va="center", fontsize=8, color=ink(row["verdict"]),
+                                 va="center", fontsize=8, color=ink(row["guarantee"]),
                                  arrowprops={"arrowstyle": "-", "lw": 0.6, "alpha": 0.5,
-                                             "color": ink(row["verdict"])})
+                                             "color": ink(row["guarantee"])})
             text.get_window_extent()  # places it
             box = Text.get_window_extent(text)  # without the line
             inside = axes.bbox.x0 < box.x0 and box.x1 < figure.bbox.x1

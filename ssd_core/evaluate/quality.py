@@ -27,7 +27,7 @@ def evaluate(backbone: Backbone, heads: DraftHeads | None, methods: Sequence[tup
     """
     require_postcards(backbone)
     trial = Trial(backbone, prompts, batch, sampling)
-    warmth = resolve_sampling(sampling, backbone.preset).heat
+    warmth = resolve_sampling(sampling, backbone.preset).resolved_temperature
     baseline = Entry(AR(), False, warmth)
     entries = {label: baseline if isinstance(method, AR) else Entry(method, True, warmth)
                for label, method in methods}

@@ -183,7 +183,7 @@ class Shards:
             own = entry.method_on(backbone)
             rows.append({"method": self.label(entry), "name": entry.name,
                          "heads": entry.heads, "temperature": entry.temperature,
-                         "verdict": guarantee(own, backbone, row["identical_tokens"]),
+                         "guarantee": guarantee(own, backbone, row["identical_tokens"]),
                          **row, **costs(decoded)})
         return rows
 

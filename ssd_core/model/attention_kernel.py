@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from ..measured import kept_choice
+from ..measured import tuned
 from .processor import has_bf16
 from .products import best_of, clock_of
 
@@ -83,7 +83,7 @@ def attention_kernel(device: torch.device) -> str:
     """The name of the kernel that runs use on a device, of KERNELS or DEFAULT."""
     if device.type != "cuda":
         return DEFAULT
-    return kept_choice("attention", device, lambda: measured_kernel(device))
+    return tuned("attention", device, lambda: measured_kernel(device))
 
 
 def one_attention_kernel(device: torch.device) -> AbstractContextManager[object]:

@@ -19,42 +19,42 @@ ROUNDED = 1e-6  # relative error of a score, as computed from the logits
 WIDEST = 60.0  # exponents from here on are compared with scores too small for fp32
 
 
-def choose_closely(logits: torch.Tensor, probs: torch.Tensor, noise: torch.Tensor,
-                   sampling: Sampling, slack: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """The tokens [...] that `choose` takes, and which choices [...] the slack leaves open.
+def sample_with_ties(logits: torch.Tensor, probs: torch.Tensor, noise: torch.Tensor,
+                     sampling: Sampling, slack: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """The tokens [...] that `sample` takes, and which samples [...] the slack leaves open.
 
     logits: guided [..., V]; probs: their `probabilities`; noise: exponential variates [..., V].
     """
-    if sampling.heat < COLD or sampling.min_p == 1:
-        chosen = likeliest(probs / noise)
-        return chosen, (logits >= logits.amax(-1, keepdim=True) - slack).sum(-1) > 1
-    slack = slack / sampling.heat + ROUNDED
+    if sampling.resolved_temperature < COLD or sampling.min_p == 1:
+        sampled = likeliest(probs / noise)
+        return sampled, (logits >= logits.amax(-1, keepdim=True) - slack).sum(-1) > 1
+    slack = slack / sampling.resolved_temperature + ROUNDED
     scores = probs / noise
-    chosen = likeliest(scores)
+    sampled = likeliest(scores)
     factor = math.exp(-slack) if slack < WIDEST else 0.0
-    undecided = (scores >= scores.gather(-1, chosen[..., None]) * factor).sum(-1) > 1
+    undecided = (scores >= scores.gather(-1, sampled[..., None]) * factor).sum(-1) > 1
     if sampling.min_p or by_rank(sampling, logits.shape[-1]):
-        undecided |= filtered_closely(logits, noise, sampling, slack, chosen[..., None])
-    return chosen, undecided
+        undecided |= ties_with_filtered(logits, noise, sampling, slack, sampled[..., None])
+    return sampled, undecided
 
 
-def filtered_closely(logits: torch.Tensor, noise: torch.Tensor, sampling: Sampling, slack: float,
-                     chosen: torch.Tensor) -> torch.Tensor:
-    """Which choices [...] depend on a token that may or may not pass the filters.
+def ties_with_filtered(logits: torch.Tensor, noise: torch.Tensor, sampling: Sampling, slack: float,
+                       sampled: torch.Tensor) -> torch.Tensor:
+    """Which samples [...] depend on a token that may or may not pass the filters.
 
-    chosen: [..., 1]; slack: of logits divided by the temperature.
+    sampled: [..., 1]; slack: of logits divided by the temperature.
     """
-    if sampling.heat != 1:
-        logits = logits / sampling.heat
+    if sampling.resolved_temperature != 1:
+        logits = logits / sampling.resolved_temperature
     lower, upper = limits(logits, sampling, slack)
-    lead = (upper - logits.gather(-1, chosen) + slack).exp()  # of any token in doubt, at most
-    wins = noise <= noise.gather(-1, chosen) * lead
+    lead = (upper - logits.gather(-1, sampled) + slack).exp()  # of any token in doubt, at most
+    wins = noise <= noise.gather(-1, sampled) * lead
     return ((logits >= lower) & (logits < upper) & wins).any(-1)
 
 
 def by_rank(sampling: Sampling, codes: int) -> bool:
     """Whether top-k or top-p leaves out tokens."""
-    return sampling.mass != 1 or 0 < sampling.top_k < codes
+    return sampling.resolved_top_p != 1 or 0 < sampling.top_k < codes
 
 
 def limits(logits: torch.Tensor, sampling: Sampling,
@@ -83,7 +83,7 @@ def lowest_and_next(logits: torch.Tensor, sampling: Sampling,
         late[..., sampling.top_k:] = True
     probs = ordered.masked_fill(late, -math.inf).softmax(-1)
     before = probs.cumsum(-1) - probs
-    mass = sampling.mass if sampling.mass != 1 else math.inf
-    lowest = ordered.masked_fill(late | (before >= mass + slack), math.inf)
-    left_out = ordered.masked_fill(~late & (before < mass - slack), -math.inf)
+    top_p = sampling.resolved_top_p if sampling.resolved_top_p != 1 else math.inf
+    lowest = ordered.masked_fill(late | (before >= top_p + slack), math.inf)
+    left_out = ordered.masked_fill(~late & (before < top_p - slack), -math.inf)
     return lowest.amin(-1, keepdim=True), left_out.amax(-1, keepdim=True)

@@ -2,10 +2,10 @@
 
 A number depends only on (image seed, purpose, round, slot, code), never on the batch, the order of
 passes or the device. The field returns exponential variates E, because argmax(p / E) is a sample
-from p (the exponential race; the same choice as argmax(log p + Gumbel)). It uses only integer
+from p (the exponential race; the same sample as argmax(log p + Gumbel)). It uses only integer
 operations, table look-ups and single multiplications, so the bits agree on every device.
 
-The race chooses the tokens of a picture, with one number per code: two similar distributions then
+The race samples the tokens of a picture, with one number per code: two similar distributions then
 mostly give the same token, and coupled methods depend on this. Drafts and repairs need no such
 coupling, so one uniform number U per slot is enough for them (`fresh`).
 """
@@ -153,18 +153,18 @@ class NoiseField:
 
     @property
     def held(self) -> torch.Tensor | None:
-        """E [B, slots, codes] of all slots, for choosing tokens; None if that is too large."""
+        """E [B, slots, codes] of all slots, for sampling tokens; None if that is too large."""
         self.hold()
         return self._cached
 
     def hold(self) -> None:
-        """Compute the whole field now, for methods that choose every cell with it."""
+        """Compute the whole field now, for methods that sample every cell with it."""
         if self._cached is None and self._small:
             self._cached = self._fill(torch.empty(len(self.seeds), len(self.slots), self.codes,
                                                   device=self.device))
 
     def _fill(self, whole: torch.Tensor) -> torch.Tensor:
-        """Write E [B, slots, codes] of all slots, for choosing tokens."""
+        """Write E [B, slots, codes] of all slots, for sampling tokens."""
         step = max(SLAB_NUMBERS // (len(self.seeds) * self.codes), 1)
         for first in range(0, len(self.slots), step):
             part = self.slots[first : first + step]
@@ -172,7 +172,7 @@ class NoiseField:
         return whole
 
     def fixed(self, start: int, stop: int) -> torch.Tensor:
-        """E [B, stop - start, codes] of the fixed field that chooses tokens."""
+        """E [B, stop - start, codes] of the fixed field that samples tokens."""
         return self.fixed_at(slice(start, stop))
 
     def fixed_at(self, slots: Slots) -> torch.Tensor:
@@ -189,7 +189,7 @@ class NoiseField:
         return self.exponential(Purpose.CHOOSE, 0, slots)
 
     def fresh(self, purpose: Purpose, round_: int, slots: Slots) -> torch.Tensor:
-        """The noise U [B, n, 1] with which `choose` samples drafts or repairs."""
+        """The noise U [B, n, 1] with which `sample` samples drafts or repairs."""
         return self.uniform(purpose, round_, slots)[..., None]
 
     def exponential(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..machine_faults import fault_of
-from ..measured import kept_choice
+from ..measured import tuned
 from .int8_kernels import Multiply, importable, is_right
 from .processor import has_bf16
 
@@ -257,7 +257,7 @@ def fastest_kernel(device: torch.device) -> str:
         seconds = {name: seconds_of(multiply, device) for name, multiply in ways.items()}
         return min(seconds, key=lambda name: seconds[name])
 
-    return kept_choice(f"int8 product among {', '.join(ways)}", device, fastest)
+    return tuned(f"int8 product among {', '.join(ways)}", device, fastest)
 
 
 def seconds_of(multiply: Multiply, device: torch.device) -> float:

@@ -58,12 +58,12 @@ class Sampling:
         check_knobs(self)
 
     @property
-    def heat(self) -> float:
+    def resolved_temperature(self) -> float:
         """The temperature; 1 if no backbone has given its own yet."""
         return 1.0 if self.temperature is None else self.temperature
 
     @property
-    def mass(self) -> float:
+    def resolved_top_p(self) -> float:
         """top_p; 1 if no backbone has given its own yet."""
         return 1.0 if self.top_p is None else self.top_p
 
@@ -92,7 +92,7 @@ def guide(logits: torch.Tensor, cfg: float) -> torch.Tensor:
 def probabilities(logits: torch.Tensor, sampling: Sampling,
                   temperature_scale: float = 1.0) -> torch.Tensor:
     """Guided logits [..., V] -> probabilities; `temperature_scale` multiplies the temperature."""
-    temperature = sampling.heat * temperature_scale
+    temperature = sampling.resolved_temperature * temperature_scale
     if temperature < COLD:
         return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
     if temperature != 1:
@@ -100,8 +100,8 @@ def probabilities(logits: torch.Tensor, sampling: Sampling,
     if 0 < sampling.top_k < logits.shape[-1]:
         least = logits.topk(sampling.top_k, dim=-1).values[..., -1:]
         logits = logits.masked_fill(logits < least, -math.inf)
-    if sampling.mass != 1:
-        probs = top_p_filter(logits.softmax(-1), sampling.mass)
+    if sampling.resolved_top_p != 1:
+        probs = top_p_filter(logits.softmax(-1), sampling.resolved_top_p)
         return min_p_filter(probs, sampling.min_p) if sampling.min_p else probs
     if sampling.min_p:  # before the softmax, which then normalises the rest
         limit = math.log(sampling.min_p) - 1e-6  # the likeliest token passes where min_p is 1
@@ -125,7 +125,7 @@ def min_p_filter(probs: torch.Tensor, min_p: float) -> torch.Tensor:
     return likely / likely.sum(-1, keepdim=True)
 
 
-def choose(weights: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+def sample(weights: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
     """Sample tokens [...] with probabilities proportional to weights [..., V].
 
     noise: exponential variates [..., V] (the race), or one uniform variate [..., 1] (inverse CDF).

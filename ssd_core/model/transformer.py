@@ -252,7 +252,7 @@ class DecoderLayer(nn.Module):
         return torch.cat((paired, heads[rotated:])).view_as(value)
 
 
-class Lender(Protocol):
+class LayerStreaming(Protocol):
     """Interface by which a decoder asks for a layer that it is about to use."""
 
     @property
@@ -260,7 +260,7 @@ class Lender(Protocol):
         """How many layers wait elsewhere."""
         raise NotImplementedError
 
-    def lend(self, index: int) -> nn.Module:
+    def load_layer(self, index: int) -> nn.Module:
         """The layer, on the device of the others."""
         raise NotImplementedError
 
@@ -272,7 +272,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.shape = shape
         self.layers = nn.ModuleList(DecoderLayer(shape) for _ in range(shape.layers))
-        self.lender: Lender | None = None  # brings layers that wait elsewhere to the device
+        self.streaming: LayerStreaming | None = None  # of layers that wait elsewhere
 
     def forward(self, x: torch.Tensor, angles: torch.Tensor | None, cache: KVCache | None = None,
                 layers: int | None = None) -> torch.Tensor:
@@ -284,7 +284,7 @@ class Decoder(nn.Module):
         """
         turns, y = self.turns(angles, x, cache), x.reshape(-1, x.shape[-1])
         for index, layer in enumerate(self.layers[:layers]):
-            layer = layer if self.lender is None else self.lender.lend(index)
+            layer = layer if self.streaming is None else self.streaming.load_layer(index)
             y = layer(y, len(x), turns, index, cache)
         return y.view_as(x)
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 import torch
 
 from ..backbones.base import Backbone, Preset
-from ..engine.close_calls import repeats
+from ..engine.repeat_near_ties import repeats
 from ..engine.methods import AR, METHODS, Method
 from ..machine_faults import fault_of
 from ..model.grid import Grid
-from ..weights.figures import stored_dtype
+from ..weights.model_size import stored_dtype
 from .labels import percent
 
 GUARANTEES = {
@@ -63,7 +63,7 @@ def guarantee(method: Method, backbone: Backbone, share: float | None = None) ->
     """
     if share == 1 or isinstance(method, AR):
         return "identical"
-    word = method.verdict_on(backbone.grid)
+    word = method.guarantee_on(backbone.grid)
     if word != "identical":
         return word
     return "identical" if guarantee_holds(backbone) and share is None else "same distribution"
@@ -78,7 +78,7 @@ def guarantee_text(method: Method, backbone: Backbone, share: float | None = Non
         return f"{word}, {percent(share)} of tokens are AR's (measured, {dtype})"
     if word == "identical":
         return "identical: this is AR's own picture for this seed"
-    if method.verdict_on(backbone.grid) == "identical":
+    if method.guarantee_on(backbone.grid) == "identical":
         return (f"{word} as AR: rounding in {dtype} on this device may make it differ from AR's "
                 "own picture for this seed (Compare measures it)")
     return word
@@ -90,7 +90,7 @@ def guarantee_text(method: Method, backbone: Backbone, share: float | None = Non
 def by_guarantee(names: Iterable[str] = METHODS,
                  words: Mapping[str, str] | None = None) -> dict[str, list[str]]:
     """The names of methods by their guarantee. words: the guarantees in another language."""
-    groups = {word: [name for name in names if METHODS[name].verdict == word]
+    groups = {word: [name for name in names if METHODS[name].guarantee == word]
               for word in GUARANTEES}
     return {words[word] if words else word: group for word, group in groups.items() if group}
 

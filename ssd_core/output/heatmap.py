@@ -34,14 +34,14 @@ class AcceptanceCount:
         """[B, R, C]: how often a cell's draft was accepted when verified; NaN if it never was."""
         pictures, rows, columns = self._shape
         # An extra column collects the forced row ends, which are not cells.
-        judged, accepted = np.zeros((2, pictures, rows, columns + 1))
+        verified, accepted = np.zeros((2, pictures, rows, columns + 1))
         for event, unchanged in self._passes:
             cells = event.cells[:, event.n_context :].cpu().numpy()
             where = (np.arange(pictures)[:, None], cells[..., 0], cells[..., 1])  # [B, n] each
-            judged[where] += 1
+            verified[where] += 1
             accepted[where] += unchanged[:, event.n_context :].cpu().numpy()
         with np.errstate(invalid="ignore"):
-            return (accepted / judged)[:, :, :columns]
+            return (accepted / verified)[:, :, :columns]
 
 
 def acceptance_sheet(share: np.ndarray, acceptance: Mapping[str, float],
@@ -55,8 +55,8 @@ def acceptance_sheet(share: np.ndarray, acceptance: Mapping[str, float],
                       "white")
     sheet.paste(cells, (GAP, GAP))
     draw = ImageDraw.Draw(sheet)
-    judged = share[~np.isnan(share)]
-    text = f"{label}: {judged.mean():.0%} of drafts accepted" if judged.size else (
+    verified = share[~np.isnan(share)]
+    text = f"{label}: {verified.mean():.0%} of drafts accepted" if verified.size else (
         f"{label}: no drafts to judge")
     write(draw, (GAP, cells.height + 2 * GAP), text)
     curve(draw, (cells.width + 2 * GAP, GAP, sheet.width - GAP, cells.height + GAP), acceptance)
@@ -77,8 +77,8 @@ def heat(share: np.ndarray, picture: np.ndarray | None) -> Image.Image:
     known = np.nan_to_num(share)
     tint = np.stack([np.interp(known, SHARE, RAMP[:, c]) for c in range(3)], -1).astype(np.uint8)
     over = np.asarray(Image.fromarray(tint).resize(size, Image.Resampling.NEAREST), float)
-    judged = Image.fromarray((~np.isnan(share)).astype(np.uint8))
-    weight = 0.6 * np.asarray(judged.resize(size, Image.Resampling.NEAREST))[..., None]
+    verified = Image.fromarray((~np.isnan(share)).astype(np.uint8))
+    weight = 0.6 * np.asarray(verified.resize(size, Image.Resampling.NEAREST))[..., None]
     return Image.fromarray((under * (1 - weight) + over * weight).astype(np.uint8))
 
 

@@ -25,31 +25,31 @@ def with_kept_pixels(backbone: Backbone, drawn: Iterable[torch.Tensor], mask: to
     if own is None:
         own = torch.stack(list(pixels(backbone, keep)))
     for n, picture in enumerate(drawn):
-        stays = of_picture(mask, n)
-        assert stays is not None
-        yield blended(picture, own[n % len(own)].to(picture), stays)
+        known = of_picture(mask, n)
+        assert known is not None
+        yield blended(picture, own[n % len(own)].to(picture), known)
 
 
-def blended(drawn: torch.Tensor, own: torch.Tensor, stays: torch.Tensor) -> torch.Tensor:
+def blended(drawn: torch.Tensor, own: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
     """A picture [H, W, 3]: free cells as drawn, kept ones as in `own`, to the byte.
 
     A kept cell beside a free one turns from the drawn picture to its own, over its width.
     """
-    weight = weights(stays, (drawn.shape[0], drawn.shape[1]))[..., None]
+    weight = weights(known, (drawn.shape[0], drawn.shape[1]))[..., None]
     return torch.where(weight == 0, own, torch.lerp(own, drawn, weight.to(drawn)))
 
 
-def weights(stays: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
+def weights(known: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
     """The share [H, W] of the drawn picture in every pixel: 1 in free cells, 0 away from them."""
-    rows, columns = stays.shape
+    rows, columns = known.shape
     tall, wide = size[0] // rows, size[1] // columns
-    free = torch.nn.functional.pad((~stays.cpu()).float(), (1, 1, 1, 1))
+    mask = torch.nn.functional.pad((~known.cpu()).float(), (1, 1, 1, 1))
     near = torch.zeros(rows, tall, columns, wide)
     for y in (-1, 0, 1):
         for x in (-1, 0, 1):
             far = torch.hypot(distances(tall, y)[:, None], distances(wide, x)[None])
             ramp = (1 - far).clamp(min=0)
-            beside = free[1 + y : 1 + y + rows, 1 + x : 1 + x + columns]
+            beside = mask[1 + y : 1 + y + rows, 1 + x : 1 + x + columns]
             near = near.maximum(beside[:, None, :, None] * (ramp * ramp * (3 - 2 * ramp))[:, None])
     return near.reshape(rows * tall, columns * wide)
 

@@ -66,8 +66,8 @@ def read(text: str) -> KeptRows:
 
 def with_mask(saved: Mapping) -> KeptRows:
     """ValueError, TypeError or KeyError if it is malformed."""
-    tokens, stays = unpack(saved["parent"]), unpack_mask(saved["keep_mask"])
-    if tokens.shape != stays.shape:
+    tokens, known = unpack(saved["parent"]), unpack_mask(saved["keep_mask"])
+    if tokens.shape != known.shape:
         raise ValueError("the mask does not fit the tokens")
     backbone = saved["backbone"]
-    return KeptRows(tokens, 0, str(backbone["name"]), str(backbone["sha256"]), ~stays)
+    return KeptRows(tokens, 0, str(backbone["name"]), str(backbone["sha256"]), ~known)

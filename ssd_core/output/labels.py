@@ -15,14 +15,14 @@ def label(method: Method) -> str:
     """A short label of a resolved method: its schedule, and knobs that differ from the default."""
     rounds, words = getattr(method, "rounds", None), [method.name]
     if isinstance(method, RowSchedule) and (method.k_v or 1) > 1:
-        words.append(f"k_v={method.k_v} b={rounds} i={method.incremental}")
+        words.append(f"k_v={method.k_v} rounds={rounds} incremental={method.incremental}")
     elif rounds is not None:
-        words.append(f"r={rounds}")
+        words.append(f"rounds={rounds}")
     words += [f"{f.name}={getattr(method, f.name)}" for f in fields(method)
               if f.default is not None and getattr(method, f.name) != f.default
               and f.name not in ("k_v", "rounds", "incremental")]
     words += [f"{name}={value}" for name in ("window", "cells", "budget")
-              if (value := getattr(method, name, None))]
+              if (value := vars(method).get(name))]
     return " ".join(words)
 
 
@@ -39,15 +39,15 @@ def plan_text(method: Method, plan: Plan, where: str) -> str:
     """Lines with the method, its knobs and the passes of a run."""
     lines = [f"{method.name} on {where}: {knobs_of(method) or 'no knobs'}"]
     if plan.passes is None:
-        about = f"usually about {plan.usual}, " if plan.usual else ""
+        about = f"usually about {plan.prior_passes}, " if plan.prior_passes else ""
         repeats = ", if near ties are judged again" if plan.passes_max > plan.ar_passes else ""
         lines.append(f"{about}at most {plan.passes_max} passes{repeats}, how many depends on the "
                      f"picture; AR takes {plan.ar_passes}")
     else:
         lines.append(f"{plan.passes} passes; AR takes {plan.ar_passes}, "
                      f"{plan.step_acceleration:.2f} times as many")
-    if plan.choice:
-        lines.append(plan.choice)
+    if plan.tuning:
+        lines.append(plan.tuning)
     if plan.paper_passes and plan.paper_ar_passes:
         lines.append(f"the paper counts {plan.paper_passes} against {plan.paper_ar_passes}")
     return "\n".join(lines)

@@ -21,7 +21,7 @@ import torch
 from PIL import Image
 
 from ..backbones.base import Backbone
-from ..engine.events import Event, Pass, RowsDone, Sketched, Started
+from ..engine.events import Event, Pass, FinalRows, Sketched, Started
 from ..engine.methods import Method
 from ..engine.sketches import enlarged
 from ..model.grid import Grid
@@ -112,10 +112,10 @@ class Preview:
     def __init__(self, backbone: Backbone, method: Method, send: Callable[[dict], None], *,
                  label: str, pictures: int = 1, node: str | None = None, panel: int = 0,
                  keep: torch.Tensor | None = None, keep_rows: int = 0,
-                 notes: Sequence[str] = (), stays: torch.Tensor | None = None,
+                 notes: Sequence[str] = (), known: torch.Tensor | None = None,
                  own: torch.Tensor | None = None) -> None:
         """method: resolved. keep: tokens [B or 1, R, C] whose first keep_rows rows are kept, or the
-        cells of stays [B or 1, R, C]; own: their picture's pixels [B or 1, H, W, 3], if known.
+        cells of known [B or 1, R, C]; own: their picture's pixels [B or 1, H, W, 3], if known.
 
         notes: sentences about this run to show beside the picture.
         """
@@ -128,9 +128,9 @@ class Preview:
         self.tokens = np.zeros((pictures, grid.rows, grid.columns), np.int64)
         if keep is not None:
             self.tokens[:, :keep_rows] = keep[:, :keep_rows].cpu().numpy()
-        self.stays, self.own = stays, own
+        self.known, self.own = known, own
         self.standing: Standing | None = None  # once the run has started
-        if keep is not None and stays is not None:
+        if keep is not None and known is not None:
             self.tokens[:] = keep.cpu().numpy()
         self.first_row, self.row, self.shown, self.refined = keep_rows, keep_rows, 0, 0
         self.seconds, self.spent, self.over = 0.0, 0.0, False
@@ -173,7 +173,7 @@ class Preview:
                 self._tell_cells()
         elif isinstance(event, Sketched):
             self._show_sketch(event.tokens)
-        elif isinstance(event, RowsDone):
+        elif isinstance(event, FinalRows):
             self.tokens[:, event.first : event.last] = event.tokens.cpu().numpy()
             self.row = max(self.row, event.last)
             if self.row > self.shown and self._left() > 0:
@@ -187,12 +187,12 @@ class Preview:
         (width, height), plan = self.backbone.size, started.plan
         self.send("started", label=self.label, rows=self.grid.rows, columns=self.grid.columns,
                   width=width, height=height, pictures=self.pictures, method=self.method.name,
-                  verdict=self._verdict(None), passes=plan.passes, passes_max=plan.passes_max,
+                  guarantee=self._guarantee(None), passes=plan.passes, passes_max=plan.passes_max,
                   ar_passes=plan.ar_passes, first_row=self.first_row, notes=self.notes,
                   **({"words": self.words} if self.words else {}),
                   **({"prepares": True} if started.prepares else {}))
-        if self.stays is not None:
-            self._show_standing(self.stays)
+        if self.known is not None:
+            self._show_standing(self.known)
         elif self.first_row:
             self._show_kept()
 
@@ -203,9 +203,9 @@ class Preview:
         else:
             strips = self.decoded(0, self.first_row)
             self.refined = self.first_row
-        self._send_rows(0, strips, refined=self.refined > 0, kept=True)
+        self._send_rows(0, strips, refined=self.refined > 0, known=True)
 
-    def _show_standing(self, stays: torch.Tensor) -> None:
+    def _show_standing(self, known: torch.Tensor) -> None:
         """Show the kept cells with their own pixels; they stay until the picture is finished."""
         if self.own is not None:
             own = np.stack([to_bytes(picture) for picture in self.own])
@@ -214,13 +214,13 @@ class Preview:
             own = self.looked_up(0, self.grid.rows)
         else:
             own = self.decoded(0, self.grid.rows)
-        self.standing = Standing(own, stays)
-        self.send("cells", first=0, last=self.grid.rows, top=0, kept=True,
+        self.standing = Standing(own, known)
+        self.send("cells", first=0, last=self.grid.rows, top=0, known=True,
                   strips=[png(strip) for strip in self.standing.strips(0)])
 
     def _show_sketch(self, sketch: torch.Tensor) -> None:
         """Show a sketch [B, r, c] where nothing is kept, until rows of the picture cover it."""
-        if self.stays is not None:
+        if self.known is not None:
             return
         cells = enlarged(sketch, self.grid)[:, self.first_row :].cpu().numpy()
         strips = self.enlarged(self.palette.colours[cells])
@@ -228,11 +228,11 @@ class Preview:
                   top=self.first_row * (self.backbone.size[1] // self.grid.rows),
                   strips=[png(strip) for strip in strips])
 
-    def _verdict(self, identical: float | None) -> str:
+    def _guarantee(self, identical: float | None) -> str:
         return guarantee(self.method, self.backbone, identical)
 
     def _tell_pass(self, event: Pass) -> None:
-        self.send("pass", stage=event.stage, round=event.round, **self._pace(),
+        self.send("pass", stage=event.stage, round=event.round, **self._speed(),
                   acceptance=self._acceptance(event), row=self.row, **self.marks.to_message())
 
     def _acceptance(self, event: Pass) -> float | None:
@@ -257,7 +257,7 @@ class Preview:
                   top=self.row * (self.backbone.size[1] // self.grid.rows),
                   strips=[png(strip) for strip in strips])
 
-    def _pace(self) -> dict:
+    def _speed(self) -> dict:
         """The number of the current pass, and the speed."""
         tokens = (self.row - self.first_row) * self.grid.columns * self.pictures
         return {"index": self.last.index if self.last else 0, "seconds": self.seconds,
@@ -268,7 +268,7 @@ class Preview:
     @property
     def _moves_weights(self) -> bool:
         """Whether decoding during a run moves weights to the device and back (offload)."""
-        return self.backbone.turns is not None
+        return self.backbone.offloader is not None
 
     def _paint(self) -> None:
         """Show the final rows, decoded if the budget allows it, else in plain colours."""
@@ -296,7 +296,7 @@ class Preview:
         picture of which cells are kept.
         """
         tokens = torch.from_numpy(self.tokens)
-        if self.stays is None:
+        if self.known is None:
             tokens = repeat_last_row(tokens, last)
         whole = np.stack([to_bytes(picture) for picture in pixels(self.backbone, tokens)])
         tall = whole.shape[1] // self.grid.rows
@@ -309,7 +309,7 @@ class Preview:
             strips = self.standing.over(strips, first * tall)
         self.shown = max(self.shown, last)
         self.send("rows", first=first, last=last, top=first * tall,
-                  strips=[png(strip) for strip in strips], **self._pace(), **flags)
+                  strips=[png(strip) for strip in strips], **self._speed(), **flags)
 
     # Ends
 
@@ -336,7 +336,7 @@ class Preview:
                   seconds=stats["seconds"]["total"] + took,
                   tokens_per_second=stats["tokens_per_second"],
                   acceptance=sum(means) / len(means) if means else None,
-                  verdict=self._verdict(identical), identical=identical)
+                  guarantee=self._guarantee(identical), identical=identical)
 
     def refine(self, within: float = math.inf) -> None:
         """Show all final rows decoded, if that is expected to take at most `within` seconds.

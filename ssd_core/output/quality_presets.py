@@ -9,12 +9,12 @@ from ..engine.methods import AR, Exact, Method, Rolling, default_method
 
 @dataclass(frozen=True)
 class QualityPreset:
-    """A choice of speed: its names in English and Chinese, its method, and what it promises."""
+    """A choice of speed: its names in English and Chinese, its method, and what it guarantees."""
 
     title: str
     chinese: str
     method: Method
-    promise: str
+    guarantee: str
 
 
 # From slowest to fastest; none needs draft heads.

@@ -36,7 +36,7 @@ from ..model.noise import VERSION as NOISE_VERSION
 from ..model.products import INTEGERS
 from ..model.sampling import Sampling
 from ..unicode import is_unicode
-from ..weights.figures import stored_dtype
+from ..weights.model_size import stored_dtype
 from ..weights.memory import WEIGHT_BYTES
 from .comfyui_workflow import workflow_of
 from .kept_cells import check_kept, kept_keys

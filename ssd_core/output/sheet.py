@@ -32,7 +32,7 @@ class Tile:
 
     picture: np.ndarray
     name: str
-    verdict: str
+    guarantee: str
     lines: tuple[str, ...] = ()
 
 
@@ -115,10 +115,11 @@ class SheetLayout:
                 for line in wrapped(text, font, width)]
 
     def words(self, tile: Tile) -> list[TextLine]:
-        """Name, verdict and figures of a picture; the verdict beside the name if it fits there."""
-        ground, colour = CHIPS.get(tile.verdict, OTHER_CHIP)
+        """Name, guarantee and figures of a picture; the guarantee beside the name if it fits."""
+        ground, colour = CHIPS.get(tile.guarantee, OTHER_CHIP)
         em = round(self.em * 0.85)
-        chip = TextLine(tile.verdict, font_for(tile.verdict, em), round(em * 2.0), colour, ground)
+        chip = TextLine(tile.guarantee, font_for(tile.guarantee, em), round(em * 2.0), colour,
+                        ground)
         figures = [line for text in tile.lines
                    for line in self.text(text, self.width, 0.95, QUIET)]
         *above, name = self.text(tile.name, self.width, 1.3)

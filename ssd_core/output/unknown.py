@@ -18,10 +18,10 @@ def unknown_in(backbone: Backbone, texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(word for text in texts for word in backbone.unknown_words(text)))
 
 
-def things_in(backbone: Backbone, texts: Iterable[str]) -> list[str]:
+def objects_in(backbone: Backbone, texts: Iterable[str]) -> list[str]:
     """Things that the backbone cannot draw, such as "a dog", without repeats."""
     return list(dict.fromkeys(thing.typed for text in texts
-                              for thing in backbone.unknown_things(text)))
+                              for thing in backbone.unknown_objects(text)))
 
 
 def misplaced_in(backbone: Backbone, texts: Iterable[str]) -> list[str]:
@@ -41,9 +41,9 @@ def word_notes(backbone: Backbone, texts: Sequence[str], prompts: Sequence[str],
 
     texts: as drawn. prompts: as typed; the words of their unknown things are not told again.
     """
-    things = things_in(backbone, prompts)
-    words = {word for thing in things for word in backbone.unknown_words(thing)}
-    kinds = {CANNOT_DRAW: things,
+    objects = objects_in(backbone, prompts)
+    words = {word for thing in objects for word in backbone.unknown_words(thing)}
+    kinds = {CANNOT_DRAW: objects,
              IGNORED: [word for word in unknown_in(backbone, texts) if word not in words],
              MISPLACED: misplaced_in(backbone, texts)}
     return [f"{backbone.name} {what}: {listed(words, most)}"
@@ -58,13 +58,13 @@ def listed(words: Sequence[str], most: int | None = None) -> str:
 def require_something_known(backbone: Backbone, prompt: str) -> None:
     """Raise SSDError for a prompt of unknown words alone."""
     if backbone.names_nothing_known(prompt):
-        unknown = things_in(backbone, [prompt]) or unknown_in(backbone, [prompt])
+        unknown = objects_in(backbone, [prompt]) or unknown_in(backbone, [prompt])
         raise SSDError(
             f"{backbone.name} cannot draw {listed(unknown, NAMED)}, and the prompt names nothing "
             "else: name what it knows, such as a house, a tree or the sea")
 
 
-def require_known(backbone: Backbone, texts: Sequence[str], things: Sequence[str] = ()) -> None:
+def require_known(backbone: Backbone, texts: Sequence[str], objects: Sequence[str] = ()) -> None:
     """Raise SSDError for unknown things and words of either kind, as --strict-words asks."""
-    if words := [*things, *unknown_in(backbone, texts), *misplaced_in(backbone, texts)]:
+    if words := [*objects, *unknown_in(backbone, texts), *misplaced_in(backbone, texts)]:
         raise SSDError(f"words unknown to {backbone.name}: {', '.join(words)}; use other words")

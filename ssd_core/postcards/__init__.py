@@ -10,7 +10,7 @@ from .claims import Claim
 from .frame import FRAMES, SQUARE, TALL, WIDE, Frame, frame_of
 from .painter import paint
 from .reading import Reading
-from .world import SIZE, Scene, Thing, is_valid, sample_scene
+from .world import SIZE, Scene, SceneObject, is_valid, sample_scene
 
 __all__ = [
     "FRAMES",
@@ -24,7 +24,7 @@ __all__ = [
     "Frame",
     "Reading",
     "Scene",
-    "Thing",
+    "SceneObject",
     "check",
     "claims",
     "describe",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from .claims import Claim, claims_by
-from .world import PLACES, Scene, Thing, _pick, sample_scene
+from .world import PLACES, Scene, SceneObject, _pick, sample_scene
 
 MAX_TOKENS = 36  # words and punctuation marks of a caption
 _SHORT, _COMPLETE = 0.35, 0.35  # shares of captions as short as people type, and of complete ones
@@ -96,7 +96,7 @@ _VERBS = {"balloon": "floats", "boat": "sails", "boats": "sail", "houses": "stan
 # ---- writing -----------------------------------------------------------------------------------
 
 
-def _noun(thing: Thing, article: str, with_colour: bool, rng: np.random.Generator) -> str:
+def _noun(thing: SceneObject, article: str, with_colour: bool, rng: np.random.Generator) -> str:
     colour = _pick(rng, _COLOUR_WORDS[thing.colour]) if with_colour else ""
     article = _pick(rng, _SOME) if thing.kind in PLURAL else article
     if article == "a" and colour == "orange":
@@ -104,7 +104,7 @@ def _noun(thing: Thing, article: str, with_colour: bool, rng: np.random.Generato
     return f"{article} {colour} {_pick(rng, _NOUNS[thing.kind])}"
 
 
-def _thing_text(thing: Thing, article: str, plain: bool, rng: np.random.Generator) -> str:
+def _thing_text(thing: SceneObject, article: str, plain: bool, rng: np.random.Generator) -> str:
     """A thing with optional colour and place. plain: a noun phrase without verb."""
     noun = _noun(thing, article, rng.random() < 0.85, rng)
     if rng.random() > 0.75:
@@ -258,7 +258,7 @@ def plain_parts(scene: Scene) -> dict[str, str]:
     return {**parts, **light, "time": _PARTS["time", scene.time][0]}
 
 
-def _plain_thing(thing: Thing) -> str:
+def _plain_thing(thing: SceneObject) -> str:
     """A thing's colour, name and place, such as "an orange balloon on the right"."""
     article = "some" if thing.kind in PLURAL else "an" if thing.colour == "orange" else "a"
     noun = f"{_COLOUR_WORDS[thing.colour][0]} {_NOUNS[thing.kind][0]}"

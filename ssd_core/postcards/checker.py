@@ -239,7 +239,7 @@ def _lowest(rows: np.ndarray) -> np.ndarray:
 
 
 def _lowest_of(small: np.ndarray) -> np.ndarray:
-    """The same rows of a coarse picture."""
+    """The rows of a coarse picture in which the ground is read, see `_lowest`."""
     return small[len(small) - _BOTTOM[0] // STEP : len(small) - _BOTTOM[1] // STEP]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .world import Scene, Thing, sample_scene
+from .world import Scene, SceneObject, sample_scene
 
 # By value: the preferred word, then synonyms.
 CHINESE: dict[str, list[str]] = {value: words.split() for value, words in {
@@ -40,7 +40,7 @@ def fresh_chinese_prompt(rng: np.random.Generator) -> str:
     return COMMA.join([*map(thing_text, scene.things), *(words[int(n)] for n in chosen)])
 
 
-def thing_text(thing: Thing) -> str:
+def thing_text(thing: SceneObject) -> str:
     """A thing's colour, name and place."""
     noun = SEVERAL.get(thing.kind, CHINESE[thing.kind][0])
     return f"{CHINESE[thing.colour][0]}的{noun}{CHINESE[thing.place][0]}"

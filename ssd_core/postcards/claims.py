@@ -75,7 +75,9 @@ class _Reader:
 
 
 def claims_by(meaning: Mapping[str, tuple[str, str]], caption: str) -> tuple[Claim, ...]:
-    """The claims of a caption by a table of meanings: on the scene, then on its things."""
+    """The claims of a caption by a table of meanings: first those about the scene as a whole, then
+    those about each of its things.
+    """
     reader = _Reader(meaning)
     for word in _TOKEN.findall(caption.lower()):
         reader.take(word)

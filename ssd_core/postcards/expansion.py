@@ -25,7 +25,7 @@ from .expanded import Added, Expanded, blanked, merged, without
 from .filling import Filled, Filler, firsts, ruled_out
 from .negations import negations
 from .spelling import ARTICLES, BREAKS, END, Named, Reading, Word, length_of, read
-from .unknown_things import unknown_things
+from .unknown_objects import unknown_objects
 
 # If a prompt becomes too long, additions are omitted from the end of this list.
 PRIORITY = ("things", "kind", "place", "count", "ground", "sky", "colour", "time", "ridge", "light")
@@ -48,7 +48,7 @@ def expand(prompt: str, negative: str | None, seed: int, leave_open: Sequence[st
     anything; negations move in any case. limit: the most words and marks of the result, unless the
     prompt alone has more.
     """
-    denied, unknown = negations(prompt), unknown_things(prompt) if fill else []
+    denied, unknown = negations(prompt), unknown_objects(prompt) if fill else []
     cuts = merged([*((negation.start, negation.end) for negation in denied),
                    *(thing.cut for thing in unknown)])
     ruled = ", ".join([negative or "", *(negation.denied for negation in denied)]).strip(", ")

@@ -8,7 +8,7 @@ from .captions import _MEANING
 from .filling import MOST, members_of
 from .relations import relate
 from .spelling import END, HINTS, Named, Reading, read
-from .unknown_things import known_part
+from .unknown_objects import known_part
 
 _SINGLE = ("time", "sky", "ridge", "ground")  # a picture shows one value of each
 

@@ -7,7 +7,7 @@ import numpy as np
 from .frame import SQUARE, Frame
 from .land import paint_land
 from .sky import paint_fog, paint_rain, paint_sky
-from .things import paint_things
+from .objects import paint_objects
 from .world import Scene
 
 
@@ -19,7 +19,7 @@ def paint(scene: Scene, frame: Frame = SQUARE) -> np.ndarray:
     paint_land(canvas, scene, frame, rng)
     if scene.sky == "fog":
         paint_fog(canvas, scene, frame, rng)
-    paint_things(canvas, scene, frame)
+    paint_objects(canvas, scene, frame)
     if scene.sky == "rain":
         paint_rain(canvas, scene, frame, rng)
     return np.clip(canvas + 0.5, 0, 255).astype(np.uint8)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .captions import _COLOUR_WORDS, _NOUNS, _PARTS, PLURAL
 from .chinese import CHINESE, COMMA, SEVERAL
-from .world import Scene, Thing, sample_scene
+from .world import Scene, SceneObject, sample_scene
 
 NAMED = ("ground", "time", "sky")  # a prompt names at most one of them
 
@@ -24,13 +24,13 @@ def short_prompt(rng: np.random.Generator, chinese: bool = False) -> str:
     return link.join(things) + part
 
 
-def english_name(thing: Thing, coloured: bool) -> str:
+def english_name(thing: SceneObject, coloured: bool) -> str:
     words = [_COLOUR_WORDS[thing.colour][0]] * coloured + [_NOUNS[thing.kind][0]]
     vowel = words[0][0] in "aeiou"
     return " ".join(["some" if thing.kind in PLURAL else "an" if vowel else "a", *words])
 
 
-def chinese_name(thing: Thing, coloured: bool) -> str:
+def chinese_name(thing: SceneObject, coloured: bool) -> str:
     colour = f"{CHINESE[thing.colour][0]}的" if coloured else ""
     return colour + SEVERAL.get(thing.kind, CHINESE[thing.kind][0])
 

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from .frame import CELL, PLACES, SQUARE, Frame
-from .things import FEET, HEIGHT, LIT, TINTS, TRIMS, WIDTH, template, tinted
+from .objects import FEET, HEIGHT, LIT, TINTS, TRIMS, WIDTH, template, tinted
 from .world import CLOUD, COLOURS, GLEAM, KINDS, NIGHT_PAINT, PAINT, SHADOW, colours_of
 
 STEP = 4  # px of a picture per px of the coarse picture that is searched

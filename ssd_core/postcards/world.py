@@ -146,7 +146,7 @@ ALIKE = 0.2  # chance that a thing looks like the one before it
 
 
 @dataclass(frozen=True)
-class Thing:
+class SceneObject:
     """An object of a scene."""
 
     kind: str
@@ -165,7 +165,7 @@ class Scene:
     ridge: str
     ground: str
     path: str
-    things: tuple[Thing, ...]
+    things: tuple[SceneObject, ...]
     jitter: int = 0
 
 
@@ -198,7 +198,7 @@ def colours_of(kind: str, ground: str) -> tuple[str, ...]:
     return tuple(c for c in COLOURS if c not in lost)
 
 
-def light_places_of(things: tuple[Thing, ...]) -> tuple[str, ...]:
+def light_places_of(things: tuple[SceneObject, ...]) -> tuple[str, ...]:
     """The places of the sky that no balloon takes."""
     taken = {thing.place for thing in things if thing.kind == "balloon"}
     return tuple(place for place in PLACES if place not in taken)
@@ -234,21 +234,21 @@ def _colour(rng: np.random.Generator, kind: str, ground: str) -> str:
     return "green" if natural else _pick(rng, colours_of(kind, ground))
 
 
-def _sample_things(rng: np.random.Generator, ground: str) -> tuple[Thing, ...]:
+def _sample_things(rng: np.random.Generator, ground: str) -> tuple[SceneObject, ...]:
     count = int(rng.choice(3, p=(0.4, 0.35, 0.25))) + 1
     places = sorted(int(i) for i in rng.permutation(3)[:count])
-    things: list[Thing] = []
+    things: list[SceneObject] = []
     for place in places:
         flying = any(thing.kind == "balloon" for thing in things)
         kind = _pick(rng, tuple(k for k in kinds_of(ground) if not (flying and k == "balloon")))
         colour = _colour(rng, kind, ground)
         if things and things[-1].kind != "balloon" and rng.random() < ALIKE:
             kind, colour = things[-1].kind, things[-1].colour
-        things.append(Thing(kind, colour, PLACES[place]))
+        things.append(SceneObject(kind, colour, PLACES[place]))
     return tuple(things)
 
 
-def _likely_paths(sky: str, ground: str, things: tuple[Thing, ...]) -> tuple[str, ...]:
+def _likely_paths(sky: str, ground: str, things: tuple[SceneObject, ...]) -> tuple[str, ...]:
     """The paths to choose from; a repeated path is likelier.
 
     Roads lead into fog and flowers grow around churches more often than chance would have it.

@@ -23,11 +23,11 @@ from ..output.guarantees import identical_share
 from ..output.labels import percent
 from ..output.recipe import to_bytes
 from ..output.sheet import Tile, contact_sheet
-from ..weights.figures import stored_dtype
+from ..weights.model_size import stored_dtype
 from .request import Request, Result
 
 OnEvent = Callable[[str, Event], None]
-HEAD = ("method", "verdict", "passes", "fewer", "seconds", "speed", "same as AR")
+HEAD = ("method", "guarantee", "passes", "fewer", "seconds", "speed", "same as AR")
 
 
 def every_method() -> dict[str, Method]:
@@ -136,7 +136,7 @@ class Comparison:
                  f"{row['passes']} passes" + (f", {row['fewer']} fewer" if row["fewer"] else ""),
                  f"{row['seconds']} s" + (f", {row['speed']} as fast" if row["speed"] else ""),
                  f"{row['same as AR']} of tokens are AR's" if row["same as AR"] else ""]
-        chip = "AR itself" if is_ar(result) else result.verdict
+        chip = "AR itself" if is_ar(result) else result.guarantee
         return Tile(picture, row["method"], chip, tuple(filter(None, lines)))
 
     def cells(self, label: str) -> dict[str, str]:
@@ -148,9 +148,9 @@ class Comparison:
             fewer = times(stats["step_acceleration"])
             speed = "" if ar_seconds is None else times(ar_seconds / max(seconds, 1e-9))
             same = "" if result.share is None else percent(result.share)
-        return dict(zip(HEAD, (label if self.show_labels else result.request.label, result.verdict,
-                               str(stats["passes"]), fewer, f"{seconds:.2f}", speed, same),
-                        strict=True))
+        label = label if self.show_labels else result.request.label
+        return dict(zip(HEAD, (label, result.guarantee, str(stats["passes"]), fewer,
+                               f"{seconds:.2f}", speed, same), strict=True))
 
 
 @checked("size", "pictures")

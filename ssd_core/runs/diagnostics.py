@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import torch
 
 from .. import openmp
-from ..engine.graphs import VARIABLE, no_graphs_reason
+from ..engine.graphs import VARIABLE, graphs_off_reason
 from ..engine.threads import free_now
 from ..errors import SSDError
 from ..machine_faults import found_on
@@ -31,7 +31,7 @@ WAITS = {openmp.OWN: f"{openmp.VARIABLE}={{policy}}, which you set",
 def report(models: Iterable[str], last_error: str | None = None, host: str = "",
            device: str | None = None, memory: tuple[int, int] | None = None,
            place: torch.device | None = None) -> str:
-    """Lines about this machine, then `models` (lines of `shelf`), then the last error.
+    """Lines about this machine, then `models` (lines of `registry`), then the last error.
 
     host: name and version of the host program. device: its name. place: the device itself; None:
     the best one. memory: the device's (free, total) bytes, None if the host does not
@@ -102,7 +102,7 @@ def usable_kernels(q: torch.Tensor, k: torch.Tensor, mask: torch.Tensor | None) 
 def graphs_line(place: torch.device) -> str:
     """Whether passes on this device are replayed as CUDA graphs; if not, why."""
     try:
-        reason = no_graphs_reason(place)
+        reason = graphs_off_reason(place)
     except SSDError as error:
         return f"graphs: {error}"
     return f"graphs: none, {reason}" if reason else (
@@ -118,7 +118,7 @@ def selftest_lines(place: torch.device) -> list[str]:
     return [f"self-test: not done yet on this device with these versions; {COMMAND} does it", *off]
 
 
-def shelf(models: ModelRegistry) -> list[str]:
+def registry(models: ModelRegistry) -> list[str]:
     """The folders that are searched for backbones and draft heads, and their contents."""
     return [f"backbones in {places(models.backbone_folders)}:",
             *(f"  {backbone_line(backbone)}" for backbone in models.backbones().values()),

@@ -20,12 +20,13 @@ KEPT = "kept {0} % of the picture, and drew {1} of {2} cells anew"
 class Edited:
     """The outcome of an edit.
 
-    redrawn, held: bool [R, C], of a batch [B, R, C]: the cells with another token than before, and
-    those of things that the words do not change. kept_share: of all tokens. notes: sentences.
+    redrawn, object_cells: bool [R, C], of a batch [B, R, C]: the cells with another token than
+    before, and those of things that the words do not change. kept_share: of all tokens. notes:
+    sentences.
     """
 
     redrawn: torch.Tensor
-    held: torch.Tensor
+    object_cells: torch.Tensor
     kept_share: float
     notes: tuple[str, ...]
 
@@ -37,14 +38,14 @@ class Edited:
         return grown(shrunk(~self.redrawn)) & ~self.redrawn
 
     @classmethod
-    def of(cls, parent: torch.Tensor, tokens: torch.Tensor, held: torch.Tensor,
+    def of(cls, parent: torch.Tensor, tokens: torch.Tensor, object_cells: torch.Tensor,
            stats: Mapping) -> Edited:
-        """parent, tokens [B, R, C]. held [B, R, C] bool. stats: of the finished run."""
+        """parent, tokens [B, R, C]. object_cells [B, R, C] bool. stats: of the finished run."""
         redrawn = tokens.cpu() != parent.cpu()
         share = 1 - redrawn.float().mean().item()
         alone = len(tokens) == 1
-        return cls(redrawn[0] if alone else redrawn, held[0].cpu() if alone else held.cpu(), share,
-                   tuple(notes_of(redrawn, stats)))
+        return cls(redrawn[0] if alone else redrawn, object_cells[0].cpu()
+                   if alone else object_cells.cpu(), share, tuple(notes_of(redrawn, stats)))
 
 
 def notes_of(redrawn: torch.Tensor, stats: Mapping) -> list[str]:
@@ -53,11 +54,11 @@ def notes_of(redrawn: torch.Tensor, stats: Mapping) -> list[str]:
         return [NOTHING]
     drawn, cells = int(redrawn.sum()), redrawn.numel()
     shares = KEPT.format(f"{100 * (1 - drawn / cells):.0f}", drawn, cells)
-    return [shares if drawn else NO_CELL, *about(HELD, stats["edit"]["things"]),
+    return [shares if drawn else NO_CELL, *about(HELD, stats["edit"]["objects"]),
             *about(NO_PLACE, stats["edit"]["missing"])]
 
 
-def about(sentence: str, things: list[list[str]]) -> list[str]:
+def about(sentence: str, objects: list[list[str]]) -> list[str]:
     """A sentence about the things of all pictures, without repeats; none if there are none."""
-    named = list(dict.fromkeys(thing for each in things for thing in each))
+    named = list(dict.fromkeys(thing for each in objects for thing in each))
     return [sentence.format(", ".join(named))] if named else []

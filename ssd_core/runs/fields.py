@@ -7,7 +7,7 @@ from typing import Protocol
 import torch
 
 from ..backbones.base import Backbone
-from ..engine.choice import Choice
+from ..engine.tuning import Tuning
 from ..engine.edits.words import Edit
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
@@ -17,8 +17,8 @@ from ..model.sampling import Sampling
 from ..output.words import Words
 
 
-class Choosing(Protocol):
-    """What a choice for this machine, and the record of a run, depend on."""
+class TuningInput(Protocol):
+    """What a tuning for this machine, and the record of a run, depend on."""
 
     @property
     def sized(self) -> Backbone: ...
@@ -49,7 +49,7 @@ class Choosing(Protocol):
     @property
     def edit(self) -> Edit | None: ...
     @property
-    def choice(self) -> Choice: ...
+    def tuning(self) -> Tuning: ...
 
 
 class Keeping(Protocol):

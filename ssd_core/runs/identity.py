@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..weights.figures import stored_dtype
+from ..weights.model_size import stored_dtype
 from .fields import Determining
 
 

@@ -20,8 +20,8 @@ def kept_by(request: Keeping) -> torch.Tensor | None:
     """
     if request.keep is None or request.keep_mask is None and request.keep_pixels is None:
         return None
-    stays = ~request.region.free
-    return stays if stays.any() else None
+    known = ~request.region.mask
+    return known if known.any() else None
 
 
 def finished_pictures(request: Keeping, edit: Edited | None,
@@ -29,10 +29,10 @@ def finished_pictures(request: Keeping, edit: Edited | None,
     """The decoded pictures [H, W, 3] of a run, one after the other, kept cells with their own
     pixels. Every host passes its pictures through here. edit: the outcome of an edit by words.
     """
-    stays = kept_by(request) if edit is None else edit.untouched
-    if stays is None or request.keep is None:
+    known = kept_by(request) if edit is None else edit.untouched
+    if known is None or request.keep is None:
         return iter(drawn)
-    return with_kept_pixels(request.sized, drawn, stays, request.keep, request.keep_pixels)
+    return with_kept_pixels(request.sized, drawn, known, request.keep, request.keep_pixels)
 
 
 def kept_of_picture(request: Keeping, n: int) -> dict:

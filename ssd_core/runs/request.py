@@ -12,13 +12,13 @@ from ..arguments import require_fields
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
 from ..backbones.prompts import alternatives
-from ..engine.choice import Choice
+from ..engine.tuning import Tuning
 from ..engine.decode import PreparedRun, check_needs, check_size, plan_of, prepare
 from ..engine.edits.words import Edit
-from ..engine.events import Event, Finished, Pass, Rows
+from ..engine.events import Event, Finished, Pass, FinalRows
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
-from ..engine.pace import pace_of
+from ..engine.step_times import step_times_of
 from ..engine.plan import Plan
 from ..engine.region import Region, region_of
 from ..model.grid import Grid
@@ -36,7 +36,7 @@ from ..output.unknown import misplaced_in, unknown_in, word_notes
 from ..output.words import Words, expansions, shared
 from ..postcards.expanded import Expanded
 from ..weights.fit import run_bytes
-from .choosing import choices, noting, record
+from .tuning import tuned, noting, record
 from .edited import Edited
 from .fallback import resolved_method
 from .identity import identity
@@ -49,23 +49,37 @@ from .scheduling import timed
 class Request:
     """A run. A host sets the fields; afterwards they hold the values that the run will use.
 
-    backbone: as loaded; `sized` has this run's size. method: resolved. heads: the draft heads, None
-    if the method uses none. sampling: with its cfg set. prompt: of `{a|b}` in it the seed has drawn
-    one. size: (width, height) in px, set. negative:
-    None if empty. keep: tokens [B or 1, R, C], of which the first keep_rows rows or the cells of
-    keep_mask [R, C] or [B or 1, R, C] are kept. keep_pixels: the pixels [B or 1, H, W, 3], float
-    0..1, of the picture that `keep` is of, which kept cells retain; None: those it decodes to, for
-    a mask. fall_back: see `resolved_method`; its note is in `note`. named: the user chose this very
-    method, as in a comparison, so that no quicker one replaces it; implied if fall_back is False.
-    device: where it will draw, if the backbone is elsewhere now. threads: their exact number; None:
-    the quickest. choice: what was chosen for this machine, and its cost. alone: whether the
-    pictures are done sooner one after the other (`parts`). asked: the method before any choice.
-    drawn_before: a line about the picture that a recipe draws again, for `notes`. expand: whether
-    the backbone completes the prompt, picture i by seed + i; never for an edit. Negations in the
-    prompt move to the negative one in both cases. open: names of additions to omit. fixed: words to
-    draw whatever `expand` is, for all pictures or for each: those of the picture that is kept,
-    varied or drawn again. old_prompt: the words of the pictures `keep`, which the prompt edits;
-    keep_mask then limits where. reach, hold: see `Edit`. sources: read by the backbone.
+    backbone: as loaded; `sized` is the same with the size of this run.
+    heads: the draft heads; None if the method uses none.
+    method: resolved.
+    sampling: with its cfg set.
+    prompt: with the alternative that the seed draws of `{a|b}`.
+    negative: the negative prompt; None if it is empty.
+    size: (width, height) in px, set.
+    pictures: B.
+    keep: tokens [B or 1, R, C] of a picture, of which a part is kept.
+    keep_rows: the number of rows at the top that are kept.
+    keep_mask: bool [R, C] or [B or 1, R, C], True for cells that are kept.
+    keep_pixels: [B or 1, H, W, 3] float 0..1, the pixels of the picture `keep`, which kept cells
+        retain; None: with a mask those that `keep` decodes to.
+    fall_back: see `resolved_method`, whose note becomes `note`.
+    named: the user asked for this very method, as in a comparison, so that no quicker one replaces
+        it; implied if fall_back is False.
+    device: where the run will draw, if the backbone is elsewhere now.
+    threads: the exact number of threads; None: the quickest.
+    drawn_before: a line about the picture that a recipe draws again, for `notes`.
+    expand: whether the backbone completes the prompt, that of picture i by seed + i; never for an
+        edit. Negations move to the negative prompt in both cases.
+    open: names of additions to omit.
+    fixed: the words to draw whatever `expand` is, for all pictures or for each: those of a picture
+        that is kept, varied or drawn again.
+    old_prompt: the words of the picture `keep`, which the prompt edits within keep_mask.
+    reach, hold: see `Edit`.
+    sources: pictures that the backbone reads.
+    note: why another method draws than the one that was asked for.
+    tuning: what was set for this machine, and its cost.
+    alone: whether the pictures are done sooner one after the other, see `parts`.
+    asked: the method before any tuning.
 
     Raises SSDError if size, method and heads do not fit together; `check` checks the other fields.
     """
@@ -95,7 +109,7 @@ class Request:
     hold: bool = True
     sources: tuple[torch.Tensor, ...] = ()
     note: str | None = field(default=None, init=False)
-    choice: Choice = field(init=False)
+    tuning: Tuning = field(init=False)
     alone: bool = field(default=False, init=False)
     asked: Method = field(init=False)
     grid: Grid = field(init=False)
@@ -107,12 +121,12 @@ class Request:
                                        self.fall_back)
         heads = self.heads if method.uses_heads else None
         check_needs(method, backbone, heads)
-        prompt = alternatives.choice(self.prompt, self.sampling.seed).text
+        prompt = alternatives.resolved(self.prompt, self.sampling.seed).text
         self._settle(size=backbone.size, grid=backbone.grid, method=method, note=note, heads=heads,
                      prompt=prompt, sampling=resolve_sampling(self.sampling, backbone.preset),
                      negative=self.negative or None,
                      pictures=coerce("pictures", self.pictures, int))
-        self._settle(**choices(self, backbone, method))
+        self._settle(**tuned(self, backbone, method))
 
     def _settle(self, **known: object) -> None:
         for name, value in known.items():
@@ -141,10 +155,10 @@ class Request:
         drawn = self.words
         run = prepare(self.sized, [words.prompt for words in drawn], self.method, self.heads,
                       self.sampling, drawn[0].negative, keep=self.keep, keep_rows=self.keep_rows,
-                      threads=self.threads or self.choice.threads, keep_mask=self.keep_mask,
+                      threads=self.threads or self.tuning.threads, keep_mask=self.keep_mask,
                       edit=self.edit)
-        return replace(run, plan=replace(run.plan, choice=self.choice_text or run.plan.choice),
-                       graphs=self.choice.graphs)
+        return replace(run, plan=replace(run.plan, tuning=self.tuning_text or run.plan.tuning),
+                       graphs=self.tuning.graphs)
 
     def events(self) -> Generator[Event, None, None]:
         """Run and yield events. Raises SSDError, if at all, before the run starts."""
@@ -169,8 +183,8 @@ class Request:
         return None if self.old_prompt is None else Edit(self.old_prompt, self.reach, self.hold)
 
     def learn(self) -> None:
-        """Measure the pace on the current device of the weights for later requests, if unknown."""
-        pace_of(self.sized, self.pictures, self.branches, self.heads)
+        """Measure step times on the weights' current device, if unknown, for later requests."""
+        step_times_of(self.sized, self.pictures, self.branches, self.heads)
 
     @property
     def branches(self) -> int:
@@ -184,12 +198,12 @@ class Request:
 
     @property
     def plan(self) -> Plan:
-        """The plan; its `choice` says what was chosen for this machine, and its cost."""
+        """The plan; its `tuning` says what was set for this machine, and its cost."""
         if self.edit is not None:
             return self.prepare().plan
         known = plan_of(self.sized, self.method, self.region, self.heads is not None,
                         self.device_type)
-        return replace(known, choice=self.choice_text or known.choice)
+        return replace(known, tuning=self.tuning_text or known.tuning)
 
     @property
     def region(self) -> Region:
@@ -197,10 +211,10 @@ class Request:
         return region_of(self.grid, self.pictures, self.keep_rows, self.keep_mask)
 
     @property
-    def choice_text(self) -> str:
-        """A line with the choice for this machine and its cost; empty if unknown."""
+    def tuning_text(self) -> str:
+        """A line with the tuning for this machine and its cost; empty if unknown."""
         each = f"{self.pictures} pictures one after the other, each "
-        return each + self.parts()[0].choice.text if self.alone else self.choice.text
+        return each + self.parts()[0].tuning.text if self.alone else self.tuning.text
 
     @cached_property
     def expansions(self) -> list[Expanded]:
@@ -221,7 +235,7 @@ class Request:
 
     @property
     def label(self) -> str:
-        return labels.label(self.asked if self.choice.stands_in else self.method)
+        return labels.label(self.asked if self.tuning.stands_in else self.method)
 
     @property
     def seeds(self) -> list[int]:
@@ -265,7 +279,7 @@ class Request:
         """Peak memory beyond the weights: keys, values and the widest pass, or the pixels."""
         run, method = self.prepare(), self.method.for_device(self.grid, self.device_type)
         return run_bytes(run.backbone, -(-run.sequences // self.branches), self.branches > 1,
-                         method.widest_pass(self.grid), run.widest_rows,
+                         method.pass_width(self.grid), run.widest_rows,
                          max(map(len, run.branches)), method.scratch(self.grid), self.device)
 
     def preview(self, send: Callable[[dict], None], *, node: str | None = None, panel: int = 0,
@@ -274,7 +288,7 @@ class Request:
         return Preview(self.sized, self.method, send, label=self.label, node=node, panel=panel,
                        pictures=self.pictures, keep=self.keep, own=self.keep_pixels,
                        keep_rows=self.region.kept_rows, notes=notes,
-                       stays=kept_by(self) if self.keep_mask is not None else None)
+                       known=kept_by(self) if self.keep_mask is not None else None)
 
     def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
         """The recipe of picture `index` with tokens [R, C]."""
@@ -293,8 +307,8 @@ class Request:
     @property
     def recorded(self) -> Method:
         """The method for recipes, without what changes no picture: window, guesses, a stand-in."""
-        own = self.choice.stands_in or type(self.method) is type(self.asked)
-        same = own and self.method.verdict == "identical"
+        own = self.tuning.stands_in or type(self.method) is type(self.asked)
+        same = own and self.method.guarantee == "identical"
         usual = {"guess": "auto"} if same and hasattr(self.asked, "guess") else {}
         return replace(self.asked, **usual) if same else self.method
 
@@ -315,7 +329,7 @@ class Result:
     """The outcome of a run so far, to be read at any time.
 
     Call `run`, or `take` with every event. An interrupted `run` leaves the rows that were final.
-    Passes and pace of a finished run are recorded for later plans.
+    Passes and step times of a finished run are recorded for later plans.
 
     rows: number of final rows. seconds: the run's own time. stats: None until it has finished.
     share: of tokens equal to AR's, None if AR did not run too (see `compare_with_ar`). edit: of a
@@ -330,7 +344,7 @@ class Result:
     share: float | None = None
     edit: Edited | None = None
     pixels_took: float = 0.0
-    _final: list[Rows] = field(default_factory=list, repr=False)
+    _final: list[FinalRows] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         self.rows = self.request.region.kept_rows  # the first Rows event includes them
@@ -348,14 +362,15 @@ class Result:
             self.seconds = seconds
         if isinstance(event, Pass):
             self.passes = event.index
-        elif isinstance(event, Rows):
+        elif isinstance(event, FinalRows):
             self.rows = event.last
             self._final.append(event)
         elif isinstance(event, Finished):
             self.stats = event.stats
-            self._final = [Rows(0, self.rows, event.tokens)]
-            if event.held is not None and self.request.keep is not None:
-                self.edit = Edited.of(self.request.keep, event.tokens, event.held, event.stats)
+            self._final = [FinalRows(0, self.rows, event.tokens)]
+            if event.object_cells is not None and self.request.keep is not None:
+                self.edit = Edited.of(self.request.keep, event.tokens, event.object_cells,
+                                      event.stats)
             record(self.request, event.stats)
 
     @property
@@ -396,7 +411,7 @@ class Result:
                 for index, tokens in enumerate(self.tokens)]
 
     @property
-    def verdict(self) -> str:
+    def guarantee(self) -> str:
         """The guarantee of the pictures, as a word of docs/contract.md."""
         return guarantee(self.request.method, self.request.sized, self.share)
 

@@ -42,7 +42,7 @@ def fit_of(result: Result) -> list[float]:
 
 
 def following(request: Request) -> torch.Tensor:
-    """bool [B or 1, R, C]: the kept cells after the first free one, in raster order."""
-    free = request.region.free
-    begun = free.flatten(1).cumsum(1).view(free.shape) > 0
-    return begun & ~free
+    """bool [B or 1, R, C]: the kept cells after the first masked one, in raster order."""
+    mask = request.region.mask
+    begun = mask.flatten(1).cumsum(1).view(mask.shape) > 0
+    return begun & ~mask

@@ -15,7 +15,7 @@ from ..engine.graphs import (
     GraphRunner,
     PassRunner,
     Recorder,
-    no_graphs_reason,
+    graphs_off_reason,
 )
 
 SHARED_POOL = (0, 0)  # of all tensors outside of graphs
@@ -32,7 +32,7 @@ class Machine:
     @classmethod
     def of(cls, device: torch.device) -> Machine:
         """This machine; graphs that the user has switched off are not tested."""
-        graphs = not no_graphs_reason(device)
+        graphs = not graphs_off_reason(device)
         return cls(device, partial(CudaRecorder, device) if graphs else None,
                    partial(held_bytes, device))
 

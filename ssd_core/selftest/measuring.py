@@ -18,7 +18,7 @@ from ..engine.first_replay import WrongReplay
 from ..engine.graphs import GraphRunner, runner
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, SSD, Exact, Method, Rolling, Rows
-from ..engine.pace import Passes, device_name
+from ..engine.step_times import Passes, device_name
 from ..evaluate.bandwidth import copy_bandwidth, read_bytes
 from ..evaluate.bench import Entrant, bench
 from ..evaluate.launches import by_graphs, counted, mean
@@ -26,7 +26,7 @@ from ..evaluate.machine import OtherWork
 from ..model.sampling import Sampling
 from ..runs.comparison import Comparison, compare
 from ..runs.request import Request
-from ..weights.figures import stored_dtype
+from ..weights.model_size import stored_dtype
 from ..weights.fit import fit
 from .equal_bits import Rounding, rounding_by_kernel
 from .machine import Machine
@@ -148,7 +148,7 @@ def launched(request: Request, machine: Machine) -> Launched:
 def pass_bytes(request: Request) -> int:
     """The bytes that a pass in the middle of the picture must read."""
     backbone, grid = request.backbone, request.grid
-    cells = request.method.for_device(grid, backbone.device.type).widest_pass(grid)
+    cells = request.method.for_device(grid, backbone.device.type).pass_width(grid)
     return read_bytes(backbone, request.branches, middle_of(backbone) + cells)
 
 
@@ -160,15 +160,15 @@ def middle_of(backbone: Backbone) -> int:
 def widths_of(backbone: Backbone, heads: DraftHeads | None) -> list[Width]:
     """Passes of growing width in the middle of a picture, with graphs too where there are any."""
     passes = Passes(backbone, 1, branches_of(backbone), heads)
-    pace = passes.direct((torch.get_num_threads(),), WIDTHS_LIMIT)
+    step_times = passes.direct((torch.get_num_threads(),), WIDTHS_LIMIT)
     with closing(runner(backbone)) as run, suppress(WrongReplay):
         if isinstance(run, GraphRunner):
-            pace = passes.replayed(run, pace, WIDTHS_LIMIT)
+            step_times = passes.replayed(run, step_times, WIDTHS_LIMIT)
     branches, middle = branches_of(backbone), middle_of(backbone)
-    return [Width(cells, ms, pace.replays.get(cells),
+    return [Width(cells, ms, step_times.replays.get(cells),
                   1000 * read_bytes(backbone, branches, middle + cells)
-                  / min(ms, pace.replays.get(cells, ms)))
-            for cells, ms in next(iter(pace.ms.values()), {}).items()]
+                  / min(ms, step_times.replays.get(cells, ms)))
+            for cells, ms in next(iter(step_times.ms.values()), {}).items()]
 
 
 def branches_of(backbone: Backbone) -> int:

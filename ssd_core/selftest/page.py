@@ -21,7 +21,7 @@ from .checks import Finding
 from .measuring import GIB, Launched, Measured, measure
 from .precisions import dtypes_line, dtypes_table
 from .suite import SelfTest
-from .tuning import choices_line, choices_table, paces_table
+from .tuning import tunings_line, tunings_table, step_times_table
 
 MARK = "<!-- ssd-card "
 QUALITY = 85  # of the WebP
@@ -53,8 +53,8 @@ def page_of(measured: Measured, test: SelfTest, picture: str) -> str:
              conditions_table(measured),
              "## Self-test", f"{test.summary}.", paths_table(test.done), off_lines(test),
              "## Passes by width", widths_line(measured), widths_table(measured),
-             "## Choices", choices_line(), choices_table(measured.tuned),
-             paces_table(measured.tuned),
+             "## Choices", tunings_line(), tunings_table(measured.tuned),
+             step_times_table(measured.tuned),
              "## Dtypes", f"{dtypes_line(measured.products)} {about_int8(test.machine.device)}.",
              dtypes_table(measured.products),
              "## Methods", speeds_line(measured), speeds_table(measured),
@@ -127,11 +127,11 @@ def speeds_table(measured: Measured) -> str:
     rows = [[name, str(row["passes"]), f"{row['median_seconds']:.3f}", f"{row['ratio_to_ar']:.2f}",
              f"{1000 * row['seconds_per_pass']:.2f}",
              percent(measured.read[name] / row["seconds_per_pass"] / measured.copied),
-             *launches(measured.launches[name]), result.verdict, percent(result.share or 0.0)]
+             *launches(measured.launches[name]), result.guarantee, percent(result.share or 0.0)]
             for row in measured.speeds for name in [row["method"]]
             for result in [measured.comparison.results[name]]]
     return table(["method", "passes", "seconds", "times faster than AR", "ms a pass",
-                  "of the copy's bandwidth", "launches a pass", "with graphs", "verdict",
+                  "of the copy's bandwidth", "launches a pass", "with graphs", "guarantee",
                   "tokens that are AR's"], rows)
 
 

@@ -11,7 +11,7 @@ from ..backbones.base import Backbone
 from ..errors import SSDError
 from ..evaluate.tables import table
 from ..weights.eight_bits import EIGHT_BITS, Times, numbers, timed
-from ..weights.figures import SHORT_NAMES
+from ..weights.model_size import SHORT_NAMES
 from ..weights.quantize import quantiser
 
 ROWS = (1, 4)  # of the picture, in a pass; beside a single cell

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import torch
 
 from ..backbones.base import Backbone
-from ..backbones.estimates import Pace
-from ..engine.choice import Choice, Machine, chosen
+from ..backbones.estimates import StepTimes
+from ..engine.tuning import Tuning, Machine, tune
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, Exact
-from ..engine.pace import AT_MOST, measured
+from ..engine.step_times import AT_MOST, measured
 from ..evaluate.tables import table
 
 BATCHES = (1, 2, 4, 8)
@@ -20,12 +20,12 @@ BATCHES = (1, 2, 4, 8)
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was chosen for a number of pictures at once, and the pace it was chosen by."""
+    """What was chosen for a number of pictures at once, and the step times it was chosen by."""
 
     pictures: int
-    pace: Pace
-    ar: Choice
-    exact: Choice
+    step_times: StepTimes
+    ar: Tuning
+    exact: Tuning
 
 
 def tuned(backbone: Backbone, heads: DraftHeads | None, branches: int) -> list[Tuned]:
@@ -34,29 +34,29 @@ def tuned(backbone: Backbone, heads: DraftHeads | None, branches: int) -> list[T
     found = []
     for pictures in BATCHES:
         try:
-            pace = measured(backbone, pictures, branches, heads, sorted({1, most}), AT_MOST)
+            step_times = measured(backbone, pictures, branches, heads, sorted({1, most}), AT_MOST)
         except torch.OutOfMemoryError:
             break
-        if pace is not None and pace.ms:
-            found.append(choices_of(backbone, heads, pictures, pace, most))
+        if step_times is not None and step_times.ms:
+            found.append(tunings_of(backbone, heads, pictures, step_times, most))
     return found
 
 
-def choices_of(backbone: Backbone, heads: DraftHeads | None, pictures: int, pace: Pace,
+def tunings_of(backbone: Backbone, heads: DraftHeads | None, pictures: int, step_times: StepTimes,
                threads: int) -> Tuned:
-    """What this pace leads to."""
-    machine = Machine(backbone, lambda pictures: pace, heads is not None, threads,
+    """What these step times leads to."""
+    machine = Machine(backbone, lambda pictures: step_times, heads is not None, threads,
                       device=backbone.device.type)
-    return Tuned(pictures, pace, *(chosen(machine, method, pictures, named=True)
-                                   for method in (AR(), Exact())))
+    return Tuned(pictures, step_times, *(tune(machine, method, pictures, named=True)
+                                         for method in (AR(), Exact())))
 
 
-def choices_line() -> str:
+def tunings_line() -> str:
     return ("What the program chooses here by the times of passes and the usual number of them; "
             "times include the capture of graphs. Seconds are estimates.")
 
 
-def choices_table(found: Sequence[Tuned]) -> str:
+def tunings_table(found: Sequence[Tuned]) -> str:
     rows = [[str(each.pictures), seconds(each.ar, each.pictures), graphs(each.ar),
              str(getattr(each.exact.method, "window", None) or "-"),
              "-" if each.exact.cost is None else f"{each.exact.cost.passes:.0f}",
@@ -65,18 +65,19 @@ def choices_table(found: Sequence[Tuned]) -> str:
                   "exact, s a picture", "its graphs"], rows)
 
 
-def paces_table(found: Sequence[Tuned]) -> str:
+def step_times_table(found: Sequence[Tuned]) -> str:
     """Milliseconds of a pass by its cells, for each batch size; with graphs behind the stroke."""
-    widths = sorted({cells for each in found for cells in least(each.pace)})
-    rows = [[str(cells), *(both(least(each.pace).get(cells), each.pace.replays.get(cells))
+    widths = sorted({cells for each in found for cells in least(each.step_times)})
+    rows = [[str(cells), *(both(least(each.step_times).get(cells),
+                                each.step_times.replays.get(cells))
                            for each in found)] for cells in widths]
     return table(["cells", *(f"{each.pictures} at once, ms" for each in found)], rows)
 
 
-def least(pace: Pace) -> dict[int, float]:
+def least(step_times: StepTimes) -> dict[int, float]:
     """Milliseconds by cells, with the number of threads that is best for each width."""
-    widths = sorted({cells for each in pace.ms.values() for cells in each})
-    return {cells: min(each[cells] for each in pace.ms.values() if cells in each)
+    widths = sorted({cells for each in step_times.ms.values() for cells in each})
+    return {cells: min(each[cells] for each in step_times.ms.values() if cells in each)
             for cells in widths}
 
 
@@ -85,10 +86,10 @@ def both(direct: float | None, replay: float | None) -> str:
     return words[0] if replay is None else " / ".join(words)
 
 
-def seconds(choice: Choice, pictures: int) -> str:
-    return "-" if choice.cost is None else f"{choice.cost.seconds / pictures:.3f}"
+def seconds(tuning: Tuning, pictures: int) -> str:
+    return "-" if tuning.cost is None else f"{tuning.cost.seconds / pictures:.3f}"
 
 
-def graphs(choice: Choice) -> str:
-    known = None if choice.cost is None else choice.cost.graphs
+def graphs(tuning: Tuning) -> str:
+    known = None if tuning.cost is None else tuning.cost.graphs
     return {None: "-", True: "on", False: "off"}[known]

@@ -26,7 +26,7 @@ from ..backbones.postcard import Postcard
 from ..errors import SSDError
 from ..model.flags import flag
 from ..model.sampling import Sampling, guide, probabilities
-from ..postcards.things import cells_of
+from ..postcards.objects import cells_of
 from ..weights.load import load_backbone
 from .backbone import require_postcard
 from .checkpoints import Checkpoint, training_steps

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from ..backbones.base import Backbone
 from ..engine.heads import HORIZONTAL, VERTICAL, DraftHeads
 from ..model.grid import Grid
-from .drawn import Pictures
+from .picture_files import Pictures
 from .processes import ALONE, Team
 from .teacher import branch, teach
 

@@ -17,7 +17,7 @@ from ..engine.heads import DraftHeads
 from ..model.sampling import guide
 from . import row
 from .draft_heads import code_logits, most_at_once, offsets
-from .drawn import Pictures
+from .picture_files import Pictures
 from .processes import ALONE, Team
 from .teacher import branch, teach
 

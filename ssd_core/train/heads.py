@@ -32,7 +32,7 @@ from ..weights.quantize import unquantise_image_head
 from . import draft_heads, row
 from .checkpoints import Checkpoint, training_steps
 from .common import Say, cosine, remember_rates, set_rate, silent, take_step
-from .drawn import KEPT_PROMPTS, Pictures, load_pictures
+from .picture_files import KEPT_PROMPTS, Pictures, load_pictures
 from .head_quality import acceptance, mean_size, variance
 from .heads_recipe import HeadsRecipe, check, cost, require_room, steps_of
 from .processes import Team, joined

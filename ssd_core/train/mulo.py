@@ -35,7 +35,7 @@ from .common import (
     silent,
 )
 from .data import at_size
-from .drawn import load_pictures
+from .picture_files import load_pictures
 
 PICTURES_AT_ONCE = 16
 

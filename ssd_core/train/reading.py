@@ -20,7 +20,7 @@ from torch import nn
 from ..backbones.postcard import PROMPT_LENGTH, Postcard
 from ..model.grid import Grid
 from ..postcards.frame import PLACES, SQUARE, Frame
-from ..postcards.things import cells_of
+from ..postcards.objects import cells_of
 from ..postcards.world import (
     COLOURS,
     GROUNDS,

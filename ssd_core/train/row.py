@@ -17,7 +17,7 @@ from ..backbones.base import Backbone
 from ..engine.heads import DraftHeads
 from ..engine.row_drafter import NEIGHBOURS, SWEEPS, RowDrafter, neighbours
 from ..model.grid import Grid
-from .drawn import Pictures
+from .picture_files import Pictures
 from .processes import ALONE, Team
 from .teacher import branch, teach
 

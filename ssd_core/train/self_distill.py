@@ -39,7 +39,7 @@ from ..weights.find import portable
 from ..weights.fit import run_bytes
 from .common import REQUIRED, Say, gigabytes, require_least, silent
 from .data import fresh_caption
-from .drawn import FORMAT, KEPT_PROMPTS, drawn_already, gaps, of_prompts
+from .picture_files import FORMAT, KEPT_PROMPTS, drawn_already, gaps, of_prompts
 
 PROMPT_SEED = 2_000_000_000  # captions for self-distillation come from separate scenes
 POSTCARDS, EACH_CLASS = 5184, 5  # default numbers of pictures
@@ -103,7 +103,7 @@ def at_once(recipe: SelfDistillRecipe, backbone: Backbone, place: Place) -> int:
     free = place.free or ASSUMED_FREE
     guided = (recipe.cfg or backbone.preset.cfg) != 1
     method = METHODS[recipe.method].for_device(backbone.grid, place.device)
-    cells = method.widest_pass(backbone.grid)
+    cells = method.pass_width(backbone.grid)
     return fitting_batch(MOST_AT_ONCE, free, lambda n: run_bytes(backbone, n, guided, cells))
 
 
@@ -127,7 +127,7 @@ def cost(backbone: Backbone, folder: Path, runs: list[range], method: Method) ->
     """Describe in one line what remains to be drawn."""
     count, grid = sum(map(len, runs)), backbone.grid
     planned = plan(backbone, method)
-    passes = len(runs) * (planned.passes or planned.usual or planned.passes_max)
+    passes = len(runs) * (planned.passes or planned.prior_passes or planned.passes_max)
     tokens = count * grid.cells
     width, height = backbone.size
     disk = gigabytes(tokens * number_type(backbone).itemsize)
@@ -138,7 +138,7 @@ def cost(backbone: Backbone, folder: Path, runs: list[range], method: Method) ->
 
 def about(planned: Plan) -> str:
     """Return the words before a number of passes that is an estimate or an upper limit."""
-    return "" if planned.passes else "usually about " if planned.usual else "at most "
+    return "" if planned.passes else "usually about " if planned.prior_passes else "at most "
 
 
 @dataclass(frozen=True)

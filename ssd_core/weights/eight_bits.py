@@ -14,7 +14,7 @@ import torch
 
 from ..errors import SSDError
 from ..machine_faults import fault_of
-from ..measured import kept_choice
+from ..measured import tuned
 from ..model.products import INTEGERS, Int8Matrix, Matrix, best_of, int8_kernel, product
 from .quantize import quantiser
 
@@ -33,7 +33,7 @@ def fastest(device: torch.device) -> str:
     def fastest() -> str:
         return min(kinds, key=lambda kind: measured(device).get(kind, float("inf")))
 
-    return kept_choice(f"dtype {EITHER}", device, fastest)
+    return tuned(f"dtype {EITHER}", device, fastest)
 
 
 def offered(device: torch.device) -> list[str]:

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import torch
 
 from ..backbones.base import Backbone
-from ..engine.graphs import no_graphs_reason
+from ..engine.graphs import graphs_off_reason
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
 from ..model.products import has_kernel
 from .catalogue import KnownBackbone
 from .eight_bits import EITHER, fastest
-from .figures import ModelSize, stored_bytes
+from .model_size import ModelSize, stored_bytes
 from .free import free_bytes
 from .load import SMALL, pick_device, pick_dtype
 from .memory import WEIGHT_BYTES, MemoryEstimate, Setting
@@ -79,7 +79,7 @@ def fit(target: ModelSize | Backbone | KnownBackbone, method: Method, batch: int
     if offload and chosen.type == "cpu":
         raise SSDError("offload saves memory on a graphics card, the device is a CPU: leave it out")
     if graphs is None:
-        graphs = not no_graphs_reason(chosen, getattr(target, "graphs", "auto"), offload)
+        graphs = not graphs_off_reason(chosen, getattr(target, "graphs", "auto"), offload)
     setting = Setting(batch, dtype, guided, offload,
                       beside_int8(target, model, dtype, chosen).itemsize, chosen.type,
                       multiplies_integers(chosen))

@@ -28,9 +28,9 @@ from ..model.processor import has_bf16
 from ..model.products import has_kernel
 from .catalogue import CATALOGUE
 from .eight_bits import EITHER, fastest
-from .figures import SHORT_NAMES
+from .model_size import SHORT_NAMES
 from .find import HEADS_FILE, find_backbone, find_path, is_bundled
-from .lent import backbone_of
+from .adopted import backbone_of
 from .quantize import (
     ABOUT,
     KINDS,
@@ -79,7 +79,7 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
 
     Instead of a name it takes a model that transformers has loaded. It then computes on that
     model's tensors, on its device and in its dtype, and the model works as before. files: the
-    folder with such a model's tokenizer; None: where it came from (weights/lent.py).
+    folder with such a model's tokenizer; None: where it came from (weights/adopted.py).
 
     device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta to load everything except the values.
     dtype: auto, fp32, bf16, fp16, fp8, int8, int4 or 8bit, which is the faster of int8 and fp8 on
@@ -113,7 +113,7 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     backbone.files = checkpoint.files
     prepared(backbone, draws, graphs, estimates)
     if offload:
-        backbone.turns = DeviceOffloader(place, backbone.decoder, backbone.picture_codec)
+        backbone.offloader = DeviceOffloader(place, backbone.decoder, backbone.picture_codec)
     samplers = checkpoint.root / SAMPLERS_FILE
     if samplers.is_file():
         backbone.find_drafter = DrafterFile(samplers, device,

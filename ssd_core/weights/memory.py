@@ -17,7 +17,7 @@ from ..model.kv_cache import slots_made
 from ..model.noise import CACHED_NUMBERS, SLAB_NUMBERS
 from ..model.products import EXACT, STORED_AS_FP32
 from ..model.transformer import cache_dtype
-from .figures import ModelSize
+from .model_size import ModelSize
 
 # Bytes per weight of a layer's matrices; int4 adds a scale and a zero point per 128 weights.
 WEIGHT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.5 + 4 / 128}
@@ -86,7 +86,7 @@ class MemoryEstimate:
     def of(cls, model: ModelSize, method: Method, setting: Setting, **more: Any) -> MemoryEstimate:
         """The memory of a run by a resolved method. more: the remaining fields."""
         method = method.for_device(model.grid, "cuda" if setting.on_card else "cpu")
-        return cls(model, setting, method.widest_pass(model.grid),
+        return cls(model, setting, method.pass_width(model.grid),
                    method.scratch(model.grid), **more)
 
     # Sums

@@ -1,7 +1,7 @@
 """Measures at loading how much rounding depends on the width of a pass, on the device that draws.
 
 This takes about 50 ms for a small model, on a CPU or a CUDA card. A host that moves the weights to
-the card only later measures then; unmeasured, nothing is promised.
+the card only later measures then; unmeasured, nothing is guaranteed.
 """
 
 from __future__ import annotations

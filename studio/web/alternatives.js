@@ -12,10 +12,10 @@ export function alternatives(app) {
   element.hidden = true;
   app.drawAll ??= () => drawAll(app);
   all.addEventListener("click", () => app.drawAll());
-  app.planner.watch(({ choices = null }) => {
-    element.hidden = choices === null;
-    if (choices === null) return;
-    const { count, most, words: chosen } = choices;
+  app.planner.watch(({ alternatives = null }) => {
+    element.hidden = alternatives === null;
+    if (alternatives === null) return;
+    const { count, most, words: chosen } = alternatives;
     const drawn = chosen.join(", ") || words.nothing;
     setText(line, app.say(words.oneOf, { count: count > most ? `${most}+` : count, drawn }));
     setText(all, app.say(words.drawAll, { count }));

@@ -24,9 +24,9 @@ export class Choice {
 
   /** Turn one on or off; ids: the whole list, if all from the last one are to be turned with it. */
   turn(id, on = !this.has(id), ids = null) {
-    for (const one of ids ? between(ids, this.#last, id) : [id]) {
-      if (on) this.#ids.add(one);
-      else this.#ids.delete(one);
+    for (const each of ids ? between(ids, this.#last, id) : [id]) {
+      if (on) this.#ids.add(each);
+      else this.#ids.delete(each);
     }
     this.#last = id;
     this.changed();

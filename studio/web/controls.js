@@ -31,13 +31,13 @@ function quality(app) {
 /** What the run will take, or why it cannot be started; what that rests on is a click away. */
 function plan(app) {
   const line = make("p", "small plan", { id: "plan", role: "status" });
-  const pace = make("p", "small hint", { id: "pace" });
+  const times = make("p", "small hint", { id: "step-times" });
   const figures = make("details", "small hint figures", {},
-    [make("summary", "", {}, [app.words.stage.details]), pace]);
+    [make("summary", "", {}, [app.words.stage.details]), times]);
   app.planner.watch((answer) => {
     setText(line, answer ? answer.problem ?? answer.text : "");
-    setText(pace, answer?.pace ?? "");
-    figures.hidden = pace.textContent === "";
+    setText(times, answer?.step_times ?? "");
+    figures.hidden = times.textContent === "";
     line.classList.toggle("bad", Boolean(answer?.problem));
   });
   return make("div", "planned", {}, [line, figures]);

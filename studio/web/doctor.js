@@ -63,9 +63,9 @@ function selfTest(app, start, over) {
     bar.parentElement.hidden = !active;
     if (job.state === "waiting") bar.removeAttribute("value");
     else bar.value = Math.min(1, job.seconds / LIMIT);
-    const told = { running: job.id === stopping ? words.stopping : words.testing,
+    const lines = { running: job.id === stopping ? words.stopping : words.testing,
       done: job.result?.summary ?? "", failed: job.error ?? "", cancelled: words.stopped };
-    setText(line, told[job.state] ?? statusText(job, stage));
+    setText(line, lines[job.state] ?? statusText(job, stage));
     line.classList.toggle("bad", job.state === "failed");
   });
   return element;

@@ -115,9 +115,9 @@ export function suggestions(app, marks) {
   const element = make("div", "row small hint suggestions", { id: "unknown", role: "group",
     "aria-label": words.unknown });
   marks.watch((list) => {
-    const told = app.planner.answer?.notes?.some(({ kind }) => TOLD.has(kind)) ?? false;
+    const noted = app.planner.answer?.notes?.some(({ kind }) => TOLD.has(kind)) ?? false;
     const each = [...new Map(list.map((mark) => [mark.word, mark])).values()]
-      .filter(({ nearest }) => nearest || !told);
+      .filter(({ nearest }) => nearest || !noted);
     const first = each.slice(0, LISTED).map((mark) => suggestion(app, marks, mark));
     const more = each.length > LISTED ? [`+${each.length - LISTED}`] : [];
     element.hidden = each.length === 0;

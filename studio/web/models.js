@@ -190,7 +190,7 @@ class Models {
       [words.sources, sources.flatMap((source, n) => [n ? ", " : "", link(source)])]];
     return make("details", "small known", { id: `known-${name}` }, [
       make("summary", "", {}, [words.known]), make("dl", "hint", {}, lines.flatMap(
-        ([term, told]) => [make("dt", "", {}, [term]), make("dd", "", {}, told)]))]);
+        ([term, facts]) => [make("dt", "", {}, [term]), make("dd", "", {}, facts)]))]);
   }
 
   async #ask(model, button) {

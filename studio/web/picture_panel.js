@@ -71,7 +71,7 @@ export class PicturePanel {
     const { app, words, entry } = this;
     const { stage } = app.words;
     const known = entry.seed !== null;
-    const one = entry.kind !== "race";
+    const single = entry.kind !== "race";
     const save = menuButton(stage.save, () => downloadLinks(stage, entry), "button");
     this.star = this.#button("favourite", () => this.on.star(entry), [`★ ${stage.favourite}`]);
     this.copySettings = this.#button("copy-settings", () => copyLine(app, this.settings),
@@ -84,8 +84,8 @@ export class PicturePanel {
     return [
       this.paint,
       known && this.restore,
-      one && this.#button("edit", () => app.go("create", { edit: entry.id }), [stage.edit]),
-      known && one && this.#button("seeds", () => app.go("seeds", { like: entry.id }),
+      single && this.#button("edit", () => app.go("create", { edit: entry.id }), [stage.edit]),
+      known && single && this.#button("seeds", () => app.go("seeds", { like: entry.id }),
         [stage.seeds]),
       save.button, save.menu,
       this.#button("copy", () => copyImage(app, entry.id), [words.copyPicture]),

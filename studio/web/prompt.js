@@ -26,8 +26,8 @@ export function promptArea(app, below) {
 function alternatives(app) {
   const place = make("div", "");
   place.hidden = true;
-  app.planner.watch(async ({ choices = null }) => {
-    if (choices === null || place.dataset.begun) return;
+  app.planner.watch(async ({ alternatives = null }) => {
+    if (alternatives === null || place.dataset.begun) return;
     place.dataset.begun = "true";
     const module = await import("./alternatives.js");
     place.replaceWith(module.alternatives(app));

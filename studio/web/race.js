@@ -139,7 +139,7 @@ class Race {
 
   #clear() {
     this.#entry = null;
-    this.#told = null;
+    this.#shownRace = null;
     this.result.hidden = this.foot.hidden = true;
     for (const tool of [this.compare, this.sheet, this.again]) tool.hidden = true;
     setText(this.status, "");
@@ -160,12 +160,12 @@ class Race {
     return saved.length ? this.app.say(stopped, { count: saved.length }) : stoppedEarly;
   }
 
-  #told = null; // the race whose result is shown
+  #shownRace = null; // the race whose result is shown
 
-  /** The verdict, a table of what was measured, and what can be done with the pictures. */
+  /** The guarantee, a table of what was measured, and what can be done with the pictures. */
   #tellResult({ id, result, saved }) {
-    if (this.#told === id) return;
-    this.#told = id;
+    if (this.#shownRace === id) return;
+    this.#shownRace = id;
     this.result.hidden = saved.length === 0 || result === null;
     this.again.hidden = false;
     this.compare.hidden = saved.length < 2;

@@ -1,14 +1,14 @@
-/** What came of a race: who was quickest, the verdict in words, and a table of measurements. */
+/** What came of a race: who was quickest, the guarantee in words, and a table of measurements. */
 
 import { make } from "./core/elements.js";
 import { extremes } from "./lineup.js";
 
 /** The parts of the result; view: the race's; saved: its pictures. */
-export function resultParts(app, view, { verdict, rows: measured, problem }, saved) {
+export function resultParts(app, view, { guarantee, rows: measured, problem }, saved) {
   const words = app.words.race;
   const rows = measured.map(([, ...rest], n) => [view.nameAt(saved[n].place), ...rest]);
   const lines = view.lineup.setting ? []
-    : [quickestLine(app, rows), rows.length === 2 ? verdict : ""];
+    : [quickestLine(app, rows), rows.length === 2 ? guarantee : ""];
   return [make("h2", "", {}, [words.result]),
     ...lines.filter(Boolean).map((line) => make("p", "", {}, [line])),
     ...(problem ? [make("p", "small bad", {}, [problem])] : []),

@@ -26,9 +26,9 @@ export class RunView {
   constructor(app, job, on) {
     Object.assign(this, { app, job, on });
     this.preview = this.#newPreview();
-    this.kept = make("div", "row kept");
+    this.stoppedRow = make("div", "row kept");
     this.element = make("div", "run", { "data-job": job },
-      [this.preview.element, this.preview.legend, this.kept]);
+      [this.preview.element, this.preview.legend, this.stoppedRow]);
     this.feed = new Feed([job], { take: (id, entry) => this.#take(entry),
       lost: (lost) => this.#tell(lost) });
     this.#tell(false);
@@ -85,16 +85,16 @@ export class RunView {
     const words = app.words.stage;
     const job = await app.api.get(`jobs/${this.job}`).catch(() => null);
     const rows = job?.result?.stopped_rows;
-    if (!rows || this.kept.childElementCount) return;
+    if (!rows || this.stoppedRow.childElementCount) return;
     const keep = make("button", "button", { type: "button", id: "keep-top" }, [words.keepTop]);
     keep.addEventListener("click", async () => {
       const entry = await app.attempt(app.jobs.act(this.job, "keep"));
       if (!entry) return;
-      this.kept.replaceChildren();
+      this.stoppedRow.replaceChildren();
       this.on.stopped(true);
       app.go("create", { redo: entry.id });
     });
-    this.kept.append(make("span", "", {},
+    this.stoppedRow.append(make("span", "", {},
       [app.say(words.stoppedAt, { row: rows, rows: job.result.rows })]), keep);
   }
 

@@ -18,9 +18,9 @@ export class SeedForm {
   /** on: paused(), how many seeds are paused now; changed(), the form has other values. */
   constructor(app, on) {
     Object.assign(this, { app, on, words: app.words.seeds });
-    const wish = recall("seeds", {});
-    this.count = Math.min(Math.max(LEAST, Number(wish.count) || USUAL), MOST);
-    this.part = Object.hasOwn(SHARES, wish.part) ? wish.part : "most";
+    const stored = recall("seeds", {});
+    this.count = Math.min(Math.max(LEAST, Number(stored.count) || USUAL), MOST);
+    this.part = Object.hasOwn(SHARES, stored.part) ? stored.part : "most";
     this.uses = usesLine(app, ["seeds", "finish"]);
     this.likes = make("div", "likes row", { hidden: "" });
     this.warning = make("p", "small hint", { hidden: "" });

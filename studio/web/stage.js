@@ -182,7 +182,7 @@ export class Stage {
         this.onSaved();
         return this.#offer(pictures, { replay: true, chosen });
       },
-      stopped: (kept) => kept && this.onSaved(),
+      stopped: (saved) => saved && this.onSaved(),
     }));
   }
 

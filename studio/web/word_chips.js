@@ -48,7 +48,7 @@ class WordChips {
     this.#open = name;
     this.tabs.forEach((tab, n) => tab.setAttribute("aria-expanded",
       String(this.kinds[n].name === name)));
-    const kind = this.kinds.find((one) => one.name === name);
+    const kind = this.kinds.find((known) => known.name === name);
     this.#buttons = kind ? kind.chips.map((chip) => [kind, chip, this.#chip(kind, chip)]) : [];
     this.chips.replaceChildren(...this.#buttons.map(([, , button]) => button));
     this.chips.hidden = !kind;

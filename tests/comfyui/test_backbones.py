@@ -123,7 +123,7 @@ def test_faithful_needs_no_heads_to_draw_ars_picture(client, models):
 def test_a_schedule_without_heads_is_drawn_by_rows_and_the_node_says_so(client, models):
     run = client.run(by_quality(client, models, "custom", rounds=2))
     assert run.end == "execution_success", run.error
-    assert run.text("5").startswith("rows r=2") and "there are no draft heads" in run.text("5")
+    assert run.text("5").startswith("rows rounds=2") and "there are no draft heads" in run.text("5")
     note, = run.preview[0]["notes"]
     assert "there are no draft heads" in note
 

@@ -1,4 +1,4 @@
-"""What the documents list is what there is: rooms, options, nodes, events, verdicts."""
+"""What the documents list is what there is: rooms, options, nodes, events, guarantees."""
 
 import ast
 import re
@@ -72,9 +72,9 @@ def test_every_folder_has_its_line():
 
 def test_the_tables_of_methods_have_all_of_them():
     assert set(first_codes("methods.md", "method")) == set(METHODS)
-    rows = {row[0].strip("`"): codes(row[2]) for row in table(DOCS / "contract.md", "verdict")}
+    rows = {row[0].strip("`"): codes(row[2]) for row in table(DOCS / "contract.md", "guarantee")}
     for name, method in METHODS.items():
-        assert name in rows[method.verdict]
+        assert name in rows[method.guarantee]
 
 
 @pytest.mark.parametrize("name", ["Started", "Pass", "Rows", "Finished"])

@@ -60,7 +60,7 @@ def listed(pack) -> list[str]:
 
 def found(pack) -> dict[str, Path]:
     """A file of each backbone that is here, by name."""
-    there = pack.module("nodes.folders").shelf().backbones()
+    there = pack.module("nodes.folders").registry().backbones()
     return {name: one.path for name, one in there.items()}
 
 
@@ -335,7 +335,7 @@ def test_the_refusal_names_a_dtype_that_would_fit(pack, models, weights, card):
 
 def test_offload_without_a_card_is_a_note_and_changes_nothing(pack, models):
     loaded = load(pack, "Janus-Pro-1B", offload=True)
-    assert loaded == load(pack, "Janus-Pro-1B") and loaded.module.turns is None
+    assert loaded == load(pack, "Janus-Pro-1B") and loaded.module.offloader is None
     (text, node, _), (later, *_) = pack.server.texts
     assert "Offload is not used" in text and "Offload" not in later and node == "5"
     assert all(line in text for line in ("384x384", "Short prompts", "small faces suffer most"))
@@ -351,7 +351,7 @@ def test_with_offload_decoder_and_codec_are_asked_for_in_turn(pack, models, monk
     present, decode = [], pack.module("ssd_core.engine.decode")
     state = decode.DecodeState
     monkeypatch.setattr(decode, "DecodeState", lambda module, *rest: present.append(
-        module.turns.present is module.decoder) or state(module, *rest))
+        module.offloader.present is module.decoder) or state(module, *rest))
     images, tokens, *_ = pack.run("SSD_Sampler", model=model, prompt="a red", **FEW)
     assert present == [True]  # a run asks where its weights are before anything else
     asked = [patchers for patchers, *_ in pack.manager.loads]

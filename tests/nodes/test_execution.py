@@ -302,7 +302,7 @@ def test_compare_draws_its_methods_side_by_side_and_measures(pack, model):
     told = [(m["panel"], m["kind"]) for m in pack.preview() if m["kind"] in ("started", "pass")]
     assert [panel for panel, kind in told if kind == "started"] == [0, 1, 2]
     assert len(list(groupby(panel for panel, kind in told if kind == "pass"))) > 6, "in turns"
-    ends = {m["panel"]: (m["verdict"], m["identical"]) for m in pack.preview()
+    ends = {m["panel"]: (m["guarantee"], m["identical"]) for m in pack.preview()
             if m["kind"] == "finished"}
     assert ends[0] == ends[1] == ("identical", 1.0) and ends[2][0] == "approximate"
 

@@ -1,4 +1,4 @@
-"""What the nodes promise: names, types of links, ranges, tooltips."""
+"""What the nodes guarantee: names, types of links, ranges, tooltips."""
 
 from __future__ import annotations
 
@@ -81,15 +81,15 @@ def test_every_knob_of_every_method_can_be_reached(pack):
     assert set(inputs["method"].options) == set(methods) and set(knobs) <= set(inputs)
 
 
-def test_lists_of_methods_have_all_and_say_what_each_promises(pack):
+def test_lists_of_methods_have_all_and_say_what_each_guarantees(pack):
     methods = pack.module("ssd_core.engine.methods").METHODS
     slots = [("SSD_Method", "method"), *(("SSD_Compare", f"draw_{n}") for n in range(1, 7))]
     for node, slot in slots:
         one = next(i for i in pack.schemas[node].inputs if i.id == slot)
         assert set(one.options) - {"none"} == set(methods)
         for name in methods:
-            promise = methods[name].verdict
-            assert name in one.tooltip.partition(f"{promise} (")[2].split(")")[0]
+            guarantee = methods[name].guarantee
+            assert name in one.tooltip.partition(f"{guarantee} (")[2].split(")")[0]
 
 
 @pytest.mark.parametrize("node", SAMPLING)

@@ -51,26 +51,27 @@ def test_streamed_layers_draw_the_same_picture(pack, model, patcher, kept):
     assert patcher.waiting == waiting and patcher.first == kept
     assert patcher.loaded_size() == budget(patcher, kept) < patcher.model_size()
     assert patcher.model.model_lowvram
-    lender, lent = patcher.decoder.lender, []
-    lend = lender.lend
-    lender.lend = lambda index: lent.append(index) or lend(index)
+    streaming, adopted = patcher.decoder.streaming, []
+    load_layer = streaming.load_layer
+    streaming.load_layer = lambda index: adopted.append(index) or load_layer(index)
     assert torch.equal(drawn(pack, model), expected)
-    assert lent[: patcher.layers] == list(range(patcher.layers))
-    place = [weight.data_ptr() for weight in lender.place.parameters()]
-    assert [weight.data_ptr() for weight in lend(kept).parameters()] == place
-    assert torch.equal(lend(kept + 1).qkv, patcher.decoder.layers[kept + 1].qkv)
+    assert adopted[: patcher.layers] == list(range(patcher.layers))
+    place = [weight.data_ptr() for weight in streaming.place.parameters()]
+    assert [weight.data_ptr() for weight in load_layer(kept).parameters()] == place
+    assert torch.equal(load_layer(kept + 1).qkv, patcher.decoder.layers[kept + 1].qkv)
     (text, _, _), = pack.server.texts[-1:]
     assert f"{waiting} of {patcher.layers} layers wait" in text
 
 
 @pytest.mark.slow
-def test_passes_of_streamed_layers_are_not_replayed_and_have_a_pace_of_their_own(pack, model):
-    graphs, pace = (pack.module(f"ssd_core.engine.{name}") for name in ("graphs", "pace"))
-    key = pace.key_of(model.module, 1, 1, False)
+def test_passes_of_streamed_layers_are_not_replayed_and_have_step_times_of_their_own(pack, model):
+    graphs, step_times = (pack.module(f"ssd_core.engine.{name}") for name in ("graphs",
+                                                                              "step_times"))
+    key = step_times.key_of(model.module, 1, 1, False)
     model.backbone.patcher.partially_load(CPU, 1)
-    assert pace.key_of(model.module, 1, 1, False) != key
-    assert graphs.no_graphs_reason(torch.device("cuda"), streamed=True)
-    assert graphs.unreplayed(model.module)
+    assert step_times.key_of(model.module, 1, 1, False) != key
+    assert graphs.graphs_off_reason(torch.device("cuda"), streamed=True)
+    assert graphs.graphs_off_reason_of(model.module)
 
 
 @pytest.mark.slow
@@ -80,7 +81,7 @@ def test_a_little_memory_holds_one_layer_and_enough_holds_all(patcher):
     patcher.partially_load(CPU, budget(patcher, 3) - patcher.loaded_size())
     assert patcher.first == 3, "more memory, more layers"
     patcher.partially_load(CPU, 1e32)
-    assert patcher.waiting == 0 and patcher.decoder.lender is None
+    assert patcher.waiting == 0 and patcher.decoder.streaming is None
     assert patcher.loaded_size() == patcher.model_size() and not patcher.model.model_lowvram
     assert patcher.partially_load(CPU, 1) == 0, "all is there"
 
@@ -139,11 +140,11 @@ def test_quantised_layers_are_streamed_too(pack, dtype, fp8_on_a_cpu):
     patcher.partially_load(CPU, 1)
     assert patcher.waiting == patcher.layers - 1
     assert torch.equal(drawn(pack, model), expected)
-    lender, layers = patcher.decoder.lender, patcher.decoder.layers
+    streaming, layers = patcher.decoder.streaming, patcher.decoder.layers
     for index in (2, 1):
-        lent, own = (parts(layer) for layer in (lender.lend(index), layers[index]))
-        assert all(map(torch.equal, lent, own))
-        assert {part.data_ptr() for part in lent}.isdisjoint(part.data_ptr() for part in own)
+        adopted, own = (parts(layer) for layer in (streaming.load_layer(index), layers[index]))
+        assert all(map(torch.equal, adopted, own))
+        assert {part.data_ptr() for part in adopted}.isdisjoint(part.data_ptr() for part in own)
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "int8", "int4"])

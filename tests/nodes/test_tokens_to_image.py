@@ -25,7 +25,7 @@ def folder(loaded):
 
 @pytest.mark.slow
 def test_tokens_of_the_sampler_become_pixels(pack, folder):
-    assert list(pack.module("nodes.folders").shelf().backbones()) == ["postcard", "GLM-Image"]
+    assert list(pack.module("nodes.folders").registry().backbones()) == ["postcard", "GLM-Image"]
     model, = pack.run("SSD_LoadModel", model="GLM-Image")
     sketched, tokens, _, report, *_ = pack.run("SSD_Sampler", model=model, prompt="a red",
                                                **SMALL)

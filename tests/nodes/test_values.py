@@ -221,7 +221,7 @@ def test_an_empty_prompt_is_refused_before_anything_runs(pack, node):
 
 
 @pytest.fixture
-def shelf(pack):
+def registry(pack):
     """The model folders, empty again afterwards."""
     paths = {name: pack.stubs.folders.paths(name)[-1] for name in ("ssd_backbones", "ssd_heads")}
     yield paths
@@ -239,9 +239,9 @@ def options(pack, node, name):
     return next(i.options for i in schema.inputs if i.id == name)
 
 
-def test_found_models_and_heads_are_listed_and_load(pack, shelf, root):
-    copy(root, "backbone.safetensors", Path(shelf["ssd_backbones"], "mine"))
-    copy(root, "heads.safetensors", Path(shelf["ssd_heads"], "some"))
+def test_found_models_and_heads_are_listed_and_load(pack, registry, root):
+    copy(root, "backbone.safetensors", Path(registry["ssd_backbones"], "mine"))
+    copy(root, "heads.safetensors", Path(registry["ssd_heads"], "some"))
     assert "mine" in options(pack, "SSD_LoadModel", "model")
     for node in ("SSD_LoadModel", "SSD_LoadHeads"):
         assert options(pack, node, "heads") == ["auto", "none", "some [postcard]"]
@@ -251,7 +251,7 @@ def test_found_models_and_heads_are_listed_and_load(pack, shelf, root):
 
 
 def test_the_bundled_model_loads_in_int8_and_beside_it_in_fp32(pack):
-    stored = pack.module("ssd_core.weights.figures").stored_dtype
+    stored = pack.module("ssd_core.weights.model_size").stored_dtype
     loaded = {dtype: pack.run("SSD_LoadModel", dtype=dtype)[0]
               for dtype in ("int8", "fp32", "bf16")}
     assert {dtype: stored(each.module) for dtype, each in loaded.items()} == {
@@ -261,27 +261,27 @@ def test_the_bundled_model_loads_in_int8_and_beside_it_in_fp32(pack):
     assert small.horizontal[0].w2.__class__ is not whole.horizontal[0].w2.__class__
 
 
-def test_foreign_files_are_not_offered_and_doctor_says_why(pack, shelf, root):
-    copy(root, "heads.safetensors", Path(shelf["ssd_backbones"], "wrong"))
+def test_foreign_files_are_not_offered_and_doctor_says_why(pack, registry, root):
+    copy(root, "heads.safetensors", Path(registry["ssd_backbones"], "wrong"))
     assert "wrong" not in options(pack, "SSD_LoadModel", "model")
     assert "not read: wrong" in pack.run("SSD_Doctor")[0]
 
 
-def test_a_link_to_nothing_takes_no_node_down(pack, shelf):
+def test_a_link_to_nothing_takes_no_node_down(pack, registry):
     for folder in ("ssd_backbones", "ssd_heads"):
-        Path(shelf[folder]).mkdir(parents=True, exist_ok=True)
-        Path(shelf[folder], "gone.safetensors").symlink_to("nowhere.safetensors")
+        Path(registry[folder]).mkdir(parents=True, exist_ok=True)
+        Path(registry[folder], "gone.safetensors").symlink_to("nowhere.safetensors")
     assert not any("gone" in name for name in options(pack, "SSD_LoadModel", "model"))
     assert not any("gone" in name for name in options(pack, "SSD_LoadHeads", "heads"))
 
 
-def test_known_backbones_say_where_their_weights_belong(pack, shelf):
+def test_known_backbones_say_where_their_weights_belong(pack, registry):
     assert pack.nodes["SSD_LoadModel"].validate_inputs("Janus-Pro-1B") is True
     with pytest.raises(pack.error, match=r"4.2 GB.*DeepSeek.*download Janus-Pro-1B --models-dir.*"
                                          r"ssd_backbones.Janus-Pro-1B: pytorch_model\*.bin, "
                                          r"\*.json of https://huggingface.co/deepseek-ai"):
         pack.run("SSD_LoadModel", model="Janus-Pro-1B")
-    Path(shelf["ssd_backbones"], "Janus-Pro-1B").mkdir(parents=True)
+    Path(registry["ssd_backbones"], "Janus-Pro-1B").mkdir(parents=True)
     with pytest.raises(pack.error, match="Janus-Pro-1B lacks files"):
         pack.run("SSD_LoadModel", model="Janus-Pro-1B")
 
@@ -302,23 +302,23 @@ def test_auto_heads_are_the_model_s_own_and_the_node_says_which(pack):
     assert bare.heads is None and "Draft heads: none." in pack.server.texts[-1][0]
 
 
-def test_auto_heads_are_found_on_the_shelf_and_foreign_ones_are_not(pack, shelf, root):
-    copy(root, "backbone.safetensors", Path(shelf["ssd_backbones"], "mine"))
+def test_auto_heads_are_found_on_the_shelf_and_foreign_ones_are_not(pack, registry, root):
+    copy(root, "backbone.safetensors", Path(registry["ssd_backbones"], "mine"))
     load, before = (pack.nodes["SSD_LoadModel"], partial(
         pack.nodes["SSD_LoadModel"].fingerprint_inputs, model="mine", heads="auto"))
     seen = before()
     mine, = pack.run("SSD_LoadModel", model="mine")
     assert mine.heads is None and "no draft heads for postcard" in pack.server.texts[-1][0]
-    copy(root, "heads.safetensors", Path(shelf["ssd_heads"], "some"))
+    copy(root, "heads.safetensors", Path(registry["ssd_heads"], "some"))
     assert load.fingerprint_inputs(model="mine", heads="auto") != seen
     assert pack.run("SSD_LoadModel", model="mine")[0].heads.path.parent.name == "some"
     path = mine.backbone.path
     assert pack.module("nodes.folders").heads_path("auto", path, "0" * 64) is None
 
 
-def test_load_draft_heads_gives_a_model_others(pack, shelf, root, model):
+def test_load_draft_heads_gives_a_model_others(pack, registry, root, model):
     before = pack.nodes["SSD_LoadHeads"].fingerprint_inputs(heads="auto")
-    copy(root, "heads.safetensors", Path(shelf["ssd_heads"], "some"))
+    copy(root, "heads.safetensors", Path(registry["ssd_heads"], "some"))
     assert pack.nodes["SSD_LoadHeads"].fingerprint_inputs(heads="auto") != before
     other, = pack.run("SSD_LoadHeads", model=model, heads="some [postcard]")
     assert other.backbone is model.backbone and other.heads.path.parent.name == "some"
@@ -328,10 +328,10 @@ def test_load_draft_heads_gives_a_model_others(pack, shelf, root, model):
 
 
 @pytest.mark.parametrize("node", ["SSD_LoadModel", "SSD_LoadHeads"])
-def test_heads_of_another_model_are_refused(pack, shelf, model, node, tmp_path):
+def test_heads_of_another_model_are_refused(pack, registry, model, node, tmp_path):
     postcard.save(tiny_postcard(1), tmp_path / "backbone.safetensors")
     foreign = load_backbone(tmp_path / "backbone.safetensors", "cpu")
-    save_heads(random_heads(foreign), Path(shelf["ssd_heads"], "tiny.safetensors"), foreign, {})
+    save_heads(random_heads(foreign), Path(registry["ssd_heads"], "tiny.safetensors"), foreign, {})
     values = {"model": model} if node == "SSD_LoadHeads" else {}
     with pytest.raises(pack.error, match="made for .*, the loaded backbone postcard"):
         pack.run(node, heads="tiny.safetensors [postcard]", **values)

@@ -28,8 +28,8 @@ from studio.settings import Settings
 
 
 @contextmanager
-def without_close_calls():
-    """A close call adds AR's own passes to a run, in a few of a hundred pictures of any seed."""
+def without_near_ties():
+    """A near tie adds AR's own passes to a run, in a few of a hundred pictures of any seed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(load, "measure_rounding",
                       lambda backbone, draws: setattr(backbone, "rounding", 0.0))
@@ -38,7 +38,7 @@ def without_close_calls():
 
 @pytest.fixture(scope="module", autouse=True)
 def passes_as_planned():
-    with without_close_calls():
+    with without_near_ties():
         yield
 
 
@@ -147,7 +147,7 @@ def running(small_assets, tmp_path_factory):
     from support.studio_visit import served
 
     with ExitStack() as stack:
-        with small_bundle(small_assets), without_close_calls():
+        with small_bundle(small_assets), without_near_ties():
             app = stack.enter_context(served(tmp_path_factory.mktemp("app")))
         yield app
 

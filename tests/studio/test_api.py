@@ -90,7 +90,7 @@ def plan(client, **settings):
 def test_a_plan_counts_passes_and_names_the_quality(client):
     faithful = plan(client)
     assert faithful["quality"] == "faithful" and faithful["problem"] is None
-    assert faithful["plan"]["ar_passes"] == SIDE**2 and str(SIDE**2) in faithful["pace"]
+    assert faithful["plan"]["ar_passes"] == SIDE**2 and str(SIDE**2) in faithful["step_times"]
     assert plan(client, method="ar")["quality"] == "plain"
     custom = plan(client, method="ssd", k_h=2)
     assert custom["quality"] is None and custom["settings"]["k_h"] == 2
@@ -162,9 +162,9 @@ def test_an_unknown_word_of_the_negative_prompt_has_no_place(client):
 
 
 def test_alternatives_are_told_in_the_plan_and_all_drawn_at_once(client, worker):
-    told = plan(client, prompt="a {red|blue} house")["choices"]
+    told = plan(client, prompt="a {red|blue} house")["alternatives"]
     assert (told["count"], told["most"]) == (2, 64) and told["words"][0] in ("red", "blue")
-    assert told["prompt"] == f"a {told['words'][0]} house" and plan(client)["choices"] is None
+    assert told["prompt"] == f"a {told['words'][0]} house" and plan(client)["alternatives"] is None
     wanted = {**HOUSE, "prompt": "a {red|blue} house"}
     jobs = client.post("/api/draw", json={"settings": wanted, "all": True}).json()["jobs"]
     assert all(worker.job(job["id"]).wait(30) for job in jobs)
@@ -280,10 +280,10 @@ def test_the_queue_has_an_end(client, three, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_race_says_its_verdict(finished):
+def test_a_race_says_its_guarantee(finished):
     job = finished("/api/race", settings=HOUSE, racers=["ar", "faithful"])
     assert job["racers"] == ["ar", "faithful"] and len(job["saved"]) == 2
-    assert job["result"]["verdict"] == "Faithful is the reference picture."
+    assert job["result"]["guarantee"] == "Faithful is the reference picture."
     assert [row[0] for row in job["result"]["rows"]] == ["Reference", "Faithful"]
     assert job["result"]["sheet"].endswith("-race.png")
 

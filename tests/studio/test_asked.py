@@ -18,7 +18,7 @@ from support.solo import PIXELS, SIDE  # noqa: E402
 from support.studio_client import BOB, CHINESE, HOUSE, line_of  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
-from ssd_core.backbones.estimates import Pace  # noqa: E402
+from ssd_core.backbones.estimates import StepTimes  # noqa: E402
 from ssd_core.output.packed import unpack_mask
 from ssd_core.output.picture_files import MOST_PIXELS  # noqa: E402
 from ssd_core.output.recipe import CHUNK, read_recipe, save_png  # noqa: E402
@@ -27,7 +27,7 @@ from studio.history import History  # noqa: E402
 from studio.orders import TOPS  # noqa: E402
 from studio.plans import about_speed  # noqa: E402
 from studio.settings import AS_CHOSEN, STOPS, Settings, racing, stop_of  # noqa: E402
-from studio.verdicts import verdict  # noqa: E402
+from studio.guarantees import guarantee  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -96,7 +96,7 @@ def test_a_run_is_refused_in_one_line_while_a_model_loads(client, services):
 
 def test_a_batch_stopped_in_its_second_picture_has_the_first_and_offers_the_rows_of_the_second(
         client, finished, services, every_message, stopped_at, monkeypatch):
-    monkeypatch.setattr("ssd_core.runs.choosing.sooner_alone", lambda *_: True)
+    monkeypatch.setattr("ssd_core.runs.tuning.sooner_alone", lambda *_: True)
     stopped_at(5, panel=1)
     job = finished("/api/draw", settings={**HOUSE, "pictures": 2})
     entry, = services.history.entries()
@@ -199,9 +199,9 @@ def test_the_transparent_part_of_a_picture_is_to_be_drawn_anew(client, services)
     buffer = io.BytesIO()
     image.save(buffer, "PNG")
     added = client.post("/api/history/add", content=buffer.getvalue()).json()
-    stays = unpack_mask(added["keep_mask"])
-    half = stays.shape[1] // 2
-    assert stays[:, half:].all() and not stays[:, :half].any()
+    known = unpack_mask(added["keep_mask"])
+    half = known.shape[1] // 2
+    assert known[:, half:].all() and not known[:, :half].any()
     with Image.open(services.history.entry(added["id"]).path) as saved:
         assert saved.convert("RGB").getpixel((4, 4)) == (255, 255, 255)
     assert client.post("/api/history/add", content=file_of("PNG")).json()["keep_mask"] is None
@@ -296,24 +296,24 @@ def raced(finished, *racers, **body):
 
 
 @pytest.mark.parametrize("racers", [("rows", "ar"), ("ar", "rows")])
-def test_the_verdict_is_of_the_picture_that_is_not_the_reference(finished, racers):
-    told = raced(finished, *racers)["result"]["verdict"]
+def test_the_guarantee_is_of_the_picture_that_is_not_the_reference(finished, racers):
+    told = raced(finished, *racers)["result"]["guarantee"]
     assert told.count(" is ") == 1 and told.startswith("rows")
     assert "is similar to the reference, " in told and "% of its tokens are" in told
 
 
 def test_without_the_reference_both_are_judged_and_what_they_share_is_told(client, finished):
     job = raced(finished, "rows", "balanced")
-    assert job["result"]["verdict"].count("is similar to the reference.") == 2
-    assert "of their tokens" in job["result"]["verdict"]
+    assert job["result"]["guarantee"].count("is similar to the reference.") == 2
+    assert "of their tokens" in job["result"]["guarantee"]
     chinese = client.get(f"/api/jobs/{job['id']}", headers=CHINESE).json()
-    assert "两张图" in chinese["result"]["verdict"]
+    assert "两张图" in chinese["result"]["guarantee"]
 
 
 def test_nearly_all_is_not_all(finished, services):
     job = raced(finished, "rows", "ar")
     result = services.worker.job(job["id"]).result
-    assert "99.9% of its tokens" in verdict(replace(result, identical=[0.99991, 1.0]), "en")
+    assert "99.9% of its tokens" in guarantee(replace(result, identical=[0.99991, 1.0]), "en")
 
 
 def test_speeds_race_under_their_names():
@@ -343,8 +343,8 @@ def test_a_race_has_rows_by_another_setting(finished, services, setting, values)
 
 def test_every_row_is_judged_by_its_own_reference(finished):
     job = raced(finished, "plain", "faithful", setting="seed", values=["1", "2"])
-    verdicts = [row[3] for row in job["result"]["rows"]]
-    assert verdicts == ["the reference", "the reference picture"] * 2
+    guarantees = [row[3] for row in job["result"]["rows"]]
+    assert guarantees == ["the reference", "the reference picture"] * 2
 
 
 def test_a_race_of_rows_that_is_stopped_keeps_what_is_there(
@@ -463,10 +463,11 @@ def test_rounding_is_mentioned_where_it_may_change_the_picture(
 
 
 def test_the_plan_of_pictures_in_turn_says_what_each_takes(client, services, monkeypatch):
-    def pace(backbone, pictures, *_):  # a pass of AR takes 1 ms a picture, of a window much more
-        return Pace({1: {1: 1.0 * pictures, 96: 5.0 * pictures**2}})
+    def step_times(backbone, pictures,
+                   *_):  # a pass of AR takes 1 ms a picture, of a window much more
+        return StepTimes({1: {1: 1.0 * pictures, 96: 5.0 * pictures**2}})
 
-    monkeypatch.setattr("ssd_core.engine.choice.pace_of", pace)
+    monkeypatch.setattr("ssd_core.engine.tuning.step_times_of", step_times)
     monkeypatch.setattr(services.library.current.backbone, "batch_invariant", True)
     asked = {"settings": {**HOUSE, "method": "rolling", "pictures": 3}}
     assert "3 pictures" in client.post("/api/plan", json=asked).json()["text"]

@@ -18,7 +18,7 @@ def parent(finished):
 
 
 @pytest.fixture
-def stays(library):
+def known(library):
     """All cells but a few in the middle."""
     grid = library.current.backbone.grid
     mask = torch.ones(grid.rows, grid.columns, dtype=torch.bool)
@@ -27,9 +27,9 @@ def stays(library):
 
 
 @pytest.fixture
-def edited(finished, parent, stays):
+def edited(finished, parent, known):
     """Edit the parent; the job."""
-    def run(mask=stays, **settings):
+    def run(mask=known, **settings):
         return finished("/api/edit", settings={
             **HOUSE, "seed": "9", "parent": parent, "keep_mask": pack_mask(mask), **settings})
 
@@ -45,13 +45,13 @@ def line_of(answer):
     return answer.json()["error"]
 
 
-def test_only_open_cells_are_redrawn_and_the_recipe_tells(services, parent, edited, stays):
+def test_only_open_cells_are_redrawn_and_the_recipe_tells(services, parent, edited, known):
     job = edited()
     id_ = job["saved"][0]["id"]
     old, new = tokens(services, parent), tokens(services, id_)
-    assert old[stays].equal(new[stays]) and not old.equal(new)
+    assert old[known].equal(new[known]) and not old.equal(new)
     recipe = read_recipe(services.history.folder / id_)
-    assert recipe["source"] == parent and unpack_mask(recipe["keep_mask"]).equal(stays)
+    assert recipe["source"] == parent and unpack_mask(recipe["keep_mask"]).equal(known)
     assert job["kind"] == "edit" and job["settings"]["parent"] == parent
 
 
@@ -71,8 +71,8 @@ def test_an_edit_is_repeated_and_restored_as_it_was(client, worker, services, pa
     assert restored["parent"] == saved[1]["id"], "what stays is the same in the picture itself"
 
 
-def test_rows_at_the_top_are_kept_as_by_a_redo(services, finished, parent, edited, stays):
-    mask = torch.zeros_like(stays)
+def test_rows_at_the_top_are_kept_as_by_a_redo(services, finished, parent, edited, known):
+    mask = torch.zeros_like(known)
     mask[:5] = True
     job = edited(mask)
     redone = finished("/api/redo", settings={**HOUSE, "seed": "9"}, source=parent, rows=5)
@@ -91,23 +91,23 @@ def test_steps_are_the_family_of_a_picture(client, finished, parent, edited):
         (parent, None), (first, parent), (branch, parent), (then, first)]
 
 
-def test_a_plan_counts_the_open_cells_alone(client, parent, stays):
+def test_a_plan_counts_the_open_cells_alone(client, parent, known):
     whole, edit = (client.post("/api/plan", json={"settings": {**HOUSE, **more}}).json()
-                   for more in ({}, {"parent": parent, "keep_mask": pack_mask(stays)}))
+                   for more in ({}, {"parent": parent, "keep_mask": pack_mask(known)}))
     assert edit["plan"]["ar_passes"] < whole["plan"]["ar_passes"]
 
 
-def test_what_cannot_be_edited_is_refused_in_a_line(client, parent, stays):
+def test_what_cannot_be_edited_is_refused_in_a_line(client, parent, known):
     def refused(**settings):
         return line_of(client.post("/api/edit", json={"settings": {**HOUSE, **settings}}))
 
-    packed = pack_mask(stays)
+    packed = pack_mask(known)
     assert refused(keep_mask=packed).startswith("parent: missing")
     assert refused(parent=parent).startswith("keep_mask: missing")
     assert "no such picture" in refused(parent="gone.png", keep_mask=packed)
     assert refused(parent=parent, keep_mask={"shape": [3]}).startswith("keep_mask: cannot be read")
-    assert "do not fit a picture" in refused(parent=parent, keep_mask=pack_mask(stays[:5]))
-    everything = pack_mask(torch.ones_like(stays))
+    assert "do not fit a picture" in refused(parent=parent, keep_mask=pack_mask(known[:5]))
+    everything = pack_mask(torch.ones_like(known))
     assert "every cell is kept" in refused(parent=parent, keep_mask=everything)
 
 

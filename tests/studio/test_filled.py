@@ -19,7 +19,7 @@ from ssd_core.postcards.expansion import expand  # noqa: E402
 from studio import races, runs  # noqa: E402
 from studio.additions import filled, pinned  # noqa: E402
 from studio.settings import Settings, from_dict, from_recipe, to_dict  # noqa: E402
-from studio.typed import open_text  # noqa: E402
+from studio.stored_words import open_text  # noqa: E402
 
 HOUSE = Settings.of(prompt="a red house", seed=7)
 WHOLE = expand("a red house", None, 7)

@@ -318,7 +318,7 @@ def test_a_race_tells_two_panels_and_measures(library, history, settings, ended)
     raced = job.result
     assert {message["panel"] for message in job.messages} == {0, 1}
     assert raced.identical == [1, 1] and raced.equal == 1
-    assert raced.verdicts == ["identical", "identical"]
+    assert raced.guarantees == ["identical", "identical"]
     assert raced.stats[0]["passes"] == SIDE**2 > raced.stats[1]["passes"]
     assert [entry.method for entry in raced.entries] == ["ar", "exact"]
     assert raced.sheet.kind == "race" and set(history.entries()) == {
@@ -330,7 +330,8 @@ def test_a_race_without_ar_measures_no_identity(library, history, settings, ende
     fast = settings.changed(method="ssd", rounds=0, pictures=3)
     raced = ended(races.race(library, history, settings, [fast, "rows"])).result
     assert raced.identical == [None, None] and raced.equal < 1 and raced.judged == [0, 1]
-    assert raced.labels == ["ssd r=0", "rows r=2"] and raced.verdicts == ["approximate"] * 2
+    assert raced.labels == ["ssd rounds=0", "rows rounds=2"]
+    assert raced.guarantees == ["approximate"] * 2
     assert torch.equal(recipe_tokens(read_recipe(raced.entries[0].path)), solo(library, replace(
         fast, pictures=1))[0])
 
@@ -341,7 +342,7 @@ def test_the_side_that_is_not_ar_is_judged(library, history, settings, ended, me
     raced = ended(races.race(library, history, settings.changed(rounds=0), methods)).result
     assert raced.judged == [judged] and raced.identical[1 - judged] == 1
     assert raced.identical[judged] == raced.equal
-    assert raced.verdicts[judged] == ("identical" if methods[judged] == "ar" else "approximate")
+    assert raced.guarantees[judged] == ("identical" if methods[judged] == "ar" else "approximate")
 
 
 def test_six_race_at_once_and_all_but_ar_are_judged(library, history, settings, ended):

@@ -14,7 +14,7 @@ from support.solo import SIDE
 from ssd_core import SSDError, methods
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
-from ssd_core.engine.usual import bundled
+from ssd_core.engine.prior_passes import bundled
 from ssd_core.output.words import Words
 from studio.settings import (
     KNOBS,
@@ -174,10 +174,10 @@ def test_a_restored_picture_has_the_name_of_its_speed_and_its_own_window(loaded,
 
 def test_every_stop_differs_visibly_in_passes(loaded):
     requests = [requested(Settings.of(**stop.knobs), loaded) for stop in STOPS]
-    assert [request.method.verdict for request in requests] == [
+    assert [request.method.guarantee for request in requests] == [
         "identical", "identical", "approximate", "approximate"]
     plans = [request.plan for request in requests]
-    assert plans[1].passes is None and plans[1].usual is None, "nobody knows this backbone"
+    assert plans[1].passes is None and plans[1].prior_passes is None, "nobody knows this backbone"
     exact = bundled()["passes"]["exact/48/heads"]
     taken = [SIDE**2, exact, *(plan.passes_max for plan in plans[2:])]
     assert all(slow > 1.1 * fast for slow, fast in pairwise(taken)), taken

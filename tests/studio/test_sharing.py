@@ -12,7 +12,7 @@ from starlette.routing import Route  # noqa: E402
 from starlette.testclient import TestClient  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
-from studio.brake import Brake  # noqa: E402
+from studio.rate_limit import RateLimit  # noqa: E402
 from studio.sharing import UPLOADS, Password, UploadQuota, read_users, without_folders  # noqa: E402
 
 
@@ -40,8 +40,8 @@ def test_nobody_enters_anywhere_without_name_and_password(page, path):
 
 def test_who_guesses_passwords_is_braked_by_address_and_nobody_else(page, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("studio.brake.time.monotonic", lambda: now[0])
-    guarded = Password(page, {"ann": "a"}, Brake(free=10, pause=6))
+    monkeypatch.setattr("studio.rate_limit.time.monotonic", lambda: now[0])
+    guarded = Password(page, {"ann": "a"}, RateLimit(free=10, pause=6))
     inside, guessing, beside = (TestClient(guarded, client=(host, 1))
                                 for host in ("1.1.1.1", "1.1.1.1", "2.2.2.2"))
     assert inside.get("/", headers=header("ann:a")).text == "in"
@@ -57,7 +57,7 @@ def test_who_guesses_passwords_is_braked_by_address_and_nobody_else(page, monkey
 
 
 def test_a_cookie_alone_lets_nobody_in_and_its_browser_is_braked_too(page):
-    client = TestClient(Password(page, {"ann": "a"}, Brake(free=3, pause=60)))
+    client = TestClient(Password(page, {"ann": "a"}, RateLimit(free=3, pause=60)))
     assert client.get("/", headers=header("ann:a")).text == "in" and client.cookies
     assert client.get("/").status_code == 401
     statuses = [client.get("/", headers=header("bob:b")).status_code for _ in range(5)]

@@ -7,7 +7,7 @@ expect = pytest.importorskip("playwright.sync_api", reason="needs the package pl
 
 from support.studio_visit import PROMPT  # noqa: E402
 
-from ssd_core.backbones.prompts.alternatives import choice  # noqa: E402
+from ssd_core.backbones.prompts.alternatives import resolved  # noqa: E402
 from ssd_core.output.recipe import read_recipe  # noqa: E402
 from ssd_core.output.words import drawn_words  # noqa: E402
 
@@ -161,7 +161,7 @@ def one_alternative_is_drawn_by_the_seed_or_each_of_them(page):
     page.fill("#prompt", prompt)
     expect(page.locator("#alternatives")).to_contain_text("One of 2, by the seed:")
     named, seed = page.inner_text("#alternatives p").split()[-1], page.input_value("#seed")
-    assert f"a {named} house" == choice(prompt, int(seed)).text
+    assert f"a {named} house" == resolved(prompt, int(seed)).text
     with page.expect_response("**/api/draw") as answer:
         page.click("#draw-all")
     drawn = [job["settings"] for job in answer.value.json()["jobs"]]

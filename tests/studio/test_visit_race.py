@@ -1,4 +1,4 @@
-"""Race on few visits: racers, rows, stopping, the verdict, and the tools of the pictures."""
+"""Race on few visits: racers, rows, stopping, the guarantee, and the tools of the pictures."""
 
 import pytest
 from PIL import Image
@@ -59,7 +59,7 @@ def test_a_visit_of_three_races(visit, app):
     what_the_server_refuses_is_said_in_one_line(page)
     page.fill("#prompt", PROMPT)
     visitor.go("race")
-    it_ends_with_a_verdict_a_table_a_divider_and_a_sheet(page, app)
+    it_ends_with_a_guarantee_a_table_a_divider_and_a_sheet(page, app)
     a_stopped_one_keeps_what_is_there(page, app)
     rows_of_seeds_make_a_grid_of_two_settings(page, app)
 
@@ -72,7 +72,7 @@ def what_the_server_refuses_is_said_in_one_line(page):
     expect(page.locator("#prompt")).to_be_visible()
 
 
-def it_ends_with_a_verdict_a_table_a_divider_and_a_sheet(page, app):
+def it_ends_with_a_guarantee_a_table_a_divider_and_a_sheet(page, app):
     rows = race(page, "Reference", "Faithful")
     assert [row[0] for row in rows] == ["Reference", "Faithful"]
     assert int(rows[0][1]) == SIDE**2 > int(rows[1][1])
@@ -142,7 +142,7 @@ def test_a_visit_of_more_races(visit, app):
     visitor = at_race(visit, **DESK)
     page = visitor.page
     one_waits_behind_a_picture_and_says_so(visitor, app)
-    pictures_verdict_and_tools_are_in_sight(page)
+    pictures_guarantee_and_tools_are_in_sight(page)
     the_overlay_is_one_switch_for_all_pictures(page)
     the_current_settings_race_under_the_name_of_their_quality(page)
     page.click("#race-again")
@@ -166,7 +166,7 @@ def one_waits_behind_a_picture_and_says_so(visitor, app):
     visitor.go("race")
 
 
-def pictures_verdict_and_tools_are_in_sight(page):
+def pictures_guarantee_and_tools_are_in_sight(page):
     race(page, "Balanced", "Fast")
     laid_out(page)
     for there in ("#race-result p", "#race-compare", *(f"{TILES} >> nth={n}" for n in (0, 1))):

@@ -10,7 +10,7 @@ from ssd_core.postcards.captions import _PARTS
 from ssd_core.postcards.expansion import expand
 from ssd_core.postcards.limits import limits
 from ssd_core.postcards.spelling import END, Named, Reading, read
-from ssd_core.postcards.unknown_things import known_part, unknown_things
+from ssd_core.postcards.unknown_objects import known_part, unknown_objects
 
 GROUPS = {"houses": "house", "trees": "tree", "boats": "boat"}
 SEVERAL = 2  # the least number of a group
@@ -31,7 +31,7 @@ def broken(prompt: str, drawn: str) -> list[str]:
     old, new = read(known_part(prompt)), read(drawn)
     return [*scene(old, new), *weather(old, drawn), *numbers(prompt, old, new),
             *colours(old, new), *places(old, new), *between(old, new), *leftovers(drawn),
-            *(f"{thing.typed} is still there" for thing in unknown_things(drawn))]
+            *(f"{thing.typed} is still there" for thing in unknown_objects(drawn))]
 
 
 def failures(prompt: str, seed: int) -> list[str]:
@@ -89,7 +89,7 @@ def numbers(prompt: str, old: Reading, new: Reading) -> list[str]:
             for kind, (low, high) in wanted.items()
             if most[kind] < low or found[kind] > high or not found[kind]]
     strangers = set(found) - set(wanted)
-    asked = bool(wanted) or bool(unknown_things(prompt))
+    asked = bool(wanted) or bool(unknown_objects(prompt))
     return lost + [f"{kind} was never asked for" for kind in strangers if asked]
 
 

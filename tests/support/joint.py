@@ -37,7 +37,8 @@ def joint(backbone: MockBackbone, sampling: Sampling, prompt: str = "sun") -> to
         pictures, (0, 1), value=codes)
     letters = torch.tensor([backbone.tokenize(prompt)]).expand(len(pictures), -1)
     x = torch.cat((backbone.embed_prompt(letters), backbone.embed(row_ends.flatten(1))), dim=1)
-    logits = backbone.logits(backbone(x)[:, letters.shape[1] - 1 : -1]) / sampling.heat
+    hidden = backbone(x)[:, letters.shape[1] - 1 : -1]
+    logits = backbone.logits(hidden) / sampling.resolved_temperature
     if sampling.top_k:
         least = logits.topk(sampling.top_k).values[..., -1:]
         logits = logits.masked_fill(logits < least, -torch.inf)

@@ -82,7 +82,7 @@ class Moment:
 
 @contextmanager
 def as_shipped(folder: Path) -> Iterator[App]:
-    """The app as users start it, measuring its paces in a cache of its own."""
+    """The app as users start it, measuring its step times in a cache of its own."""
     with patch.dict(os.environ, {kept_files.VARIABLE: str(folder / "cache")}):
         with served(folder) as app:
             yield app

@@ -131,9 +131,9 @@ class Run:
         self.envelope = {"version": 1, "node": "7", "run": name, "panel": panel}
 
     def started(self, **changes):
-        return {**self.envelope, "kind": "started", "label": "ssd r=2", "rows": ROWS,
+        return {**self.envelope, "kind": "started", "label": "ssd rounds=2", "rows": ROWS,
                 "columns": ROWS, "width": SIDE, "height": SIDE, "pictures": 1, "method": "ssd",
-                "verdict": "approximate", "passes": 9, "passes_max": 9, "ar_passes": 16,
+                "guarantee": "approximate", "passes": 9, "passes_max": 9, "ar_passes": 16,
                 "first_row": 0, **changes}
 
     def passed(self, **changes):
@@ -149,7 +149,7 @@ class Run:
     def finished(self, **changes):
         return {**self.envelope, "kind": "finished", "passes": 9, "ar_passes": 16,
                 "step_acceleration": 16 / 9, "seconds": 1.5, "tokens_per_second": 8.0,
-                "acceptance": 0.62, "verdict": "approximate", "identical": None, **changes}
+                "acceptance": 0.62, "guarantee": "approximate", "identical": None, **changes}
 
     def cancelled(self, reason="interrupted"):
         return {**self.envelope, "kind": "cancelled", "reason": reason}

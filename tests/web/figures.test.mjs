@@ -45,7 +45,7 @@ test("what was not measured is left out, never shown as nothing", () => {
 test("the end tells seconds and how the picture is", () => {
   const end = (changes) => figures(panel(started(), finished(changes)), words);
   assert.equal(end({}), "1.5 s, close to what the model draws");
-  assert.equal(end({ seconds: 21.4, verdict: "identical" }),
+  assert.equal(end({ seconds: 21.4, guarantee: "identical" }),
     "21 s, exactly as the model draws it");
 });
 
@@ -60,7 +60,7 @@ test("AR itself is not said to be faster than AR", () => {
   const ar = { passes: 12, passes_max: 12 };
   assert.equal(figures(panel(started(ar)), words), "row 0 of 4");
   assert.equal(details(panel(started(ar)), words), "pass 0 of 12");
-  const end = finished({ passes: 12, step_acceleration: 1, verdict: "identical", identical: 1 });
+  const end = finished({ passes: 12, step_acceleration: 1, guarantee: "identical", identical: 1 });
   const state = panel(started({ ...ar, method: "ar" }), end);
   assert.equal(figures(state, words), "1.5 s, exactly as the model draws it");
   assert.equal(details(state, words), "12 passes · 8.0 tokens/s · 62% of drafts accepted");
@@ -71,7 +71,7 @@ test("an interrupted and a failed run say where they stopped", () => {
   assert.match(stopped("interrupted"), /^stopped at row 1$/);
   assert.match(stopped("failed"), /^failed at row 1$/);
   assert.match(stopped("paused"), /^paused at row 1/);
-  assert.match(stopped("verdict"), /^stopped at row 1/);
+  assert.match(stopped("guarantee"), /^stopped at row 1/);
 });
 
 test("a run seen from the middle has figures without a plan", () => {
@@ -90,14 +90,14 @@ test("aloud are the start, the quarters and the end, not every pass", () => {
     said.add(aloud(state.panels[0], words));
   }
   said.add(aloud(fold(state, finished()).panels[0], words));
-  assert.deepEqual([...said], ["ssd r=2: started, 8 rows", "ssd r=2: row 2 of 8",
-    "ssd r=2: row 4 of 8", "ssd r=2: row 6 of 8", "ssd r=2: row 8 of 8",
-    "ssd r=2: done in 1.5 seconds"]);
+  assert.deepEqual([...said], ["ssd rounds=2: started, 8 rows", "ssd rounds=2: row 2 of 8",
+    "ssd rounds=2: row 4 of 8", "ssd rounds=2: row 6 of 8", "ssd rounds=2: row 8 of 8",
+    "ssd rounds=2: done in 1.5 seconds"]);
 });
 
 test("a quarter that ends inside a row is said at the row that completes it", () => {
   const state = [started({ rows: 6 }), pass({ row: 2 })].reduce(fold, IDLE);
-  assert.equal(aloud(state.panels[0], words), "ssd r=2: row 2 of 6");
+  assert.equal(aloud(state.panels[0], words), "ssd rounds=2: row 2 of 6");
 });
 
 test("another version gets one line that says what to do", () => {
@@ -121,8 +121,8 @@ test("every string exists in every language with the same values to fill in", ()
   for (const language of LANGUAGES) {
     const table = stringsFor(language);
     assert.deepEqual(Object.keys(table).sort(), Object.keys(words).sort());
-    assert.deepEqual(Object.keys(table.verdict).sort(), Object.keys(words.verdict).sort());
-    for (const key of Object.keys(words).filter((name) => name !== "verdict")) {
+    assert.deepEqual(Object.keys(table.guarantee).sort(), Object.keys(words.guarantee).sort());
+    for (const key of Object.keys(words).filter((name) => name !== "guarantee")) {
       assert.deepEqual(values(table[key]), values(words[key]), `${language} ${key}`);
     }
   }

@@ -6,8 +6,8 @@ export const STRIP = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m
 const envelope = { version: 1, node: "12:5", run: "first", panel: 0 };
 
 export const started = (changes = {}) => ({
-  ...envelope, kind: "started", label: "ssd r=2", rows: 4, columns: 3, width: 24, height: 32,
-  pictures: 2, method: "ssd", verdict: "approximate", passes: 9, passes_max: 9, ar_passes: 12,
+  ...envelope, kind: "started", label: "ssd rounds=2", rows: 4, columns: 3, width: 24, height: 32,
+  pictures: 2, method: "ssd", guarantee: "approximate", passes: 9, passes_max: 9, ar_passes: 12,
   first_row: 0, ...changes,
 });
 
@@ -27,7 +27,7 @@ export const cells = (changes = {}) => ({
 
 export const finished = (changes = {}) => ({
   ...envelope, kind: "finished", passes: 9, ar_passes: 12, step_acceleration: 1.333, seconds: 1.5,
-  tokens_per_second: 8, acceptance: 0.62, verdict: "approximate", identical: null, ...changes,
+  tokens_per_second: 8, acceptance: 0.62, guarantee: "approximate", identical: null, ...changes,
 });
 
 export const cancelled = (changes = {}) => (

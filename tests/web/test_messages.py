@@ -10,7 +10,7 @@ import torch
 from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, random_heads
 
-from ssd_core import Grid, Rows, Sampling, methods
+from ssd_core import Grid, FinalRows, Sampling, methods
 from ssd_core.output import preview as preview_module
 from ssd_core.runs.live import LiveRun
 from ssd_core.runs.request import Request
@@ -38,7 +38,7 @@ def record(chosen, stop_at_row=None, **keep):
     for panel, run in enumerate(runs):
         run.show(messages.append, panel, node="12:5")
     for run, event in race(runs):
-        if isinstance(event, Rows) and stop_at_row and event.last >= stop_at_row:
+        if isinstance(event, FinalRows) and stop_at_row and event.last >= stop_at_row:
             run.cancel("interrupted")
             break
         if run.result.finished:

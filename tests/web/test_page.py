@@ -106,7 +106,7 @@ def test_kept_cells_stand_with_their_own_pixels(page, run):
     kept = Image.new("RGBA", (32, 32))
     kept.paste(WHITE, (8, 0, 16, 8))
     kept.paste(RED, (8, 0, 12, 8))
-    message = cells(run, 0, *[[None] * 4] * 4, kept=True, strips=[base64_png(kept)])
+    message = cells(run, 0, *[[None] * 4] * 4, known=True, strips=[base64_png(kept)])
     feed(page, run.started(), message, run.rows(0, BLUE, refined=False))
     assert [colour(page, 4, x) for x in (2, 9, 11, 12, 15, 30)] == [
         BLUE, RED, RED, WHITE, WHITE, BLUE]
@@ -255,7 +255,7 @@ def test_a_thin_line_marks_the_pen_and_goes_when_the_picture_is_done(page, run):
 
 
 def test_kept_rows_put_the_pen_below_them(page, run):
-    feed(page, run.started(first_row=2), run.rows(0, RED, RED, kept=True))
+    feed(page, run.started(first_row=2), run.rows(0, RED, RED, known=True))
     laid_out(page)
     assert page.locator(".ssd-pen").evaluate("e => e.style.top") == "50%"
 
@@ -267,7 +267,7 @@ def test_a_batch_is_a_grid_of_pictures(page, run, new_run):
     boxes = [page.locator(".ssd-picture").nth(i).bounding_box() for i in range(3)]
     assert boxes[0]["y"] == boxes[1]["y"] < boxes[2]["y"]
     names = [page.locator(".ssd-picture").nth(i).get_attribute("aria-label") for i in range(3)]
-    assert names[2] == "ssd r=2, picture 3 of 3"
+    assert names[2] == "ssd rounds=2, picture 3 of 3"
 
 
 def test_a_race_fills_two_panels_side_by_side(page, new_run):
@@ -357,9 +357,9 @@ def test_a_page_without_storage_still_has_its_overlay(open_page, run):
 def test_figures_are_text_and_told_politely(page, run):
     feed(page, run.started())
     told = page.locator("[role=status][aria-live=polite]")
-    assert told.inner_text() == "ssd r=2: started, 4 rows"
+    assert told.inner_text() == "ssd rounds=2: started, 4 rows"
     feed(page, run.rows(0, RED), run.rows(1, RED), run.finished())
-    assert told.inner_text() == "ssd r=2: done in 1.5 seconds"
+    assert told.inner_text() == "ssd rounds=2: done in 1.5 seconds"
 
 
 def test_before_any_run_it_says_what_will_be_here(page):

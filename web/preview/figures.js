@@ -74,9 +74,9 @@ function endFigures({ end, row }, words) {
     return [say({ failed: words.failed, paused: words.paused }[end.reason] ?? words.interrupted,
       { row })];
   }
-  const { seconds, verdict } = end;
+  const { seconds, guarantee } = end;
   return [say(words.seconds, { seconds: seconds.toFixed(seconds < 10 ? 1 : 0) }),
-    words.verdict[verdict] ?? verdict];
+    words.guarantee[guarantee] ?? guarantee];
 }
 
 /** The share of AR's tokens, where it was measured and says something. */

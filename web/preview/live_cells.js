@@ -21,7 +21,7 @@ export class LiveCells {
 
   /** Handle one message; those that are wrong, or about kept cells, are ignored. */
   feed(message) {
-    if (complaint(message) || message.kept) return;
+    if (complaint(message) || message.known) return;
     if (message.kind === "started") this.#begin(message);
     if (message.kind === "rows" || message.kind === "cells") this.#take(message);
   }

@@ -61,9 +61,9 @@ export class Panel {
     return { element, pixels, marks, pen, coarse: new Coarse(pixels, rows, columns) };
   }
 
-  #paint({ kind, strips, top, refined = false, kept = false }) {
+  #paint({ kind, strips, top, refined = false, known = false }) {
     const finished = this.finished.get(this.state.run) ?? [];
-    const standing = kept && kind === "cells";
+    const standing = known && kind === "cells";
     strips.forEach((strip, i) => {
       const { coarse, pixels } = this.#pictures[i];
       const paint = standing ? coarse.stand : refined ? coarse.sharpen : coarse.paint;

@@ -31,7 +31,7 @@ const ENVELOPE = { node: orNull(isText), run: isText, panel: isPanel, kind: isTe
 const FIELDS = {
   started: {
     label: isText, rows: isSize, columns: isSize, width: isSize, height: isSize, pictures: isSize,
-    method: isText, verdict: isText, passes: orNull(isCount), passes_max: isCount,
+    method: isText, guarantee: isText, passes: orNull(isCount), passes_max: isCount,
     ar_passes: isCount, first_row: isCount, notes: maybe(listOf(isText)),
     prepares: maybe(isFlag),
     words: maybe(listOf(listOf(isPiece))),
@@ -43,15 +43,15 @@ const FIELDS = {
   },
   rows: {
     first: isCount, last: isCount, top: isCount, strips: listOf(isBase64), refined: isFlag,
-    kept: maybe(isFlag), index: maybe(isCount), seconds: maybe(isNumber),
+    known: maybe(isFlag), index: maybe(isCount), seconds: maybe(isNumber),
     tokens_per_second: maybe(orNull(isNumber)),
   },
   cells: {
-    first: isCount, last: isCount, top: isCount, strips: listOf(isBase64), kept: maybe(isFlag),
+    first: isCount, last: isCount, top: isCount, strips: listOf(isBase64), known: maybe(isFlag),
   },
   finished: {
     passes: isCount, ar_passes: isCount, step_acceleration: orNull(isNumber), seconds: isNumber,
-    tokens_per_second: orNull(isNumber), acceptance: orNull(isShare), verdict: isText,
+    tokens_per_second: orNull(isNumber), acceptance: orNull(isShare), guarantee: isText,
     identical: orNull(isShare),
   },
   cancelled: { reason: isText },

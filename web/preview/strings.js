@@ -48,7 +48,7 @@ const TABLE = {
     wrongVersion: "This preview reads protocol {mine}, but the server sends {theirs}. "
       + "Reload the page. If that does not help, update the SSD node pack.",
     wrongMessage: "The preview skipped a message that it could not read ({kind}: {field}).",
-    verdict: {
+    guarantee: {
       identical: "exactly as the model draws it",
       "same distribution": "another picture, just as likely",
       approximate: "close to what the model draws", relaxed: "close to what the model draws",
@@ -98,7 +98,7 @@ const TABLE = {
     failed: "在第 {row} 行失败",
     wrongVersion: "此预览使用协议 {mine}，服务器发送的是 {theirs}：请刷新页面；若仍无效，请更新 SSD 节点包。",
     wrongMessage: "预览略过了一条无法读取的消息（{kind}：{field}）。",
-    verdict: {
+    guarantee: {
       identical: "与模型原样一致", "same distribution": "另一张同样可能的图像",
       approximate: "与模型原样相近", relaxed: "与模型原样相近",
     },

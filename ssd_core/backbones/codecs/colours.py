@@ -72,7 +72,7 @@ def read_colours(checkpoint: Checkpoint, codes: int, patch: int, device: torch.d
     if checkpoint.shapes.get(CODEBOOK, ())[:1] != (codes,):
         raise SSDError(f"{checkpoint.folder}: {CODEBOOK} of {codes} codes is missing: get the "
                        "complete model")
-    codebook = checkpoint.floating(CODEBOOK).to(device, copy=not checkpoint.lent)
+    codebook = checkpoint.floating(CODEBOOK).to(device, copy=not checkpoint.adopted)
     made = CodeColours(codebook, patch, checkpoint, dtype)
     if (table := read_table(checkpoint.folder, sha256, codes)) is not None:
         made.take(table)

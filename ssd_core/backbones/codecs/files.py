@@ -125,11 +125,11 @@ def matching_keys(codec: PublishedCodec, layout: CodecNames, shapes: Shapes) -> 
 
 
 def load_weights(codec: PictureCodec, keys: Mapping[str, str],
-                 read: Callable[[str], torch.Tensor], lent: bool = False) -> None:
+                 read: Callable[[str], torch.Tensor], adopted: bool = False) -> None:
     """Load a codec's weights from `read(file key)`, one tensor at a time.
 
-    They become float32, unless lent (a loaded model's own), on the device that `read` returns them
-    on; the codec is frozen.
+    They become float32, unless adopted (a loaded model's own), on the device that `read` returns
+    them on; the codec is frozen.
     """
     weights = {}
     for name, own in codec.state_dict().items():
@@ -137,6 +137,6 @@ def load_weights(codec: PictureCodec, keys: Mapping[str, str],
         if not tensor.is_floating_point():
             raise SSDError(f"the picture codec's tensor {keys[name]} holds {tensor.dtype}, "
                            "expected floating-point numbers")
-        weights[name] = (tensor if lent else tensor.float()).reshape(own.shape)
+        weights[name] = (tensor if adopted else tensor.float()).reshape(own.shape)
     codec.load_state_dict(weights, assign=True)
     codec.requires_grad_(False).eval()

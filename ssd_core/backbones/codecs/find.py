@@ -44,8 +44,9 @@ def read_codec(checkpoint: Checkpoint, device: torch.device, advice: str,
         raise SSDError(f"{checkpoint.root}: the picture codec is missing: {advice}")
     try:
         codec, keys = build(holder.shapes)
-        load_weights(codec, keys, lambda key: holder.floating(key).to(device, copy=not holder.lent),
-                     holder.lent)
+        load_weights(codec, keys, lambda key: holder.floating(key).to(device,
+                                                                      copy=not holder.adopted),
+                     holder.adopted)
     except SSDError as error:
         raise SSDError(f"{holder.files[0]}: {error}") from error
     return codec

@@ -113,7 +113,7 @@ def halved(picture: torch.Tensor, grid: tuple[int, int]) -> torch.Tensor:
 
 def visual_bytes(checkpoint: Checkpoint, dtype: torch.dtype) -> int:
     """The encoder's size in memory; 0 for a loaded model, which has it there already."""
-    if checkpoint.lent:
+    if checkpoint.adopted:
         return 0
     return sum(math.prod(shape) for name, shape in checkpoint.shapes.items()
                if name.startswith(VISUAL)) * dtype.itemsize
@@ -147,7 +147,7 @@ def read(checkpoint: Checkpoint, name: str, own: torch.Tensor, device: torch.dev
     file, shape = checkpoint.file_of(key), checkpoint.shapes[key]
     if [n for n in shape if n != 1] != [n for n in own.shape if n != 1]:
         raise SSDError(f"{file}: tensor {key} has shape {shape}, expected {tuple(own.shape)}")
-    value = checkpoint.floating(key).to(device, dtype, copy=not checkpoint.lent)
+    value = checkpoint.floating(key).to(device, dtype, copy=not checkpoint.adopted)
     return value.reshape(own.shape)
 
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, islice, pairwise
 
-MOST_CHOICES = 64  # prompts that are drawn at once
+MOST_ALTERNATIVES = 64  # prompts that are drawn at once
 _GROUP = re.compile(r"\{[^{}|]*(?:\|[^{}|]*)+\}")  # one without another inside
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Resolved:
     """A prompt without some alternatives. origin: the position of each character as typed."""
 
     typed: str
@@ -28,11 +28,12 @@ class Chosen:
         return "".join(self.typed[at] for at in self.origin)
 
     @property
-    def tidy(self) -> Chosen:
+    def tidy(self) -> Resolved:
         """The same without the blanks that an alternative leaves behind."""
         text = self.text
         blank = [sign.isspace() for sign in text]
-        return Chosen(self.typed, tuple(at for n, at in enumerate(self.origin) if not blank[n] or (
+        return Resolved(self.typed, tuple(at for n, at in enumerate(self.origin)
+                                          if not blank[n] or (
             text[:n].strip() and text[n:].strip() and not blank[n - 1])))
 
     @property
@@ -40,9 +41,10 @@ class Chosen:
         """What is drawn in place of each group."""
         inside = [self.typed[:at].count("{") > self.typed[:at].count("}") for at in self.origin]
         groups = groupby(zip(inside, self.text, strict=True), key=lambda pair: pair[0])
-        return ["".join(sign for _, sign in group).strip() for chosen, group in groups if chosen]
+        return ["".join(sign for _, sign in group).strip()
+                for in_group, group in groups if in_group]
 
-    def variants(self) -> list[Chosen]:
+    def variants(self) -> list[Resolved]:
         """This prompt with each alternative of its first group; [] without one."""
         group = _GROUP.search(self.text)
         if group is None:
@@ -50,7 +52,7 @@ class Chosen:
         bars = [group.start(), *(group.start() + n for n, sign in enumerate(group[0])
                                  if sign == "|"), group.end() - 1]
         before, after = self.origin[: group.start()], self.origin[group.end():]
-        return [Chosen(self.typed, before + self.origin[bar + 1: end] + after)
+        return [Resolved(self.typed, before + self.origin[bar + 1: end] + after)
                 for bar, end in pairwise(bars)]
 
     def place(self, at: int) -> int:
@@ -60,35 +62,35 @@ class Chosen:
         return before if self.typed[before:after].startswith("{") else after
 
 
-def as_typed(prompt: str) -> Chosen:
-    return Chosen(prompt, tuple(range(len(prompt))))
+def as_typed(prompt: str) -> Resolved:
+    return Resolved(prompt, tuple(range(len(prompt))))
 
 
 @lru_cache(64)
-def choice(prompt: str, seed: int) -> Chosen:
+def resolved(prompt: str, seed: int) -> Resolved:
     """The prompt that a seed draws."""
-    chosen, draw = as_typed(prompt), random.Random(seed)
-    if not has_choices(prompt):
-        return chosen
-    while variants := chosen.variants():
-        chosen = draw.choice(variants)
-    return chosen.tidy
+    current, draw = as_typed(prompt), random.Random(seed)
+    if not has_alternatives(prompt):
+        return current
+    while variants := current.variants():
+        current = draw.choice(variants)
+    return current.tidy
 
 
-def has_choices(prompt: str) -> bool:
+def has_alternatives(prompt: str) -> bool:
     return _GROUP.search(prompt) is not None
 
 
 def every_prompt(prompt: str) -> list[str]:
-    """All prompts, or MOST_CHOICES + 1 of them if there are more."""
-    return list(dict.fromkeys(islice(_every(as_typed(prompt)), MOST_CHOICES + 1)))
+    """All prompts, or MOST_ALTERNATIVES + 1 of them if there are more."""
+    return list(dict.fromkeys(islice(_every(as_typed(prompt)), MOST_ALTERNATIVES + 1)))
 
 
-def _every(chosen: Chosen) -> Iterator[str]:
-    left = [chosen]
+def _every(current: Resolved) -> Iterator[str]:
+    left = [current]
     while left:
-        chosen = left.pop()
-        variants = chosen.variants()
+        current = left.pop()
+        variants = current.variants()
         left += reversed(variants)
         if not variants:
-            yield chosen.tidy.text
+            yield current.tidy.text

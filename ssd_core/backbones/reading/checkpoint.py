@@ -61,7 +61,7 @@ class Checkpoint:
     whole model: adapters, files of other quantisers.
     """
 
-    lent = False  # True: the tensors are a loaded model's own (loaded_model.py)
+    adopted = False  # True: the tensors are a loaded model's own (loaded_model.py)
     called = ""  # the model's name in the catalogue, if the user gives it
 
     def __init__(self, files: ShardFiles, root: Path | None = None,

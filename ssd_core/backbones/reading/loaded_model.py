@@ -25,7 +25,7 @@ Piece = tuple[str, int, int]  # name of a tensor, first row, row after the last
 class LoadedModel(Checkpoint):
     """A model's tensors by the names of its state dict; `folder` has its tokenizer."""
 
-    lent = True
+    adopted = True
 
     def __init__(self, model: nn.Module, folder: Path) -> None:
         self.model, self.folder, self.root = model, folder, folder

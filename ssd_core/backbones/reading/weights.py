@@ -128,7 +128,7 @@ def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: LayerN
     if uneven or kv_heads < 1 or heads % kv_heads or rows != across + 2 * kv_heads * head_dim:
         raise SSDError(f"{where}: q, k and v of {rows} rows do not divide into {heads} heads of "
                        f"{across} numbers: another model, or an altered one")
-    if checkpoint.lent and rotary == "split":
+    if checkpoint.adopted and rotary == "split":
         rotary = "halves"  # a loaded model's rows keep their order
     shape = DecoderShape(layers, hidden, heads, kv_heads, head_dim, ffn, rotary, qk_norm, eps,
                          qkv_bias, qk_rms_norm, post_norms=bool(names.post_norms))

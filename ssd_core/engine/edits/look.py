@@ -1,4 +1,4 @@
-"""The maps of an edit for scripts and hosts: what new words would change, and where a thing is."""
+"""The maps of an edit for scripts and hosts: what new words would change, where an object is."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def change_map(backbone: Backbone, tokens: torch.Tensor, old_prompt: str, new_pr
     return Changes(backbone, tokens, old_prompt, guidance=guidance, min_p=min_p).by(new_prompt)
 
 
-def thing_map(backbone: Backbone, tokens: torch.Tensor, prompt: str, phrase: str, *,
-              guidance: float | None = None) -> torch.Tensor:
+def object_map(backbone: Backbone, tokens: torch.Tensor, prompt: str, phrase: str, *,
+               guidance: float | None = None) -> torch.Tensor:
     """How much likelier a phrase of the prompt makes each token of a picture, in nats, float32
-    [R, C]: one wide pass. The cells of the thing that it names are above 1.5.
+    [R, C]: one wide pass. The cells of the object that it names are above 1.5.
     """
     sampling, picture = sampling_of(backbone, cfg=guidance), one_picture(backbone, tokens)
     branches = [*prompt_branches(backbone, [prompt], None, sampling.cfg),

@@ -1,8 +1,8 @@
 """Where words act in a picture: read off two wide passes over all its cells.
 
 The change map is the total variation between the distributions of a cell under old and new words.
-The map of a thing says how much likelier its own words make the picture's token of each cell. Both
-take the present picture as context.
+The map of an object says how much likelier its own words make the picture's token of each cell.
+Both take the present picture as context.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..region import by_slot
 from ..state import DecodeState
 from .old_picture import feed_words
 
-ALONE, SMALLEST = 3, 6  # cells: of 9, fewer are dropped; of a thing, fewer are ignored
-ABOVE = 4  # rows above a thing in which it might begin a second time
-LIKELIER = 1.5  # nats that a thing's words add to the tokens of its cells
-# A part of the words names a thing, where no guide says so, if its map has this shape: most of the
-# picture, least share in one piece, and of the rectangle around that piece
+ALONE, SMALLEST = 3, 6  # cells: of 9, fewer are dropped; of an object, fewer are ignored
+ABOVE = 4  # rows above an object in which it might begin a second time
+LIKELIER = 1.5  # nats that an object's words add to the tokens of its cells
+# A part of the words names an object, where no guide says so, if its map has this shape: most of
+# the picture, least share in one piece, and of the rectangle around that piece
 LARGEST, IN_ONE, FILLED = 0.4, 0.6, 0.4
 NUMBERS_AT_ONCE = 1 << 24  # of logits, which limits their memory
 
@@ -33,7 +33,7 @@ def read(backbone: Backbone, branches: list[list[int]], sampling: Sampling,
     """Pictures [B, R, C] under some words: the state after one pass over all their cells.
 
     branches: prompt ids of the words, unconditional ones (with guidance), and the words without
-    each thing's. before: the same pictures under other words, see `feed_words`.
+    each object's. before: the same pictures under other words, see `feed_words`.
     """
     state = DecodeState(backbone, branches, len(tokens), sampling, None)
     state.write(0, by_slot(backbone.grid, tokens.to(backbone.device))[:, :-1])
@@ -51,8 +51,8 @@ def parts(state: DecodeState) -> Iterator[slice]:
 
 
 def each_guided(state: DecodeState, hidden: torch.Tensor) -> torch.Tensor:
-    """Guided logits [1 + things, B, n, V] from h [N, n, d]: under the words, and without those of
-    each thing.
+    """Guided logits [1 + objects, B, n, V] from h [N, n, d]: under the words, and without those of
+    each object.
     """
     logits = state.backbone.logits(hidden).unflatten(0, (-1, state.pictures))
     if state.guidance == 1:
@@ -62,7 +62,7 @@ def each_guided(state: DecodeState, hidden: torch.Tensor) -> torch.Tensor:
 
 def shares(state: DecodeState) -> tuple[torch.Tensor, torch.Tensor]:
     """Of each slot's token: log p against the likeliest token's [B, slots], and log p against that
-    without each thing's words [things, B, slots].
+    without each object's words [objects, B, slots].
     """
     own, gains = [], []
     for slots in parts(state):
@@ -86,7 +86,7 @@ def variation(before: DecodeState, after: DecodeState) -> torch.Tensor:
 
 
 def words_of(state: DecodeState) -> torch.Tensor:
-    """h [N, slots, d] under the words, without the branches of things."""
+    """h [N, slots, d] under the words, without the branches of objects."""
     return state.hidden[: state.guidance * state.pictures]
 
 
@@ -135,13 +135,13 @@ def _stacked(mask: torch.Tensor) -> torch.Tensor:
 
 
 def silhouettes(gains: torch.Tensor) -> torch.Tensor:
-    """The cells of things, bool [..., R, C], from their maps; empty if a thing is too small."""
+    """The cells of objects, bool [..., R, C], from their maps; empty if an object is too small."""
     mask = cleaned(gains > LIKELIER)
     return mask & (mask.sum((-2, -1), keepdim=True) >= SMALLEST)
 
 
 def compact(masks: torch.Tensor) -> torch.Tensor:
-    """Which masks [..., R, C] look like a thing, bool [..., 1, 1]: one part of the picture, most
+    """Which masks [..., R, C] look like an object, bool [..., 1, 1]: one part of the picture, most
     of them in one piece that fills its rectangle.
     """
     flat = masks.reshape(-1, *masks.shape[-2:])

@@ -1,7 +1,7 @@
 """How the sequences of an edit are fed the old picture: each once, and no further than needed.
 
 Where the bits of a cell do not depend on its pass, the unconditional sequences are taken over from
-the pass under the old words, and the words without a thing are fed up to the first cell that the
+the pass under the old words, and the words without an object are fed up to the first cell that the
 new words move. Elsewhere one pass feeds all. This changes no token.
 """
 
@@ -11,7 +11,7 @@ import torch
 
 from ..events import Pass
 from ..state import DecodeState
-from .lanes import Lane
+from .branches import Lane
 
 
 def feed_words(state: DecodeState, before: DecodeState) -> Pass:
@@ -31,17 +31,17 @@ def feed_words(state: DecodeState, before: DecodeState) -> Pass:
     return prefill
 
 
-def feed_things(state: DecodeState, moved: torch.Tensor) -> int:
-    """Feed the words without things the cells before the first moved one; returns its slot.
+def feed_objects(state: DecodeState, mask: torch.Tensor) -> int:
+    """Feed the words without objects the cells before the first masked one; returns its slot.
 
-    moved [B, slots + 1] bool: the cells that the new words free.
+    mask [B, slots + 1] bool: the cells that the new words free.
     """
     first, end = state.region.first, state.region.end
     if not in_parts(state):
         return end
-    certain = state.stats.certain_at(slice(first, end))
-    free = moved[:, first:end] if certain is None else moved[:, first:end] & ~certain
-    stop = first + int(torch.cat((free.any(0), free.new_ones(1))).int().argmax())
+    known = state.stats.known_at(slice(first, end))
+    mask = mask[:, first:end] if known is None else mask[:, first:end] & ~known
+    stop = first + int(torch.cat((mask.any(0), mask.new_ones(1))).int().argmax())
     if stop > first and state.branches > state.guidance:
         all_ = Lane(state, 0, state.branches)
         Lane(state, state.guidance, state.branches).select()

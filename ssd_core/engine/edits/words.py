@@ -38,11 +38,11 @@ def require_editable(backbone: Backbone) -> None:
                        "pictures by words: keep cells with a mask instead")
 
 
-def unchanged_things(backbone: Backbone, old: str, new: str) -> list[str]:
-    """The phrases of the old prompt that name a thing and that the new prompt has, too."""
-    left = Counter(map(plain, backbone.things(new)))
+def unchanged_objects(backbone: Backbone, old: str, new: str) -> list[str]:
+    """The phrases of the old prompt that name an object and that the new prompt has, too."""
+    left = Counter(map(plain, backbone.objects(new)))
     unchanged = []
-    for phrase in backbone.things(old):
+    for phrase in backbone.objects(old):
         if left[plain(phrase)] > 0:
             left[plain(phrase)] -= 1
             unchanged.append(phrase)
@@ -76,15 +76,15 @@ def ids_without(backbone: Backbone, prompt: str, phrase: str | None) -> list[int
 class Revision:
     """The edit of a batch.
 
-    before: prompt ids of the old words, [cond; uncond] with guidance. things: the unchanged things
-    of each picture. without: for each thing, prompt ids of the old and of the new words without it,
-    of each picture; one with fewer things repeats its own words. same [B]: whether old and new
-    words are the same to the backbone. named: a guide says what names a thing.
+    before: prompt ids of the old words, [cond; uncond] with guidance. objects: the unchanged
+    objects of each picture. without: for each object, prompt ids of the old and of the new words
+    without it, of each picture; one with fewer objects repeats its own words. same [B]: whether old
+    and new words are the same to the backbone. named: a guide says what names an object.
     """
 
     edit: Edit
     before: list[list[int]]
-    things: list[list[str]]
+    objects: list[list[str]]
     without: list[tuple[list[list[int]], list[list[int]]]]
     same: list[bool]
     named: bool
@@ -94,12 +94,12 @@ class Revision:
            before: list[list[int]]) -> Revision:
         """before: prompt ids of the old words."""
         old = edit.old_prompt
-        things = [unchanged_things(backbone, old, new) if edit.hold else [] for new in prompts]
+        objects = [unchanged_objects(backbone, old, new) if edit.hold else [] for new in prompts]
         def branches(texts: Sequence[str], k: int) -> list[list[int]]:
             return [ids_without(backbone, prompt, each[k] if k < len(each) else None)
-                    for prompt, each in zip(texts, things, strict=True)]
+                    for prompt, each in zip(texts, objects, strict=True)]
 
         without = [(branches([old] * len(prompts), k), branches(prompts, k))
-                   for k in range(max(map(len, things)))]
+                   for k in range(max(map(len, objects)))]
         same = [backbone.tokenize(new) == backbone.tokenize(old) for new in prompts]
-        return cls(edit, before, things, without, same, backbone.names_things)
+        return cls(edit, before, objects, without, same, backbone.names_objects)

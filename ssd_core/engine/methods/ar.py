@@ -1,4 +1,4 @@
-"""Plain autoregression: one forward pass per cell. The baseline, on the same engine."""
+"""Plain autoregression (SSD Eq. 1), one forward pass per cell: the baseline on the same engine."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from .base import Method, group_slots, make_plan
 
 @dataclass(frozen=True)
 class AR(Method):
-    """Sample a cell, feed it, move to the next."""
+    """Sample a cell from p given all cells before it (SSD Eq. 1), feed it, move to the next."""
 
     name: ClassVar[str] = "ar"
-    verdict: ClassVar[str] = "identical"
+    guarantee: ClassVar[str] = "identical"
     takes_words: ClassVar[bool] = True
 
     def plan(self, place: Grid | Region) -> Plan:
         region = Region.of(place)
         return make_plan(region, region.cells, region.cells, PAPER_AR_PASSES.get(region.grid))
 
-    def widest_pass(self, grid: Grid) -> int:
+    def pass_width(self, grid: Grid) -> int:
         return group_slots(grid, 0)
 
     def steps(self, state: DecodeState) -> Iterator[Pass]:
         region = state.region
         state.noise.hold()
         for slot, after in zip(region.slots, [*region.slots[1:], region.end], strict=True):
-            state.choose(slot)
+            state.sample(slot)
             state.clock.lap("verify")
             if slot < region.last:
                 state.feed(after)
                 state.clock.lap("commit")
-                yield state.passed("commit", 0, slot, after)
+                yield state.record_pass("commit", 0, slot, after)
             state.final = after

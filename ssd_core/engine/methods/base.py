@@ -20,7 +20,7 @@ from ...errors import SSDError
 from ...model.grid import Grid
 from ...model.knobs import check_knobs
 from ...model.noise import Purpose, Slots
-from ...model.sampling import choose
+from ...model.sampling import sample
 from .. import accept
 from ..events import Pass
 from ..plan import PAPER_AR_PASSES, Plan
@@ -43,7 +43,7 @@ class Method:
     """
 
     name: ClassVar[str]
-    verdict: ClassVar[str] = "approximate"
+    guarantee: ClassVar[str] = "approximate"
     uses_heads: ClassVar[bool] = False
     takes_words: ClassVar[bool] = False  # whether it can edit a picture by words
     shares_buffers: ClassVar[bool] = True  # whether all its graphs read one state (sessions.py)
@@ -53,9 +53,9 @@ class Method:
         if not self.unset:
             self.check()
 
-    def verdict_on(self, grid: Grid) -> str:
-        """The guarantee of these knobs on a grid: `verdict`, or a stronger one that is proved."""
-        return self.verdict
+    def guarantee_on(self, grid: Grid) -> str:
+        """The guarantee of these knobs on a grid: `guarantee`, or a stronger one that is proved."""
+        return self.guarantee
 
     @property
     def unset(self) -> list[str]:
@@ -85,7 +85,7 @@ class Method:
     def starts_from_parent(self, masked: bool) -> bool:
         """Whether the first guess of a cell may be the token that `keep` has there.
 
-        masked: some cells are pinned by a mask.
+        masked: some cells are known by a mask.
         """
         guess = getattr(self, "guess", "usual")
         return guess == "parent" or (guess == "auto" and masked)
@@ -96,13 +96,13 @@ class Method:
     def plan(self, place: Grid | Region) -> Plan:
         """The passes over a region, or a whole grid; by default unknown, at most one per slot."""
         region = Region.of(place)
-        return make_plan(region, None, sum(region.open), None)
+        return make_plan(region, None, sum(region.slot_mask), None)
 
     def for_device(self, grid: Grid, device: str) -> Self:
         """The method with its window, or cells per row, set: the default on this type of device."""
         return self
 
-    def widest_pass(self, grid: Grid) -> int:
+    def pass_width(self, grid: Grid) -> int:
         """The most slots per sequence that one pass feeds.
 
         A window that is not set counts with a graphics card's default, the widest.
@@ -113,8 +113,8 @@ class Method:
         """The cache slots that a tree of candidates needs behind the picture."""
         return 0
 
-    def choice(self, grid: Grid, device: str) -> str:
-        """The method's choice for this type of device, in words; may be empty."""
+    def tuning(self, grid: Grid, device: str) -> str:
+        """The method's tuning for this type of device, in words; may be empty."""
         return ""
 
     def steps(self, state: DecodeState) -> Iterator[Pass]:
@@ -152,12 +152,12 @@ def require_codebook(method: Method, backbone: Backbone) -> None:
 
 
 def drafting_noise(state: DecodeState, start: int, stop: int, acceptance: str,
-                   choice: str = "sample") -> torch.Tensor | None:
+                   draft_choice: str = "sample") -> torch.Tensor | None:
     """The noise that samples drafts in slots start..stop-1; None: take the likeliest tokens.
 
     `coupled` uses the slots' fixed noise, so that a good draft is already AR's token.
     """
-    if choice == "argmax":
+    if draft_choice == "argmax":
         return None
     if acceptance == "coupled":
         return state.noise.fixed(start, stop)
@@ -166,14 +166,14 @@ def drafting_noise(state: DecodeState, start: int, stop: int, acceptance: str,
 
 def picked(probs: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:
     """Tokens [B, n] sampled from probs [B, n, V], or the likeliest ones without noise."""
-    return probs.argmax(-1) if noise is None else choose(probs, noise)
+    return probs.argmax(-1) if noise is None else sample(probs, noise)
 
 
 def sample_draft(state: DecodeState, start: int, draft_probs: torch.Tensor,
-                 acceptance: str = "residual", choice: str = "sample") -> None:
+                 acceptance: str = "residual", draft_choice: str = "sample") -> None:
     """Sample tokens from draft_probs [B, n, V] and write them from slot `start` on."""
     stop = start + draft_probs.shape[1]
-    noise = drafting_noise(state, start, stop, acceptance, choice)
+    noise = drafting_noise(state, start, stop, acceptance, draft_choice)
     state.write(start, picked(draft_probs, noise))
 
 
@@ -183,9 +183,9 @@ def one_hot(state: DecodeState, tokens: torch.Tensor) -> torch.Tensor:
 
 
 def horizontal_states(state: DecodeState, slot: int, stop: int) -> torch.Tensor:
-    """Estimates of h [N, n, d] for slots slot+1..stop-1, all drafted from `slot` (Eq. 2).
+    """Estimates of h [N, n, d] for slots slot+1..stop-1, all drafted from `slot` (SSD Eq. 2).
 
-    Head d estimates the d-th cell after it; the last head serves cells behind pinned ones, too. A
+    Head d estimates the d-th cell after it; the last head serves cells behind known ones, too. A
     row end is not a cell: its estimate is never used.
     """
     hidden = state.hidden[:, slot : slot + 1]
@@ -197,7 +197,10 @@ def horizontal_states(state: DecodeState, slot: int, stop: int) -> torch.Tensor:
 
 
 def vertical_states(state: DecodeState, start: int, rows: int) -> torch.Tensor:
-    """Estimates of h [N, n, d] for `rows` rows from slot `start` on, drafted from the row above."""
+    """Estimates of h [N, n, d] for `rows` rows from slot `start` on (SSD Eq. 2).
+
+    Head d estimates the cell d rows below each cell of the row above `start`.
+    """
     above = slice(start - state.grid.width, start)
     hidden = state.hidden[:, above]
     embedding = state.expand_branches(state.backbone.embed(state.tokens[:, above]))
@@ -290,7 +293,7 @@ def verify_step(state: DecodeState, slots: Slots, draft_probs: torch.Tensor,
 
 
 def resample_step(state: DecodeState, slots: Slots) -> torch.Tensor:
-    """Capturable: choose slots [B, n] again with their fixed noise; unchanged [B, n] bool."""
+    """Capturable: sample slots [B, n] again with their fixed noise; unchanged [B, n] bool."""
     target_probs, noise = state.target_probs_at(slots), state.noise.fixed_at(slots)
     result = accept.coupled(state.codes_at(slots), target_probs, noise)
     state.write_at(slots, result.tokens)
@@ -298,7 +301,7 @@ def resample_step(state: DecodeState, slots: Slots) -> torch.Tensor:
 
 
 def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iterator[Pass]:
-    """Run verification rounds over a block.
+    """Run verification rounds over a block: the r of the paper's r + 1 passes.
 
     Stops early once nothing changes, or once few changes are expected in every picture
     (`Block.tolerance`). Slots before the first change in any picture need no commit: the pass has
@@ -319,7 +322,7 @@ def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iter
         state.clock.lap("verify")
         n_context = block.start - first_fed  # negative if the block's first cells are not stale
         fed = F.pad(unchanged, (n_context, 0), value=True)
-        yield state.passed(stage, number, first_fed, block.stop, fed, max(0, n_context))
+        yield state.record_pass(stage, number, first_fed, block.stop, fed, max(0, n_context))
         if state.stale == block.stop or over:
             return
 
@@ -337,9 +340,12 @@ def outcome(block: Block, unchanged: torch.Tensor) -> tuple[int, bool]:
 
 
 def commit(state: DecodeState, stop: int) -> Iterator[Pass]:
-    """Make keys, values and hidden states before `stop` final: one pass, or none if they are."""
+    """Make keys, values and hidden states before `stop` final: the 1 of the paper's r + 1 passes.
+
+    No pass if they are final already.
+    """
     if (start := state.stale) >= stop:
         return
     state.feed(stop)
     state.clock.lap("commit")
-    yield state.passed("commit", 0, start, stop)
+    yield state.record_pass("commit", 0, start, stop)

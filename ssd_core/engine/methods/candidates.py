@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 
 from ...model.noise import Purpose
-from ...model.sampling import choose
+from ...model.sampling import sample
 from ..events import Pass
 from ..state import DecodeState
 from ..tree import Fed, Tree, feed_tree, rounds_of
@@ -41,19 +41,19 @@ class TreePass:
 
     @property
     def over_pinned(self) -> bool:
-        """Whether the next free cell of any picture lies behind all that the tree could draft."""
+        """Whether the next masked cell of any picture lies behind all that the tree could draft."""
         state, region = self.state, self.state.region
         return region.scattered and any(region.ahead(i, slot, 1) - slot > self.deepest
                                         for i, slot in enumerate(state.front))
 
     def pass_over(self) -> Iterator[Pass]:
-        """Feed the pinned cells after the frontiers in one pass, and sample the next free cells."""
+        """Feed the known cells after the frontiers in one pass, and sample the masked ones next."""
         state = self.state
         window = Window(state, self.frontier, most=1)
         window.feed()
         reached = state.cells_on(self.frontier, 1)[:, None]
         noise = state.noise.fresh(Purpose.REPAIR, state.passes, reached)
-        state.write_at(reached, choose(state.target_probs_at(reached), noise))
+        state.write_at(reached, sample(state.target_probs_at(reached), noise))
         unchanged = torch.ones_like(window.drafted, dtype=torch.bool)
         yield from window.advance(reached[:, 0] - 1 - window.start, unchanged)
         self.frontier = window.frontier.clamp(max=state.region.end - 1)
@@ -70,7 +70,7 @@ class TreePass:
         state.clock.lap("verify")
         count = min(self.deepest + 1, state.slots)
         shown = start.clamp(max=state.slots - count)[:, None] + state.noise.slots[:count]
-        return state.passed_at(shown, shown <= reached[:, None], shown <= reached[:, None])
+        return state.record_pass_at(shown, shown <= reached[:, None], shown <= reached[:, None])
 
 
 def sliding_trees(state: DecodeState, tree: Tree) -> Iterator[TreePass]:
@@ -97,7 +97,7 @@ def sampled(state: DecodeState, frontier: torch.Tensor,
     """Tokens [B, siblings, n], each sampled from its own q; draft_probs [B, siblings, n, V]."""
     slots = after(frontier, draft_probs.shape[2])
     return torch.stack([
-        choose(draft_probs[:, i], state.noise.fresh(Purpose.DRAFT, round_, slots))
+        sample(draft_probs[:, i], state.noise.fresh(Purpose.DRAFT, round_, slots))
         for i, round_ in enumerate(rounds_of(state, draft_probs.shape[1]))], dim=1)
 
 
@@ -121,7 +121,7 @@ class VerticalDrafts:
     def follow(self, frontier: torch.Tensor, most: int) -> None:
         """Draft from the slots that are final since the last call.
 
-        These are at most `most` per picture, unless passes went over pinned cells.
+        These are at most `most` per picture, unless passes went over known cells.
         """
         if self.begun and self.rows:
             moved = (now - then for now, then in zip(self.state.front, self.front, strict=True))

@@ -1,7 +1,7 @@
 """AR's picture for the same seed in fewer forward passes, with or without heads.
 
 A window of cells slides along the raster. Every pass samples all its cells again with their fixed
-noise. Unchanged tokens at the front are final, because AR would choose them too.
+noise. Unchanged tokens at the front are final, because AR would sample them too.
 
 The tokens are identical in fp32. In half precision a pass over a window can round differently from
 a pass over one cell. If another token then wins, the picture continues from that token
@@ -17,12 +17,12 @@ from typing import ClassVar
 import torch
 
 from ...model.noise import Slots
-from ...model.sampling import choose, guide
-from ..edits.lanes import Lanes
+from ...model.sampling import sample, guide
+from ..edits.branches import Lanes
 from ..events import Pass
 from ..graphs import rounded_cells
 from ..state import DecodeState
-from .judged import judged
+from .verified import verified
 from .knobs import drafted_by
 from .parent import guessed, guessed_by
 from .row_drafts import carry_over, draft_by_row
@@ -42,19 +42,19 @@ class Exact(Windowed):
     name: ClassVar[str] = "exact"
     uses_heads: ClassVar[bool] = True
     takes_words: ClassVar[bool] = True
-    verdict: ClassVar[str] = "identical"
+    guarantee: ClassVar[str] = "identical"
 
     def steps(self, state: DecodeState) -> Iterator[Pass]:
-        most, by_row = self.width(state.grid), self.needs_row_drafter()
+        most, by_row = self.window_on(state.grid), self.needs_row_drafter()
         guess = FirstGuess(state, by_row)
         lanes = Lanes(state)
-        frontier = None if state.rule is None else (yield from judged(state, lanes))
+        frontier = None if state.rule is None else (yield from verified(state, lanes))
         for window in sliding_windows(state, most, frontier=frontier):
             lanes.draft()
             guess.fill(window)
             yield from lanes.ready(window)
             window.feed()
-            yield from window.advance(*rechoose(window, by_row=by_row))
+            yield from window.advance(*resample(window, by_row=by_row))
             lanes.passed()
         lanes.close()
 
@@ -63,7 +63,7 @@ class FirstGuess:
     """Drafts the slots that enter the window.
 
     Drafts come from the parent, the row drafter, the vertical head, or the token above. A slot that
-    the last pass has chosen already keeps its token.
+    the last pass has sampled already keeps its token.
     """
 
     def __init__(self, state: DecodeState, by_row: bool) -> None:
@@ -87,7 +87,7 @@ class FirstGuess:
             if self.by_row:
                 draft_by_row(state, fresh, state.noise.fixed_at(fresh), old.sum(-1))
                 tokens = (state.codes_at(fresh) if state.rule is None
-                          else state.judge(state.chosen_at, fresh))
+                          else state.judge(state.sampled_at, fresh))
             else:
                 tokens = self._tokens(state, fresh, frontier, stops)
             if not self.by_row or state.parent is not None:
@@ -111,7 +111,7 @@ class FirstGuess:
         estimate = state.heads.vertical[0](state.hidden_at(source), state.embedding_at(source))
         if state.rule is not None:
             return torch.where(exact, state.judge(drafted_by_rule, state, estimate, slots), copied)
-        drafted = choose(state.draft_probs(estimate, slots), state.noise.fixed_at(slots))
+        drafted = sample(state.draft_probs(estimate, slots), state.noise.fixed_at(slots))
         return torch.where(exact, drafted, copied)
 
 
@@ -124,41 +124,41 @@ def drafted_by_rule(state: DecodeState, estimate: torch.Tensor,
     return state.rule.drafted(state, guided, slots)
 
 
-def rechoose(window: Window, least: int = 1, by_row: bool = False
+def resample(window: Window, least: int = 1, by_row: bool = False
              ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
     """Choose the next slots of a fed window again; returns the arguments of `Window.advance`.
 
     The frontier moves on by at least `least` cells, which keep their tokens. With by_row, tokens
-    after the first change are chosen once more, given that change.
+    after the first change are sampled once more, given that change.
     """
     state, slots = window.state, window.slots
     next_slots = state.predicted_slots(slots)
-    right, same, tokens, fixed, close = state.judge(rechosen, state, slots, next_slots,
-                                                    window.frontier, least)
+    right, same, tokens, known, ties = state.judge(resampled, state, slots, next_slots,
+                                                   window.frontier, least)
     if by_row:
         next_slots = window.next_slots
-        carry_over(state, next_slots, tokens, fixed, state.noise.fixed_at(next_slots))
+        carry_over(state, next_slots, tokens, known, state.noise.fixed_at(next_slots))
     else:
         state.write_at(next_slots, tokens)
-    return right, same, close if least == 1 and state.margin else None
+    return right, same, ties if least == 1 and state.margin else None
 
 
-def rechosen(state: DecodeState, slots: torch.Tensor, next_slots: Slots, frontier: torch.Tensor,
-             least: int) -> tuple[torch.Tensor, ...]:
-    """Capturable part of `rechoose`.
+def resampled(state: DecodeState, slots: torch.Tensor, next_slots: Slots, frontier: torch.Tensor,
+              least: int) -> tuple[torch.Tensor, ...]:
+    """Capturable part of `resample`.
 
     Returns how many drafts before the first change are right [B], which drafts are right
     [B, n - 1] bool, tokens [B, n] for slots + 1, which of these no earlier change affects, and
     which rounding may have decided (only with a margin).
     """
     current, final = state.codes_at(next_slots), slots < frontier[:, None]
-    chosen, close = (state.chosen_closely(next_slots) if state.margin
-                     else (state.chosen_at(next_slots), final))
-    tokens = torch.where(final, current, chosen)
+    sampled, ties = (state.sampled_with_ties(next_slots) if state.margin
+                     else (state.sampled_at(next_slots), final))
+    tokens = torch.where(final, current, sampled)
     same = (tokens == current)[:, :-1]
     right = same.long().cumprod(-1).sum(-1)
     behind = state.cells_on(frontier, least) - 1
     right = torch.maximum(right, behind - slots[:, 0]).clamp(max=same.shape[1])
     index = state.noise.slots[: slots.shape[1]]
     tokens = torch.where(index < right[:, None], current, tokens)
-    return right, same, tokens, final | (index <= right[:, None]), close
+    return right, same, tokens, final | (index <= right[:, None]), ties

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .. import close_calls
+from .. import repeat_near_ties
 from ..events import Pass
 from ..region import Region
 from ..state import DecodeState
@@ -14,7 +14,7 @@ from .base import Block, Draft, commit, rounds
 def group_bounds(region: Region, start: int, stop: int, k: int) -> list[tuple[int, int]]:
     """Split slots start..stop-1 into groups: one sampled, up to k drafted cells, row ends.
 
-    A group also covers stretches of at most k pinned slots between its cells.
+    A group also covers stretches of at most k known slots between its cells.
     """
     grid, bounds = region.grid, []
     begin = slot = region.next(start)
@@ -42,11 +42,11 @@ def group_passes(region: Region, start: int, stop: int, k: int, rounds_: int) ->
 
 
 def converged_again(state: DecodeState, start: int, block: Block, last: int) -> Iterator[Pass]:
-    """Repeat the close calls of a converged block as AR makes them.
+    """Repeat the near ties of a converged block as AR makes them.
 
     After each token that changes, runs rounds over the cells after it until they converge.
     """
-    while (slot := (yield from close_calls.recheck(state, start, block.start, block.stop))):
+    while (slot := (yield from repeat_near_ties.recheck(state, start, block.start, block.stop))):
         block = block.part(slot, block.stop)
         state.stale = slot
         yield from rounds(state, block, range(1, last + 1), "horizontal")
@@ -62,9 +62,9 @@ def groups(state: DecodeState, start: int, stop: int, k: int, rounds_: int, draf
     bounds = group_bounds(state.region, start, stop, k)
     following = [*(begin for begin, _ in bounds[1:]), commit_to]
     for (begin, end), after in zip(bounds, following, strict=True):
-        state.choose(begin)
+        state.sample(begin)
         if acceptance == "coupled" and state.margin:
-            yield from close_calls.recheck(state, start, begin, begin + 1)
+            yield from repeat_near_ties.recheck(state, start, begin, begin + 1)
         if cells := drafted_cells(state.region, begin, end):
             block = Block(begin + 1, end, draft(state, begin, end), acceptance, reach=1)
             state.clock.lap("draft")

@@ -33,7 +33,7 @@ class GSD(Resampling):
         0.5, "Largest distance between codes within a group, as a share of the mean distance from "
              "the draft to all codes.", low=0, high=10, step=0.05)
     name: ClassVar[str] = "gsd"
-    verdict: ClassVar[str] = "relaxed"
+    guarantee: ClassVar[str] = "relaxed"
 
     def check_backbone(self, backbone: Backbone) -> None:
         require_codebook(self, backbone)

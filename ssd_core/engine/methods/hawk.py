@@ -44,7 +44,7 @@ class Hawk(Method):
     candidates: int = knob(16, "Most candidates verified in one forward pass.", low=1, high=LARGEST)
     name: ClassVar[str] = "hawk"
     uses_heads: ClassVar[bool] = True
-    verdict: ClassVar[str] = "same distribution"
+    guarantee: ClassVar[str] = "same distribution"
 
     @property
     def sources(self) -> list[int]:
@@ -67,7 +67,7 @@ class Hawk(Method):
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, self.vertical_depth if self.vertical_width else 0
 
-    def widest_pass(self, grid: Grid) -> int:
+    def pass_width(self, grid: Grid) -> int:
         return len(self.tree)
 
     def scratch(self, grid: Grid) -> int:
@@ -110,10 +110,10 @@ class Hawk(Method):
 def write(state: DecodeState, frontier: torch.Tensor, candidates: torch.Tensor,
           drafts: torch.Tensor, descent: Descent) -> None:
     """Write the accepted tokens, the token after them, and after these the first drafts."""
-    chosen = F.pad(candidates.gather(1, descent.path)[:, 1:], (0, 1))
-    index = torch.arange(chosen.shape[1], device=chosen.device)
+    on_path = F.pad(candidates.gather(1, descent.path)[:, 1:], (0, 1))
+    index = torch.arange(on_path.shape[1], device=on_path.device)
     accepted = descent.accepted[:, None]
-    tokens = torch.where(index < accepted, chosen, F.pad(drafts[:, 0], (0, 1)))
+    tokens = torch.where(index < accepted, on_path, F.pad(drafts[:, 0], (0, 1)))
     tokens = torch.where(index == accepted, descent.token[:, None], tokens)
-    slots = after(frontier, chosen.shape[1]).clamp(max=state.slots)  # one after the picture
+    slots = after(frontier, on_path.shape[1]).clamp(max=state.slots)  # one after the picture
     state.write_at(slots, tokens)

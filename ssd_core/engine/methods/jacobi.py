@@ -1,8 +1,8 @@
 """Jacobi decoding: AR's picture as the fixed point of repeated passes over a block of cells.
 
-Each pass chooses every cell of the block again, given the tokens of the previous pass (Santilli et
+Each pass samples every cell of the block again, given the tokens of the previous pass (Santilli et
 al., 2305.10427). The random numbers of a cell are fixed, so the fixed point is unique and equal to
-AR's choice. `exact` is the same iteration with a sliding window and better first drafts; `jacobi`
+AR's sample. `exact` is the same iteration with a sliding window and better first drafts; `jacobi`
 is its baseline.
 """
 
@@ -28,15 +28,15 @@ class Jacobi(Windowed):
 
     guess: str = guessed_by()
     name: ClassVar[str] = "jacobi"
-    verdict: ClassVar[str] = "identical"
+    guarantee: ClassVar[str] = "identical"
 
-    def widest_pass(self, grid: Grid) -> int:
-        window = self.width(grid)
+    def pass_width(self, grid: Grid) -> int:
+        window = self.window_on(grid)
         row_ends = -(-window // grid.columns) * grid.row_end
         return min(window + row_ends, grid.slots)
 
     def steps(self, state: DecodeState) -> Iterator[Pass]:
-        drafted = self.width(state.grid) - 1
+        drafted = self.window_on(state.grid) - 1
         yield from groups(state, state.region.first, state.slots, drafted, drafted,
                           repeated, "coupled", commit_to=None)
 

@@ -28,7 +28,7 @@ class Lantern(Hawk):
     similar: int = codes_pooled(100)
     delta: float = variation_bound(0.1)
     name: ClassVar[str] = "lantern"
-    verdict: ClassVar[str] = "relaxed"
+    guarantee: ClassVar[str] = "relaxed"
 
     def check_backbone(self, backbone: Backbone) -> None:
         require_codebook(self, backbone)

@@ -31,9 +31,9 @@ class MTP(Method):
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, 0
 
-    def verdict_on(self, grid: Grid) -> str:
+    def guarantee_on(self, grid: Grid) -> str:
         """With a round for every draft, the last round verifies each draft after final tokens."""
-        return "same distribution" if self.rounds >= self.k_h else self.verdict
+        return "same distribution" if self.rounds >= self.k_h else self.guarantee
 
     def plan(self, place: Grid | Region) -> Plan:
         region = Region.of(place)
@@ -52,7 +52,7 @@ class MTP(Method):
         branches = PAPER_AR_PASSES.get(grid, grid.slots) // grid.slots
         return branches * rows * each
 
-    def widest_pass(self, grid: Grid) -> int:
+    def pass_width(self, grid: Grid) -> int:
         return group_slots(grid, self.k_h)
 
     def draft(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:

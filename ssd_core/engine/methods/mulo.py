@@ -53,7 +53,7 @@ class MuLo(Method):
         region = Region.of(place)
         return make_plan(region, None, 1 + region.cells, None)
 
-    def widest_pass(self, grid: Grid) -> int:
+    def pass_width(self, grid: Grid) -> int:
         return min(8 * grid.width, grid.slots)  # four new rows behind four that have changed
 
     def check_backbone(self, backbone: Backbone) -> None:
@@ -86,8 +86,9 @@ class MuLo(Method):
         again = expanded(~accepted, len(rows), state.grid, self.radius)
         state.clock.lap("verify")
         n_context = start - first_fed
-        yield state.passed("verify", 1, first_fed, stop, F.pad(~again, (n_context, 0), value=True),
-                           n_context, F.pad(accepted, (n_context, 0), value=True))
+        yield state.record_pass("verify", 1, first_fed, stop,
+                                F.pad(~again, (n_context, 0), value=True),
+                                n_context, F.pad(accepted, (n_context, 0), value=True))
         yield from resample(state, start, again)
         state.final = stop
 
@@ -135,7 +136,7 @@ class SmallPicture:
         for slot in range(y * width, y * width + state.grid.columns):
             if state.stale < slot:
                 self._feed(slot)
-            state.choose(slot)
+            state.sample(slot)
         return self.drafter.upsampled(state.picture()[:, : y + 1])
 
     def correct(self, y: int) -> None:
@@ -186,8 +187,8 @@ def resample(state: DecodeState, start: int, again: torch.Tensor) -> Iterator[Pa
             state.feed_each(fed, start + again.shape[1])
             state.clock.lap("verify")
             accepted = torch.ones_like(fed, dtype=torch.bool)
-            yield state.passed_at(fed, accepted, accepted, n_context=fed.shape[1])
-        tokens = state.judge(state.chosen_at, slot)
+            yield state.record_pass_at(fed, accepted, accepted, n_context=fed.shape[1])
+        tokens = state.judge(state.sampled_at, slot)
         live = (step < count)[:, None]
         state.write_at(slot, torch.where(live, tokens, state.codes_at(slot)))
     if most:

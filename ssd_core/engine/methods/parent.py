@@ -1,7 +1,7 @@
 """First guesses from the parent, the picture whose tokens a run is given.
 
 A cell starts from the parent's token while the parent has been right nearby, else from the usual
-guess. This never changes what a method promises: a guess is a draft like any other.
+guess. This never changes what a method guarantees: a guess is a draft like any other.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def guessed(state: DecodeState, slots: torch.Tensor, stop: torch.Tensor,
 
 
 def right_nearby(state: DecodeState, slots: torch.Tensor, stop: torch.Tensor) -> torch.Tensor:
-    """[B, n] bool: whether the parent has the tokens of the chosen cells near slots [B, n].
+    """[B, n] bool: whether the parent has the tokens of the sampled cells near slots [B, n].
 
-    Pinned cells say nothing. Where nothing is chosen yet, the parent does not count as right.
+    Known cells say nothing. Where nothing is sampled yet, the parent does not count as right.
     """
     assert state.parent is not None
     grid, offsets = state.grid, offsets_on(slots.device)
@@ -50,8 +50,8 @@ def right_nearby(state: DecodeState, slots: torch.Tensor, stop: torch.Tensor) ->
     near = (row * grid.width + column).clamp(0, state.slots).flatten(1)
     counted = ((row >= 0) & (column >= 0) & (column < grid.columns)).flatten(1)
     counted = counted & (near < stop[:, None])
-    if state.pinned is not None:
-        counted = counted & ~at(state.pinned.certain, near)
+    if state.known_cells is not None:
+        counted = counted & ~at(state.known_cells.known, near)
     same = counted & (at(state.tokens, near) == at(state.parent, near))
     counted, same = (each.unflatten(1, (-1, len(NEARBY))).sum(-1) for each in (counted, same))
     return (counted > 0) & (same >= RIGHT * counted)

@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 
 from ...model.noise import Purpose
-from ...model.sampling import choose
+from ...model.sampling import sample
 from .. import accept
 from ..events import Pass
 from ..state import DecodeState, at
@@ -45,7 +45,7 @@ class Resampling(Windowed):
 
     def steps(self, state: DecodeState) -> Iterator[Pass]:
         """Verify the last pass's tokens with p; sample those after the first rejection again."""
-        drafts, most = Drafts(self.init), self.width(state.grid)
+        drafts, most = Drafts(self.init), self.window_on(state.grid)
         for window in sliding_windows(state, most):
             q = drafts.guess(state, window.slots, window.frontier)  # [B, n - 1, V]
             window.feed()
@@ -58,7 +58,7 @@ class Resampling(Windowed):
             # the last slot has no draft
             unchanged = (result.accepted | window.is_final(next_slots))[:, :-1]
             accepted = unchanged.long().cumprod(-1).sum(-1)
-            fresh = choose(p, state.noise.fresh(Purpose.DRAFT, state.passes, next_slots))
+            fresh = sample(p, state.noise.fresh(Purpose.DRAFT, state.passes, next_slots))
             verified = self._verified(next_slots, accepted)
             window.write(next_slots, torch.where(verified, result.tokens, fresh))
             drafts.remember(next_slots, p)
@@ -103,7 +103,7 @@ class Drafts:
                 new = entering[:, -count:, None]
                 draft_probs[:, -count:] = torch.where(new, fresh, draft_probs[:, -count:])
         self.starts = [min(front, state.region.end - slots.shape[1]) for front in state.front]
-        tokens = choose(draft_probs, state.noise.fixed_at(next_slots))
+        tokens = sample(draft_probs, state.noise.fixed_at(next_slots))
         write = entering & ~is_final(next_slots, frontier)
         state.write_at(next_slots, torch.where(write, tokens, state.codes_at(next_slots)))
         return draft_probs

@@ -1,6 +1,6 @@
 """A budget of passes: the window of `exact` moves on by a minimum number of cells per pass.
 
-Every pass chooses the window's cells again with the seed's own noise, as in `exact`. Cells that
+Every pass samples the window's cells again with the seed's own noise, as in `exact`. Cells that
 leave the window before they converge keep their fed tokens, so that their keys and values are
 right. A picture that converges sooner ends sooner; with a budget of a pass per cell it is AR's.
 """
@@ -17,7 +17,7 @@ from ..plan import Plan
 from ..region import Region
 from ..state import DecodeState
 from .base import make_plan, require
-from .exact import FirstGuess, rechoose
+from .exact import FirstGuess, resample
 from .knobs import drafted_by, knob
 from .parent import guessed_by
 from .window import Windowed, cheapest_window, sliding_windows
@@ -38,10 +38,10 @@ class Rolling(Windowed):
     guess: str = guessed_by()
     name: ClassVar[str] = "rolling"
     uses_heads: ClassVar[bool] = True
-    verdict: ClassVar[str] = "approximate"
+    guarantee: ClassVar[str] = "approximate"
 
-    def verdict_on(self, grid: Grid) -> str:
-        return "identical" if self.least(grid) == 1 else self.verdict
+    def guarantee_on(self, grid: Grid) -> str:
+        return "identical" if self.least(grid) == 1 else self.guarantee
 
     def least(self, grid: Grid) -> int:
         """The cells that every pass must advance to keep the budget."""
@@ -56,16 +56,16 @@ class Rolling(Windowed):
         """The most passes for a whole picture."""
         return self.budget or max(2, int(grid.cells / self.fewer))
 
-    def sizes(self, grid: Grid) -> Sequence[int]:
+    def windows(self, grid: Grid) -> Sequence[int]:
         least = self.least_window(grid)
-        return [least, *(size for size in super().sizes(grid) if size > least)]
+        return [least, *(size for size in super().windows(grid) if size > least)]
 
     def least_window(self, grid: Grid) -> int:
-        """The width at which a cell is chosen in at least three passes before it leaves the window.
+        """The width at which a cell is sampled in at least three passes before it is left behind.
         """
         return min(3 * self.reach(grid), grid.slots)
 
-    def default_size(self, grid: Grid, device: str) -> int:
+    def default_window(self, grid: Grid, device: str) -> int:
         return max(cheapest_window(grid, device), self.least_window(grid))
 
     def plan(self, place: Grid | Region) -> Plan:
@@ -79,9 +79,9 @@ class Rolling(Windowed):
         return make_plan(region, None, 1 + -(-(region.cells - 1) // self.least(grid)), None)
 
     def steps(self, state: DecodeState) -> Iterator[Pass]:
-        most, by_row = self.width(state.grid), self.needs_row_drafter()
+        most, by_row = self.window_on(state.grid), self.needs_row_drafter()
         guess, least = FirstGuess(state, by_row), self.least(state.grid)
         for window in sliding_windows(state, most, least):
             guess.fill(window)
             window.feed()
-            yield from window.advance(*rechoose(window, least, by_row))
+            yield from window.advance(*resample(window, least, by_row))

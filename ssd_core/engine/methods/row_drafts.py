@@ -1,6 +1,6 @@
 """Uses of the row drafter: drafting cells, and carrying a changed token over to the next cells.
 
-`exact` chooses a whole window of cells at once, although the same pass may change a cell's
+`exact` samples a whole window of cells at once, although the same pass may change a cell's
 neighbours. The backbone sees such a change only in the next pass, so changes would travel one cell
 per pass. The row drafter estimates their effect: the difference between its estimates with the new
 and with the old neighbours is added to the backbone's hidden state.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import torch
 
-from ...model.sampling import choose
+from ...model.sampling import sample
 from ..row_drafter import SWEEPS, RowDrafter, neighbours
 from ..state import DecodeState
 from .base import picked
@@ -41,14 +41,14 @@ class Drafting:
 
 
 def draft_by_row(state: DecodeState, slots: torch.Tensor, noise: torch.Tensor | None,
-                 fixed: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
+                 known: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
     """Draft consecutive slots [B, n] with the row drafter; write tokens and their estimates of h.
 
-    noise: the result of `drafting_noise`. fixed: [B] int64, how many of the first slots keep their
+    noise: the result of `drafting_noise`. known: [B] int64, how many of the first slots keep their
     token and h. Returns draft_probs [B, n, V]. In the first sweep the drafted slots do not see each
     other; each further sweep sees the tokens and estimates of the last.
     """
-    drafting, first = Drafting(state, slots), slots[:, :1] + fixed[:, None]
+    drafting, first = Drafting(state, slots), slots[:, :1] + known[:, None]
     drafted, unknown = slots >= first, drafting.around >= first[..., None]
     exact = ~drafted.repeat(state.branches, 1)[..., None]
     for sweep in range(SWEEPS):
@@ -62,16 +62,16 @@ def draft_by_row(state: DecodeState, slots: torch.Tensor, noise: torch.Tensor | 
 
 
 def carry_over(state: DecodeState, slots: torch.Tensor, tokens: torch.Tensor,
-               fixed: torch.Tensor, noise: torch.Tensor) -> None:
-    """Write tokens [B, n] to slots [B, n], and update h and the tokens that are not fixed.
+               known: torch.Tensor, noise: torch.Tensor) -> None:
+    """Write tokens [B, n] to slots [B, n], and update h and the tokens that are not known.
 
-    Before, the slots have the tokens that were fed and the h that the pass computed. fixed: [B, n]
+    Before, the slots have the tokens that were fed and the h that the pass computed. known: [B, n]
     bool, which of `tokens` stay. noise: E [B, n, V].
     """
     drafting, exact = Drafting(state, slots), state.hidden_at(slots)
     before = drafting.estimate(drafting.inside)
     state.write_at(slots, tokens)
     drafting.set_hidden(exact + drafting.estimate(drafting.inside) - before)
-    likely = (choose(state.target_probs_at(slots), noise) if state.rule is None
-              else state.judge(state.chosen_at, slots))
-    state.write_at(slots, torch.where(fixed, tokens, likely))
+    likely = (sample(state.target_probs_at(slots), noise) if state.rule is None
+              else state.judge(state.sampled_at, slots))
+    state.write_at(slots, torch.where(known, tokens, likely))

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 
 from ...model.grid import Grid
 from ...model.noise import Purpose
-from ...model.sampling import choose
+from ...model.sampling import sample
 from .. import accept
 from ..events import Pass
 from ..state import DecodeState
@@ -42,7 +42,7 @@ class SJD(Resampling):
                            low=1, high=16)
     guess: str = guessed_by()
     name: ClassVar[str] = "sjd"
-    verdict: ClassVar[str] = "same distribution"
+    guarantee: ClassVar[str] = "same distribution"
 
     def acceptance_rule(self, state: DecodeState, tokens: torch.Tensor, draft_probs: torch.Tensor,
                         target_probs: torch.Tensor, uniforms: torch.Tensor,
@@ -55,10 +55,10 @@ class SJD(Resampling):
                   f"{self.tree_width**self.tree_depth} branches, at most {MOST_LEAVES}"),))
 
     def tree(self, grid: Grid) -> Tree:
-        window = min(self.width(grid), grid.slots)
+        window = min(self.window_on(grid), grid.slots)
         return Tree.bushy_chain(window, self.tree_width, self.tree_depth)
 
-    def widest_pass(self, grid: Grid) -> int:
+    def pass_width(self, grid: Grid) -> int:
         return len(self.tree(grid))
 
     def scratch(self, grid: Grid) -> int:
@@ -101,7 +101,7 @@ def siblings(state: DecodeState, tree: Tree, slots: torch.Tensor,
         sum_ = rest.sum(-1, keepdim=True)
         rest = torch.where(sum_ > 0, rest / sum_, torch.full_like(rest, 1 / rest.shape[-1]))
         probs.append(rest)
-        tokens.append(choose(rest, state.noise.fresh(Purpose.DRAFT, round_, slots)))
+        tokens.append(sample(rest, state.noise.fresh(Purpose.DRAFT, round_, slots)))
     return torch.stack(tokens, dim=1), torch.stack(probs, dim=1)
 
 
@@ -125,7 +125,7 @@ def redraft(fed: Fed, draft_probs: torch.Tensor, drafts: Drafts, descent: Descen
     next_slots = after(fed.frontier, len(chain)).clamp(max=state.slots)
     index, count = torch.arange(len(chain), device=next_slots.device), descent.accepted[:, None]
     noise = state.noise.fresh(Purpose.REPAIR, state.passes, next_slots)
-    tokens = choose(target_probs, noise)
+    tokens = sample(target_probs, noise)
     if continuation:
         uniforms = state.noise.uniform(Purpose.ACCEPT, rounds_of(state, tree.most_siblings)[0],
                                        next_slots)

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 
 class Drafted(NamedTuple):
-    """Rows that are drafted together: their open slots start..stop-1.
+    """Rows that are drafted together: their masked slots start..stop-1.
 
-    after: the first open slot behind them, None if there is none.
+    after: the first masked slot behind them, None if there is none.
     """
 
     rows: range
@@ -55,12 +55,12 @@ class Drafted(NamedTuple):
 
     @property
     def gap(self) -> bool:
-        """Whether pinned slots lie between these rows and the next open slot."""
+        """Whether known slots lie between these rows and the next masked slot."""
         return self.after is not None and self.after != self.stop
 
 
 def drafted_rows(region: Region, k_v: int) -> list[Drafted]:
-    """Split the rows with free cells, except row 0, into blocks of up to k_v rows."""
+    """Split the rows with masked cells, except row 0, into blocks of up to k_v rows."""
     width, slots, found = region.grid.width, region.grid.slots, []
     slot = region.next(max(width, region.first))
     while slot < slots:
@@ -76,9 +76,11 @@ def drafted_rows(region: Region, k_v: int) -> list[Drafted]:
 class RowSchedule(Method):
     """b joint rounds over a block, then i rounds for each further row of it (staged).
 
-    `rounds` is r = b of the paper, `incremental` is i. With `coupled`, k_v 1 and at least as many
-    rounds as columns, every row converges, including row 0, and the picture is AR's. Each round
-    makes at least one more cell final, so a block never needs more rounds than it has cells.
+    `rounds` is r = b of the paper, `incremental` is i. A block takes r + 1 passes, r rounds and a
+    commit (section 3.3); with staged verification each further row takes i + 1 more. With
+    `coupled`, k_v 1 and at least as many rounds as columns, every row converges, including row 0,
+    and the picture is AR's. Each round makes at least one more cell final, so a block never needs
+    more rounds than it has cells.
     """
 
     k_h: int = cells_drafted()
@@ -113,14 +115,14 @@ class RowSchedule(Method):
                   "tolerance ends each picture's rounds separately, fused_commit joins them with "
                   "the next block's: set tolerance to 0 or switch fused_commit off")))
 
-    def verdict_on(self, grid: Grid) -> str:
+    def guarantee_on(self, grid: Grid) -> str:
         """Lossless if every draft is a sample and is verified once more after final tokens only.
 
         `residual` verifies the groups of row 0 in one round, which is enough for one draft.
         """
         first_row = self.acceptance != "residual" or self.k_h == 1
         lossless = self.samples_drafts() and first_row and self._converges(grid)
-        return "same distribution" if lossless else self.verdict
+        return "same distribution" if lossless else self.guarantee
 
     def samples_drafts(self) -> bool:
         """Whether drafts are samples from q; `coupled` does not require it."""
@@ -141,7 +143,7 @@ class RowSchedule(Method):
         return make_plan(region, None if self.tolerance else passes, passes,
                          self._paper_passes(region.grid))
 
-    def widest_pass(self, grid: Grid) -> int:
+    def pass_width(self, grid: Grid) -> int:
         block = self.k_v * (1 + self.fused_commit) * grid.width
         return max(min(block, grid.slots), group_slots(grid, self.k_h))
 
@@ -168,7 +170,7 @@ class RowSchedule(Method):
     def _first_exact(self, region: Region) -> bool:
         """Whether the first block starts with a cell that is sampled from an exact h.
 
-        Fused commits count as if it did not, unless pinned cells lie before it.
+        Fused commits count as if it did not, unless known cells lie before it.
         """
         width = region.grid.width
         _, end = region.span(0, width)
@@ -180,7 +182,10 @@ class RowSchedule(Method):
         return self.k_h if converging else 1
 
     def _block_passes(self, region: Region, drafted: Drafted, exact: bool) -> int:
-        """The passes of a block. exact: its first cell is sampled from an exact h."""
+        """The passes of a block, at most r + 1, and i + 1 for each further row.
+
+        exact: the block's first cell is sampled from an exact h.
+        """
         first, *later = self._cells_by_row(region, drafted)
         joint = min(self.rounds, first + sum(later) - exact)
         staged = sum(min(self.incremental, cells - (not self.fused_commit)) for cells in later)
@@ -192,7 +197,7 @@ class RowSchedule(Method):
         return joint + staged + commits - (drafted.after is None)
 
     def _cells_by_row(self, region: Region, drafted: Drafted) -> list[int]:
-        """The number of free cells of each row that has some."""
+        """The number of masked cells of each row that has some."""
         width = region.grid.width
         counts = (region.count(y * width, (y + 1) * width) for y in drafted.rows)
         return [cells for cells in counts if cells]
@@ -232,7 +237,7 @@ class RowSchedule(Method):
         width, rows, start, stop = state.grid.width, drafted.rows, drafted.start, drafted.stop
         state.stats.converged.fill_(False)
         draft_probs = self.draft_rows(state, drafted)
-        state.choose(start)
+        state.sample(start)
         if self.acceptance != "coupled":
             draft_probs[:, :1] = state.target_probs(start, start + 1)
         state.clock.lap("draft")
@@ -247,7 +252,10 @@ class RowSchedule(Method):
             yield from self._staged(state, block, rows)
 
     def _staged(self, state: DecodeState, block: Block, rows: range) -> Iterator[Pass]:
-        """Commit a row, then refine the next row with the corrected row as its context."""
+        """Staged verification (appendix A.3): each further row of a block after the rows above it.
+
+        Commits the corrected row, then verifies the next row i times with it as context.
+        """
         width, region = state.grid.width, state.region
         for y in rows[1:]:
             begin, end = region.span(y * width, (y + 1) * width)
@@ -298,7 +306,7 @@ class SSD(RowSchedule):
     def draft_rows(self, state: DecodeState, drafted: Drafted) -> torch.Tensor:
         start, stop, top = drafted.start, drafted.stop, drafted.rows.start * state.grid.width
         if self.needs_row_drafter():
-            state.choose(start)  # the drafts of the next cells depend on its token
+            state.sample(start)  # the drafts of the next cells depend on its token
             return self._drafted_by_row(state, start, stop, known_slots(state, 1))
         estimate = vertical_states(state, top, len(drafted.rows))[:, start - top : stop - top]
         return self._drafted(state, estimate, start, stop)
@@ -307,11 +315,11 @@ class SSD(RowSchedule):
         return self._drafted_by_row if self.needs_row_drafter() else None
 
     def _drafted_by_row(self, state: DecodeState, start: int, stop: int,
-                        fixed: torch.Tensor) -> torch.Tensor:
-        """fixed: [B] int64, how many of the first slots are known already."""
+                        known: torch.Tensor) -> torch.Tensor:
+        """known: [B] int64, how many of the first slots are known already."""
         slots = state.noise.slots[start:stop].expand(state.pictures, -1)
         noise = drafting_noise(state, start, stop, self.acceptance, self.draft_choice)
-        return draft_by_row(state, slots, noise, fixed, self.draft_temperature)
+        return draft_by_row(state, slots, noise, known, self.draft_temperature)
 
     def _drafted(self, state: DecodeState, estimate: torch.Tensor, start: int,
                  stop: int) -> torch.Tensor:

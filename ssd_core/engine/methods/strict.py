@@ -13,7 +13,7 @@ import torch
 
 from ...model.grid import Grid
 from ...model.noise import Purpose
-from ...model.sampling import choose
+from ...model.sampling import sample
 from .. import accept
 from ..events import Pass
 from ..state import DecodeState
@@ -31,12 +31,12 @@ class Strict(Method):
     k_h: int = cells_drafted()
     name: ClassVar[str] = "strict"
     uses_heads: ClassVar[bool] = True
-    verdict: ClassVar[str] = "same distribution"
+    guarantee: ClassVar[str] = "same distribution"
 
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, int(self.drafts == "vertical")
 
-    def widest_pass(self, grid: Grid) -> int:
+    def pass_width(self, grid: Grid) -> int:
         return group_slots(grid, self.k_h)
 
     def steps(self, state: DecodeState) -> Iterator[Pass]:
@@ -44,7 +44,7 @@ class Strict(Method):
         for window in sliding_windows(state, self.k_h + 1):
             drafted, next_slots = window.drafted, window.next_slots
             q = self._draft_probs(state, drafted, window.frontier[:, None])  # [B, n - 1, V]
-            window.write(drafted, choose(q, state.noise.fresh(Purpose.DRAFT, state.passes,
+            window.write(drafted, sample(q, state.noise.fresh(Purpose.DRAFT, state.passes,
                                                                 drafted)))
             x = state.codes_at(drafted)
             window.feed()

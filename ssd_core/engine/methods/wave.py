@@ -7,8 +7,8 @@ beyond the delay.
 
 The delay affects quality. The number of cells affects only speed while cells are verified: from 2
 to 24 cells, passes fall from 186 to 121, and neither NLL nor claims change by more than their
-errors (benchmarks/results/README.md). So the machine's pace may choose it. With verification "none"
-more cells lower the quality, so the pace never chooses.
+errors (benchmarks/results/README.md). So the machine's step times may choose it. With verification
+"none" more cells lower the quality, so they never do.
 
 Without row ends, the token before a row may be unknown when the row starts. The last final token of
 the row above then replaces it; only the row's first cell sees this placeholder.
@@ -33,14 +33,14 @@ from ..state import DecodeState
 from ..wavefront import Wavefront, passes_at_once
 from .base import make_plan, one_hot
 from .knobs import knob
-from .paced import Paced
+from .tunable import Tunable
 
-CELLS = (2, 3, 4, 6, 8, 12, 16, 24)  # cells per row that the pace may choose
+CELLS = (2, 3, 4, 6, 8, 12, 16, 24)  # cells per row that step times may choose
 OPEN = 8  # cells per row if nothing is chosen
 
 
 @dataclass(frozen=True)
-class Wave(Paced):
+class Wave(Tunable):
     """Decodes several rows side by side, each some cells behind the row above."""
 
     delay: int = knob(
@@ -57,23 +57,23 @@ class Wave(Paced):
     adaptive: bool = knob(
         False, "Keep a row's first cell only if it is chosen again one cell later.")
     name: ClassVar[str] = "wave"
-    paced: ClassVar[str] = "cells"
+    window_knob: ClassVar[str] = "cells"
 
     @property
     def each(self) -> int:
         """Cells per row and pass."""
         return self.cells or OPEN
 
-    def sizes(self, grid: Grid) -> Sequence[int]:
+    def windows(self, grid: Grid) -> Sequence[int]:
         return [size for size in CELLS if size <= grid.columns]
 
-    def default_size(self, grid: Grid, device: str) -> int:
+    def default_window(self, grid: Grid, device: str) -> int:
         return OPEN
 
-    def longest(self, grid: Grid) -> int:
+    def slowest_passes(self, grid: Grid) -> int:
         return passes_at_once(grid, min(self.delay, grid.columns), 1)
 
-    def usual_width(self, grid: Grid) -> int:
+    def typical_pass_width(self, grid: Grid) -> int:
         """The cells of a typical pass, from the rows in flight and the open cells of each.
 
         The end of a row, or of the final cells above, cuts off a part of many cells: on postcard a
@@ -82,11 +82,11 @@ class Wave(Paced):
         rows = min(grid.columns / min(self.delay, grid.columns), grid.rows)
         return max(1, round(rows * self.each / (1 + self.each * 1.5 / grid.columns)))
 
-    def verdict_on(self, grid: Grid) -> str:
+    def guarantee_on(self, grid: Grid) -> str:
         """After whole rows every cell sees all that AR sees; then only unverified cells differ."""
         verified = self.verification != "none" or self.cells == 1
         whole = self.delay >= grid.columns
-        return "same distribution" if whole and verified else self.verdict
+        return "same distribution" if whole and verified else self.guarantee
 
     def plan(self, place: Grid | Region) -> Plan:
         region = Region.of(place)
@@ -98,13 +98,13 @@ class Wave(Paced):
         known = known and not region.ragged
         return make_plan(region, most if known else None, most, None)
 
-    def widest_pass(self, grid: Grid) -> int:
+    def pass_width(self, grid: Grid) -> int:
         in_flight = min(-(-grid.columns // min(self.delay, grid.columns)) + 1, grid.rows)
         each = self.each * (2 if self.verification == "none" else 1) + 1
         return min(in_flight * min(each, grid.width), grid.slots)
 
     def steps(self, state: DecodeState) -> Iterator[Pass]:
-        state.choose(state.region.first)
+        state.sample(state.region.first)
         front = Wavefront(state.region, state.pictures, self.delay, self.each,
                           state.tokens.device)
         drafts = Drafts(state, front, self)
@@ -118,20 +118,20 @@ class Wave(Paced):
             front.look_ahead()
             state.clock.lap("verify")
             state.final = front.complete * state.grid.width
-            yield state.passed_at(slots, accepted, unchanged, n_context)
+            yield state.record_pass_at(slots, accepted, unchanged, n_context)
         state.final = state.slots  # a picture of one cell takes no pass
 
 
 class Drafts:
-    """The tokens of a wavefront's open cells: first drafts, and the choices of each pass.
+    """The tokens of a wavefront's open cells: first drafts, and the samples of each pass.
 
-    has_token, is_chosen [B, slots] bool: the slot has a token; the last pass chose it.
+    has_token, is_sampled [B, slots] bool: the slot has a token; the last pass sampled it.
     """
 
     def __init__(self, state: DecodeState, front: Wavefront, method: Wave) -> None:
         self.state, self.front, self.method = state, front, method
-        self.is_chosen = torch.zeros_like(front.seen)
-        self.has_token = front.certain & ~front.row_end
+        self.is_sampled = torch.zeros_like(front.seen)
+        self.has_token = front.known & ~front.row_end
         self.probs: torch.Tensor | None = None  # [B, n, V] of the last pass, at `index`
         self.index = torch.zeros_like(state.tokens)
 
@@ -155,16 +155,16 @@ class Drafts:
         """
         state, front = self.state, self.front
         next_slots, fed = front.slots + 1, state.tokens[:, :-1].clone()
-        state.write_at(next_slots, self._chosen(next_slots))
+        state.write_at(next_slots, self._sampled(next_slots))
         same = fed == state.tokens[:, :-1]
         again = front.open & self.has_token & same
         front.advance(front.open if self.method.verification == "none" else again,
-                      again & self.is_chosen if self.method.adaptive else None)
-        self.has_token, self.is_chosen = self.has_token | front.open, front.open
+                      again & self.is_sampled if self.method.adaptive else None)
+        self.has_token, self.is_sampled = self.has_token | front.open, front.open
         unchanged = again | front.final
         return front.stored(same), unchanged
 
-    def _chosen(self, next_slots: torch.Tensor) -> torch.Tensor:
+    def _sampled(self, next_slots: torch.Tensor) -> torch.Tensor:
         """Tokens [B, n] for `next_slots`: new tokens where the slots are open."""
         state, noise, old = self.state, self.state.noise, self.state.codes_at(next_slots)
         probs = state.target_probs_at(next_slots)
@@ -181,12 +181,12 @@ class Drafts:
         return torch.where(at(next_slots, self.front.open), tokens, old)
 
     def _draft_probs(self, next_slots: torch.Tensor, old: torch.Tensor) -> torch.Tensor:
-        """q [B, n, V]: p of the last pass where it chose the token, else 1 for the copied token."""
+        """q [B, n, V]: p of the last pass where it sampled the token, else 1 for the copied one."""
         copied = one_hot(self.state, old)
         if self.probs is None:
             return copied
         index = self.index.gather(1, next_slots)[..., None].expand(-1, -1, copied.shape[2])
-        from_last_pass = at(next_slots, self.is_chosen)[..., None]
+        from_last_pass = at(next_slots, self.is_sampled)[..., None]
         return torch.where(from_last_pass, self.probs.gather(1, index), copied)
 
 

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from ...model.grid import Grid
-from .. import close_calls
+from .. import repeat_near_ties
 from ..events import Pass
 from ..graphs import rounded_cells
 from ..plan import Plan
@@ -23,12 +23,12 @@ from ..region import Region
 from ..state import DecodeState
 from .base import require
 from .knobs import knob
-from .paced import Paced
+from .tunable import Tunable
 
 # Cells that a pass computes cheaply, by type of device. Guidance doubles the rows of the matrix.
 # On a graphics card 200 rows cost little more than a single row; on a CPU every row costs time.
 CARD_CELLS, CPU_CELLS = 100, 48
-# Sizes that the pace may choose, besides the whole picture.
+# Sizes that step times may choose, besides the whole picture.
 WINDOWS = (8, 12, 16, 24, 32, 48, 72, 96, 144, 192, 240, 288, 384, 576, 768, 1152, 1536, 2304)
 
 
@@ -39,14 +39,14 @@ def cheapest_window(grid: Grid, device: str) -> int:
 
 
 @dataclass(frozen=True)
-class Windowed(Paced):
+class Windowed(Tunable):
     """A method that verifies a window of cells in every pass, with at most one pass per cell."""
 
     window: int | None = knob(None, "Cells checked in each forward pass.", low=1,
                               visibility="basic",
                               none_means="the usual number for this type of device; exact "
                                          "and jacobi: the cheapest here")
-    paced: ClassVar[str] = "window"
+    window_knob: ClassVar[str] = "window"
 
     def plan(self, place: Grid | Region) -> Plan:
         grid = Region.of(place).grid
@@ -54,19 +54,19 @@ class Windowed(Paced):
                   f"window {self.window}: the picture has {grid.slots} cells"),))
         return super().plan(place)
 
-    def sizes(self, grid: Grid) -> Sequence[int]:
+    def windows(self, grid: Grid) -> Sequence[int]:
         return [size for size in WINDOWS if size < grid.slots] + [grid.slots]
 
-    def default_size(self, grid: Grid, device: str) -> int:
+    def default_window(self, grid: Grid, device: str) -> int:
         return cheapest_window(grid, device)
 
-    def widest_pass(self, grid: Grid) -> int:
-        return min(self.width(grid), grid.slots)
+    def pass_width(self, grid: Grid) -> int:
+        return min(self.window_on(grid), grid.slots)
 
-    def choice(self, grid: Grid, device: str) -> str:
+    def tuning(self, grid: Grid, device: str) -> str:
         if self.window is not None:
             return ""
-        window = self.for_device(grid, device).width(grid)
+        window = self.for_device(grid, device).window_on(grid)
         rows = window // grid.width
         place = "a CPU" if device == "cpu" else "a graphics card"
         return f"window {window}: {rows} {'row' if rows == 1 else 'rows'}, cheapest on {place}"
@@ -81,7 +81,7 @@ class Window:
 
     def __init__(self, state: DecodeState, frontier: torch.Tensor, most: int,
                  least: int = 1) -> None:
-        """most: the most slots of a window, unless the next `least` free cells lie further on."""
+        """most: the most slots of a window, unless the next `least` masked cells lie further on."""
         region = state.region
         if region.scattered:
             most = max(most, *(region.ahead(i, slot, least) - slot
@@ -119,25 +119,25 @@ class Window:
         self.state.feed_at(self.slots, self.starts)
 
     def advance(self, accepted: torch.Tensor, unchanged: torch.Tensor,
-                close: torch.Tensor | None = None) -> Iterator[Pass]:
+                ties: torch.Tensor | None = None) -> Iterator[Pass]:
         """Advance the frontier and yield the pass.
 
         accepted [B] int64: how many of the first drafts are final now. unchanged [B, n - 1] bool:
-        which drafts keep their tokens. close [B, n] bool: which tokens of `next_slots` rounding may
-        have decided; these are chosen again as AR chooses them. None: no close calls to repeat.
+        which drafts keep their tokens. ties [B, n] bool: which tokens of `next_slots` rounding may
+        have decided; these are sampled again as AR samples them. None: no near ties to repeat.
         """
         state, before = self.state, self.frontier
         state.stats.finished_early += before >= state.region.last
         frontier = (self.start + 1 + accepted).clamp(max=state.region.end)
-        if close is not None:
-            frontier = yield from close_calls.decided(state, self.first, self.slots, close, before,
-                                                      frontier)
+        if ties is not None:
+            frontier = yield from repeat_near_ties.decided(state, self.first, self.slots, ties,
+                                                           before, frontier)
         self.frontier = frontier = at_end(state, frontier)
         state.front = frontier.tolist()  # the pass's only wait for the device
         state.clock.lap("verify")
         state.final = min(state.front) + 1
-        yield state.passed_at(self.slots, self.slots < frontier[:, None],
-                              F.pad(unchanged, (1, 0), value=True))
+        yield state.record_pass_at(self.slots, self.slots < frontier[:, None],
+                                   F.pad(unchanged, (1, 0), value=True))
 
 
 def sliding_windows(state: DecodeState, most: int, least: int = 1,
@@ -145,8 +145,8 @@ def sliding_windows(state: DecodeState, most: int, least: int = 1,
     """Yield windows of up to `most` slots until every picture is complete.
 
     The caller feeds each window and advances it with `Window.advance`. A window covers the next
-    `least` free cells of every picture, so that one pass feeds a stretch of pinned cells.
-    frontier [B]: each picture's last final slot; by default the first free cell is chosen.
+    `least` masked cells of every picture, so that one pass feeds a stretch of known cells.
+    frontier [B]: each picture's last final slot; by default the first masked cell is chosen.
     """
     frontier = first_frontier(state) if frontier is None else frontier
     while min(state.front) < state.region.last:
@@ -157,9 +157,9 @@ def sliding_windows(state: DecodeState, most: int, least: int = 1,
 
 
 def first_frontier(state: DecodeState) -> torch.Tensor:
-    """Choose the first free cell; returns its slot for every picture, int64 [B]."""
+    """Choose the first masked cell; returns its slot for every picture, int64 [B]."""
     first = state.region.first
-    state.choose_at(state.span(first, first + 1))  # once a picture, which is not worth a graph
+    state.sample_at(state.span(first, first + 1))  # once a picture, which is not worth a graph
     frontier = torch.full((state.pictures,), first, device=state.tokens.device)
     state.front = [first] * state.pictures
     if state.region.ragged:
@@ -169,11 +169,11 @@ def first_frontier(state: DecodeState) -> torch.Tensor:
 
 
 def at_end(state: DecodeState, frontier: torch.Tensor) -> torch.Tensor:
-    """The frontier [B], moved to the end of the run where a picture has no more free cells."""
-    region, pinned = state.region, state.pinned
-    if pinned is None or not region.ragged:
+    """The frontier [B], moved to the end of the run where a picture has no more masked cells."""
+    region, known_cells = state.region, state.known_cells
+    if known_cells is None or not region.ragged:
         return frontier
-    over = (frontier >= pinned.lasts) & (pinned.lasts < region.last)
+    over = (frontier >= known_cells.lasts) & (known_cells.lasts < region.last)
     return torch.where(over, region.end - 1, frontier)
 
 

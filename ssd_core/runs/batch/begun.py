@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...engine.methods import Method
-from ...engine.methods.paced import Paced
+from ...engine.methods.tunable import Tunable
 from ...errors import SSDError
 from ...files import write_text
 from ...output.recipe import method_of, refuse_newer_recipe
@@ -64,9 +64,11 @@ def as_begun(how: RenderSettings, asked: Method, folder: Path) -> RenderSettings
 
     It may have begun on another type of device, and pictures depend on it.
     """
-    if (begun := read(folder)) is None or not isinstance(asked, Paced) or asked.size is not None:
+    if (begun := read(folder)) is None or not isinstance(asked,
+                                                         Tunable) or asked.window is not None:
         return how
     settings: Mapping = begun["settings"]
-    if settings["method"] != how.method.name or not isinstance(how.method, Paced):
+    if settings["method"] != how.method.name or not isinstance(how.method, Tunable):
         return how
-    return replace(how, method=how.method.sized(settings["knobs"].get(how.method.paced)))
+    return replace(how,
+                   method=how.method.with_window(settings["knobs"].get(how.method.window_knob)))

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ...engine.choice import Machine, filled
-from ...engine.choice import at_once as cheapest_batch
+from ...engine.tuning import Machine, filled
+from ...engine.tuning import at_once as cheapest_batch
 from ...engine.decode import generate
 from ...engine.events import finished
 from ...engine.heads import DraftHeads
@@ -144,7 +144,7 @@ def quickest(first: Request, how: RenderSettings, sizes: Sequence[int]) -> tuple
     fastest = cheapest_batch(machine, first.asked, sizes, named=not how.either)
     if fastest is None:
         return how, sizes[-1]
-    chosen, window = fastest.choice.method, getattr(fastest.choice.method, "window", None)
+    chosen, window = fastest.tuning.method, getattr(fastest.tuning.method, "window", None)
     if isinstance(first.asked, Exact):
         by_ar = isinstance(chosen, AR)
         how = replace(how, method=AR() if by_ar else first.asked, window=window)

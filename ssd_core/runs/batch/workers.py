@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from ...weights.figures import stored_dtype
+from ...weights.model_size import stored_dtype
 from ...weights.free import free_bytes
 from .task import LoadedModels, Task
 

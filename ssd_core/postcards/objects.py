@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 
 from .brush import ellipse, paste, spot
 from .frame import CELL, PLACES, SQUARE, Frame
-from .world import GROUND, NIGHT_PAINT, PAINT, WATER, Scene, Thing
+from .world import GROUND, NIGHT_PAINT, PAINT, WATER, Scene, SceneObject
 
 WIDTH, HEIGHT = 7 * CELL, 8 * CELL  # a sprite's size, px
 FEET = HEIGHT - 6  # the sprite's row on which its thing stands
@@ -301,7 +301,7 @@ def template(kind: str) -> np.ndarray:
     return _down(pen.mask) / 255
 
 
-def shift_of(scene: Scene, thing: Thing, frame: Frame) -> tuple[int, int]:
+def shift_of(scene: Scene, thing: SceneObject, frame: Frame) -> tuple[int, int]:
     """A thing's offset from its place, in whole cells: (to the right, down)."""
     rng = np.random.default_rng((scene.jitter, PLACES.index(thing.place)))
     inward = {"left": (0, 2), "middle": (-1, 2), "right": (-1, 1)}[thing.place]
@@ -328,7 +328,7 @@ def _paint_reflection(canvas: np.ndarray, pair: tuple[np.ndarray, np.ndarray], x
           x, y + FEET)
 
 
-def _paint_footing(canvas: np.ndarray, scene: Scene, thing: Thing, x: int, y: int) -> None:
+def _paint_footing(canvas: np.ndarray, scene: Scene, thing: SceneObject, x: int, y: int) -> None:
     """The base of a thing: a shadow on land, an islet in water."""
     feet = (x + WIDTH // 2, y + FEET)
     if scene.ground not in WATER:
@@ -340,7 +340,7 @@ def _paint_footing(canvas: np.ndarray, scene: Scene, thing: Thing, x: int, y: in
         spot(canvas, (far + near) / 2, ellipse(54, 10, 0.2), feet[0], feet[1])
 
 
-def _paint_thing(canvas: np.ndarray, scene: Scene, thing: Thing, frame: Frame) -> None:
+def _paint_thing(canvas: np.ndarray, scene: Scene, thing: SceneObject, frame: Frame) -> None:
     x, y = corner(thing.kind, thing.place, frame, shift_of(scene, thing, frame))
     pair = sprite(thing.kind, thing.colour, scene.time == "night")
     if thing.kind != "balloon":
@@ -370,13 +370,13 @@ def cells_of(scene: Scene, frame: Frame = SQUARE) -> np.ndarray:
     return cells[: frame.rows, : frame.columns]
 
 
-def ordered(scene: Scene, frame: Frame) -> list[tuple[int, Thing]]:
+def ordered(scene: Scene, frame: Frame) -> list[tuple[int, SceneObject]]:
     """The things with their numbers, the farthest first."""
     return sorted(enumerate(scene.things), key=lambda entry: (
         entry[1].kind != "balloon", frame.feet_of(entry[1].place)))
 
 
-def paint_things(canvas: np.ndarray, scene: Scene, frame: Frame) -> None:
+def paint_objects(canvas: np.ndarray, scene: Scene, frame: Frame) -> None:
     """Paint the scene's things over sky and land, float32 [H, W, 3], in place."""
     for _, thing in ordered(scene, frame):
         _paint_thing(canvas, scene, thing, frame)

@@ -23,29 +23,29 @@ class Measured:
     """
 
     stats: Mapping
-    verdict: str
+    guarantee: str
     share: float | None = None
     pixels: float = 0.0
 
     @classmethod
     def of(cls, result: Result) -> Measured:
-        return cls(result.measured, result.verdict, result.share, result.pixels_took)
+        return cls(result.measured, result.guarantee, result.share, result.pixels_took)
 
 
 def summary(run: Measured, language: str) -> str:
     """What everybody reads: "0.4 s, exactly as the model draws it"."""
     seconds = run.stats["seconds"]["total"] + run.pixels
     took = say(language, "took", seconds=f"{seconds:.{1 if seconds < 10 else 0}f}")
-    return say(language, "comma").join((took, say(language, DRAWN[run.verdict])))
+    return say(language, "comma").join((took, say(language, DRAWN[run.guarantee])))
 
 
 def figures(run: Measured, language: str) -> list[list[str]]:
-    """[name, value] of the passes, the pace, and the drafts that were accepted."""
+    """[name, value] of the passes, the speed, and the drafts that were accepted."""
     stats = run.stats
-    accepted, pace = stats.get("acceptance") or {}, stats["tokens_per_second"]
+    accepted, speed = stats.get("acceptance") or {}, stats["tokens_per_second"]
     pairs = [("passes", f"{stats['passes']} / {stats['ar_passes']}"),
              ("seconds", f"{stats['seconds']['total']:.2f}"),
-             ("pace", f"{pace:.0f}" if pace else ""),
+             ("tokens_per_second", f"{speed:.0f}" if speed else ""),
              ("accepted", percent(fmean(accepted.values())) if accepted else ""),
              ("same_tokens", "" if run.share is None else percent(run.share))]
     return [[say(language, name), value] for name, value in pairs if value]

@@ -1,10 +1,11 @@
 """Whether what is chosen for this machine is near the best of a sweep: seconds a picture.
 
-    python benchmarks/choice.py --dtypes fp32 int8 --batches 1 4 8 --repeats 5
+    python benchmarks/tuning.py --dtypes fp32 int8 --batches 1 4 8 --repeats 5
 
-Each dtype and state of the machine has its own process, which measures its pace anew. The process
-times the program's choice, and every window, number of threads and batching that it could have
-chosen, in interleaved rounds. Then it times the choice against the best of these. The table goes to
+Each dtype and state of the machine has its own process, which measures its step times anew. The
+process times the program's choice, and every window, number of threads and batching that it could
+have chosen, in interleaved rounds. Then it times the choice against the best of these. The table
+goes to
 --out, by default beside the other results.
 """
 
@@ -29,7 +30,7 @@ from threads import other_work
 from ssd_core import Sampling
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.methods import AR, SJD, SSD, Exact, Jacobi, Method, Rolling, Wave
-from ssd_core.engine.methods.paced import Paced
+from ssd_core.engine.methods.tunable import Tunable
 from ssd_core.kept_files import VARIABLE
 from ssd_core.runs.batch.task import LoadedModels
 from ssd_core.runs.request import Request
@@ -87,12 +88,12 @@ def ways(name: str, loaded: LoadedModels, batch: int) -> Iterator[Way]:
 
 def swept(method: Method, backbone: Backbone) -> list[Method]:
     """The method with every window that may be chosen; for `exact` also AR."""
-    if not isinstance(method, Paced):
+    if not isinstance(method, Tunable):
         return [method]
     if isinstance(method, Wave):
-        return [method.sized(size) for size in method.sizes(backbone.grid)]
-    low = method.sizes(backbone.grid)[0]
-    each: list[Method] = [method.sized(size) for size in sorted({low, *SWEEP}) if size >= low]
+        return [method.with_window(window) for window in method.windows(backbone.grid)]
+    low = method.windows(backbone.grid)[0]
+    each: list[Method] = [method.with_window(size) for size in sorted({low, *SWEEP}) if size >= low]
     return [*each, AR()] if isinstance(method, Exact) else each
 
 
@@ -142,7 +143,7 @@ def apart(dtype: str, args: argparse.Namespace) -> list[list[str]]:
 
 
 def main() -> None:
-    parser = options(__doc__, "choice.md")
+    parser = options(__doc__, "tuning.md")
     parser.add_argument("--dtypes", nargs="+", default=["fp32", "int8"])
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 4, 8])
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
@@ -163,7 +164,7 @@ def main() -> None:
     about = ("The best of the sweep, found first, and what is chosen: medians of "
             f"{args.repeats} runs in turn, and the median of their ratios; busy: as many other "
             f"processes as there are cores ({os.cpu_count()}) multiply matrices. "
-            f"{conditions()}. Made by `python benchmarks/choice.py`.")
+            f"{conditions()}. Made by `python benchmarks/tuning.py`.")
     write_page(args.out, "What is chosen, against a sweep", about, table(head, lines))
 
 

@@ -1,4 +1,4 @@
-"""What a request chooses for this machine, and what its run teaches later choices."""
+"""The tuning of a request for this machine, and what its run teaches later tunings."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from typing import Protocol
 import torch
 
 from ..backbones.base import Backbone
-from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone, threads
+from ..engine.tuning import Tuning, Machine, tune, filled, sooner_alone, threads
 from ..engine.methods import Method
-from ..engine.pace import note_pace, note_rest
-from ..engine.usual import note
+from ..engine.step_times import note_step_times, note_rest
+from ..engine.prior_passes import note
 from ..errors import SSDError
 from ..output.guarantees import guarantee_holds
-from .fields import Choosing
+from .fields import TuningInput
 
 
-def choices(request: Choosing, backbone: Backbone, method: Method) -> dict:
-    """The fields of the request that hold the choice: the window, AR in place of `exact`, pictures
+def tuned(request: TuningInput, backbone: Backbone, method: Method) -> dict:
+    """The fields of the request that hold the tuning: the window, AR in place of `exact`, pictures
     one by one or together. request: a `Request`. method: resolved, with what the user set.
     """
-    choice, region, alone = Choice(method), None, False
+    tuning, region, alone = Tuning(method), None, False
     with suppress(SSDError):  # `check` says what does not fit
         region = request.region if request.pictures > 0 else None
     if region is not None:
         machine = Machine.of(backbone, request.heads, request.branches, region, request.device)
         named = request.named or not request.fall_back or not guarantee_holds(backbone)
         if request.edit is not None:  # its cost is not known
-            method_ = machine.sized(method, request.pictures)
-            choice = Choice(method_, threads=threads(machine, method_, request.pictures))
+            method_ = machine.with_window(method, request.pictures)
+            tuning = Tuning(method_, threads=threads(machine, method_, request.pictures))
         else:
-            choice = chosen(machine, method, request.pictures, named)
-            alone = request.pictures > 1 and sooner_alone(machine, method, choice,
+            tuning = tune(machine, method, request.pictures, named)
+            alone = request.pictures > 1 and sooner_alone(machine, method, tuning,
                                                           request.pictures, named)
-    return {"choice": choice, "asked": method, "alone": alone,
-            "method": filled(choice.method, request.grid, request.device_type),
-            "heads": request.heads if choice.method.uses_heads else None,
-            "note": request.note or choice.note}
+    return {"tuning": tuning, "asked": method, "alone": alone,
+            "method": filled(tuning.method, request.grid, request.device_type),
+            "heads": request.heads if tuning.method.uses_heads else None,
+            "note": request.note or tuning.note}
 
 
-def record(request: Choosing, stats: Mapping) -> None:
-    """Record passes and pace of a finished run; those of an edit, or of one that read source
+def record(request: TuningInput, stats: Mapping) -> None:
+    """Record passes and step times of a finished run; those of an edit, or of one that read source
     pictures in place of a sketch, say nothing about other runs.
     """
     if request.edit is not None or request.sized.sources:
         return
     kind = (request.sized, request.method, request.heads is not None, request.sampling)
-    note(*kind, stats, partly=not bool(request.region.free.all()))
-    note_pace(*kind, request.pictures, stats, request.choice.graphs)
+    note(*kind, stats, partly=not bool(request.region.mask.all()))
+    note_step_times(*kind, request.pictures, stats, request.tuning.graphs)
 
 
 class Decoding(Protocol):
@@ -60,7 +60,7 @@ class Decoding(Protocol):
     pixels_took: float
 
     @property
-    def request(self) -> Choosing: ...
+    def request(self) -> TuningInput: ...
 
 
 def noting(result: Decoding, decoded: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:

@@ -1,4 +1,4 @@
-"""What is said of a finished race: a verdict on each picture, and what was measured."""
+"""What is said of a finished race: a guarantee of each picture, and what was measured."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from .words import run_title, say
 
 
 def race_rows(raced: Raced, language: str) -> list[tuple[str, str, str, str]]:
-    """Name, passes, seconds and verdict of each picture."""
+    """Name, passes, seconds and guarantee of each picture."""
     return [(run_title(label, language), str(stats["passes"]), f"{stats['seconds']['total']:.2f}",
              in_short(raced, n, language))
             for n, (label, stats) in enumerate(zip(raced.labels, raced.stats, strict=True))]
 
 
 def in_short(raced: Raced, n: int, language: str) -> str:
-    """The verdict on one picture, with its share of AR's tokens if measured."""
+    """The guarantee of one picture, with its share of AR's tokens if measured."""
     if n not in raced.judged:
         return say(language, "race_ar")
-    return say(language, raced.verdicts[n]) + shared(raced, n, language)
+    return say(language, raced.guarantees[n]) + shared(raced, n, language)
 
 
 def shared(raced: Raced, n: int, language: str) -> str:
@@ -28,8 +28,8 @@ def shared(raced: Raced, n: int, language: str) -> str:
     return "" if share in (None, 1) else say(language, "race_share", share=percent(share))
 
 
-def verdict(raced: Raced, language: str) -> str:
-    """A verdict on each side that is not AR's own; the figures stand below the pictures."""
+def guarantee(raced: Raced, language: str) -> str:
+    """A guarantee of each side that is not AR's own; the figures stand below the pictures."""
     sentences = [judgement(raced, n, language) for n in raced.judged]
     if len(raced.identical) == 2 and None in raced.identical:
         sentences.append(say(language, "race_equal", share=percent(raced.equal)))
@@ -38,8 +38,8 @@ def verdict(raced: Raced, language: str) -> str:
 
 def judgement(raced: Raced, n: int, language: str) -> str:
     """`in_short` as a sentence."""
-    return say(language, "race_verdict", label=run_title(raced.labels[n], language),
-               verdict=say(language, raced.verdicts[n]), share=shared(raced, n, language))
+    return say(language, "race_guarantee", label=run_title(raced.labels[n], language),
+               guarantee=say(language, raced.guarantees[n]), share=shared(raced, n, language))
 
 
 def percent(share: float) -> str:

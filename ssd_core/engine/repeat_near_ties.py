@@ -1,9 +1,9 @@
-"""Repeats choices that rounding may have decided, with passes of AR's own shape.
+"""Repeats samples that rounding may have decided, with passes of AR's own shape.
 
-Where the bits of a cell depend on the width of a pass (fp32 on CPUs), a window can choose another
+Where the bits of a cell depend on the width of a pass (fp32 on CPUs), a window can sample another
 token than AR only if two tokens score almost the same, or a filter almost kept another one
 (model/near_ties.py). Then what AR's passes have not fed before that cell is fed again as AR feeds
-it, and the cell is chosen from the result, which has AR's exact bits. For `postcard` this happens
+it, and the cell is sampled from the result, which has AR's exact bits. For `postcard` this happens
 in about five pictures of a hundred. Once a run would take more passes than AR does, AR draws the
 rest, so that a run takes at most twice AR's passes.
 """
@@ -20,37 +20,37 @@ from .events import Pass
 from .state import DecodeState
 
 SPREADS = 5 * 2**0.5  # times the measured rounding: how far two logits may move against each other
-MOST = 1e-4  # rounding in nats above which too many choices would be repeated: several a picture
+MOST = 1e-4  # rounding in nats above which too many samples would be repeated: several a picture
 
 
 def repeats(backbone: Backbone) -> bool:
-    """Whether close calls are repeated: in fp32, unless rounding would make them frequent."""
+    """Whether near ties are repeated: in fp32, unless rounding would make them frequent."""
     return backbone.dtype == torch.float32 and (backbone.rounding or 0.0) <= MOST
 
 
-def margin(backbone: Backbone, sampling: Sampling, things: int = 0) -> float:
+def margin(backbone: Backbone, sampling: Sampling, objects: int = 0) -> float:
     """How far rounding may move two logits against each other; 0: it never decides.
 
-    things: the branches of an edit, each of which is added to the guided logits or subtracted.
+    objects: the branches of an edit, each of which is added to the guided logits or subtracted.
     """
     if not backbone.rounding or not repeats(backbone):
         return 0.0
     cfg = sampling.cfg
-    guided = ((cfg + things) ** 2 + (cfg - 1) ** 2 + things) ** 0.5  # the spread under guidance
+    guided = ((cfg + objects) ** 2 + (cfg - 1) ** 2 + objects) ** 0.5  # the spread under guidance
     return SPREADS * guided * backbone.rounding
 
 
-def decided(state: DecodeState, first: int, slots: torch.Tensor, close: torch.Tensor,
+def decided(state: DecodeState, first: int, slots: torch.Tensor, ties: torch.Tensor,
             before: torch.Tensor, frontier: torch.Tensor) -> Generator[Pass, None, torch.Tensor]:
-    """Repeat the close calls among the tokens that a window's pass made final.
+    """Repeat the near ties among the tokens that a window's pass made final.
 
-    close [B, n] bool: which tokens in slots + 1 are close calls. The pass made the slots after
-    `before` [B] up to `frontier` [B] final. Where AR chooses another token, writes that token and
+    ties [B, n] bool: which tokens in slots + 1 are near ties. The pass made the slots after
+    `before` [B] up to `frontier` [B] final. Where AR samples another token, writes that token and
     moves the frontier back to it. Returns the frontier, the last slot if AR has drawn the rest.
     """
     if beyond_ar(state, 1):
         return (yield from rest_by_ar(state, first, frontier))
-    final = close & (slots >= before[:, None]) & (slots < frontier[:, None])
+    final = ties & (slots >= before[:, None]) & (slots < frontier[:, None])
     frontier = frontier.clone()
     for picture, index in final.nonzero().tolist():
         slot = int(slots[picture, index]) + 1
@@ -58,46 +58,46 @@ def decided(state: DecodeState, first: int, slots: torch.Tensor, close: torch.Te
             if beyond_ar(state, 1 + len(unfed(state, first, slot))):
                 return (yield from rest_by_ar(state, first, frontier))
             yield from as_ar(state, first, slot)
-            if chosen_again(state, picture, slot):
+            if resample_slot(state, picture, slot):
                 frontier[picture] = slot
     return frontier
 
 
 def recheck(state: DecodeState, first: int, start: int,
             stop: int) -> Generator[Pass, None, int | None]:
-    """Repeat the close calls in slots start..stop-1 up to the first that AR decides differently.
+    """Repeat the near ties in slots start..stop-1 up to the first that AR decides differently.
 
     The hidden states that predict these slots must match their tokens. Returns the first slot that
     changed, or None.
     """
-    _, close = state.judge(state.chosen_closely, state.span(start, stop))
-    for index in close.any(0).nonzero()[:, 0].tolist():
+    _, ties = state.judge(state.sampled_with_ties, state.span(start, stop))
+    for index in ties.any(0).nonzero()[:, 0].tolist():
         slot = start + index
         yield from as_ar(state, first, slot)
-        changed = [chosen_again(state, picture, slot)
-                   for picture in close[:, index].nonzero()[:, 0].tolist()]
+        changed = [resample_slot(state, picture, slot)
+                   for picture in ties[:, index].nonzero()[:, 0].tolist()]
         if any(changed):
             return slot
     return None
 
 
 def as_ar(state: DecodeState, first: int, stop: int) -> Iterator[Pass]:
-    """Feed the slots first..stop-1 as AR does, so that h of the free cell `stop` has AR's bits.
+    """Feed the slots first..stop-1 as AR does, so that h of the masked cell `stop` has AR's bits.
 
-    A pass feeds a free cell and what is given behind it: row ends and pinned cells.
+    A pass feeds a masked cell and the known slots behind it: row ends and known cells.
     """
     cells = unfed(state, first, stop)
     for slot, after in zip(cells, [*cells[1:], stop], strict=False):  # none if stop is first
         state.stale = slot
         state.feed(after)
         state.clock.lap("commit")
-        yield state.passed("commit", 0, slot, after)
+        yield state.record_pass("commit", 0, slot, after)
     state.fed_as_ar = max(state.fed_as_ar, stop)
 
 
-def chosen_again(state: DecodeState, picture: int, slot: int) -> bool:
+def resample_slot(state: DecodeState, picture: int, slot: int) -> bool:
     """Choose a picture's token again from h; return whether it changed."""
-    token = state.judge(state.chosen_at, state.span(slot, slot + 1))[picture, 0]
+    token = state.judge(state.sampled_at, state.span(slot, slot + 1))[picture, 0]
     changed = bool(token != state.tokens[picture, slot])
     state.tokens[picture, slot] = token
     return changed
@@ -109,7 +109,7 @@ def beyond_ar(state: DecodeState, passes: int) -> bool:
 
 
 def unfed(state: DecodeState, first: int, stop: int) -> list[int]:
-    """The free cells among the slots first..stop-1 that are not yet fed as AR feeds them."""
+    """The masked cells among the slots first..stop-1 that are not yet fed as AR feeds them."""
     first = max(first, state.fed_as_ar)
     return [slot for slot in state.region.slots if first <= slot < stop]
 
@@ -123,5 +123,5 @@ def rest_by_ar(state: DecodeState, first: int,
     state.fed_as_ar = min(state.fed_as_ar, *state.front)  # what follows a frontier were drafts
     for slot in unfed(state, first, state.slots):
         yield from as_ar(state, first, slot)
-        state.choose(slot)
+        state.sample(slot)
     return torch.full_like(frontier, state.region.last)

@@ -1,6 +1,6 @@
 """Methods with a knob for the cells of a pass, which affects speed but not quality.
 
-While it is open, `choice.py` sets it: to the cheapest of `sizes` on this machine if no picture
+While it is open, `tuning.py` sets it: to the cheapest of `windows` on this machine if no picture
 depends on it, else to the default of the type of device, so that a seed keeps its picture.
 """
 
@@ -17,43 +17,43 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Paced(Method):
+class Tunable(Method):
     """A method with such a knob; the value None leaves it open."""
 
-    paced: ClassVar[str]  # the knob's name
+    window_knob: ClassVar[str]  # the knob's name
 
     @property
-    def size(self) -> int | None:
+    def window(self) -> int | None:
         """The knob's value."""
-        value: int | None = getattr(self, self.paced)
+        value: int | None = getattr(self, self.window_knob)
         return value
 
-    def sized(self, size: int | None) -> Self:
+    def with_window(self, window: int | None) -> Self:
         """A copy of the method with this value of the knob."""
-        return replace(self, **{self.paced: size})
+        return replace(self, **{self.window_knob: window})
 
-    def sizes(self, grid: Grid) -> Sequence[int]:
+    def windows(self, grid: Grid) -> Sequence[int]:
         """The values to choose from, in ascending order."""
         raise NotImplementedError
 
-    def default_size(self, grid: Grid, device: str) -> int:
+    def default_window(self, grid: Grid, device: str) -> int:
         """The knob's default on this type of device."""
         raise NotImplementedError
 
     def for_device(self, grid: Grid, device: str) -> Self:
-        if self.size is not None:
+        if self.window is not None:
             return self
-        return self.sized(min(self.default_size(grid, device), grid.slots))
+        return self.with_window(min(self.default_window(grid, device), grid.slots))
 
-    def width(self, grid: Grid) -> int:
+    def window_on(self, grid: Grid) -> int:
         """The knob's value; while it is open, a graphics card's default."""
-        return self.size or self.default_size(grid, "cuda")
+        return self.window or self.default_window(grid, "cuda")
 
-    def usual_width(self, grid: Grid) -> int:
+    def typical_pass_width(self, grid: Grid) -> int:
         """The cells of a typical pass."""
-        return self.widest_pass(grid)
+        return self.pass_width(grid)
 
-    def longest(self, grid: Grid) -> int:
+    def slowest_passes(self, grid: Grid) -> int:
         """The passes of a whole picture if each made only one cell final, or one cell of each row.
         """
         return grid.slots

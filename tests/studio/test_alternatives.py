@@ -4,12 +4,12 @@ import pytest
 
 from ssd_core import SSDError
 from ssd_core.backbones.postcard import Postcard
-from ssd_core.backbones.prompts.alternatives import MOST_CHOICES, choice, every_prompt, has_choices
+from ssd_core.backbones.prompts.alternatives import MOST_ALTERNATIVES, resolved, every_prompt, has_alternatives
 from ssd_core.output.recipe import read_recipe
 from ssd_core.postcards.expansion import expand
 from studio import orders, runs
 from studio.additions import filled
-from studio.choices import with_choice, with_each_choice
+from studio.alternatives import with_alternative, with_each_alternative
 from studio.settings import Settings, from_dict, to_dict
 
 NESTED = "a {red|{dark |}blue|} house{, at night|}"
@@ -23,33 +23,34 @@ def test_all_alternatives_without_blanks_left_over():
 
 
 def test_a_seed_draws_the_same_one_again_and_seeds_draw_all_of_them():
-    drawn = [choice(NESTED, seed).text for seed in range(64)]
-    assert drawn == [choice(NESTED, seed).text for seed in range(64)]
+    drawn = [resolved(NESTED, seed).text for seed in range(64)]
+    assert drawn == [resolved(NESTED, seed).text for seed in range(64)]
     assert set(drawn) == set(every_prompt(NESTED))
 
 
 def test_seeds_draw_alternatives_equally_often():
-    reds = sum(choice("{red|blue}", seed).text == "red" for seed in range(2000))
+    reds = sum(resolved("{red|blue}", seed).text == "red" for seed in range(2000))
     assert 900 < reds < 1100
 
 
 @pytest.mark.parametrize("prompt", ["", "a house", "a {red} house", "a {red house", "red|blue",
                                     "a  house }|{"])
 def test_other_prompts_are_drawn_as_typed(prompt):
-    assert not has_choices(prompt)
-    assert choice(prompt, 3).text == prompt and every_prompt(prompt) == [" ".join(prompt.split())]
+    assert not has_alternatives(prompt)
+    assert resolved(prompt, 3).text == prompt and every_prompt(prompt) == [" ".join(prompt.split())]
 
 
 def test_characters_know_where_they_were_typed():
-    chosen = choice(NESTED, 5)
-    assert "".join(NESTED[at] for at in chosen.origin) == chosen.text
+    own = resolved(NESTED, 5)
+    assert "".join(NESTED[at] for at in own.origin) == own.text
 
 
 def test_too_many_alternatives_are_refused_in_one_line():
     many = Settings.of(prompt="{1|2|3|4|5|6|7|8|9}" * 3)
-    with pytest.raises(SSDError, match=f"^prompt: more than {MOST_CHOICES} pictures"):
-        with_each_choice(many)
-    assert len(with_each_choice(many.changed(prompt="{1|2|3|4|5|6|7|8}" * 2))) == MOST_CHOICES
+    with pytest.raises(SSDError, match=f"^prompt: more than {MOST_ALTERNATIVES} pictures"):
+        with_each_alternative(many)
+    most = with_each_alternative(many.changed(prompt="{1|2|3|4|5|6|7|8}" * 2))
+    assert len(most) == MOST_ALTERNATIVES
 
 
 def test_a_picture_is_drawn_from_the_alternative_of_its_seed(library, history, worker, settings,
@@ -57,7 +58,7 @@ def test_a_picture_is_drawn_from_the_alternative_of_its_seed(library, history, w
     settings = settings.changed(prompt="a {red|blue|green} house")
     order = orders.Draw(settings)
     picture, = ended(runs.draw(library, history, order.drawn)).result.entries
-    assert read_recipe(picture.path)["prompt"] == with_choice(settings).prompt
+    assert read_recipe(picture.path)["prompt"] == with_alternative(settings).prompt
 
 
 @pytest.mark.parametrize("prompt", ["a {red|blue} house", "{a red|a blue} house", "house, {night|}",

@@ -1,4 +1,4 @@
-"""The usual number of passes by window, from figures shipped with postcard and the user's own runs.
+"""Prior pass counts by window, from figures shipped with postcard and the user's own runs.
 
 Figures of own runs are in the backbone's `estimates`. Knows no host.
 """
@@ -17,10 +17,10 @@ from ..files import ASSETS
 from ..model.grid import Grid
 from ..model.sampling import Sampling
 from .methods import Method
-from .methods.paced import Paced
+from .methods.tunable import Tunable
 from .region import Region
 
-BUNDLED = ASSETS / "postcard" / "usual.json"
+BUNDLED = ASSETS / "postcard" / "prior_passes.json"
 CURVE_GRID = Grid(24, 24)  # the grid of the shipped figures, postcard's
 PRIOR = 4  # weight of the shipped curve, in runs, because pictures differ
 ENOUGH = 10  # own runs after which their mean replaces a shipped figure
@@ -31,7 +31,7 @@ def kind_of(method: Method, heads: bool) -> tuple[str, str] | None:
 
     None also if any other knob differs from its default.
     """
-    if not isinstance(method, Paced):
+    if not isinstance(method, Tunable):
         return None
     knobs = {f.name: getattr(method, f.name) for f in fields(method)}
     own = {name: knobs[name] for name in ("window", "cells", "drafter", "fewer") if name in knobs}
@@ -41,21 +41,21 @@ def kind_of(method: Method, heads: bool) -> tuple[str, str] | None:
     return name, knobs.get("drafter", "none") if heads else "none"
 
 
-def key_of(method: Paced, backbone: Backbone | type[Backbone], heads: bool) -> str:
+def key_of(method: Tunable, backbone: Backbone | type[Backbone], heads: bool) -> str:
     name, drafter = kind_of(method, heads) or (method.name, "other")
-    return f"{name}/{method.width(backbone.grid)}/{drafter}"
+    return f"{name}/{method.window_on(backbone.grid)}/{drafter}"
 
 
 def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, stats: Mapping,
          partly: bool = False) -> None:
     """Record a finished run if plans estimate runs of its kind and its sampling is the default.
 
-    partly: some cells were pinned.
+    partly: some cells were known.
     """
     used, default = (resolve_sampling(each, backbone.preset) for each in (sampling, Sampling()))
     plain = all(getattr(used, name) == getattr(default, name)
                 for name in ("temperature", "top_k", "top_p", "min_p"))
-    if isinstance(method, Paced) and kind_of(method, heads) and plain and not partly and (
+    if isinstance(method, Tunable) and kind_of(method, heads) and plain and not partly and (
             backbone.sha256):
         key = key_of(method.for_device(backbone.grid, backbone.device.type), backbone, heads)
         each = stats["passes_each"]
@@ -63,13 +63,13 @@ def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, st
                                       sum(each) / len(each))
 
 
-def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: bool,
+def prior_passes(backbone: Backbone | type[Backbone], method: Method, heads: bool,
                  region: Region) -> int | None:
-    """The usual passes of runs with exactly this window, or None if nothing is known.
+    """The prior pass count of runs with exactly this window, or None if nothing is known.
 
     Own runs count from the first run if no figure is shipped, else after ENOUGH runs.
     """
-    if not isinstance(method, Paced) or kind_of(method, heads) is None:
+    if not isinstance(method, Tunable) or kind_of(method, heads) is None:
         return None
     grid, key = backbone.grid, key_of(method, backbone, heads)
     own, runs = backbone.estimates.passes.entries.get(f"{backbone.sha256[:16]}/{grid}/{key}",
@@ -81,7 +81,7 @@ def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: boo
     return max(1, round(known * region.cells / grid.cells))
 
 
-def expected_passes(backbone: Backbone, method: Paced, heads: bool) -> dict[int, float]:
+def expected_passes(backbone: Backbone, method: Tunable, heads: bool) -> dict[int, float]:
     """Passes of a whole picture by window: postcard's curve, fitted to the user's own runs.
 
     Empty if nothing is known about methods like this. Other backbones start with postcard's ratio
@@ -91,7 +91,7 @@ def expected_passes(backbone: Backbone, method: Paced, heads: bool) -> dict[int,
     if kind is None:
         return {}
     grid, means = backbone.grid, backbone.estimates.passes.entries
-    share = method.longest(grid) / method.longest(CURVE_GRID)
+    share = method.slowest_passes(grid) / method.slowest_passes(CURVE_GRID)
     curve = {window: share * passes for window, passes in windows(bundled()["passes"], *kind)}
     prefix = f"{backbone.sha256[:16]}/{grid}/"
     own = {key.removeprefix(prefix): record for key, record in means.items()

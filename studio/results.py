@@ -14,7 +14,7 @@ from ssd_core.runs.live import LiveRun
 from ssd_core.runs.request import Request
 from ssd_core.runs.suggestions import likeliest_first
 
-from .figures import Measured
+from .measurements import Measured
 from .history import Entry, History
 from .jobs import Cancelled, Job
 from .running import advance, guarded, show_places
@@ -48,7 +48,7 @@ def not_saved(error: SSDError) -> SSDError:
 
 
 @dataclass
-class Drawn:
+class DrawResult:
     """The outcome of a run, or of runs one after the other, without its backbone, so that a job may
     keep it.
 
@@ -79,7 +79,7 @@ class Drawn:
 
 
 def follow(job: Job, runs: Sequence[LiveRun], history: History, metadata: bool,
-           source: str = "", cut: int = 0) -> Drawn:
+           source: str = "", cut: int = 0) -> DrawResult:
     """Run one after the other to the end; each one's pictures are saved, and then shown, at once.
 
     source: id of the picture that is redone; their recipes name it. cut: pixels at the top that are
@@ -123,7 +123,7 @@ def recipes_of(run: LiveRun, source: str) -> list[dict]:
     return [{**recipe, "source": source} if source else recipe for recipe in run.result.recipes()]
 
 
-def drawn_by(runs: Sequence[LiveRun], saved: Saved, source: str) -> Drawn:
+def drawn_by(runs: Sequence[LiveRun], saved: Saved, source: str) -> DrawResult:
     """The outcome so far of runs of which only the last one may be unfinished.
 
     saved: may still grow.
@@ -131,13 +131,15 @@ def drawn_by(runs: Sequence[LiveRun], saved: Saved, source: str) -> Drawn:
     results, last = [run.result for run in runs], runs[-1].result
     done = [result.measured for result in results if result.finished]
     tokens = [result.tokens for result in results] if last.finished else [last.tokens]
-    return Drawn(last.request.label, torch.cat(tokens), together(done) if done else {},
-                 [seed for run in runs for seed in run.request.seeds], saved, last.stopped_rows,
-                 recipes=[] if last.finished else recipes_of(runs[-1], source),
-                 words=[words for run in runs for words in words_of(run.request)],
-                 notes=[note for result in results if result.edit for note in result.edit.notes],
-                 measured=[Measured.of(result) for result in results if result.finished
-                           for _ in range(result.request.pictures)])
+    return DrawResult(last.request.label, torch.cat(tokens), together(done) if done else {},
+                      [seed for run in runs for seed in run.request.seeds], saved,
+                      last.stopped_rows,
+                      recipes=[] if last.finished else recipes_of(runs[-1], source),
+                      words=[words for run in runs for words in words_of(run.request)],
+                      notes=[note for result in results if result.edit
+                             for note in result.edit.notes],
+                      measured=[Measured.of(result) for result in results if result.finished
+                                for _ in range(result.request.pictures)])
 
 
 def words_of(request: Request) -> list[str]:

@@ -22,7 +22,7 @@ import torch
 
 from .. import openmp
 from ..backbones.base import Backbone
-from ..backbones.estimates import TIMINGS, Pace, Paces
+from ..backbones.estimates import TIMINGS, StepTimes, StoredStepTimes
 from ..backbones.presets import resolve_sampling
 from ..errors import SSDError
 from ..files import atomic_write
@@ -40,11 +40,11 @@ from .graphs import (
     rounded_keys,
     runner,
     switch_off_graphs,
-    unreplayed,
+    graphs_off_reason_of,
 )
 from .heads import DraftHeads
 from .methods import AR, Exact, Method, Rolling
-from .methods.exact import FirstGuess, rechoose
+from .methods.exact import FirstGuess, resample
 from .methods.window import Window
 from .state import DecodeState
 from .threads import cores_held, drawing, free_now, using_threads
@@ -56,19 +56,19 @@ WARM_UP = 0.1  # s
 READS = 8e9  # bytes of weights per second that a CPU reads, to estimate a pass before measuring
 TOO_LONG = 0.1  # s; decoders with longer passes are not measured, no width gets a second pass
 PROMPT = 32  # tokens
-APART = 30.0  # s between two timings of one pace
+APART = 30.0  # s between two timings of the same passes
 LEAST = 0.001  # ms, of a capture
 GUIDED = 2.0  # guidance of timed passes, for backbones that have none of their own; any costs alike
 
 
 def key_of(backbone: Backbone, pictures: int, branches: int, heads: bool,
            device: torch.device | None = None) -> str:
-    """The conditions of a pace. device: where the backbone will draw, if it is elsewhere now."""
+    """The conditions of step times. device: where the backbone will draw, if elsewhere now."""
     from .. import __version__
 
-    graphs = " with graphs" * (not unreplayed(backbone, device))
-    lender = backbone.decoder.lender
-    streamed = f" with {lender.waiting} layers streamed" if lender is not None else ""
+    graphs = " with graphs" * (not graphs_off_reason_of(backbone, device))
+    streaming = backbone.decoder.streaming
+    streamed = f" with {streaming.waiting} layers streamed" if streaming is not None else ""
     waiting = os.environ.get(openmp.VARIABLE) or openmp.WAITING
     return " / ".join((device_name(device or backbone.device), backbone.sha256[:16],
                        str(backbone.grid), arithmetic(backbone),
@@ -92,7 +92,7 @@ def arithmetic(backbone: Backbone) -> str:
 
 
 def measured(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads | None,
-             threads: Iterable[int], limit: float = AT_MOST) -> Pace | None:
+             threads: Iterable[int], limit: float = AT_MOST) -> StepTimes | None:
     """Time passes with these numbers of threads; None if passes would take too long.
 
     Where graphs can be captured, passes are also timed as replays.
@@ -102,13 +102,15 @@ def measured(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads
     if device.type == "meta" or device.type == "cpu" and bytes_read > TOO_LONG * READS:
         return None
     passes = Passes(backbone, pictures, branches, heads)
-    pace = replace(passes.direct(threads, limit), rest=passes.rest())
+    step_times = replace(passes.direct(threads, limit), rest=passes.rest())
     try:
         with closing(runner(backbone)) as run:
-            return passes.replayed(run, pace, limit) if isinstance(run, GraphRunner) else pace
+            if isinstance(run, GraphRunner):
+                return passes.replayed(run, step_times, limit)
+            return step_times
     except WrongReplay as error:
         switch_off_graphs(backbone, error)
-        return pace
+        return step_times
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,8 @@ class Passes:
     heads: DraftHeads | None
 
     @torch.inference_mode()
-    def direct(self, threads: Iterable[int], limit: float) -> Pace:
-        """The pace without graphs, with these numbers of threads, in about `limit` seconds."""
+    def direct(self, threads: Iterable[int], limit: float) -> StepTimes:
+        """The step times without graphs, with these numbers of threads, in some `limit` seconds."""
         with closing(EagerRunner(padded=self.backbone.device.type != "cpu")) as run:
             state = self._state(run)
             warm_up(partial(pass_ms, state), self._widths(state))
@@ -142,12 +144,12 @@ class Passes:
                 decode_ms(self.backbone, codes) for _ in range(2))
 
     @torch.inference_mode()
-    def replayed(self, run: GraphRunner, pace: Pace, limit: float) -> Pace:
-        """The pace with the times of replays too. Raises WrongReplay if one is wrong."""
+    def replayed(self, run: GraphRunner, step_times: StepTimes, limit: float) -> StepTimes:
+        """The step times with the times of replays too. Raises WrongReplay if one is wrong."""
         state = self._state(run)
         replays, captures = replays_of(partial(pass_ms, state), self._widths(state), limit,
                                        lambda: bool(run.failure))
-        return replace(pace, replays=replays, captures=captures)
+        return replace(step_times, replays=replays, captures=captures)
 
     def _widths(self, state: DecodeState) -> list[int]:
         return widths_of(state.slots, self.backbone.device.type)
@@ -188,29 +190,29 @@ def warm_up(pass_of: Callable[[int], float], widths: Iterable[int]) -> None:
 
 
 def timed(pass_of: Callable[[int], float], widths: Iterable[int], threads: Iterable[int],
-          limit: float) -> Pace:
+          limit: float) -> StepTimes:
     """The least time of a few passes of each width with each number of threads.
 
     pass_of(cells): runs a pass and returns its milliseconds. limit: s after which no wider pass is
     started. Passes for which memory is too small are left out.
     """
-    pace, spent, expected = Pace({count: {} for count in threads}), 0.0, 0.0
+    step_times, spent, expected = StepTimes({count: {} for count in threads}), 0.0, 0.0
     for cells in widths:
-        for count in list(pace.ms):
+        for count in list(step_times.ms):
             if spent + expected > limit:
-                return Pace({count: each for count, each in pace.ms.items() if each})
+                return StepTimes({count: each for count, each in step_times.ms.items() if each})
             if free_now(count) < count:  # other programs need the cores
-                del pace.ms[count]
+                del step_times.ms[count]
                 continue
             try:
                 with using_threads(count):
                     each = several(pass_of, cells)
             except torch.OutOfMemoryError:
-                return Pace({count: each for count, each in pace.ms.items() if each})
-            pace.ms[count][cells] = min(each)
+                return StepTimes({count: each for count, each in step_times.ms.items() if each})
+            step_times.ms[count][cells] = min(each)
             spent += sum(each) / 1000
-        expected = 2 * max((each[cells] for each in pace.ms.values()), default=0) / 1000
-    return pace
+        expected = 2 * max((each[cells] for each in step_times.ms.values()), default=0) / 1000
+    return step_times
 
 
 def replays_of(pass_of: Callable[[int], float], widths: Iterable[int], limit: float,
@@ -228,7 +230,8 @@ def replays_of(pass_of: Callable[[int], float], widths: Iterable[int], limit: fl
             break
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)  # no run gives up graphs here
+                # "runs without graphs": a timing that fails changes no run
+                warnings.simplefilter("ignore", RuntimeWarning)
                 capturing = [pass_of(cells), pass_of(cells)]
                 each = several(pass_of, cells)
         except torch.OutOfMemoryError:
@@ -284,7 +287,7 @@ def decode_ms(backbone: Backbone, codes: torch.Tensor) -> float:
 
 def cell_pass(state: DecodeState, start: int) -> None:
     """Run a pass of AR."""
-    state.choose(start)
+    state.sample(start)
     state.stale = start
     state.feed(start + 1)
 
@@ -297,7 +300,7 @@ def window_pass(state: DecodeState, start: int, cells: int) -> None:
     window = Window(state, frontier, cells)
     entering_after(state, frontier, round(cells - cells**0.5)).fill(window)
     window.feed()
-    rechoose(window)
+    resample(window)
 
 
 def entering_after(state: DecodeState, frontier: torch.Tensor, cells: int) -> FirstGuess:
@@ -312,45 +315,46 @@ def entering_after(state: DecodeState, frontier: torch.Tensor, cells: int) -> Fi
     return drafter
 
 
-def pace_of(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads | None = None,
-            device: torch.device | None = None) -> Pace | None:
-    """The stored pace, timed now if that helps; None if nothing is known.
+def step_times_of(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads | None = None,
+                  device: torch.device | None = None) -> StepTimes | None:
+    """The stored step times, timed now if that helps; None if nothing is known.
 
-    Nothing is timed while a picture is drawn or while the backbone is on another device. A pace is
-    timed until there are TIMINGS that no other program disturbed; none follows at once on another.
+    Nothing is timed while a picture is drawn or while the backbone is on another device. Step times
+    is timed until there are TIMINGS that no other program disturbed; none follows at once on
+    another.
     """
-    paces = backbone.estimates.paces
+    stored = backbone.estimates.step_times
     key = key_of(backbone, pictures, branches, heads is not None, device)
-    pace = paces.entries.get(key)
+    step_times = stored.entries.get(key)
     here = device in (None, backbone.device) and backbone.sha256
     most = torch.get_num_threads() if backbone.device.type == "cpu" else 1
-    if switched_off() or not here or drawing() or not worth_timing(paces, key, most):
-        return pace
-    paces.timed_at[key] = time.monotonic()
+    if switched_off() or not here or drawing() or not worth_timing(stored, key, most):
+        return step_times
+    stored.timed_at[key] = time.monotonic()
     before = cores_held()
     new = measured(backbone, pictures, branches, heads, (1, most) if most > 1 else (1,))
     if new is None:
-        return pace
-    pace = (pace or Pace()).timed_again(new, alone=not (before or cores_held()))
-    paces.put(key, pace)
-    if len(pace.ms) > 1:
-        keep_waiting(pace, most)
-    return pace
+        return step_times
+    step_times = (step_times or StepTimes()).timed_again(new, alone=not (before or cores_held()))
+    stored.put(key, step_times)
+    if len(step_times.ms) > 1:
+        keep_waiting(step_times, most)
+    return step_times
 
 
-def worth_timing(paces: Paces, key: str, most: int) -> bool:
+def worth_timing(stored: StoredStepTimes, key: str, most: int) -> bool:
     """Whether another timing could tell more than is known."""
-    pace = paces.entries.get(key)
-    if pace is None or not pace.ms:
+    step_times = stored.entries.get(key)
+    if step_times is None or not step_times.ms:
         return True
-    known = sum(map(bool, pace.timings)) >= TIMINGS and most in pace.ms
-    lately = time.monotonic() - paces.timed_at.get(key, -APART) < APART
-    return not (known or lately) and (most in pace.ms or free_now(most) >= most)
+    known = sum(map(bool, step_times.timings)) >= TIMINGS and most in step_times.ms
+    lately = time.monotonic() - stored.timed_at.get(key, -APART) < APART
+    return not (known or lately) and (most in step_times.ms or free_now(most) >= most)
 
 
-def note_pace(backbone: Backbone, method: Method, heads: bool, sampling: Sampling,
-              pictures: int, stats: Mapping, graphs: bool = True) -> None:
-    """Include a finished run's passes in the stored pace.
+def note_step_times(backbone: Backbone, method: Method, heads: bool, sampling: Sampling,
+                    pictures: int, stats: Mapping, graphs: bool = True) -> None:
+    """Include a finished run's passes in the stored step times.
 
     Uses only methods whose passes do what is measured, and runs with a constant number of threads.
     graphs: whether passes were replayed where they can be.
@@ -363,13 +367,13 @@ def note_pace(backbone: Backbone, method: Method, heads: bool, sampling: Samplin
     decoding = sum(stats["seconds"][stage] for stage in ("draft", "verify", "commit"))
     ar = isinstance(method, AR)
     cells = 1 if ar else method.for_device(
-        backbone.grid, backbone.device.type).widest_pass(backbone.grid)
+        backbone.grid, backbone.device.type).pass_width(backbone.grid)
     count = threads[0] if backbone.device.type == "cpu" else 1
     branches = 1 if resolve_sampling(sampling, backbone.preset).cfg == 1 else 2
     passes = max(1, stats["passes"] - 1)
-    share = stats["captured"] / passes if graphs and not unreplayed(backbone) else None
-    backbone.estimates.paces.note(key_of(backbone, pictures, branches, heads), count, cells,
-                                  1000 * decoding / passes, share)
+    share = stats["captured"] / passes if graphs and not graphs_off_reason_of(backbone) else None
+    backbone.estimates.step_times.note(key_of(backbone, pictures, branches, heads), count, cells,
+                                       1000 * decoding / passes, share)
 
 
 def note_rest(backbone: Backbone, heads: bool, branches: int, pictures: int,
@@ -377,8 +381,8 @@ def note_rest(backbone: Backbone, heads: bool, branches: int, pictures: int,
     """Include what a finished run took beside its passes; pixels: the seconds of a picture's."""
     if backbone.sha256 and not switched_off() and not stats["captured"]:
         prefill = stats["seconds"]["prefill"] / pictures
-        backbone.estimates.paces.note_rest(key_of(backbone, pictures, branches, heads),
-                                           1000 * (prefill + pixels))
+        backbone.estimates.step_times.note_rest(key_of(backbone, pictures, branches, heads),
+                                                1000 * (prefill + pixels))
 
 
 def captures_of(backbone: Backbone) -> int:
@@ -389,9 +393,9 @@ def captures_of(backbone: Backbone) -> int:
     return len({rounded_keys(stop, slots) for stop in range(KEYS, slots + 1, KEYS)})
 
 
-def keep_waiting(pace: Pace, most: int) -> None:
+def keep_waiting(step_times: StepTimes, most: int) -> None:
     """Store for the program's next start whether spinning threads are faster (openmp.py)."""
-    folder, both = cache_folder(), [pace.ms[count] for count in (1, most)]
+    folder, both = cache_folder(), [step_times.ms[count] for count in (1, most)]
     if folder is None or openmp.WAITING == openmp.OWN:
         return
     widths = [cells for cells in both[0] if cells in both[1]]

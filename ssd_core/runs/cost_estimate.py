@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..engine.choice import Machine, duration
+from ..engine.tuning import Machine, duration
 from ..engine.edits.look import change_map
 from ..engine.edits.maps import cleaned, grown
-from ..engine.edits.rule import moved_above
-from ..engine.edits.words import unchanged_things
+from ..engine.edits.rule import changed_above
+from ..engine.edits.words import unchanged_objects
 from ..engine.methods.exact import Exact
 from ..engine.methods.window import CARD_CELLS, CPU_CELLS
 
@@ -27,7 +27,7 @@ NEAR_THINGS = 0.4  # share of the passes that feed the words without things, on 
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class CostEstimate:
     """About how many passes an edit and a new picture take, and how long the edit takes.
 
     cost: times what the new picture takes. anew_seconds: of the new picture; None if unknown.
@@ -53,7 +53,7 @@ class Foreseen:
                 f"{duration(self.anew_seconds)}")
 
 
-def foreseen(request: Request, change: torch.Tensor | None = None) -> Foreseen:
+def cost_estimate(request: Request, change: torch.Tensor | None = None) -> CostEstimate:
     """The cost of a request's edit. Raises SSDError if the edit cannot run.
 
     change [R, C]: the result of `change_map`, if it is known.
@@ -61,36 +61,37 @@ def foreseen(request: Request, change: torch.Tensor | None = None) -> Foreseen:
     request.check()
     edit, grid, machine = request.edit, request.grid, machine_of(request)
     assert edit is not None and request.keep is not None
-    exact = machine.sized(Exact()).for_device(grid, machine.device)
+    exact = machine.with_window(Exact()).for_device(grid, machine.device)
     assert isinstance(exact, Exact)
     anew = machine.passes(exact) or grid.cells / CELLS_A_PASS
     new = request.words[0].prompt
     if change is None:
         change = change_map(request.sized, request.keep[0], edit.old_prompt, new,
                             guidance=request.sampling.cfg, min_p=request.sampling.min_p)
-    share = share_drawn(change, edit.reach, request.region.free[0])
-    things = len(unchanged_things(request.backbone, edit.old_prompt, new)) if edit.hold else 0
-    window, all_ = exact.width(grid), request.branches + things
+    share = share_drawn(change, edit.reach, request.region.mask[0])
+    objects = len(unchanged_objects(request.backbone, edit.old_prompt, new)) if edit.hold else 0
+    window, all_ = exact.window_on(grid), request.branches + objects
     near = NEAR_THINGS if machine.device == "cpu" else 1.0
     drawn, waiting = share * anew, (1 - share) * grid.cells / UNTOUCHED
     passes = [(1.0, grid.cells * (all_ + 1)), (waiting, UNTOUCHED * all_),
-              (drawn, window * (request.branches + near * things))]
-    known, pace = machine.cost(exact), machine.pace_of(1)
-    if known is None or pace is None:
+              (drawn, window * (request.branches + near * objects))]
+    known, step_times = machine.cost(exact), machine.step_times_of(1)
+    if known is None or step_times is None:
         cheap = request.branches * (CPU_CELLS if machine.device == "cpu" else CARD_CELLS)
         cost = sum(count * width(cells, cheap) for count, cells in passes)
-        return Foreseen(round(2 + drawn + waiting), round(anew),
-                        RULE * cost / (anew * width(window * request.branches, cheap)), None, None)
-    each = [(count, pace.best(round(cells / request.branches), machine.threads))
+        return CostEstimate(round(2 + drawn + waiting), round(anew),
+                            RULE * cost / (anew * width(window * request.branches, cheap)), None,
+                            None)
+    each = [(count, step_times.best(round(cells / request.branches), machine.threads))
             for count, cells in passes]
     edit_seconds = known.rest + RULE * sum(count * best[0] for count, best in each if best) / 1000
-    return Foreseen(round(2 + drawn + waiting), round(anew), edit_seconds / known.seconds,
-                    known.seconds, edit_seconds)
+    return CostEstimate(round(2 + drawn + waiting), round(anew), edit_seconds / known.seconds,
+                        known.seconds, edit_seconds)
 
 
-def share_drawn(change: torch.Tensor, reach: float, free: torch.Tensor) -> float:
+def share_drawn(change: torch.Tensor, reach: float, mask: torch.Tensor) -> float:
     """About which share of the cells is drawn, by how much the words change each [R, C]."""
-    moved = grown(cleaned(change > moved_above(reach))) & free
+    moved = grown(cleaned(change > changed_above(reach))) & mask
     by_row = moved.float().mean(1)
     below = (by_row > WHOLE) | (by_row > FIRST) & (torch.arange(len(by_row)) == 0)
     if below.any():  # what stands below a changed sky or ground follows it

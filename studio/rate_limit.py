@@ -1,4 +1,4 @@
-"""A brake on guessing: after some wrong passwords, one try in a while. Knows no HTTP."""
+"""A rate limit on guessing: after some wrong passwords, one try in a while. Knows no HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FREE, PAUSE = 10, 6.0  # wrong tries at once; seconds until one more is allowed
 MOST = 4096  # visitors that are remembered; the latest
 
 
-class Brake:
+class RateLimit:
     """Wrong tries by visitor; they are forgotten at one per PAUSE seconds."""
 
     def __init__(self, free: int = FREE, pause: float = PAUSE) -> None:

@@ -5,10 +5,10 @@ import pytest
 from ssd_core.output.chinese import in_chinese
 from ssd_core.postcards.expansion import expand
 from ssd_core.postcards.limits import limits
-from ssd_core.postcards.unknown_things import (
+from ssd_core.postcards.unknown_objects import (
     names_nothing_known,
-    unknown_things,
-    without_unknown_things,
+    unknown_objects,
+    without_unknown_objects,
 )
 
 
@@ -30,8 +30,8 @@ from ssd_core.postcards.unknown_things import (
     ("a sunflower field in autumn", [], None), ("five red boats", [], None),
     ("古老的城堡", [], None), ("a stone bridge in the style of Monet", [], None)])
 def test_an_unknown_thing_is_found_and_can_be_left_out(prompt, things, rest):
-    assert [thing.typed for thing in unknown_things(prompt)] == things
-    assert without_unknown_things(prompt) in (rest, prompt if rest is None else rest)
+    assert [thing.typed for thing in unknown_objects(prompt)] == things
+    assert without_unknown_objects(prompt) in (rest, prompt if rest is None else rest)
     assert expand(prompt, None, 3).left_out == tuple(things)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 import torch
 
-from .. import close_calls
-from ..edits.lanes import Lanes
+from .. import repeat_near_ties
+from ..edits.branches import Lanes
 from ..edits.maps import parts
 from ..events import Pass
 from ..state import DecodeState, at
@@ -16,24 +16,24 @@ from .window import Window, at_end, first_frontier
 MOST = 0.5  # share of freed cells above which the old picture says little about the new one
 
 
-def judged(state: DecodeState, lanes: Lanes) -> Generator[Pass, None, torch.Tensor]:
+def verified(state: DecodeState, lanes: Lanes) -> Generator[Pass, None, torch.Tensor]:
     """Judge all cells by the prefill; returns each picture's frontier [B].
 
     What lies before the first change is final. What the cells behind it became here is the parent
-    of their first guesses; those that the words without things have not seen are judged without
-    these. Yields passes only for close calls.
+    of their first guesses; those that the words without objects have not seen are judged without
+    these. Yields passes only for near ties.
     """
     assert state.rule is not None
     region, before = state.region, first_frontier(state)
     window = Window(state, before, state.slots)
     slots, following = window.slots, window.next_slots
     count = min(max(lanes.fed - max(window.starts), 0), following.shape[1])  # judged by all
-    tokens, close = choices(state, following[:, :count])
+    tokens, ties = sampled_in_parts(state, following[:, :count])
     lanes.draft()
     guesses = guessed_behind(state, following[:, count:])
     lanes.close()
     tokens = torch.cat((tokens, guesses), 1)
-    close = torch.cat((close, torch.zeros_like(guesses).bool()), 1)
+    ties = torch.cat((ties, torch.zeros_like(guesses).bool()), 1)
     same = (tokens == state.codes_at(following))[:, :-1]
     same = same & (state.noise.slots[: same.shape[1]] < count - 1)
     # where the very first cell changed, what the prefill says of the others is out of date
@@ -44,8 +44,8 @@ def judged(state: DecodeState, lanes: Lanes) -> Generator[Pass, None, torch.Tens
         state.parent = state.tokens.clone()
     right = same.long().cumprod(-1).sum(-1)
     frontier = torch.where(stands[:, 0], window.start + 1 + right, before).clamp(max=region.end)
-    frontier = yield from close_calls.decided(state, region.first, slots, close & stands, before,
-                                              frontier)
+    frontier = yield from repeat_near_ties.decided(state, region.first, slots, ties & stands,
+                                                   before, frontier)
     frontier = at_end(state, frontier)
     state.front = frontier.tolist()
     state.final = min(state.front) + 1
@@ -56,19 +56,19 @@ def judged(state: DecodeState, lanes: Lanes) -> Generator[Pass, None, torch.Tens
 def guessed_behind(state: DecodeState, slots: torch.Tensor) -> torch.Tensor:
     """First guesses [B, n] for slots behind the first change; the old tokens if most are freed."""
     assert state.rule is not None
-    freed = at(state.rule.moved, slots).float().mean()
+    freed = at(state.rule.mask, slots).float().mean()
     if state.parent is None or freed > MOST:
         return at(state.rule.parent, slots)
-    return choices(state, slots)[0]
+    return sampled_in_parts(state, slots)[0]
 
 
-def choices(state: DecodeState, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def sampled_in_parts(state: DecodeState, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The tokens [B, n] of slots, and which of them rounding may have decided."""
     each = [(slots[:, :0], slots[:, :0].bool())]
     for part in parts(state):
         some = slots[:, part]
         if some.shape[1]:
-            each.append(state.judge(state.chosen_closely, some) if state.margin else
-                        (state.judge(state.chosen_at, some), torch.zeros_like(some).bool()))
-    tokens, close = zip(*each, strict=True)
-    return torch.cat(tokens, 1), torch.cat(close, 1)
+            each.append(state.judge(state.sampled_with_ties, some) if state.margin else
+                        (state.judge(state.sampled_at, some), torch.zeros_like(some).bool()))
+    tokens, ties = zip(*each, strict=True)
+    return torch.cat(tokens, 1), torch.cat(ties, 1)

@@ -95,7 +95,7 @@ Piece = tuple[Word, ...]
 
 
 @dataclass(frozen=True)
-class UnknownThing:
+class UnknownObject:
     """typed: its phrase, such as "a dog"; start, end: its place in the prompt.
 
     cut: [start, end) of what goes with it when it is left out: "with a dog", "a dog and".
@@ -107,7 +107,7 @@ class UnknownThing:
     cut: tuple[int, int]
 
 
-def unknown_things(prompt: str) -> list[UnknownThing]:
+def unknown_objects(prompt: str) -> list[UnknownObject]:
     """The things of a prompt that are unknown, in order; those in its negations do not count."""
     text = blanked(prompt, [(denied.start, denied.end) for denied in negations(prompt)])
     pieces, found, position = pieces_of(text), [], 0
@@ -121,20 +121,20 @@ def unknown_things(prompt: str) -> list[UnknownThing]:
     return found
 
 
-def without_unknown_things(prompt: str) -> str:
+def without_unknown_objects(prompt: str) -> str:
     """The prompt without its unknown things."""
-    return without(prompt, merged(thing.cut for thing in unknown_things(prompt)))
+    return without(prompt, merged(thing.cut for thing in unknown_objects(prompt)))
 
 
 def known_part(prompt: str) -> str:
     """The prompt with blanks in place of its negations and of its unknown things."""
     return blanked(prompt, merged([*((denied.start, denied.end) for denied in negations(prompt)),
-                                   *(thing.cut for thing in unknown_things(prompt))]))
+                                   *(thing.cut for thing in unknown_objects(prompt))]))
 
 
 def names_nothing_known(prompt: str) -> bool:
     """Whether a prompt has unknown words, and no other that says anything of a picture."""
-    unknown = unknown_things(prompt)
+    unknown = unknown_objects(prompt)
     rest = words_of(blanked(prompt, merged(thing.cut for thing in unknown)))
     whole = not unknown and any(word.word in _WHOLE for word in rest)
     return any(map(_unknown, pieces_of(prompt))) and not (
@@ -191,7 +191,7 @@ def _is_thing(pieces: Sequence[Piece], first: int, end: int) -> bool:
     return after is None or not (_typed(after) == "的" or after[0].meaning[0] in _MODIFIED)
 
 
-def _thing(text: str, pieces: Sequence[Piece], first: int, end: int) -> UnknownThing:
+def _thing(text: str, pieces: Sequence[Piece], first: int, end: int) -> UnknownObject:
     begin = first
     while begin and _belongs_before(pieces[begin - 1]) and not (
             begin < first and _opens(pieces[begin])):
@@ -199,7 +199,7 @@ def _thing(text: str, pieces: Sequence[Piece], first: int, end: int) -> UnknownT
     while begin < first and _typed(pieces[begin]) == "的":
         begin += 1
     start, stop = pieces[begin][0].start, pieces[end - 1][-1].end
-    return UnknownThing(text[start:stop], start, stop, _cut(pieces, begin, end))
+    return UnknownObject(text[start:stop], start, stop, _cut(pieces, begin, end))
 
 
 def _belongs_before(piece: Piece) -> bool:

@@ -66,77 +66,77 @@ def plant(root: Path) -> None:
 
 
 @pytest.fixture
-def shelf(models) -> ModelRegistry:
+def registry(models) -> ModelRegistry:
     return ModelRegistry.below(models)
 
 
 @pytest.fixture
 def nodes(pack, models):
     """ComfyUI's shelf."""
-    return pack.module("nodes.folders").shelf()
+    return pack.module("nodes.folders").registry()
 
 
-def listed(shelf) -> dict[str, tuple]:
+def listed(registry) -> dict[str, tuple]:
     """What a host shows; classes differ, since ComfyUI imports the engine under another name."""
     return {name: (one.family, str(one.path), one.heads and str(one.heads), one.licence)
-            for name, one in shelf.backbones().items()}
+            for name, one in registry.backbones().items()}
 
 
-def test_names_are_paths_below_the_folder_and_the_bundled_one_comes_first(shelf):
-    assert list(shelf.backbones())[0] == "postcard"
-    assert set(shelf.backbones()) == set(BACKBONES)
-    assert [one.name for one in shelf.unread()] == ["Anole-7B", "broken"]
-    assert all(one.why_not and "\n" not in one.why_not for one in shelf.unread())
+def test_names_are_paths_below_the_folder_and_the_bundled_one_comes_first(registry):
+    assert list(registry.backbones())[0] == "postcard"
+    assert set(registry.backbones()) == set(BACKBONES)
+    assert [one.name for one in registry.unread()] == ["Anole-7B", "broken"]
+    assert all(one.why_not and "\n" not in one.why_not for one in registry.unread())
 
 
-def test_heads_lie_beside_a_backbone_or_have_its_name(shelf, models):
-    heads = {name: one.heads for name, one in shelf.backbones().items() if one.heads}
+def test_heads_lie_beside_a_backbone_or_have_its_name(registry, models):
+    heads = {name: one.heads for name, one in registry.backbones().items() if one.heads}
     assert {name: path.relative_to(models).as_posix() for name, path in heads.items()
             if name != "postcard"} == {
         "loose.safetensors": "ssd_heads/loose.safetensors",
         "named": f"ssd_heads/named/{HEADS}",
         "sets/mine": f"ssd_backbones/sets/mine/{HEADS}"}
-    assert set(shelf.heads()) == {"elsewhere [postcard]", "loose.safetensors [postcard]",
-                                  "named [postcard]"}
-    assert [path.name for path in shelf.unread_heads()] == ["notes.safetensors"]
+    assert set(registry.heads()) == {"elsewhere [postcard]", "loose.safetensors [postcard]",
+                                     "named [postcard]"}
+    assert [path.name for path in registry.unread_heads()] == ["notes.safetensors"]
 
 
 @pytest.mark.parametrize("place, name", DRAFTS.items())
-def test_a_loaded_backbone_finds_its_heads_wherever_they_lie(shelf, models, place, name):
-    path = shelf.backbone_path(name)
-    assert shelf.heads_for(path, "auto", load_backbone(path, "cpu").sha256) == models / place
+def test_a_loaded_backbone_finds_its_heads_wherever_they_lie(registry, models, place, name):
+    path = registry.backbone_path(name)
+    assert registry.heads_for(path, "auto", load_backbone(path, "cpu").sha256) == models / place
 
 
-def test_heads_of_another_backbone_are_not_taken_and_that_is_told(shelf, models):
-    path = shelf.backbone_path("sets/mine")
-    assert shelf.heads_for(path, "auto", "0" * 64) is None
-    assert str(models / "ssd_backbones" / "sets" / "mine" / HEADS) in shelf.heads_mismatch(path,
-                                                                                           "0" * 64)
-    assert shelf.heads_mismatch(path, load_backbone(path, "cpu").sha256) is None
-    assert shelf.heads_mismatch(shelf.backbone_path("mine"), "0" * 64) is None
+def test_heads_of_another_backbone_are_not_taken_and_that_is_told(registry, models):
+    path = registry.backbone_path("sets/mine")
+    assert registry.heads_for(path, "auto", "0" * 64) is None
+    mine = models / "ssd_backbones" / "sets" / "mine" / HEADS
+    assert str(mine) in registry.heads_mismatch(path, "0" * 64)
+    assert registry.heads_mismatch(path, load_backbone(path, "cpu").sha256) is None
+    assert registry.heads_mismatch(registry.backbone_path("mine"), "0" * 64) is None
 
 
 @pytest.mark.parametrize("wish", ["named", "named [postcard]", "ssd_heads/named",
                                   f"ssd_heads/named/{HEADS}", f"named/{HEADS}"])
-def test_heads_go_by_name_label_or_path(shelf, models, wish, monkeypatch):
+def test_heads_go_by_name_label_or_path(registry, models, wish, monkeypatch):
     monkeypatch.chdir(models)
-    found = shelf.heads_for(shelf.backbone_path("many/a.safetensors"), wish)
+    found = registry.heads_for(registry.backbone_path("many/a.safetensors"), wish)
     assert found.resolve() == models / "ssd_heads" / "named" / HEADS
 
 
-def test_a_folder_above_leads_to_what_is_in_it(shelf, models):
+def test_a_folder_above_leads_to_what_is_in_it(registry, models):
     """A name that is not listed, but a folder that is there."""
-    assert shelf.backbone_path("sets") == models / "ssd_backbones" / "sets"
-    assert shelf.named("sets").heads == models / "ssd_backbones" / "sets" / "mine" / HEADS
+    assert registry.backbone_path("sets") == models / "ssd_backbones" / "sets"
+    assert registry.named("sets").heads == models / "ssd_backbones" / "sets" / "mine" / HEADS
 
 
 @pytest.mark.parametrize("name, words", [
     ("Mona-Lisa", "not here: put it into"), ("", "put it into"),
     ("Janus-Pro-1B", "is not here .*download Janus-Pro-1B --models-dir"),
     ("Anole-7B", "lacks files .*download Anole-7B")])
-def test_what_is_not_here_says_what_to_do_in_one_line(shelf, name, words):
+def test_what_is_not_here_says_what_to_do_in_one_line(registry, name, words):
     with pytest.raises(SSDError, match=words) as told:
-        shelf.backbone_path(name)
+        registry.backbone_path(name)
     assert "\n" not in str(told.value)
 
 
@@ -155,16 +155,16 @@ def test_a_damaged_backbone_is_here_and_its_file_is_named(pack, models):
     assert "\n" not in said
 
 
-def test_comfyui_lists_the_same(nodes, shelf):
-    assert listed(nodes) == listed(shelf)
-    assert set(nodes.heads()) == set(shelf.heads())
-    assert [one.name for one in nodes.unread()] == [one.name for one in shelf.unread()]
+def test_comfyui_lists_the_same(nodes, registry):
+    assert listed(nodes) == listed(registry)
+    assert set(nodes.heads()) == set(registry.heads())
+    assert [one.name for one in nodes.unread()] == [one.name for one in registry.unread()]
 
 
-def test_the_app_lists_the_same(models, shelf):
+def test_the_app_lists_the_same(models, registry):
     library = Library(models, device="cpu")
     found = {one.name: one for one in library.models()}
-    assert {name: one for name, one in found.items() if one.readable} == shelf.backbones()
+    assert {name: one for name, one in found.items() if one.readable} == registry.backbones()
     assert {name for name, one in found.items() if not one.readable} == {"Anole-7B", "broken"}
 
 
@@ -183,12 +183,12 @@ def test_the_app_lists_a_backbone_that_was_named_by_a_path_as_long_as_it_is_ther
     assert {one.name for one in library.models()} == {*BACKBONES, "Anole-7B", "broken"}
 
 
-def test_the_command_line_lists_the_same(models, shelf, capsys):
+def test_the_command_line_lists_the_same(models, registry, capsys):
     assert main(["backbones", "--models-dir", str(models), "--json"]) == 0
     found = {one["name"]: one for one in json.loads(capsys.readouterr().out)["results"]}
     readable = {name: one for name, one in found.items() if not one["why_not"]}
     assert {name: (one["family"], one["path"], one["heads"], one["licence"])
-            for name, one in readable.items()} == listed(shelf)
+            for name, one in readable.items()} == listed(registry)
     assert set(found) - set(readable) == {"Anole-7B", "broken"}
     assert main(["backbones", "--models-dir", str(models)]) == 0
     out = capsys.readouterr().out

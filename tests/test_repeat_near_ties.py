@@ -8,7 +8,7 @@ from support.mock_backbone import MockBackbone, events, random_heads, tokens
 
 from ssd_core import Grid, Sampling, load_backbone, methods
 from ssd_core.backbones.invariance import rounding
-from ssd_core.engine import close_calls, decode
+from ssd_core.engine import repeat_near_ties, decode
 
 PROMPTS = ("sun", "a red house")
 OFF = 2e-2  # by which a pass of the unsteady mock differs from AR's
@@ -70,7 +70,7 @@ def test_close_calls_are_made_as_ar_makes_them(unsteady, monkeypatch, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALIKE)
 def test_around_pinned_cells_too_they_are_made_as_ar_makes_them(unsteady, monkeypatch, name):
-    """AR feeds a free cell and the pinned ones behind it in one pass, whose bits are others."""
+    """AR feeds a masked cell and the known ones behind it in one pass, whose bits are others."""
     monkeypatch.setattr(decode, "margin", lambda *_: ENOUGH)
     for seed in (2, 12, 33):  # where cells fed alone give other pictures by `exact`
         chance = torch.Generator().manual_seed(seed)
@@ -107,7 +107,7 @@ def test_repeats_take_no_more_passes_than_ar_and_the_plan_counts_them(unsteady, 
 def test_without_a_limit_a_batch_takes_more_passes(unsteady, monkeypatch):
     """Proof that the test above can fail."""
     monkeypatch.setattr(decode, "margin", lambda *_: 1e6)
-    monkeypatch.setattr(close_calls, "beyond_ar", lambda *_: False)
+    monkeypatch.setattr(repeat_near_ties, "beyond_ar", lambda *_: False)
     run = events(unsteady, ALIKE["exact-narrow"], MANY, sampling=Sampling(seed=5, cfg=2.0))
     assert run[-1].stats["passes"] > 2 * unsteady.grid.cells
 
@@ -154,15 +154,15 @@ def test_a_margin_that_is_too_small_misses_some(unsteady, monkeypatch):
 
 def test_the_margin_follows_rounding_and_guidance():
     backbone = MockBackbone()
-    assert close_calls.margin(backbone, Sampling(cfg=2.0)) == 0  # never measured
+    assert repeat_near_ties.margin(backbone, Sampling(cfg=2.0)) == 0  # never measured
     backbone.rounding = 1e-5
-    plain = close_calls.margin(backbone, Sampling(cfg=1.0))
-    assert 1e-5 < plain < close_calls.margin(backbone, Sampling(cfg=2.0)) < 1e-3
+    plain = repeat_near_ties.margin(backbone, Sampling(cfg=1.0))
+    assert 1e-5 < plain < repeat_near_ties.margin(backbone, Sampling(cfg=2.0)) < 1e-3
     backbone.rounding = 0.0
-    assert close_calls.margin(backbone, Sampling(cfg=2.0)) == 0
+    assert repeat_near_ties.margin(backbone, Sampling(cfg=2.0)) == 0
     half = MockBackbone().to(torch.bfloat16)
     half.rounding = 1e-3
-    assert close_calls.margin(half, Sampling(cfg=2.0)) == 0
+    assert repeat_near_ties.margin(half, Sampling(cfg=2.0)) == 0
 
 
 def test_the_probe_sees_a_backbone_that_rounds_by_width(monkeypatch):

@@ -1,9 +1,9 @@
 """Choices that save time on this machine: the window, AR in place of `exact`, the batch size, and
 whether passes are replayed as CUDA graphs. None of them changes a picture.
 
-They rest on the milliseconds of a pass (pace.py) and on the number of passes that windows take
-(usual.py). Without these figures nothing is chosen, and a method's defaults apply. What other
-programs do at the moment changes no choice and no estimate. Knows no host.
+They rest on the milliseconds of a pass (step_times.py) and on the number of passes that windows
+take (prior_passes.py). Without these figures nothing is chosen, and a method's defaults apply. What
+other programs do at the moment changes no tuning and no estimate. Knows no host.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from functools import cache, partial
 import torch
 
 from ..backbones.base import Backbone
-from ..backbones.estimates import TIMINGS, Pace
+from ..backbones.estimates import TIMINGS, StepTimes
 from ..model.grid import Grid
 from .heads import DraftHeads
 from .methods import AR, Exact, Method, Rolling
-from .methods.paced import Paced
-from .pace import captures_of, pace_of
+from .methods.tunable import Tunable
+from .step_times import captures_of, step_times_of
 from .region import Region
 from .sessions import RunSession
-from .usual import between, expected_passes
+from .prior_passes import between, expected_passes
 
 SLOWEST = 0.05  # share of passes that each doubling of a batch adds for its slowest picture
 ALIKE = 1.08  # windows below this multiple of the least cost are equally good
@@ -75,13 +75,13 @@ def left_ready(backbone: Backbone, heads: DraftHeads | None, branches: int, pict
 class Machine:
     """What is known about runs on this machine.
 
-    pace_of: the pace for a number of pictures at once. heads: whether draft heads are loaded.
-    threads: the most that a pass may use. region: the cells to draw, None: all. device: its type.
-    ready: whether the last run has left graphs for so many pictures at once.
+    step_times_of: the step times for a number of pictures at once. heads: whether draft heads are
+    loaded. threads: the most that a pass may use. region: the cells to draw, None: all. device: its
+    type. ready: whether the last run has left graphs for so many pictures at once.
     """
 
     backbone: Backbone
-    pace_of: Callable[[int], Pace | None]
+    step_times_of: Callable[[int], StepTimes | None]
     heads: bool = False
     threads: int = 1
     region: Region | None = None
@@ -94,18 +94,19 @@ class Machine:
         """The current machine. device: where the backbone will draw, if it is elsewhere now."""
         kind = (device or backbone.device).type
         most = torch.get_num_threads() if kind == "cpu" else 1
-        paces = cache(lambda pictures: pace_of(backbone, pictures, branches, heads, device))
-        return cls(backbone, paces, heads is not None, most, region, kind,
+        times_for = cache(lambda pictures: step_times_of(backbone, pictures, branches, heads,
+                                                         device))
+        return cls(backbone, times_for, heads is not None, most, region, kind,
                    partial(left_ready, backbone, heads, branches))
 
     def cost(self, method: Method, pictures: int = 1) -> Cost | None:
         """The cost of a run, or None if too little is known."""
-        passes, pace = self.passes(method, pictures), self.pace_of(pictures)
-        if passes is None or pace is None:
+        passes, step_times = self.passes(method, pictures), self.step_times_of(pictures)
+        if passes is None or step_times is None:
             return None
-        cells = self.cells(method)
-        best, rest = pace.best(cells, self.threads), pictures * (pace.rest or 0) / 1000
-        replayed, captured = pace.replayed(cells, 0), pace.replayed(cells, 1)
+        cells = self.pass_width(method)
+        best, rest = step_times.best(cells, self.threads), pictures * (step_times.rest or 0) / 1000
+        replayed, captured = step_times.replayed(cells, 0), step_times.replayed(cells, 1)
         if best is None or replayed is None or captured is None:
             return None if best is None else Cost(passes, *best, rest=rest)
         capturing = 0 if self.ready(pictures) else captures_of(self.backbone)
@@ -115,66 +116,70 @@ class Machine:
 
     def ar_is_quicker(self, method: Method, pictures: int) -> bool:
         """Whether AR takes less time than the method, by each of several timings."""
-        pace = self.pace_of(pictures)
-        if pace is None or 0 < len(pace.timings) < TIMINGS:
+        step_times = self.step_times_of(pictures)
+        if step_times is None or 0 < len(step_times.timings) < TIMINGS:
             return False
-        worth = WORTH if pace.timings else BY_RUNS
-        machines = [replace(self, pace_of=partial(same, each)) for each in [pace, *pace.separate]]
+        worth = WORTH if step_times.timings else BY_RUNS
+        machines = [replace(self, step_times_of=partial(same, each)) for each in [step_times,
+                                                                                  *step_times.separate]]
         costs = [(here.cost(AR(), pictures), here.cost(method, pictures)) for here in machines]
         return all(ar and own and ar.seconds < worth * own.seconds for ar, own in costs)
 
     def prefers_one_thread(self, method: Method, pictures: int) -> bool:
         """Whether the method's passes are quicker in one thread, even if all cores are free."""
-        pace = self.pace_of(pictures)
-        best = None if pace is None else pace.best(self.cells(method), self.threads)
+        step_times = self.step_times_of(pictures)
+        best = None if step_times is None else step_times.best(self.pass_width(method),
+                                                               self.threads)
         return best is not None and self.threads > 1 == best[1]
 
-    def cells(self, method: Method) -> int:
+    def pass_width(self, method: Method) -> int:
         """The number of cells in the passes that dominate a run's time."""
         if isinstance(method, AR):
             return 1
         grid = self.backbone.grid
         method = method.for_device(grid, self.device)
-        return method.usual_width(grid) if isinstance(method, Paced) else method.widest_pass(grid)
+        return method.typical_pass_width(grid) if isinstance(method,
+                                                             Tunable) else method.pass_width(grid)
 
     def passes(self, method: Method, pictures: int = 1) -> float | None:
         """The expected number of passes of a run, or None if too little is known."""
         grid = self.backbone.grid
         region = self.region or Region.of(grid)
         plan = method.plan(region)
-        if plan.passes is not None or not isinstance(method, Paced):
+        if plan.passes is not None or not isinstance(method, Tunable):
             return plan.passes
         curve = expected_passes(self.backbone, method, self.heads)
         if not curve:
             return plan.passes_max if isinstance(method, Rolling) else None
-        whole = between(curve, method.for_device(grid, self.device).width(grid))
+        whole = between(curve, method.for_device(grid, self.device).window_on(grid))
         whole *= 1 + SLOWEST * math.log2(pictures)
         return min(whole * region.cells / grid.cells, plan.passes_max)
 
-    def sized(self, method: Method, pictures: int = 1) -> Method:
+    def with_window(self, method: Method, pictures: int = 1) -> Method:
         """The method with its window, or cells per row: what costs least here if no picture depends
         on it, else the default of the type of device. Unchanged if set or if costs are unknown.
         """
-        if not isinstance(method, Paced) or method.size is not None:
+        if not isinstance(method, Tunable) or method.window is not None:
             return method
-        if method.verdict != "identical":
+        if method.guarantee != "identical":
             return filled(method, self.backbone.grid, self.device)
-        pace = self.pace_of(pictures)
-        if pace is None:
+        step_times = self.step_times_of(pictures)
+        if step_times is None:
             return method
-        costs = {candidate: cost.seconds for candidate in self._candidates(method, pace, pictures)
+        costs = {candidate: cost.seconds for candidate in self._candidates(method, step_times,
+                                                                           pictures)
                  if (cost := self.cost(candidate, pictures)) is not None}
         return self._cheapest(costs) if costs else method
 
-    def _candidates(self, method: Paced, pace: Pace, pictures: int) -> list[Paced]:
+    def _candidates(self, method: Tunable, step_times: StepTimes, pictures: int) -> list[Tunable]:
         """The method with each size whose passes are at most 1.5 times as wide as the widest timed,
         and whose probabilities, float32 [pictures, cells, codes], take at most MOST_BYTES.
         """
-        most = min(1.5 * pace.widest, MOST_BYTES / (4 * self.backbone.codes * pictures))
-        candidates = [method.sized(size) for size in method.sizes(self.backbone.grid)]
-        return [candidate for candidate in candidates if self.cells(candidate) <= most]
+        most = min(1.5 * step_times.widest, MOST_BYTES / (4 * self.backbone.codes * pictures))
+        candidates = [method.with_window(window) for window in method.windows(self.backbone.grid)]
+        return [candidate for candidate in candidates if self.pass_width(candidate) <= most]
 
-    def _cheapest(self, costs: dict[Paced, float]) -> Paced:
+    def _cheapest(self, costs: dict[Tunable, float]) -> Tunable:
         """The cheapest candidate; on a card the widest of those that cost about the same, because
         it waits for the host less often.
         """
@@ -184,13 +189,13 @@ class Machine:
         return [method for method, seconds in costs.items() if seconds < ALIKE * least][-1]
 
 
-def same(pace: Pace, pictures: int) -> Pace:
-    """The pace, for any number of pictures."""
-    return pace
+def same(step_times: StepTimes, pictures: int) -> StepTimes:
+    """The step times, for any number of pictures."""
+    return step_times
 
 
 @dataclass(frozen=True)
-class Choice:
+class Tuning:
     """The method that draws, its cost, and the cost of AR; None where a cost is unknown.
 
     threads: 1 where a single thread is quickest; None: all that find a free core. instead: the cost
@@ -220,8 +225,8 @@ class Choice:
         if self.cost is None:
             return ""
         method, size = self.method, ""
-        if isinstance(method, Paced) and method.size is not None:
-            size = f"{method.paced} {method.size}, "
+        if isinstance(method, Tunable) and method.window is not None:
+            size = f"{method.window_knob} {method.window}, "
         line = (f"about {duration(self.cost.seconds)}: {size}"
                 f"{self.cost.passes:.0f} passes of {brief(self.cost.ms)} ms")
         if self.first is not None:
@@ -263,18 +268,18 @@ def brief(ms: float) -> str:
     return f"{ms:.1f}" if ms < 100 else f"{ms:.0f}"
 
 
-def chosen(machine: Machine, method: Method, pictures: int = 1, named: bool = False) -> Choice:
+def tune(machine: Machine, method: Method, pictures: int = 1, named: bool = False) -> Tuning:
     """The method with its window, or AR in place of `exact`.
 
     named: the user asked for this very method, as in a comparison, so that no other method replaces
     it.
     """
-    sized = machine.sized(method, pictures)
-    cost, ar = machine.cost(sized, pictures), machine.cost(AR(), pictures)
-    slower = not isinstance(sized, AR) and machine.ar_is_quicker(sized, pictures)
+    own = machine.with_window(method, pictures)
+    cost, ar = machine.cost(own, pictures), machine.cost(AR(), pictures)
+    slower = not isinstance(own, AR) and machine.ar_is_quicker(own, pictures)
     if slower and isinstance(method, Exact) and method.window is None and not named:
-        return Choice(AR(), ar, ar, threads(machine, AR(), pictures), cost)
-    return Choice(sized, cost, ar, threads(machine, sized, pictures), slower=slower)
+        return Tuning(AR(), ar, ar, threads(machine, AR(), pictures), cost)
+    return Tuning(own, cost, ar, threads(machine, own, pictures), slower=slower)
 
 
 def threads(machine: Machine, method: Method, pictures: int) -> int | None:
@@ -282,7 +287,7 @@ def threads(machine: Machine, method: Method, pictures: int) -> int | None:
     return 1 if machine.prefers_one_thread(method, pictures) else None
 
 
-def sooner_alone(machine: Machine, method: Method, together: Choice, pictures: int,
+def sooner_alone(machine: Machine, method: Method, together: Tuning, pictures: int,
                  named: bool = False) -> bool:
     """Whether drawing the pictures one after the other is quicker than `together`.
 
@@ -290,7 +295,7 @@ def sooner_alone(machine: Machine, method: Method, together: Choice, pictures: i
     """
     if not machine.backbone.batch_invariant:
         return False
-    single = chosen(machine, method, 1, named).cost
+    single = tune(machine, method, 1, named).cost
     return single is not None and together.cost is not None and (
         pictures * single.seconds < WORTH * together.cost.seconds)
 
@@ -300,7 +305,7 @@ class AtOnce:
     """How many pictures to draw at once, and with which method; seconds: per picture."""
 
     pictures: int
-    choice: Choice
+    tuning: Tuning
     seconds: float
 
 
@@ -314,9 +319,9 @@ def at_once(machine: Machine, method: Method, sizes: Iterable[int],
     if not machine.backbone.batch_invariant:
         sizes = [max(sizes)]
     for pictures in sorted(set(sizes)):
-        choice = chosen(machine, method, pictures, named)
-        if choice.cost is not None:
-            options.append(AtOnce(pictures, choice, choice.cost.seconds / pictures))
+        tuning = tune(machine, method, pictures, named)
+        if tuning.cost is not None:
+            options.append(AtOnce(pictures, tuning, tuning.cost.seconds / pictures))
     return min(options, key=lambda option: option.seconds, default=None)
 
 
@@ -325,6 +330,6 @@ def filled(method: Method, grid: Grid, device: str) -> Method:
 
     A recipe then restores the same value on another type of device.
     """
-    if device == "meta" or method.verdict == "identical":  # meta: another device will draw
+    if device == "meta" or method.guarantee == "identical":  # meta: another device will draw
         return method
     return method.for_device(grid, device)

@@ -1,6 +1,6 @@
-"""Which sequences of an edit a pass feeds: all, or only those of the words where no thing is near.
+"""Which sequences of an edit a pass feeds: all, or only those of the words where no object is near.
 
-The words without a thing matter only in and around that thing. Elsewhere a pass leaves their
+The words without an object matter only in and around that object. Elsewhere a pass leaves their
 sequences out, and one pass feeds them what they missed before they are needed again. This changes
 no token. With graphs or rounded sizes every pass feeds all sequences.
 """
@@ -24,41 +24,41 @@ class Lanes:
     def __init__(self, state: DecodeState) -> None:
         self.used = state.rule is not None and bool(state.rule.branches) and not state.run.padded
         self.state = state
-        self.fed = state.slots  # the sequences of things have been fed the slots before
+        self.fed = state.slots  # the sequences of objects have been fed the slots before
         if not self.used:
             return
         assert state.rule is not None
         self.fed = state.rule.fed
         self._wanted = [0, *accumulate(state.rule.wanted())]
         words, all_ = state.guidance, state.branches
-        self.words, self.things, self.all = (
+        self.words, self.objects, self.all = (
             Lane(state, *each) for each in ((0, words), (words, all_), (0, all_)))
 
     def draft(self) -> None:
-        """Leave things out, at first, and for first guesses."""
+        """Leave objects out, at first, and for first guesses."""
         if self.used:
             self.words.select()
 
     def ready(self, window: Window) -> Iterator[Pass]:
-        """Select the sequences for the window, and feed those of things what they missed."""
+        """Select the sequences for the window, and feed those of objects what they missed."""
         if not self.used or not self._near(window):
             return
         state, behind = self.state, max(window.starts)
         if self.fed < behind:
-            self.things.select()
+            self.objects.select()
             state.stale = self.fed
             state.feed(behind)
             state.clock.lap("commit")
-            yield state.passed("commit", 0, behind, behind)
+            yield state.record_pass("commit", 0, behind, behind)
         self.all.select()
 
     def _near(self, window: Window) -> bool:
-        """Whether things matter in any slot that the window's pass predicts."""
+        """Whether objects matter in any slot that the window's pass predicts."""
         first, last = min(window.starts) + 1, max(window.starts) + window.slots.shape[1]
         return self._wanted[min(last + 1, len(self._wanted) - 1)] > self._wanted[first]
 
     def passed(self) -> None:
-        """Note, after a window's pass, what the sequences of things know."""
+        """Note, after a window's pass, what the sequences of objects know."""
         if self.used and self.state.branches == self.all.branches:
             self.fed = min(self.state.front)
 

@@ -106,7 +106,7 @@ def of_backbone(backbone: Backbone) -> ModelSize:
                       backbone.preset, patch, prompt, 0, in_codec,
                       codec_channels(codec, patch), head,
                       backbone.head is getattr(backbone, "code_embedding", None),
-                      stored_dtype(backbone), backbone.turns is not None)
+                      stored_dtype(backbone), backbone.offloader is not None)
     return replace(model, other_parameters=count - in_codec - model.matrices)
 
 

@@ -9,7 +9,7 @@ import torch
 from ..model.noise import Slots
 
 
-class RunStats:
+class RunCounters:
     """Counters of one batch of B pictures; docs/contract.md lists the statistics of a run.
 
     converged_rows [B]: rows whose rounds ended because nothing changed any more. converged [B]
@@ -17,9 +17,9 @@ class RunStats:
     picture was complete. drafter_passes: passes of a second backbone that drafts.
     """
 
-    def __init__(self, pictures: int, device: torch.device, certain: torch.Tensor | None) -> None:
-        """certain [slots] or [B, slots] bool: row ends and pinned cells, which are not counted."""
-        self.certain = certain
+    def __init__(self, pictures: int, device: torch.device, known: torch.Tensor | None) -> None:
+        """known [slots] or [B, slots] bool: row ends and known cells, which are not counted."""
+        self.known = known
         self.drafter_passes = 0
         self.converged_rows = torch.zeros(pictures, dtype=torch.long, device=device)
         self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)
@@ -29,17 +29,17 @@ class RunStats:
     def add_acceptance(self, key: str, accepted: torch.Tensor, slots: Slots) -> None:
         """Record accepted [B, n] bool of slots under `key`; given tokens do not count."""
         counted = torch.ones_like(accepted)
-        if (certain := self.certain_at(slots)) is not None:
-            counted = ~certain.expand_as(accepted)
+        if (known := self.known_at(slots)) is not None:
+            counted = ~known.expand_as(accepted)
         self._accepted[key].append(torch.stack(((accepted & counted).sum(), counted.sum())))
 
-    def certain_at(self, slots: Slots) -> torch.Tensor | None:
-        """bool [n] or [B, n]: which slots are row ends or pinned; None if none are anywhere."""
-        if self.certain is None:
+    def known_at(self, slots: Slots) -> torch.Tensor | None:
+        """bool [n] or [B, n]: which slots are row ends or known; None if none are anywhere."""
+        if self.known is None:
             return None
-        if self.certain.dim() == 1:
-            return self.certain[slots]
-        return self.certain[:, slots] if isinstance(slots, slice) else self.certain.gather(1, slots)
+        if self.known.dim() == 1:
+            return self.known[slots]
+        return self.known[:, slots] if isinstance(slots, slice) else self.known.gather(1, slots)
 
     def add_offsets(self, stage: str, accepted: torch.Tensor, stop: int, reach: int) -> None:
         """Record acceptance by draft offset d; accepted [B, n] covers the n slots before `stop`.
