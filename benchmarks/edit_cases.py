@@ -11,11 +11,19 @@ from typing import TypeVar
 
 import numpy as np
 
-from ssd_core.postcards import SQUARE, Reading, Scene, SceneObject, is_valid, plain_caption, sample_scene
+from ssd_core.postcards import (
+    SQUARE,
+    Reading,
+    Scene,
+    SceneObject,
+    is_valid,
+    plain_caption,
+    sample_scene,
+)
 from ssd_core.postcards.captions import MAX_TOKENS, PLURAL, plain_parts
 from ssd_core.postcards.frame import PLACES
-from ssd_core.postcards.spelling import length_of
 from ssd_core.postcards.objects import cells_of
+from ssd_core.postcards.spelling import length_of
 from ssd_core.postcards.world import (
     COLOURS,
     GROUNDS,

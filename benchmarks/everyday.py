@@ -30,10 +30,10 @@ from script import options
 
 from ssd_core import Sampling, SSDError, load_backbone, load_heads
 from ssd_core.cli.specs import parse_method
-from ssd_core.engine.tuning import filled
 from ssd_core.engine.decode import generate
 from ssd_core.engine.events import finished
 from ssd_core.engine.methods import Method
+from ssd_core.engine.tuning import filled
 from ssd_core.model.grid import size_of
 from ssd_core.output.guarantees import NEEDED, heads_use
 from ssd_core.output.labels import label

@@ -24,8 +24,8 @@ from ssd_core.evaluate.bandwidth import synchronised
 from ssd_core.evaluate.metrics import Trial, decode_all
 from ssd_core.model.transformer import Decoder
 from ssd_core.weights.catalogue import known
-from ssd_core.weights.model_size import stored_bytes
 from ssd_core.weights.load import DTYPES, pick_device
+from ssd_core.weights.model_size import stored_bytes
 from ssd_core.weights.quantize import KINDS, quantise, quantiser
 
 PRECISIONS = ("fp32", "bf16", *KINDS)

@@ -25,7 +25,7 @@ from script import in_new_process, options
 
 from ssd_core import Sampling, generate
 from ssd_core.backbones.base import Backbone
-from ssd_core.engine.events import Pass, FinalRows
+from ssd_core.engine.events import FinalRows, Pass
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Method
 from ssd_core.files import write_text

@@ -37,8 +37,8 @@ from ssd_core.evaluate.best import fastest, in_words, settings, take_turns, thre
 from ssd_core.model.grid import Grid
 from ssd_core.model.processor import prefers_column_major
 from ssd_core.weights.catalogue import KnownBackbone, known
-from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.load import DTYPES, pick_device, pick_dtype
+from ssd_core.weights.model_size import stored_dtype
 
 NAMES = ("Janus-Pro-1B", "Emu3-Gen")
 WORDS = len(NEGATIVE.split()) - len(POSITIVE.split())  # Emu3's branches then have one length

@@ -29,7 +29,7 @@ from script import options
 from ssd_core import Sampling, generate
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.decode import prompt_branches
-from ssd_core.engine.events import Finished, Pass, FinalRows
+from ssd_core.engine.events import FinalRows, Finished, Pass
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Method
 from ssd_core.engine.threads import using_threads
@@ -37,8 +37,8 @@ from ssd_core.evaluate.bandwidth import copy_bandwidth, read_bytes, synchronised
 from ssd_core.evaluate.best import in_words, thread_counts
 from ssd_core.files import write_text
 from ssd_core.weights.catalogue import KnownBackbone, known
-from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.load import DTYPES, pick_device, pick_dtype
+from ssd_core.weights.model_size import stored_dtype
 
 NAMES = ("Janus-Pro-1B", "Janus-Pro-7B", "LlamaGen-c2i-XL-384", "LlamaGen-t2i-XL-512",
          "Tar-AR-DTok-512", "Anole-7B", "Lumina-mGPT-7B-768", "Emu3-Gen")

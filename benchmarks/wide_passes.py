@@ -19,8 +19,8 @@ from random_backbones import random_backbone
 from script import described, options
 
 from ssd_core.backbones.base import Backbone
-from ssd_core.engine.threads import using_threads
 from ssd_core.engine.prior_passes import bundled
+from ssd_core.engine.threads import using_threads
 from ssd_core.evaluate.best import thread_counts
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.load import DTYPES

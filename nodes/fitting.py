@@ -6,8 +6,8 @@ import torch
 from torch.nn.functional import interpolate
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.weights.model_size import ModelSize
 from ..ssd_core.weights.memory import MemoryEstimate
+from ..ssd_core.weights.model_size import ModelSize
 from . import weights
 from .pictures import rgb, stack
 from .types import TokenPictures

@@ -8,8 +8,8 @@ import comfy.model_management as mm
 import torch
 
 from ..ssd_core.output import labels
-from ..ssd_core.runs.diagnostics import report as doctors_report
 from ..ssd_core.runs.diagnostics import registry
+from ..ssd_core.runs.diagnostics import report as doctors_report
 from ..ssd_core.weights.model_size import stored_dtype
 from ..ssd_core.weights.registry import named
 from . import errors, folders, running

@@ -24,8 +24,8 @@ from ..ssd_core.runs.kept import finished_pictures
 from ..ssd_core.runs.live import LiveRun
 from ..ssd_core.runs.scheduling import in_turn, race
 from ..ssd_core.runs.suggestions import likeliest_first
-from ..ssd_core.weights.model_size import ModelSize, stored_dtype
 from ..ssd_core.weights.memory import MemoryEstimate
+from ..ssd_core.weights.model_size import ModelSize, stored_dtype
 from . import errors, previews, selftesting, unfinished
 from .finished import Finished
 from .frames import Frame, open_log

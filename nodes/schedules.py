@@ -10,10 +10,10 @@ import torch
 
 from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.backbones.postcard import GRID, Postcard
-from ..ssd_core.engine.tuning import Machine, tune
 from ..ssd_core.engine.decode import plan
 from ..ssd_core.engine.methods import AR, METHODS, SSD, Exact, Method
 from ..ssd_core.engine.plan import Plan
+from ..ssd_core.engine.tuning import Machine, tune
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.knobs import KnobSpec
 from ..ssd_core.output.knobs import all_knobs, visible_knobs

@@ -21,9 +21,9 @@ from ..ssd_core.backbones.reading.checkpoint import watched
 from ..ssd_core.engine.heads import DraftHeads
 from ..ssd_core.engine.methods import AR
 from ..ssd_core.errors import SSDError
-from ..ssd_core.weights.model_size import stored_dtype
 from ..ssd_core.weights.fit import Fit, fit
 from ..ssd_core.weights.load import auto_dtype, best_dtype
+from ..ssd_core.weights.model_size import stored_dtype
 from ..ssd_core.weights.out_of_memory import is_out_of_memory
 from ..ssd_core.weights.quantize import KINDS
 from ..ssd_core.weights.rounding import measure_rounding

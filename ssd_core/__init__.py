@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .engine.decode import generate, plan
     from .engine.edits.look import change_map, object_map
     from .engine.edits.words import Edit
-    from .engine.events import Finished, Pass, FinalRows, Started
+    from .engine.events import FinalRows, Finished, Pass, Started
     from .engine.plan import Plan
     from .model.grid import Grid
     from .model.sampling import Sampling

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssd_core import SSDError
-from ssd_core.backbones.prompts.alternatives import MOST_ALTERNATIVES, resolved, every_prompt
+from ssd_core.backbones.prompts.alternatives import MOST_ALTERNATIVES, every_prompt, resolved
 
 from .settings import Settings
 

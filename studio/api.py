@@ -17,8 +17,8 @@ from ssd_core import SSDError
 from . import api_history as saved
 from . import api_models as models
 from . import edits, orders, paints, panels, runs
-from .calls import Call, answering, nowhere
 from .alternatives import with_alternative
+from .calls import Call, answering, nowhere
 from .orders import finish_seeds, keep_top, rows_kept_from, start_seeds, submit
 from .payloads import listed, one_of
 from .schema import schema_view

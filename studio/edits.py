@@ -14,10 +14,10 @@ from ssd_core.engine.methods import METHODS, Exact
 from ssd_core.engine.region import region_of
 from ssd_core.output import picture_files
 
-from .results import DrawResult
 from .history import Entry, History
 from .jobs import Job
 from .library import Library
+from .results import DrawResult
 from .runs import Work, draw, look, rows_of, size_of, with_more_rows, with_words_of
 from .settings import Settings
 

@@ -20,9 +20,9 @@ from ssd_core.runs import diagnostics as doctor
 from ssd_core.runs.fallback import resolved_method
 from ssd_core.runs.request import Request
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone
-from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.fit import Fit, fit, gib
 from ssd_core.weights.load import pick_device
+from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.out_of_memory import empty_caches
 from ssd_core.weights.registry import AUTO, LocalModel, ModelRegistry
 

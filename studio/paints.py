@@ -19,10 +19,10 @@ from ssd_core.output.words import drawn_words
 from ssd_core.weights.diffusion import GUIDANCE, STEPS, load_painter, pipeline_folder
 from ssd_core.weights.load import pick_dtype
 
-from .results import DrawResult, Saved
 from .history import Entry, History
 from .jobs import Job
 from .library import Library
+from .results import DrawResult, Saved
 from .runs import Work
 
 PAINT = "paint"  # the title of its jobs

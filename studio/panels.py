@@ -18,12 +18,12 @@ from ssd_core.backbones.prompts.two_panels import Control, control_of
 from ssd_core.output.packed import pack_mask
 from ssd_core.output.picture_files import upright
 
-from .results import DrawResult
 from .edits import known
 from .history import Entry, History, require_picture
 from .jobs import Job
 from .library import Library
 from .pictures import decoded
+from .results import DrawResult
 from .runs import Work, draw
 from .settings import Settings
 

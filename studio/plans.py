@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.prompts.alternatives import every_prompt, has_alternatives
-from ssd_core.engine.tuning import brief, duration
 from ssd_core.engine.methods import AR
 from ssd_core.engine.methods.tunable import Tunable
 from ssd_core.engine.plan import Plan
+from ssd_core.engine.tuning import brief, duration
 from ssd_core.output.guarantees import guarantee_holds
 from ssd_core.output.unknown import limits_of, objects_in
 from ssd_core.postcards.aliases import weighted
 from ssd_core.postcards.unknown_objects import without_unknown_objects
-from ssd_core.runs.fallback import FALLBACK_NOTE
 from ssd_core.runs.cost_estimate import CostEstimate
+from ssd_core.runs.fallback import FALLBACK_NOTE
 from ssd_core.runs.request import Request
 from ssd_core.weights.model_size import stored_dtype
 

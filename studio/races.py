@@ -27,10 +27,10 @@ from ssd_core.runs.live import LiveRun
 from ssd_core.runs.request import Result
 
 from .alternatives import with_alternative
-from .results import Saved, not_saved, words_of
 from .history import Entry, History
 from .jobs import Cancelled, Job
 from .library import Library
+from .results import Saved, not_saved, words_of
 from .running import advance_together, guarded, show_places
 from .runs import Work
 from .settings import Settings, check, value_of

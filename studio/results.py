@@ -14,9 +14,9 @@ from ssd_core.runs.live import LiveRun
 from ssd_core.runs.request import Request
 from ssd_core.runs.suggestions import likeliest_first
 
-from .measurements import Measured
 from .history import Entry, History
 from .jobs import Cancelled, Job
+from .measurements import Measured
 from .running import advance, guarded, show_places
 
 

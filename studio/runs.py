@@ -29,11 +29,11 @@ from ssd_core.output.recipe import (
 from ssd_core.output.words import Words, drawn_words, inherited, typed_words
 from ssd_core.runs.live import LiveRun
 
-from .results import DrawResult, follow
 from .history import Entry, History, require_picture
 from .jobs import Cancelled, Job
 from .library import Library
 from .pictures import decoded
+from .results import DrawResult, follow
 from .settings import Settings
 
 __all__ = ["DrawResult", "draw", "look", "redo", "save_partial"]

@@ -20,10 +20,10 @@ from ssd_core import SSDError
 from ssd_core.runs.live import LiveRun
 
 from .alternatives import with_alternative
-from .results import DrawResult, follow
 from .history import History
 from .jobs import Cancelled, Job
 from .library import Library, Loaded, free_memory
+from .results import DrawResult, follow
 from .running import advance, guarded
 from .settings import Settings
 

@@ -20,7 +20,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from ssd_core import SSDError
-from ssd_core.backbones.estimates import Estimates, StoredStepTimes, PassCounts
+from ssd_core.backbones.estimates import Estimates, PassCounts, StoredStepTimes
 from ssd_core.errors import shortened
 from ssd_core.kept_files import cache_folder
 from ssd_core.proxies import require_usable, without_proxies

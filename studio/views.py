@@ -10,15 +10,20 @@ from urllib.parse import quote
 import torch
 
 from ssd_core import SSDError
-from ssd_core.backbones.prompts.alternatives import MOST_ALTERNATIVES, resolved, every_prompt, has_alternatives
+from ssd_core.backbones.prompts.alternatives import (
+    MOST_ALTERNATIVES,
+    every_prompt,
+    has_alternatives,
+    resolved,
+)
 from ssd_core.errors import shortened
 from ssd_core.output.recipe import read_recipe
 from ssd_core.runs.cost_estimate import cost_estimate
 from ssd_core.runs.request import Request
 from ssd_core.weights.advice import advice_on, sizes_text
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone, Licence
-from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.fit import Fit, gib
+from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.quotes import DownloadPlan
 from ssd_core.weights.registry import LocalModel
 
@@ -28,20 +33,27 @@ from .downloads import Download
 from .entries import called, own_name, saved_at
 from .errors import in_language
 from .facts import caption, copied, facts
-from .measurements import Measured, figures, summary
+from .guarantees import guarantee, race_rows
 from .history import Entry
 from .jobs import Job
+from .measurements import Measured, figures, summary
 from .models import InUse
 from .orders import Order, Race
 from .paints import is_paintable
-from .plans import about_speed, edit_step_times_text, edit_text, notes_of, step_times_text, request_text
+from .plans import (
+    about_speed,
+    edit_step_times_text,
+    edit_text,
+    notes_of,
+    request_text,
+    step_times_text,
+)
 from .races import Raced
 from .runs import DrawResult, Source
 from .selftesting import SELFTEST
 from .services import Services
 from .settings import STOPS, Settings, stop_of, to_dict, with_preset
 from .stored_words import fixed_text, texts
-from .guarantees import race_rows, guarantee
 from .words import CHINESE, run_title, say
 
 # Smaller ones first; all draw any text and come as safetensors.

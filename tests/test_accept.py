@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ssd_core import Sampling
 from ssd_core.engine import accept
 from ssd_core.model.noise import NoiseField, Purpose
-from ssd_core.model.sampling import sample, probabilities
+from ssd_core.model.sampling import probabilities, sample
 
 CODES = 5
 DRAWS = 200_000

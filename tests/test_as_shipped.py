@@ -10,7 +10,7 @@ import pytest
 from support.covering import legal_values, one_by_one, pairwise
 
 from ssd_core import Sampling, SSDError, kept_files
-from ssd_core.backbones.estimates import Estimates, StoredStepTimes, PassCounts
+from ssd_core.backbones.estimates import Estimates, PassCounts, StoredStepTimes
 from ssd_core.cli import generate as generating
 from ssd_core.cli import main, session
 from ssd_core.engine.methods import METHODS, Method, default_method

@@ -5,8 +5,8 @@ import pytest
 from ssd_core import SSDError, plan
 from ssd_core.engine.methods import METHODS, SSD
 from ssd_core.weights.catalogue import CATALOGUE, known
-from ssd_core.weights.model_size import ModelSize
 from ssd_core.weights.hub_client import fits
+from ssd_core.weights.model_size import ModelSize
 
 ROWS = pytest.mark.parametrize("row", CATALOGUE.values(), ids=CATALOGUE)
 # Parameters in billions: of the decoder with its embeddings and head, as published.

@@ -14,7 +14,7 @@ from PIL import Image
 
 from ssd_core import kept_files
 from ssd_core.backbones import postcard
-from ssd_core.backbones.estimates import StoredStepTimes, PassCounts
+from ssd_core.backbones.estimates import PassCounts, StoredStepTimes
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.cli import main, session
 from ssd_core.cli.specs import parse_method, parse_methods

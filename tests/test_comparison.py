@@ -6,8 +6,8 @@ import torch
 from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Sampling, SSDError, compare, methods
-from ssd_core.engine.tuning import filled
 from ssd_core.engine.methods import METHODS
+from ssd_core.engine.tuning import filled
 from ssd_core.model.grid import Grid
 from ssd_core.output import guarantees
 from ssd_core.runs import comparison

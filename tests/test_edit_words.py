@@ -10,7 +10,7 @@ import torch
 from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
-from ssd_core import Edit, Grid, Sampling, SSDError, change_map, methods, plan, object_map
+from ssd_core import Edit, Grid, Sampling, SSDError, change_map, methods, object_map, plan
 from ssd_core.engine.edits import maps, rule
 from ssd_core.engine.edits.words import unchanged_objects, without
 from ssd_core.output.changed_words import completed_alike

@@ -11,8 +11,8 @@ from ssd_core.backbones import postcard
 from ssd_core.cli import main
 from ssd_core.runs import diagnostics
 from ssd_core.weights import eight_bits
-from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.fit import fit, multiplies_integers
+from ssd_core.weights.model_size import stored_dtype
 
 CPU = torch.device("cpu")
 

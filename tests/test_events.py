@@ -5,7 +5,7 @@ import json
 import pytest
 from support.mock_backbone import MockBackbone, events, random_heads
 
-from ssd_core import Finished, Grid, Pass, FinalRows, Started, generate, methods
+from ssd_core import FinalRows, Finished, Grid, Pass, Started, generate, methods
 
 SCHEMA = {
     "started": {"kind": str, "plan": dict},

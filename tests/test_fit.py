@@ -22,10 +22,10 @@ from ssd_core.model.kv_cache import KVCache
 from ssd_core.model.noise import NoiseField
 from ssd_core.weights import fit as fit_module
 from ssd_core.weights.catalogue import CATALOGUE
-from ssd_core.weights.model_size import ModelSize, stored_bytes, stored_dtype
 from ssd_core.weights.fit import fit, run_bytes
 from ssd_core.weights.free import free_linux_memory
 from ssd_core.weights.memory import MARGIN, WEIGHT_BYTES, MemoryEstimate, Setting
+from ssd_core.weights.model_size import ModelSize, stored_bytes, stored_dtype
 from ssd_core.weights.quantize import quantise, quantise_image_head, quantiser
 
 GIB = 2**30

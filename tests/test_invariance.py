@@ -9,8 +9,8 @@ from support.mock_backbone import MockBackbone, random_heads, tokens
 
 from ssd_core import Grid, Sampling, generate, load_backbone, methods
 from ssd_core.backbones.invariance import rounding
-from ssd_core.engine.repeat_near_ties import margin
 from ssd_core.engine.events import finished
+from ssd_core.engine.repeat_near_ties import margin
 from ssd_core.model.kv_cache import KEYS, KVCache
 from ssd_core.model.transformer import two_products
 from ssd_core.output.guarantees import guarantee_holds

@@ -1,6 +1,7 @@
 """Which module may import which, how long things may be, and what never appears: read with ast."""
 
 import ast
+import re
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -165,6 +166,14 @@ def test_every_module_says_what_it_is():
 
 
 BANNED = {"told", "wish", "kept", "given", "one"}  # they say nothing of what they hold
+# Names that a thing had before it got the field's: one thing has one name.
+RENAMED = frozenset("""
+    verdict verdicts verdict_on close_call close_calls choose_closely chosen_closely rechoose
+    rechosen chosen_again chosen_at choose_at has_choices with_choice passed_at mass refed stood
+    RowsDone rows_done Pinned certain usual_width widest_pass default_size narrowest pace paces
+    paced Pace Paced Paces foreseen Foreseen lent lend lender Lender brake Brake shelf unreplayed
+    no_graphs_reason""".split())
+PYTHON_ONLY = {"promise", "promises", "Choice"}  # JavaScript has promises, and a page a choice
 
 
 def bound_names(path: Path) -> list[str]:
@@ -177,11 +186,10 @@ def bound_names(path: Path) -> list[str]:
 
 
 # Words with one meaning each: the rooms that may name something by them.
-MEANINGS = {"claim": ("postcards", "evaluate"), "claims": ("postcards", "evaluate"),
-            "verdicts": ("evaluate",)}
+MEANINGS = {"claim": ("postcards", "evaluate"), "claims": ("postcards", "evaluate")}
 
 
-def test_a_claim_is_a_captions_and_a_verdict_is_a_pictures():
+def test_a_claim_is_a_captions():
     assert [f"{path.relative_to(CORE)}: {name}" for path in sources(CORE)
             for name in bound_names(path) if name in MEANINGS
             and path.relative_to(CORE).parts[0] not in MEANINGS[name]] == []
@@ -197,5 +205,42 @@ def test_bundled_names_become_paths_in_one_module():
 
 def test_names_say_what_they_hold():
     folders = [ROOT / name for name in ("ssd_core", "nodes", "studio", "tools", "benchmarks")]
+    banned = BANNED | RENAMED | PYTHON_ONLY
     assert [f"{path.relative_to(ROOT)}: {name}" for folder in folders for path in sources(folder)
-            for name in bound_names(path) if name in BANNED] == []
+            for name in bound_names(path) if name in banned] == []
+
+
+TEXT = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
+DECLARED = re.compile(r"\b(?:const|let|var|function\*?|class)\s+([\w$]+)")
+UNPACKED = re.compile(r"\b(?:const|let|var)\s*([\[{][^;]*?[\]}])\s*=[^=>]")
+PARAMETERS = re.compile(r"\(([^()]*)\)\s*(?:=>|\{)|\b([\w$]+)\s*=>")
+FIELD = re.compile(r"^\s*(?:this\.|static\s+)?#?([\w$]+)\s*=[^=>]", re.MULTILINE)
+
+
+def bound_in_script(text: str) -> set[str]:
+    """The names that JavaScript gives to variables, parameters, fields, functions and classes."""
+    code = TEXT.sub('""', text)
+    groups = [*UNPACKED.findall(code), *(more or single for more, single in
+                                         PARAMETERS.findall(code))]
+    unpacked = (re.findall(r"([\w$]+)\s*(?=[,=}\])]|$)", group) for group in groups)
+    return {*DECLARED.findall(code), *FIELD.findall(code), *(n for each in unpacked for n in each)}
+
+
+def test_names_of_scripts_say_what_they_hold():
+    scripts = [*(STUDIO / "web").rglob("*.js"), *(ROOT / "web").rglob("*.js")]
+    assert [f"{path.relative_to(ROOT)}: {name}" for path in sorted(scripts)
+            for name in bound_in_script(path.read_text(encoding="utf-8"))
+            if name in BANNED | RENAMED] == []
+
+
+def test_names_of_scripts_are_seen():
+    assert bound_in_script("""
+        const a = 1; const { b, c: d = 2 } = x; let [e] = y; // const no = 3
+        function f(g, { h } = {}) { return (i) => "const none = 4"; }
+        class J {
+          #k = 5;
+          l() {
+            this.m = (n, o) => p => n;
+          }
+        }
+    """) >= set("abdefghiJkmnop")

@@ -10,7 +10,7 @@ from support.every_method import one_of_each
 from support.joint import SMALL, drawn, in_turn, joint, p_value
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
-from ssd_core import Finished, Grid, Pass, FinalRows, Sampling, Started, methods, plan
+from ssd_core import FinalRows, Finished, Grid, Pass, Sampling, Started, methods, plan
 from ssd_core.backbones.base import Preset
 from ssd_core.engine import accept, final_rows
 from ssd_core.engine.methods import METHODS

@@ -5,7 +5,7 @@ import torch
 
 from ssd_core import Sampling
 from ssd_core.model.near_ties import sample_with_ties
-from ssd_core.model.sampling import sample, probabilities
+from ssd_core.model.sampling import probabilities, sample
 
 SLACK = 0.04
 CODES = 16

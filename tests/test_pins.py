@@ -9,7 +9,7 @@ from support.every_method import one_of_each
 from support.joint import SMALL, in_turn, joint, p_value
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
-from ssd_core import Finished, Grid, Pass, FinalRows, Sampling, SSDError, methods, plan
+from ssd_core import FinalRows, Finished, Grid, Pass, Sampling, SSDError, methods, plan
 from ssd_core.engine import accept
 from ssd_core.output.packed import pack, pack_mask, unpack, unpack_mask
 from ssd_core.output.recipe import check

@@ -36,8 +36,8 @@ from ssd_core.postcards import (
 )
 from ssd_core.postcards import world as w
 from ssd_core.postcards.frame import CELL
-from ssd_core.postcards.seams import grid_ratio
 from ssd_core.postcards.objects import cells_of
+from ssd_core.postcards.seams import grid_ratio
 
 SCENES = 48
 SEEDS = st.integers(0, 2**32 - 1)

@@ -20,8 +20,8 @@ from ssd_core.engine.heads import stored_heads
 from ssd_core.files import write_safetensors
 from ssd_core.launched import launched
 from ssd_core.train import common, draft_heads, heads, row
-from ssd_core.train.picture_files import FORMAT, Pictures, of_prompts
 from ssd_core.train.heads import HeadsRecipe
+from ssd_core.train.picture_files import FORMAT, Pictures, of_prompts
 from ssd_core.train.processes import Team, joined
 
 MOCK = MockBackbone(Grid(4, 5))

@@ -19,8 +19,8 @@ from ssd_core.model import products
 from ssd_core.model.products import Int8Matrix, has_kernel
 from ssd_core.model.transformer import Decoder, DecoderShape, sequence_angles
 from ssd_core.weights import load
-from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.find import BACKBONE_FILE
+from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.quantize import (
     is_quantised,
     quantise,

@@ -8,7 +8,7 @@ from support.mock_backbone import MockBackbone, events, random_heads, tokens
 
 from ssd_core import Grid, Sampling, load_backbone, methods
 from ssd_core.backbones.invariance import rounding
-from ssd_core.engine import repeat_near_ties, decode
+from ssd_core.engine import decode, repeat_near_ties
 
 PROMPTS = ("sun", "a red house")
 OFF = 2e-2  # by which a pass of the unsteady mock differs from AR's

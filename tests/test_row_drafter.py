@@ -13,8 +13,8 @@ from ssd_core.backbones import postcard
 from ssd_core.engine.heads import DraftHeads, read_heads, save_heads
 from ssd_core.engine.row_drafter import ABOVE, LEFT, NEIGHBOURS, RowDrafter, neighbours
 from ssd_core.train import head_quality, heads, row, self_distill
-from ssd_core.train.picture_files import load_pictures
 from ssd_core.train.heads import HeadsRecipe
+from ssd_core.train.picture_files import load_pictures
 from ssd_core.train.self_distill import SelfDistillRecipe
 from ssd_core.train.teacher import teach
 

@@ -9,7 +9,7 @@ import torch
 from rich.console import Console
 from support.mock_backbone import tiny_postcard
 
-from ssd_core import Grid, FinalRows, Sampling, methods
+from ssd_core import FinalRows, Grid, Sampling, methods
 from ssd_core.cli.rows import HALF, RowsInTerminal
 from ssd_core.engine.events import Finished
 from ssd_core.output.palette import palette

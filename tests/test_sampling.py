@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ssd_core import Sampling, SSDError
 from ssd_core.backbones.presets import Preset, resolve_sampling
-from ssd_core.model.sampling import sample, guide, probabilities, top_p_filter
+from ssd_core.model.sampling import guide, probabilities, sample, top_p_filter
 
 seeds = st.integers(0, 10_000)
 

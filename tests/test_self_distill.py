@@ -14,8 +14,8 @@ from ssd_core.backbones import postcard
 from ssd_core.backbones.prompts.flan_t5 import FlanT5
 from ssd_core.backbones.prompts.tar_language import TarLanguage
 from ssd_core.train import heads, self_distill
-from ssd_core.train.picture_files import KEPT_PROMPTS, load_pictures
 from ssd_core.train.heads import HeadsRecipe
+from ssd_core.train.picture_files import KEPT_PROMPTS, load_pictures
 from ssd_core.train.self_distill import SelfDistillRecipe
 
 

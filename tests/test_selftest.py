@@ -17,7 +17,7 @@ from ssd_core.cli import main
 from ssd_core.cli import selftest as command
 from ssd_core.engine import decode
 from ssd_core.engine.first_replay import WrittenBuffers, checked, difference
-from ssd_core.engine.graphs import GraphRunner, graphs_off_reason, path_of, graphs_off_reason_of
+from ssd_core.engine.graphs import GraphRunner, graphs_off_reason, graphs_off_reason_of, path_of
 from ssd_core.engine.threads import under_way
 from ssd_core.machine_faults import FULL, QUICK, Found, fault_of, found_on, note, note_fault
 from ssd_core.model.transformer import Decoder

@@ -27,8 +27,8 @@ from ssd_core.model.grid import Grid
 from ssd_core.runs.batch.workers import Place
 from ssd_core.train import common, head_quality, heads, self_distill
 from ssd_core.train import draft_heads as learning
-from ssd_core.train.picture_files import FORMAT, Pictures, gaps, load_pictures
 from ssd_core.train.heads import HeadsRecipe
+from ssd_core.train.picture_files import FORMAT, Pictures, gaps, load_pictures
 from ssd_core.train.self_distill import SelfDistillRecipe
 from ssd_core.train.teacher import teach, with_row_ends
 from ssd_core.weights.model_size import stored_dtype

@@ -10,8 +10,8 @@ from support.mock_backbone import MockBackbone, random_heads
 from ssd_core import Grid, Sampling, SSDError, compare, kept_files, methods
 from ssd_core.backbones.estimates import StepTimes
 from ssd_core.engine import prior_passes, step_times, tuning
-from ssd_core.engine.tuning import Tuning, Cost, Machine, at_once, tune, filled, sooner_alone
 from ssd_core.engine.prior_passes import expected_passes
+from ssd_core.engine.tuning import Cost, Machine, Tuning, at_once, filled, sooner_alone, tune
 from ssd_core.output.guarantees import identical_share
 from ssd_core.runs.batch.begun import FILE, agreed, as_begun
 from ssd_core.runs.batch.finished import require_same

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.joint import SMALL, drawn, joint, p_value
 from support.mock_backbone import MockBackbone, events, tokens
 
-from ssd_core import Grid, Pass, FinalRows, Sampling, methods
+from ssd_core import FinalRows, Grid, Pass, Sampling, methods
 from ssd_core.engine.region import Region
 from ssd_core.engine.wavefront import Wavefront, passes_at_once
 from ssd_core.model.noise import NoiseField

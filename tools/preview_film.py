@@ -22,7 +22,7 @@ import stills
 from PIL import Image
 from preview_page import browser, opened, served
 
-from ssd_core import Finished, FinalRows, Sampling, load_backbone, load_heads
+from ssd_core import FinalRows, Finished, Sampling, load_backbone, load_heads
 from ssd_core.cli.specs import parse_methods
 from ssd_core.output.preview import Preview
 from ssd_core.runs.live import LiveRun

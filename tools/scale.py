@@ -29,9 +29,9 @@ from ssd_core.train.heads_recipe import (
 )
 from ssd_core.train.self_distill import MOST_AT_ONCE
 from ssd_core.weights.catalogue import CATALOGUE, GB, KnownBackbone
-from ssd_core.weights.model_size import ModelSize
 from ssd_core.weights.fit import fit
 from ssd_core.weights.memory import MemoryEstimate, Setting
+from ssd_core.weights.model_size import ModelSize
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, LAUNCHES = ROOT / "docs" / "training.md", ROOT / "benchmarks" / "results" / "launches.md"

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 from tqdm import tqdm
 
-from ..engine.events import Event, Finished, FinalRows
+from ..engine.events import Event, FinalRows, Finished
 from ..output.palette import palette
 from ..runs.request import Request
 

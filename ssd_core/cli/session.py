@@ -19,15 +19,15 @@ from ..engine.methods import Method
 from ..errors import SSDError
 from ..evaluate.machine import OtherWork, processor, waiting
 from ..kept_files import cache_folder
-from ..output.unknown import require_known, objects_in
+from ..output.unknown import objects_in, require_known
 from ..runs.batch.models import ModelSpec
 from ..runs.batch.open import WorkerOptions
 from ..runs.batch.task import LoadedModels
 from ..runs.batch.workers import Place
 from ..runs.request import Request, Result
-from ..weights.model_size import stored_dtype
 from ..weights.find import portable
 from ..weights.load import load_backbone, load_heads
+from ..weights.model_size import stored_dtype
 from ..weights.registry import ModelRegistry
 from .options import MODELS, Loading
 from .output import note

@@ -25,32 +25,32 @@ from ..model.knobs import coerce
 from ..model.sampling import Sampling
 from ..unicode import require_unicode
 from .clock import Stopwatch
-from .repeat_near_ties import margin, repeats
 from .edits.maps import read
 from .edits.plans import edited_plan, nothing_drawn
 from .edits.rule import Rule
 from .edits.words import Edit, Revision, require_editable
-from .events import Event, Finished, FinalRows, Started
+from .events import Event, FinalRows, Finished, Started
 from .final_rows import final_rows, rows_event
 from .first_replay import WrongReplay
 from .graphs import (
     EagerRunner,
     GraphRunner,
     PassRunner,
+    graphs_off_reason_of,
     runner,
     switch_off_graphs,
-    graphs_off_reason_of,
 )
 from .heads import DraftHeads
 from .methods import AR, Method
 from .plan import Plan
+from .prior_passes import prior_passes
 from .region import Region, region_of
+from .repeat_near_ties import margin, repeats
 from .run_statistics import statistics
 from .sessions import RunShape, is_ready, state_of
 from .sketches import enlarged, fitted, joined, prompts_after, with_sketch
 from .state import DecodeState
 from .threads import Fixed, Threads, under_way, using_threads
-from .prior_passes import prior_passes
 
 WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 

@@ -17,8 +17,8 @@ from ..backbones.base import Backbone
 from ..model.grid import Grid
 from .events import Event, Finished, Pass, Sketched, Started
 from .methods import Method
-from .methods.tunable import Tunable
 from .methods.rolling import Rolling
+from .methods.tunable import Tunable
 from .plan import Plan
 
 Events = Generator[Event, None, None]

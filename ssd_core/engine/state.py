@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from ..backbones.base import Backbone
 from ..model.near_ties import sample_with_ties
 from ..model.noise import NoiseField, Slots
-from ..model.sampling import Sampling, sample, guide, probabilities
+from ..model.sampling import Sampling, guide, probabilities, sample
 from ..model.variation import Variation
 from .cell_rule import CellRule
 from .clock import Stopwatch

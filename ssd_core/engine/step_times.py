@@ -36,11 +36,11 @@ from .graphs import (
     EagerRunner,
     GraphRunner,
     PassRunner,
+    graphs_off_reason_of,
     rounded,
     rounded_keys,
     runner,
     switch_off_graphs,
-    graphs_off_reason_of,
 )
 from .heads import DraftHeads
 from .methods import AR, Exact, Method, Rolling

@@ -21,10 +21,10 @@ from ..model.grid import Grid
 from .heads import DraftHeads
 from .methods import AR, Exact, Method, Rolling
 from .methods.tunable import Tunable
-from .step_times import captures_of, step_times_of
+from .prior_passes import between, expected_passes
 from .region import Region
 from .sessions import RunSession
-from .prior_passes import between, expected_passes
+from .step_times import captures_of, step_times_of
 
 SLOWEST = 0.05  # share of passes that each doubling of a batch adds for its slowest picture
 ALIKE = 1.08  # windows below this multiple of the least cost are equally good

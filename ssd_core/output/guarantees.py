@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 import torch
 
 from ..backbones.base import Backbone, Preset
-from ..engine.repeat_near_ties import repeats
 from ..engine.methods import AR, METHODS, Method
+from ..engine.repeat_near_ties import repeats
 from ..machine_faults import fault_of
 from ..model.grid import Grid
 from ..weights.model_size import stored_dtype

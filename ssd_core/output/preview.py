@@ -21,7 +21,7 @@ import torch
 from PIL import Image
 
 from ..backbones.base import Backbone
-from ..engine.events import Event, Pass, FinalRows, Sketched, Started
+from ..engine.events import Event, FinalRows, Pass, Sketched, Started
 from ..engine.methods import Method
 from ..engine.sketches import enlarged
 from ..model.grid import Grid

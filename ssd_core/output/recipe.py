@@ -36,8 +36,8 @@ from ..model.noise import VERSION as NOISE_VERSION
 from ..model.products import INTEGERS
 from ..model.sampling import Sampling
 from ..unicode import is_unicode
-from ..weights.model_size import stored_dtype
 from ..weights.memory import WEIGHT_BYTES
+from ..weights.model_size import stored_dtype
 from .comfyui_workflow import workflow_of
 from .kept_cells import check_kept, kept_keys
 from .packed import pack, unpack

@@ -6,8 +6,8 @@ import numpy as np
 
 from .frame import SQUARE, Frame
 from .land import paint_land
-from .sky import paint_fog, paint_rain, paint_sky
 from .objects import paint_objects
+from .sky import paint_fog, paint_rain, paint_sky
 from .world import Scene
 
 

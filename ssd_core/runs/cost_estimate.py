@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..engine.tuning import Machine, duration
 from ..engine.edits.look import change_map
 from ..engine.edits.maps import cleaned, grown
 from ..engine.edits.rule import changed_above
 from ..engine.edits.words import unchanged_objects
 from ..engine.methods.exact import Exact
 from ..engine.methods.window import CARD_CELLS, CPU_CELLS
+from ..engine.tuning import Machine, duration
 
 if TYPE_CHECKING:
     from .request import Request

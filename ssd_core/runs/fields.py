@@ -7,11 +7,11 @@ from typing import Protocol
 import torch
 
 from ..backbones.base import Backbone
-from ..engine.tuning import Tuning
 from ..engine.edits.words import Edit
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..engine.region import Region
+from ..engine.tuning import Tuning
 from ..model.grid import Grid
 from ..model.sampling import Sampling
 from ..output.words import Words

@@ -12,15 +12,15 @@ from ..arguments import require_fields
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
 from ..backbones.prompts import alternatives
-from ..engine.tuning import Tuning
 from ..engine.decode import PreparedRun, check_needs, check_size, plan_of, prepare
 from ..engine.edits.words import Edit
-from ..engine.events import Event, Finished, Pass, FinalRows
+from ..engine.events import Event, FinalRows, Finished, Pass
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
-from ..engine.step_times import step_times_of
 from ..engine.plan import Plan
 from ..engine.region import Region, region_of
+from ..engine.step_times import step_times_of
+from ..engine.tuning import Tuning
 from ..model.grid import Grid
 from ..model.knobs import coerce
 from ..model.sampling import Sampling
@@ -36,13 +36,13 @@ from ..output.unknown import misplaced_in, unknown_in, word_notes
 from ..output.words import Words, expansions, shared
 from ..postcards.expanded import Expanded
 from ..weights.fit import run_bytes
-from .tuning import tuned, noting, record
 from .edited import Edited
 from .fallback import resolved_method
 from .identity import identity
 from .kept import finished_pictures, kept_by, kept_of_picture
 from .restored import restored
 from .scheduling import timed
+from .tuning import noting, record, tuned
 
 
 @dataclass(frozen=True, eq=False)

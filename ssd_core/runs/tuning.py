@@ -10,10 +10,10 @@ from typing import Protocol
 import torch
 
 from ..backbones.base import Backbone
-from ..engine.tuning import Tuning, Machine, tune, filled, sooner_alone, threads
 from ..engine.methods import Method
-from ..engine.step_times import note_step_times, note_rest
 from ..engine.prior_passes import note
+from ..engine.step_times import note_rest, note_step_times
+from ..engine.tuning import Machine, Tuning, filled, sooner_alone, threads, tune
 from ..errors import SSDError
 from ..output.guarantees import guarantee_holds
 from .fields import TuningInput

@@ -13,7 +13,7 @@ from ..engine.graphs import path_of
 from ..engine.methods import AR, SSD, Exact, Hawk, Method, Rolling
 from ..output.guarantees import exact_path, guarantee_holds
 from .comparing import FROM_FP32, unlike
-from .drawing import INTERRUPTED, TestPictures, Subject, draw, relocate
+from .drawing import INTERRUPTED, Subject, TestPictures, draw, relocate
 from .machine import Machine
 
 METHODS: tuple[Method, ...] = (AR(), Exact(), SSD(), Rolling(), Hawk())

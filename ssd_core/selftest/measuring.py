@@ -26,8 +26,8 @@ from ..evaluate.machine import OtherWork
 from ..model.sampling import Sampling
 from ..runs.comparison import Comparison, compare
 from ..runs.request import Request
-from ..weights.model_size import stored_dtype
 from ..weights.fit import fit
+from ..weights.model_size import stored_dtype
 from .equal_bits import Rounding, rounding_by_kernel
 from .machine import Machine
 from .precisions import Times, times_by_dtype

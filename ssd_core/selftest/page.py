@@ -21,7 +21,7 @@ from .checks import Finding
 from .measuring import GIB, Launched, Measured, measure
 from .precisions import dtypes_line, dtypes_table
 from .suite import SelfTest
-from .tuning import tunings_line, tunings_table, step_times_table
+from .tuning import step_times_table, tunings_line, tunings_table
 
 MARK = "<!-- ssd-card "
 QUALITY = 85  # of the WebP

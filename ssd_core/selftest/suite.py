@@ -21,7 +21,7 @@ from ..model.processor import has_bf16
 from ..weights.load import DTYPES
 from ..weights.quantize import KINDS
 from .checks import METHODS, Finding, check_all, dtype_path
-from .drawing import ROWS, TestPictures, Ended, Subject, draw, load_subject
+from .drawing import ROWS, Ended, Subject, TestPictures, draw, load_subject
 from .machine import Machine
 
 LIMITS = {QUICK: 20.0, FULL: 300.0}  # s

@@ -9,10 +9,10 @@ import torch
 
 from ..backbones.base import Backbone
 from ..backbones.estimates import StepTimes
-from ..engine.tuning import Tuning, Machine, tune
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, Exact
 from ..engine.step_times import AT_MOST, measured
+from ..engine.tuning import Machine, Tuning, tune
 from ..evaluate.tables import table
 
 BATCHES = (1, 2, 4, 8)

@@ -32,9 +32,9 @@ from ..weights.quantize import unquantise_image_head
 from . import draft_heads, row
 from .checkpoints import Checkpoint, training_steps
 from .common import Say, cosine, remember_rates, set_rate, silent, take_step
-from .picture_files import KEPT_PROMPTS, Pictures, load_pictures
 from .head_quality import acceptance, mean_size, variance
 from .heads_recipe import HeadsRecipe, check, cost, require_room, steps_of
+from .picture_files import KEPT_PROMPTS, Pictures, load_pictures
 from .processes import Team, joined
 
 LARGE = 512  # hidden size from which the paper's rate suits

@@ -26,8 +26,8 @@ from ..errors import SSDError
 from ..files import write_safetensors
 from ..model.flags import flag
 from ..postcards import check, claims, postcard
-from ..postcards.seams import grid_ratio
 from ..postcards.objects import cells_of
+from ..postcards.seams import grid_ratio
 from ..weights.load import load_backbone
 from .checkpoints import Checkpoint, training_steps
 from .common import cosine, descend, mixed_precision, remember_rates, set_rate

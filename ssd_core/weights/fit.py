@@ -20,10 +20,10 @@ from ..errors import SSDError
 from ..model.products import has_kernel
 from .catalogue import KnownBackbone
 from .eight_bits import EITHER, fastest
-from .model_size import ModelSize, stored_bytes
 from .free import free_bytes
 from .load import SMALL, pick_device, pick_dtype
 from .memory import WEIGHT_BYTES, MemoryEstimate, Setting
+from .model_size import ModelSize, stored_bytes
 
 
 @dataclass(frozen=True)

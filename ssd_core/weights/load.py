@@ -26,11 +26,11 @@ from ..machine_faults import fault_of
 from ..model.flags import flag
 from ..model.processor import has_bf16
 from ..model.products import has_kernel
+from .adopted import backbone_of
 from .catalogue import CATALOGUE
 from .eight_bits import EITHER, fastest
-from .model_size import SHORT_NAMES
 from .find import HEADS_FILE, find_backbone, find_path, is_bundled
-from .adopted import backbone_of
+from .model_size import SHORT_NAMES
 from .quantize import (
     ABOUT,
     KINDS,

@@ -4,7 +4,12 @@ import pytest
 
 from ssd_core import SSDError
 from ssd_core.backbones.postcard import Postcard
-from ssd_core.backbones.prompts.alternatives import MOST_ALTERNATIVES, resolved, every_prompt, has_alternatives
+from ssd_core.backbones.prompts.alternatives import (
+    MOST_ALTERNATIVES,
+    every_prompt,
+    has_alternatives,
+    resolved,
+)
 from ssd_core.output.recipe import read_recipe
 from ssd_core.postcards.expansion import expand
 from studio import orders, runs

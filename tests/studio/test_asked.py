@@ -23,11 +23,11 @@ from ssd_core.output.packed import unpack_mask
 from ssd_core.output.picture_files import MOST_PIXELS  # noqa: E402
 from ssd_core.output.recipe import CHUNK, read_recipe, save_png  # noqa: E402
 from studio import runs  # noqa: E402
+from studio.guarantees import guarantee  # noqa: E402
 from studio.history import History  # noqa: E402
 from studio.orders import TOPS  # noqa: E402
 from studio.plans import about_speed  # noqa: E402
 from studio.settings import AS_CHOSEN, STOPS, Settings, racing, stop_of  # noqa: E402
-from studio.guarantees import guarantee  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import torch
 from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, random_heads
 
-from ssd_core import Grid, FinalRows, Sampling, methods
+from ssd_core import FinalRows, Grid, Sampling, methods
 from ssd_core.output import preview as preview_module
 from ssd_core.runs.live import LiveRun
 from ssd_core.runs.request import Request

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 
 from ...model.near_ties import sample_with_ties
 from ...model.noise import Slots
-from ...model.sampling import COLD, sample, probabilities
+from ...model.sampling import COLD, probabilities, sample
 from ..events import Pass
 from ..region import by_slot
 from ..state import DecodeState, at

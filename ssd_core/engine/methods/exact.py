@@ -17,15 +17,15 @@ from typing import ClassVar
 import torch
 
 from ...model.noise import Slots
-from ...model.sampling import sample, guide
+from ...model.sampling import guide, sample
 from ..edits.branches import Lanes
 from ..events import Pass
 from ..graphs import rounded_cells
 from ..state import DecodeState
-from .verified import verified
 from .knobs import drafted_by
 from .parent import guessed, guessed_by
 from .row_drafts import carry_over, draft_by_row
+from .verified import verified
 from .window import Window, Windowed, is_final, sliding_windows
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ...engine.tuning import Machine, filled
-from ...engine.tuning import at_once as cheapest_batch
 from ...engine.decode import generate
 from ...engine.events import finished
 from ...engine.heads import DraftHeads
 from ...engine.methods import AR, Exact, Method
+from ...engine.tuning import Machine, filled
+from ...engine.tuning import at_once as cheapest_batch
 from ...model.grid import Grid
 from ...model.sampling import Sampling
 from ...output.guarantees import guarantee_holds

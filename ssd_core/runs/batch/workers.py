@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from ...weights.model_size import stored_dtype
 from ...weights.free import free_bytes
+from ...weights.model_size import stored_dtype
 from .task import LoadedModels, Task
 
 
