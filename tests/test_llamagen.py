@@ -236,7 +236,7 @@ def test_another_legal_size_turns_its_own_angles(tmp_path):
     backbone = load(llamagen_c2i(tmp_path / "any", "weights.pt"))
     assert tokens(backbone, methods.Rows(), ["207"], size=(32, 32)).shape == (1, 16, 16)
     assert backbone.resized((32, 32)).angles.shape == (1 + 256, 32)
-    with pytest.raises(SSDError, match="draws 48x48, 32x32"):
+    with pytest.raises(SSDError, match="nearest are 48x48, 32x32"):
         tokens(backbone, methods.AR(), ["207"], size=(64, 64))
 
 

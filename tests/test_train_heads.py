@@ -317,7 +317,7 @@ def test_heads_come_out_of_the_command_line_and_go_on_from_a_checkpoint(capsys, 
     (("--prompts", "{}/latin.txt"), "latin.txt: prompts cannot be read"),
     (("--prompts", "{}/long.txt"), "long.txt, line 3: the prompt has 40 words"),
     (("--size", "64"), "size '64'"),
-    (("--size", "64x64"), "size 64x64: the nearest that postcard draws is 384x384"),
+    (("--size", "64x64"), "size 64x64: postcard does not draw it; the nearest are 384x384"),
     (("--pictures", "-1"), "pictures -1"), (("--batch", "-2"), "batch -2"),
     (("--cfg", "0.5"), "cfg 0.5"), (("--seed", "-1"), "seed -1")])
 def test_what_cannot_be_drawn_is_one_line(capsys, card, tmp_path, flags, said):
@@ -356,7 +356,7 @@ def four(card, tmp_path_factory) -> Path:
     (("--data", "{}/foreign"), "drawn by another backbone than the loaded postcard"),
     (("--data", "{}/short"), "not a whole file of pictures"),
     (("--data", "{}/beyond"), "not a whole file of pictures"),
-    (("--data", "{}/sizes"), "size 64x64: the nearest that postcard draws is 384x384"),
+    (("--data", "{}/sizes"), "size 64x64: postcard does not draw it; the nearest are 384x384"),
     (("--data", "{}/named"), "mine.safetensors: not a file of pictures")])
 def test_what_cannot_be_learnt_is_one_line(capsys, card, four, tmp_path, flags, said):
     spoil(four, tmp_path)

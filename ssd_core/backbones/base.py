@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..errors import SSDError
-from ..model.grid import Grid, nearest
+from ..model.grid import Grid, nearest_sizes
 from ..model.kv_cache import KVCache
 from ..model.products import Int8Matrix, product
 from ..model.sampling import Sampling
@@ -33,6 +33,7 @@ M = TypeVar("M", bound=nn.Module)
 
 
 SMALL_SLOTS = 1 << 20  # slots of a smaller picture are numbered from here in the noise field
+NEAR = 4  # sizes that a refusal names
 
 
 def empty(*sizes: int) -> nn.Parameter:
@@ -104,10 +105,9 @@ class Backbone(PromptGuide, nn.Module):
         if size is None or tuple(size) == self.size:
             return self
         if tuple(size) not in self.sizes:
-            legal = ", ".join(f"{width}x{height}" for width, height in self.sizes)
-            width, height = nearest(size, self.sizes)
-            raise SSDError(f"size {size[0]}x{size[1]}: the nearest that {self.name} draws is "
-                           f"{width}x{height}; it draws {legal}")
+            near = [f"{width}x{height}" for width, height in nearest_sizes(size, self.sizes)]
+            raise SSDError(f"size {size[0]}x{size[1]}: {self.name} does not draw it; the nearest "
+                           f"are {', '.join(near[:NEAR])}")
         view = copy(self)
         others = [other for other in self.sizes if other != tuple(size)]
         view.sizes = ((size[0], size[1]), *others)

@@ -12,7 +12,6 @@ import typer
 from ..backbones.base import Backbone
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
-from ..engine.tuning import filled
 from ..errors import SSDError
 from ..model.sampling import Sampling
 from ..output.kept_cells import kept_of

@@ -30,10 +30,14 @@ def size_of(text: str | None) -> tuple[int, int] | None:
     return int(width), int(height)
 
 
-def nearest(size: tuple[int, int], sizes: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    """The size whose sides differ by the smallest factors; all are (width, height) in px."""
-    return min(sizes, key=lambda other: sum(abs(math.log(max(1, wanted) / side))
-                                            for wanted, side in zip(size, other, strict=True)))
+def nearest_sizes(size: tuple[int, int], sizes: Iterable[tuple[int, int]]
+                  ) -> list[tuple[int, int]]:
+    """Sizes in the order of how little their sides differ, as factors; (width, height) in px."""
+    def distance(other: tuple[int, int]) -> float:
+        return sum(math.log(max(1, wanted) / side) ** 2
+                   for wanted, side in zip(size, other, strict=True))
+
+    return sorted(sizes, key=distance)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import torch
 
 from ..backbones.base import Backbone
 from ..engine.heads import DraftHeads
-from ..engine.tuning import filled
 from ..errors import SSDError
 from ..output.kept_cells import kept_of
 from ..output.recipe import method_of, other_dtype, sampling_of

@@ -133,7 +133,7 @@ def test_another_size_is_drawn_and_one_of_another_family_refused(client, models)
     assert run.end == "execution_success", run.error
     assert picture(client, run).shape == (256, 1024, 3)
     refused = client.run(graph(client, "Janus-Pro-1B", models, size="1024x256"))
-    assert refused.end == "execution_error" and "draws 48x48" in refused.error
+    assert refused.end == "execution_error" and "nearest are 48x48" in refused.error
 
 
 def test_memory_goes_back_and_the_same_picture_comes_again(client, models):

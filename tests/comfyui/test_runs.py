@@ -186,7 +186,8 @@ def test_fields_take_numbers_typed_or_from_a_link(client, legal):
 def test_a_refusal_shows_no_path(client):
     run = client.run(graph(client, size="512x512"))
     failure = next(m["data"] for m in run.messages if m["type"] == "execution_error")
-    assert failure["exception_type"] == "SSD" and "draws is 384x384" in failure["exception_message"]
+    assert failure["exception_type"] == "SSD"
+    assert "nearest are 384x384" in failure["exception_message"]
     assert str(client.log.parent) not in failure["exception_message"]
 
 

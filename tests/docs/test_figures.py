@@ -109,8 +109,8 @@ def test_what_the_readme_says_beside_its_table_is_as_measured():
 
 
 def test_what_is_said_of_sjd_beside_large_models_is_as_measured():
-    usual = json.loads((ROOT / "ssd_core/assets/postcard/prior_passes.json").read_text(encoding="utf-8"))
-    passes = usual["passes"]["sjd/16/none"]
+    file = ROOT / "ssd_core" / "assets" / "postcard" / "prior_passes.json"
+    passes = json.loads(file.read_text(encoding="utf-8"))["passes"]["sjd/16/none"]
     assert f"takes {576 / passes:.1f} times fewer passes on it" in " ".join(README.split())
     text = (DOCS / "results.md").read_text(encoding="utf-8")
     assert f"| 1.8 | 2.2 | {576 / passes:.1f} |" in text

@@ -261,7 +261,7 @@ def test_a_size_of_its_own_is_drawn_kept_and_encoded(pack, models):
 
 def test_a_size_of_another_family_is_refused_by_the_backbone(pack, models):
     model = load(pack, "Anole-7B")
-    with pytest.raises(pack.error, match="the nearest that anole-7b draws is 512x512"):
+    with pytest.raises(pack.error, match="anole-7b does not draw it; the nearest are 512x512"):
         pack.run("SSD_Sampler", model=model, prompt="a red", **{**FEW, "size": "720x720"})
 
 

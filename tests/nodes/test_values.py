@@ -112,9 +112,10 @@ def test_width_and_height_take_the_place_of_the_list(pack, widgets, asked):
     ({"width": "384"}, "width 384: set height, too, or set width to auto"),
     ({"height": 640}, "height 640: set width, too, or set height to auto"),
     ({"width": 400, "height": "380"},
-     "size 400x380: the nearest that postcard draws is 384x384"),
-    ({"width": 640, "height": "300"}, "size 640x300: the nearest that postcard draws is 512x288"),
-    ({"width": 0, "height": -5}, "size 0x-5: the nearest that postcard draws is ")])
+     "size 400x380: postcard does not draw it; the nearest are 384x384"),
+    ({"width": 640, "height": "300"},
+     "size 640x300: postcard does not draw it; the nearest are 512x288"),
+    ({"width": 0, "height": -5}, "size 0x-5: postcard does not draw it; the nearest are ")])
 def test_a_pair_that_is_none_says_what_to_do(pack, model, widgets, said):
     for node in ("SSD_Sampler", "SSD_StartPictures", "SSD_Compare"):
         with pytest.raises(pack.error, match=f"^{said}"):
