@@ -177,7 +177,7 @@ def test_the_papers_schedule(port):
 
 
 def test_only_the_trained_size_is_drawn(port):
-    with pytest.raises(SSDError, match="size 96x96: janus-pro does not draw it; the nearest are 48x48"):
+    with pytest.raises(SSDError, match="janus-pro does not draw it; the nearest are 48x48"):
         tokens(port, methods.AR(), size=(96, 96))
 
 
