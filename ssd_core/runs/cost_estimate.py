@@ -91,12 +91,12 @@ def cost_estimate(request: Request, change: torch.Tensor | None = None) -> CostE
 
 def share_drawn(change: torch.Tensor, reach: float, mask: torch.Tensor) -> float:
     """About which share of the cells is drawn, by how much the words change each [R, C]."""
-    moved = grown(cleaned(change > changed_above(reach))) & mask
-    by_row = moved.float().mean(1)
+    redrawn = grown(cleaned(change > changed_above(reach))) & mask
+    by_row = redrawn.float().mean(1)
     below = (by_row > WHOLE) | (by_row > FIRST) & (torch.arange(len(by_row)) == 0)
     if below.any():  # what stands below a changed sky or ground follows it
-        moved[int(below.nonzero()[0]) :] = True
-    return moved.float().mean().item()
+        redrawn[int(below.nonzero()[0]) :] = True
+    return redrawn.float().mean().item()
 
 
 def machine_of(request: Request) -> Machine:

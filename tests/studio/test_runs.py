@@ -254,7 +254,7 @@ def test_redo_keeps_the_top_of_a_saved_picture(library, history, settings, ended
     assert drawn.how == "tokens from its recipe"
     assert torch.equal(drawn.tokens[:, :5], first.tokens[:, :5])
     assert not torch.equal(drawn.tokens[:, 5:], first.tokens[:, 5:])
-    assert next(m for m in job.messages if m["kind"] == "rows")["kept"]
+    assert next(m for m in job.messages if m["kind"] == "rows")["known"]
 
 
 def test_a_redo_with_nothing_changed_says_that_its_rows_are_the_same(library, history, settings,
