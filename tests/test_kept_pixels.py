@@ -117,7 +117,7 @@ def test_in_a_preview_kept_cells_stand_from_the_start():
     for _ in LiveRun(run, send=told.append):
         pass
     kept = KEPT.repeat_interleave(height // 6, 0).repeat_interleave(width // 7, 1)
-    (standing,) = [message for message in told if message.get("kept")]
+    (standing,) = [message for message in told if message.get("known")]
     assert standing["kind"] == "cells" and told.index(standing) == 1
     assert (standing["first"], standing["last"], standing["top"]) == (0, 6, 0)
     shown = pixels_of(standing["strips"][0])
