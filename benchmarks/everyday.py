@@ -25,7 +25,7 @@ import torch
 from conditions import conditions
 from everyday_rule import LIST, Prompt, read_prompts, whole_prompts
 from everyday_sheets import write_sheets
-from everyday_tables import EXPANDED, TYPED, Drawn, Line, write
+from everyday_tables import EXPANDED, TYPED, DrawnRow, Line, write
 from script import options
 
 from ssd_core import Sampling, SSDError, load_backbone, load_heads
@@ -142,7 +142,7 @@ def encoded(loaded: LoadedModels, wanted: StoredPicture, tokens: torch.Tensor,
 
 
 def drawn(loaded: LoadedModels, rows: Sequence[Row], prompts: Sequence[Prompt],
-          seeds: Sequence[int], folder: Path) -> dict[Row, list[Drawn]]:
+          seeds: Sequence[int], folder: Path) -> dict[Row, list[DrawnRow]]:
     """All pictures of every row; draws those missing in the folder. Prompt n has seed + n."""
     pictures_by_row: dict[Row, list[tuple[Prompt, StoredPicture]]] = {row: [
         (prompt, StoredPicture.of(loaded, row, prompt.text, seed + n))
@@ -151,7 +151,7 @@ def drawn(loaded: LoadedModels, rows: Sequence[Row], prompts: Sequence[Prompt],
                for a in range(0, len(prompts) * len(seeds), AT_ONCE)
                for row, own in pictures_by_row.items()]
     work(batches, folder, LocalWorker(loaded), "draw", quiet=None)
-    return {row: [Drawn.at(folder / wanted.file, prompt, wanted.seed) for prompt, wanted in own]
+    return {row: [DrawnRow.at(folder / wanted.file, prompt, wanted.seed) for prompt, wanted in own]
             for row, own in pictures_by_row.items()}
 
 

@@ -37,7 +37,7 @@ def is_paintable(recipe: Mapping | None) -> bool:
 def paint(library: Library, history: History, entry: Entry, metadata: bool = True) -> Work:
     """Paint a picture of the loaded GLM-Image, whose memory is freed first.
 
-    The work returns Drawn. Raises SSDError for a picture that has no codes to paint.
+    The work returns a DrawResult. Raises SSDError for a picture that has no codes to paint.
     """
     recipe = read_recipe(entry.path)
     if not is_paintable(recipe):

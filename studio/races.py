@@ -44,9 +44,9 @@ class Raced:
     """Finished pictures in order, their labelled sheet if it could be saved, and the measurements.
 
     Per picture: places (in the race, row by row), identical (share of tokens equal to AR's, None if
-    AR did not run), stats, labels, guarantees, seeds, words (as in Drawn). equal: share of tokens
-    equal between the first two. judged: the pictures that the guarantees are about: all but a row's
-    AR; all if AR did not run.
+    AR did not run), stats, labels, guarantees, seeds, words (as in DrawResult). equal: share of
+    tokens equal between the first two. judged: the pictures that the guarantees are about: all but
+    a row's AR; all if AR did not run.
     """
 
     saved: Saved = field(default_factory=Saved)

@@ -48,8 +48,8 @@ def draw(library: Library, history: History, settings: Settings,
 
     source: id of the picture that these rows are from. keep_pixels: see `Request`. cut: pixels at
     the top that are not saved. They are drawn at once, or one after the other where that is sooner.
-    The work returns Drawn; if it was stopped, the job's result has what was finished. It uses the
-    backbone that is loaded now, and fails if another one is loaded by then.
+    The work returns a DrawResult; if it was stopped, the job's result has what was finished. It
+    uses the backbone that is loaded now, and fails if another one is loaded by then.
     """
     loaded = library.as_now()
 

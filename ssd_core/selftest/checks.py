@@ -13,7 +13,7 @@ from ..engine.graphs import path_of
 from ..engine.methods import AR, SSD, Exact, Hawk, Method, Rolling
 from ..output.guarantees import exact_path, guarantee_holds
 from .comparing import FROM_FP32, unlike
-from .drawing import INTERRUPTED, Subject, TestPictures, draw, relocate
+from .drawing import INTERRUPTED, SelfTestPictures, Subject, draw, relocate
 from .machine import Machine
 
 METHODS: tuple[Method, ...] = (AR(), Exact(), SSD(), Rolling(), Hawk())
@@ -30,7 +30,7 @@ class Finding:
     problem: str
 
 
-def check_all(subject: Subject, machine: Machine, reference: TestPictures | None,
+def check_all(subject: Subject, machine: Machine, reference: SelfTestPictures | None,
               repeated: Sequence[type[Method]]) -> Iterator[Finding]:
     """Yield a finding for every check.
 
@@ -40,7 +40,7 @@ def check_all(subject: Subject, machine: Machine, reference: TestPictures | None
     """
     before: int | None = None
     for pictures in BATCHES:
-        ar: TestPictures | None = None
+        ar: SelfTestPictures | None = None
         for method in METHODS:
             name = described(method, pictures)
             direct = draw(subject, method, pictures, machine.direct())
@@ -65,7 +65,7 @@ def check_all(subject: Subject, machine: Machine, reference: TestPictures | None
         yield memory(subject, "all pictures", machine.held() - before)
 
 
-def check_again(subject: Subject, machine: Machine, method: Method, direct: TestPictures,
+def check_again(subject: Subject, machine: Machine, method: Method, direct: SelfTestPictures,
                 before: int) -> Iterator[Finding]:
     """Draw after what happens between two runs, with graphs if there are any.
 
@@ -90,12 +90,12 @@ def memory(subject: Subject, after: str, grown: int) -> Finding:
     return Finding(path_of(subject.dtype), f"memory: {after}", leaked(grown))
 
 
-def sound(direct: TestPictures, reference: TestPictures | None, dtype: str) -> str:
+def sound(direct: SelfTestPictures, reference: SelfTestPictures | None, dtype: str) -> str:
     """Why numbers in this dtype cannot be right; they may differ from fp32 within a tolerance."""
     return unlike(direct, direct if reference is None else reference, FROM_FP32[dtype])
 
 
-def other_tokens(found: TestPictures, ar: TestPictures) -> str:
+def other_tokens(found: SelfTestPictures, ar: SelfTestPictures) -> str:
     """That a picture which should be AR's has other tokens; empty if it has not."""
     count = int((found.tokens != ar.tokens).sum())
     return f"{count} of {ar.tokens.numel()} tokens are not AR's" if count else ""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ..engine.first_replay import difference
-from .drawing import TestPictures
+from .drawing import SelfTestPictures
 
 SAME = 0.01  # the largest difference of hidden states between two ways to compute the same
 # The largest difference of the hidden states of a dtype from those of fp32.
 FROM_FP32 = {"fp32": 0.001, "fp16": 0.05, "bf16": 0.1, "fp8": 0.3, "int8": 0.3, "int4": 0.6}
 
 
-def unlike(found: TestPictures, expected: TestPictures, tolerance: float = SAME) -> str:
+def unlike(found: SelfTestPictures, expected: SelfTestPictures, tolerance: float = SAME) -> str:
     """In which way two pictures differ more than rounding explains; empty if they do not.
 
     Compares hidden states up to the first cell with another token, since all after it follow from
@@ -30,12 +30,12 @@ def unlike(found: TestPictures, expected: TestPictures, tolerance: float = SAME)
     return ""
 
 
-def first_unlike(found: TestPictures, expected: TestPictures) -> int:
+def first_unlike(found: SelfTestPictures, expected: SelfTestPictures) -> int:
     """The first cell, in raster order, whose token differs in a picture; behind them if none."""
     differs = (found.tokens != expected.tokens).flatten(1).any(0).nonzero()
     return int(differs[0]) if len(differs) else found.tokens[0].numel()
 
 
-def equal_share(found: TestPictures, expected: TestPictures) -> float:
+def equal_share(found: SelfTestPictures, expected: SelfTestPictures) -> float:
     """The share of cells with the same token."""
     return (found.tokens == expected.tokens).float().mean().item()

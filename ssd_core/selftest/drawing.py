@@ -47,7 +47,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class TestPictures:
+class SelfTestPictures:
     """tokens: [B, R, C] int64; hidden: [N, slots, d] float32; both on the CPU.
 
     failure: why graphs were not used to the end, or why the picture failed; else empty.
@@ -74,7 +74,7 @@ def with_rows(backbone: Postcard, rows: int) -> Postcard:
 
 
 def draw(subject: Subject, method: Method, pictures: int, run: PassRunner,
-         passes: int | None = None) -> TestPictures:
+         passes: int | None = None) -> SelfTestPictures:
     """Draw pictures, or only the first passes of them; the runner is closed.
 
     Raises Ended if `subject.go_on` does.
@@ -92,8 +92,8 @@ def draw(subject: Subject, method: Method, pictures: int, run: PassRunner,
             failure = first_line(error)
         if isinstance(run, GraphRunner):
             failure = run.failure or failure
-        return TestPictures(state.picture().cpu(), state.hidden[:, : state.slots].float().cpu(),
-                            failure)
+        return SelfTestPictures(state.picture().cpu(), state.hidden[:, : state.slots].float().cpu(),
+                                failure)
 
 
 def relocate(subject: Subject) -> None:

@@ -21,7 +21,7 @@ from ..model.processor import has_bf16
 from ..weights.load import DTYPES
 from ..weights.quantize import KINDS
 from .checks import METHODS, Finding, check_all, dtype_path
-from .drawing import ROWS, Ended, Subject, TestPictures, draw, load_subject
+from .drawing import ROWS, Ended, SelfTestPictures, Subject, draw, load_subject
 from .machine import Machine
 
 LIMITS = {QUICK: 20.0, FULL: 300.0}  # s
@@ -59,7 +59,7 @@ class SelfTest:
     def findings(self) -> Iterator[Finding]:
         """Run the checks and yield each finding; stopping to iterate ends the test."""
         self.began = self.clock()
-        reference: TestPictures | None = None
+        reference: SelfTestPictures | None = None
         for dtype in self.dtypes:
             try:
                 if (subject := self._subject(dtype)) is None:
@@ -91,7 +91,7 @@ class SelfTest:
         with all_paths():
             return replace(self.load(self.machine.device, dtype), go_on=self._go_on)
 
-    def _reference(self, subject: Subject) -> TestPictures | None:
+    def _reference(self, subject: Subject) -> SelfTestPictures | None:
         """AR's picture in fp32, None if it failed. subject: taken if it is in fp32."""
         with suppress(SSDError), all_paths():  # fp32 may be switched off here
             if subject.dtype != "fp32":
@@ -100,7 +100,7 @@ class SelfTest:
             return None if drawn.failure else drawn
         return None
 
-    def _checked(self, subject: Subject, reference: TestPictures | None) -> Iterator[Finding]:
+    def _checked(self, subject: Subject, reference: SelfTestPictures | None) -> Iterator[Finding]:
         """All checks of a dtype; an error of PyTorch is a failure of the dtype."""
         repeated: Sequence[type[Method]] = (
             [type(method) for method in METHODS] if self.level == FULL else [Exact])
