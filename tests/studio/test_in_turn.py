@@ -11,7 +11,7 @@ from support.solo import PIXELS, SIDE, solo
 from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe, recipe_tokens
 from ssd_core.output.words import Words
-from ssd_core.runs import choosing
+from ssd_core.runs import tuning
 from studio import runs
 from studio.history import restore
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def in_turn(monkeypatch):
     """One picture after the other is taken to be sooner, as often on CPUs."""
-    monkeypatch.setattr(choosing, "sooner_alone", lambda *_: True)
+    monkeypatch.setattr(tuning, "sooner_alone", lambda *_: True)
 
 
 @pytest.mark.parametrize("method", ["ssd", "exact"])
@@ -109,5 +109,5 @@ def test_a_redo_in_turn_keeps_the_top_of_each(library, history, settings, ended,
 def test_pictures_in_turn_need_the_memory_of_one(library, settings, in_turn, monkeypatch):
     one = library.require_room(settings)
     assert library.require_room(replace(settings, pictures=5)) == one
-    monkeypatch.setattr(choosing, "sooner_alone", lambda *_: False)
+    monkeypatch.setattr(tuning, "sooner_alone", lambda *_: False)
     assert library.require_room(replace(settings, pictures=5)) == 5 * one
