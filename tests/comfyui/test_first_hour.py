@@ -161,8 +161,10 @@ def test_a_linked_batch_is_refused_in_one_line_and_the_server_lives(client):
 
 
 def test_nan_is_refused_before_it_reaches_the_history(client):
-    said = client.refused(sampled(client, temperature=float("nan")))
-    assert "nan is not a number" in said
+    assert "nan is not a number" in client.refused(sampled(client, variation=float("nan")))
+    for temperature in (float("nan"), "nan"):
+        run = client.run(sampled(client, temperature=temperature))
+        assert run.end == "execution_error" and run.error.startswith("temperature ")
     with urllib.request.urlopen(f"{client.url}/history") as answer:
         assert b"NaN" not in answer.read()
 
