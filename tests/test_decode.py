@@ -314,7 +314,7 @@ def test_another_size_is_another_grid_on_the_same_weights():
     assert (backbone.grid, backbone.size) == (Grid(4, 5), (5, 4))
     assert view.norm is backbone.norm and view.resized((5, 4)).grid == backbone.grid
     assert tokens(backbone, methods.AR(), size=(3, 6)).shape == (1, 6, 3)
-    with pytest.raises(SSDError, match="9x9.*draws 5x4, 3x6"):
+    with pytest.raises(SSDError, match="9x9: .*nearest are 5x4, 3x6"):
         tokens(backbone, methods.AR(), size=(9, 9))
 
 

@@ -166,8 +166,9 @@ def test_reach_frees_more_and_more(loose):
 def test_what_is_held_stays_even_where_all_else_is_freed(loose, monkeypatch):
     monkeypatch.setattr(rule, "floor", lambda share, *rest: torch.full_like(share, -torch.inf))
     run = edited(backbone(), methods.Exact(5), edit=Edit(OLD, reach=1))
-    assert run.object_cells.any() and run.tokens[run.held].equal(parent()[run.held])
-    assert (run.tokens != parent())[~run.held].any()
+    assert run.object_cells.any() and run.tokens[run.object_cells].equal(
+        parent()[run.object_cells])
+    assert (run.tokens != parent())[~run.object_cells].any()
 
 
 def test_words_that_change_nothing_draw_nothing():
