@@ -31,7 +31,7 @@ KNOB_WORDS: dict[str, Words] = {
                          "i：块内后续每行追加的轮数",
                          "块内后续各行追加的轮数；k_v 大于 1 时有用。"),
     "acceptance": Words("Acceptance rule", "接受规则",
-                        "residual：论文的规则。coupled：用种子自己的噪声重新选择。prefix："
+                        "residual：论文的规则。coupled：用种子自己的噪声重新采样。prefix："
                         "与 strict 一样只接受到第一个被拒处。三者都会在不再有变化时提前结束。"),
     "window": Words("Window: cells checked in a pass",
                     "窗口：每次前向检查的单元格数",

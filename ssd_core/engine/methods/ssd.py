@@ -91,7 +91,7 @@ class RowSchedule(Method):
         None, "Extra rounds for each later row of a block; used when k_v is above 1.", low=0,
         visibility="basic", none_means="the model's own, or 0 where rounds are given")
     acceptance: str = knob(
-        "residual", "residual: the paper's rule. coupled: choose again with the seed's own noise. "
+        "residual", "residual: the paper's rule. coupled: sample again with the seed's own noise. "
                     "prefix: only up to the first rejection, as strict does. With all, rounds "
                     "stop early once nothing changes.",
         choices=("residual", "coupled", "prefix"))

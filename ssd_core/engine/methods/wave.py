@@ -51,11 +51,11 @@ class Wave(Tunable):
         visibility="basic",
         none_means=str(OPEN))
     verification: str = knob(
-        "coupled", "When a cell beyond a row's next one is final. coupled: once it is chosen again "
+        "coupled", "When a cell beyond a row's next one is final. coupled: once it is sampled again "
                    "with the seed's own noise. residual: by the rule of p/q. none: at once.",
         choices=("coupled", "residual", "none"))
     adaptive: bool = knob(
-        False, "Keep a row's first cell only if it is chosen again one cell later.")
+        False, "Keep a row's first cell only if it is sampled again one cell later.")
     name: ClassVar[str] = "wave"
     window_knob: ClassVar[str] = "cells"
 
