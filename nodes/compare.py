@@ -11,7 +11,7 @@ from ..ssd_core.engine.methods import AR, METHODS, Method, default_method
 from ..ssd_core.errors import SSDError
 from ..ssd_core.output.guarantees import method_help
 from ..ssd_core.runs.comparison import Comparison, runnable
-from . import inputs, outcome, requests, running, weights
+from . import inputs, outcome, requests, running, schedules, weights
 from .drawing import DrawingNode
 from .errors import readable_errors
 from .language import localized
@@ -37,11 +37,13 @@ class Compare(DrawingNode):
             inputs=[
                 inputs.model(),
                 *(MethodType.Input(f"method_{n}", optional=True,
-                                   tooltip=f"Takes the place of draw_{n}, with knobs of your own.")
+                                   tooltip=f"From Method, with knobs of your own; it takes the "
+                                           f"place of draw_{n}.")
                   for n in PLACES),
                 *inputs.subject(),
-                *(io.Combo.Input(f"draw_{n}", options=[NONE, *METHODS],
-                                 default=USUAL.get(n, NONE), tooltip=method_help()[0])
+                *(io.Combo.Input(f"draw_{n}", options=[NONE, *schedules.NAMES],
+                                 default=USUAL.get(n, NONE),
+                                 tooltip=method_help(schedules.NAMES)[0])
                   for n in PLACES),
                 inputs.preview(), *inputs.sampling()],
             outputs=[

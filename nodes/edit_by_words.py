@@ -39,10 +39,10 @@ class EditByWords(DrawingNode):
                         "everything else keeps its tokens and its own pixels.",
             inputs=[
                 inputs.model(),
-                TokensType.Input("tokens", optional=True,
+                TokensType.Input("picture", optional=True,
                                  tooltip="The picture to edit, from a sampler or Load Picture."),
                 io.Image.Input("image", optional=True,
-                               tooltip="Any picture instead of tokens; it is scaled and cropped to "
+                               tooltip="Any picture without tokens; it is scaled and cropped to "
                                        "a size of the model, and needs 'old prompt'."),
                 io.Mask.Input("mask", optional=True,
                               tooltip="Where the words may act: white. Without a mask, "
@@ -68,10 +68,10 @@ class EditByWords(DrawingNode):
     @classmethod
     @readable_errors
     def execute(cls, model: weights.LoadedModel, prompt: str, old_prompt: str, seed: int,
-                reach: float, hold: bool, preview: bool, tokens: TokenPictures | None = None,
+                reach: float, hold: bool, preview: bool, picture: TokenPictures | None = None,
                 image: torch.Tensor | None = None, mask: torch.Tensor | None = None
                 ) -> io.NodeOutput:
-        source = pictures_of(model, tokens, image)
+        source = pictures_of(model, picture, image)
         runs = [running.NodeRun(request, model) for request in requests_of(
             model, source, mask, prompt, old_prompt, seed, reach=reach, hold=hold)]
         ui = cls.draw(runs, preview, together=False)
@@ -80,13 +80,13 @@ class EditByWords(DrawingNode):
                              ui=ui)
 
 
-def pictures_of(model: weights.LoadedModel, tokens: TokenPictures | None,
+def pictures_of(model: weights.LoadedModel, picture: TokenPictures | None,
                 image: torch.Tensor | None) -> TokenPictures:
     """The pictures to edit; those of an image are encoded."""
-    if tokens is not None:
-        return tokens
+    if picture is not None:
+        return picture
     if image is None:
-        raise SSDError("there is no picture to edit: connect tokens, or an image")
+        raise SSDError("there is no picture to edit: connect its tokens to 'picture', or an image")
     return fitting.encoded(model, image, fitting.FILL)[0]
 
 

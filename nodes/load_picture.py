@@ -42,10 +42,9 @@ class LoadPicture(io.ComfyNode):
                                            "line, in ComfyUI's input folder. For the mask, choose "
                                            "'Open in MaskEditor' in the node's menu."),
                     io.String.Input("text", default="", multiline=True, **ADVANCED,
-                                    tooltip="Tokens as text instead of a picture: the rows or "
-                                            "cells that a picture took over from another one. A "
-                                            "picture that was drawn outside ComfyUI brings them "
-                                            "when it is dropped onto the page.")],
+                                    tooltip="The kept part of a picture as text, used instead of "
+                                            "'image'. It is filled in when a picture that was "
+                                            "made outside ComfyUI is dropped onto the page.")],
             outputs=[
                 io.Image.Output(display_name="image", tooltip="The picture."),
                 TokensType.Output(display_name="tokens",
@@ -60,8 +59,8 @@ class LoadPicture(io.ComfyNode):
                 io.Int.Output(display_name="width", tooltip="Its width in pixels."),
                 io.Int.Output(display_name="height", tooltip="Its height in pixels."),
                 io.Int.Output(display_name="keep_rows",
-                              tooltip="How many rows the text has, for 'keep_rows'; of a picture, "
-                                      "the rows that it took over itself.")],
+                              tooltip="How many of its top rows were kept from another "
+                                      "picture; connect it to keep_rows.")],
             **search_aliases("load image", "restore", "recipe", "mask", "inpaint"))
 
     @classmethod

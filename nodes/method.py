@@ -25,7 +25,7 @@ class MethodNode(io.ComfyNode):
                         "passes it takes before anything runs. ssd drafts rows ahead and verifies "
                         "them; the tooltip of 'method' says what each one guarantees.",
             inputs=[
-                inputs.model(True, "Count the passes for this model; without one for postcard."),
+                inputs.model(True, "The model whose passes are counted. Not connected = postcard."),
                 io.Combo.Input("method", options=schedules.NAMES, default=schedules.NAMES[0],
                                tooltip=method_help(schedules.NAMES)[0]),
                 *knob_inputs()],

@@ -20,8 +20,9 @@ class Sampler(DrawingNode):
     def define_schema(cls) -> io.Schema:
         return cls.drawing_schema(
             DRAW, node_id="SSD_Sampler", display_name="SSD Sampler",
-            description="Draws pictures row by row: drafts whole rows, then checks and repairs "
-                        "them in a few forward passes. The rows appear on the node.",
+            description="Draws pictures from a prompt, as KSampler does, with models that draw "
+                        "token by token. It drafts many tokens and checks them in one forward "
+                        "pass. The rows appear on the node.",
             inputs=[
                 inputs.model(), inputs.method(), *inputs.known_part(), inputs.source(),
                 *inputs.subject(), inputs.quality(), *inputs.schedule(), inputs.batch_size(),

@@ -54,7 +54,7 @@ class Settings:
     """All settings. A method uses the knobs it has.
 
     size is "WIDTHxHEIGHT", None for the backbone's own. expand, open, fixed: as in `Request`; the
-    last two hold only for the prompt that they were set for. chosen_window: of a restored picture,
+    last two hold only for the prompt that they were set for. tuned_window: of a restored picture,
     the window that was chosen for the machine that drew it; the settings keep the name of their
     speed with it. parent, keep_mask: the id of a picture to edit, and its cells that stay, packed
     as in recipes. old_prompt, reach, hold: those of an edit by words, as in `Edit`; "" for none.
@@ -71,7 +71,7 @@ class Settings:
     expand: bool = True
     open: tuple[str, ...] = ()
     fixed: Words | None = None
-    chosen_window: int | None = None
+    tuned_window: int | None = None
     parent: str = ""
     keep_mask: Mapping[str, Any] | None = None
     old_prompt: str = ""
@@ -199,7 +199,7 @@ STOPS = tuple(stop(name, speed.method) for name, speed in SPEEDS.items())
 def stop_of(settings: Settings) -> int | None:
     """The index of the stop that matches these settings, or None."""
     values = settings.values()
-    if values["window"] == settings.chosen_window:
+    if values["window"] == settings.tuned_window:
         values["window"] = None
     return next((i for i, stop in enumerate(STOPS)
                  if all(values[name] == value for name, value in stop.knobs.items())), None)
@@ -267,7 +267,7 @@ def value_of(name: str, value: Any) -> Any:
         return knob_value(KNOBS[name], value)
     if name == "pictures":
         return whole(name, value)
-    if name == "chosen_window":
+    if name == "tuned_window":
         return max(0, whole(name, value)) or None
     if name in ("expand", "hold"):
         return coerce(name, value, bool)
@@ -336,7 +336,7 @@ def from_recipe(recipe: Mapping[str, Any]) -> Settings:
     offered = {knob.name: getattr(method, knob.name) for knob in visible_knobs(type(method))}
     knobs = {name: value for name, value in offered.items() if value is not None}
     if type(method).guarantee != "identical" and "window" in knobs:
-        own["chosen_window"] = knobs["window"]
+        own["tuned_window"] = knobs["window"]
     return from_dict({**knobs, **own, **recipe.get("edit", {}),
                       "negative": recipe["negative"] or "",
                       "size": f"{width}x{height}", "keep_mask": mask_of(recipe),

@@ -57,7 +57,7 @@ def residual_outcome(target: torch.Tensor, draft: torch.Tensor, seed: int = 1):
 def test_choosing_and_drawing_sample_from_the_distribution():
     target, draws = distribution(3), Draws(DRAWS)
     chosen = sample(target.expand(1, DRAWS, -1), draws.field.exponential(
-        Purpose.CHOOSE, 1, draws.slots))
+        Purpose.SAMPLE, 1, draws.slots))
     drawn = sample(7 * target.expand(1, DRAWS, -1), draws.fresh(Purpose.DRAFT))
     for tokens in (chosen, drawn):
         assert follows(tokens, target) > TINY
@@ -255,7 +255,7 @@ def strict_sample(n: int):
     uniforms = field.uniform(Purpose.ACCEPT, 0, slots).view(n, 3)[:, :2]
     tokens, count = accept.strict(drafts, draft_probs, chain(p0, p, drafts), uniforms,
                                   numbers(Purpose.REPAIR))
-    later = field.exponential(Purpose.CHOOSE, 0, slots).view(n, 3, CODES)
+    later = field.exponential(Purpose.SAMPLE, 0, slots).view(n, 3, CODES)
     for place in (1, 2):
         fresh = sample(p[tokens[:, place - 1]], later[:, place])
         tokens[:, place] = torch.where(count >= place, tokens[:, place], fresh)

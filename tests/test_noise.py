@@ -26,7 +26,7 @@ def field(*seeds: int, slots: int = 64, codes: int = 16) -> NoiseField:
     return NoiseField(seeds, slots, codes, CPU)
 
 
-def exponential(seed: int, purpose: Purpose = Purpose.CHOOSE, round_: int = 0, slots: int = 2000,
+def exponential(seed: int, purpose: Purpose = Purpose.SAMPLE, round_: int = 0, slots: int = 2000,
          codes: int = 100, first: int = 0) -> torch.Tensor:
     numbers = field(seed, slots=1, codes=codes)
     return numbers.exponential(purpose, round_, torch.arange(first, first + slots))[0]
@@ -39,7 +39,7 @@ def uniform(seed: int, purpose: Purpose = Purpose.ACCEPT, round_: int = 0,
 
 
 @pytest.mark.parametrize("seed", [0, 7, 2**32, 2**64 - 1])
-@pytest.mark.parametrize("purpose", [Purpose.CHOOSE, Purpose.REPAIR])
+@pytest.mark.parametrize("purpose", [Purpose.SAMPLE, Purpose.REPAIR])
 def test_exponential_numbers_are_exponential(seed, purpose):
     numbers = exponential(seed, purpose).flatten()
     assert (numbers > 0).all() and numbers.isfinite().all()
@@ -99,7 +99,7 @@ def test_slots_and_codes_are_independent():
 
 def test_accepting_is_independent_of_drafting_and_repairing():
     accept = uniform(4)[:2000]
-    for purpose in (Purpose.DRAFT, Purpose.REPAIR, Purpose.CHOOSE):
+    for purpose in (Purpose.DRAFT, Purpose.REPAIR, Purpose.SAMPLE):
         independent(accept.repeat_interleave(100), exponential(4, purpose))
 
 
@@ -117,7 +117,7 @@ def test_seed_and_slot_are_no_substitutes_for_each_other():
 
 def shared_slots(a: NoiseField, b: NoiseField) -> int:
     """How many slots of one field some slot of the other repeats, code by code."""
-    rows = [set(map(tuple, one.exponential(Purpose.CHOOSE, 0, one.slots)[0].tolist()))
+    rows = [set(map(tuple, one.exponential(Purpose.SAMPLE, 0, one.slots)[0].tolist()))
             for one in (a, b)]
     return len(rows[0] & rows[1])
 
@@ -171,7 +171,7 @@ def test_the_fixed_field_is_the_same_held_or_not(held_numbers, monkeypatch):
     numbers = field(3, 2**40)
     assert (numbers.held is None) == (held_numbers == 0)
     slots = torch.arange(10, 30)
-    expected = numbers.exponential(Purpose.CHOOSE, 0, slots)
+    expected = numbers.exponential(Purpose.SAMPLE, 0, slots)
     assert numbers.fixed(10, 30).equal(expected)
     assert numbers.fixed_at(slots.expand(2, -1)).equal(expected)
     other = torch.stack((slots, slots + 7))

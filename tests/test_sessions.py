@@ -195,8 +195,8 @@ def test_a_field_that_begins_again_has_the_numbers_of_a_new_one(seed, before, af
     field.begin(seeds, varied(seed, after))
     new = NoiseField(seeds, 13, 9, CPU, at_once, varied(seed, after))
     assert field.held is held and held.equal(new.held)
-    assert field.exponential(Purpose.CHOOSE, 0, slots).equal(
-        new.exponential(Purpose.CHOOSE, 0, slots))
+    assert field.exponential(Purpose.SAMPLE, 0, slots).equal(
+        new.exponential(Purpose.SAMPLE, 0, slots))
     assert field.uniform(Purpose.ACCEPT, 0, slice(0, 12)).equal(
         new.uniform(Purpose.ACCEPT, 0, slice(0, 12)))
 

@@ -221,7 +221,7 @@ def edit_by_words() -> Graph:
     graph.sampler("first", 1, "First picture", seed=7, prompt=BOAT)
     graph.sampler("edit", 2, "Other words", kind="SSD_EditByWords", seed=22,
                   prompt=BOAT.replace("red", "white"))
-    graph.link("first", 1, "edit", "tokens")
+    graph.link("first", 1, "edit", "picture")
     graph.show("first_picture", "first", 0, 3, "First picture")
     graph.show("map", "edit", 3, 3, "Where the words act")
     graph.show("second_picture", "edit", 0, 4, "Edited")

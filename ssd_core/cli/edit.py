@@ -170,7 +170,7 @@ def outcome(done: Sequence[Result], fits: Sequence[float], paths: Sequence[Path]
             "passes": stats["passes"], "ar_passes": stats["ar_passes"],
             "seconds": stats["seconds"]["total"],
             "mask_share": 1 - every[0]["kept_share"],
-            "held": stats["edit"]["objects"][0] if edits else [], "notes": list(notes),
+            "objects": stats["edit"]["objects"][0] if edits else [], "notes": list(notes),
             "old_prompt": request.old_prompt, "prompt_drawn": request.words[0].prompt,
             **every[0], "suggestions": every}
 

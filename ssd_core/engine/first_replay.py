@@ -107,7 +107,7 @@ def checked(replay: Callable[[], Any], call: Callable[[], Any], buffers: Sequenc
 
 
 def alike(buffers: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
-    """The buffers by shape and type: one operation then reads all layers of a cache."""
+    """Group buffers by shape and dtype, so that one operation reads all layers of a cache."""
     groups: dict[tuple, list[torch.Tensor]] = {}
     for buffer in buffers:
         groups.setdefault((buffer.shape, buffer.dtype), []).append(buffer)

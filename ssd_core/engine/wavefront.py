@@ -43,7 +43,7 @@ class Wavefront:
         """Decide what the next pass feeds."""
         columns = self.grid.columns
         if self.scattered:
-            self._pass_over_pinned()
+            self._pass_over_known()
         self.above = F.pad(self.done[:, :-1], (1, 0), value=columns)
         behind = (self.above - self.delay + 1).clamp(min=0)
         self.limit = torch.where(self.above < columns, behind, columns)
@@ -61,7 +61,7 @@ class Wavefront:
         drafts = window & (self.x < (done + self.cells).clamp(max=columns) - 1)
         self._order_slots(torch.where(drafts, 2, 3).masked_fill(leading, 1).masked_fill(front, 0))
 
-    def _pass_over_pinned(self) -> None:
+    def _pass_over_known(self) -> None:
         """Make known cells final that follow the final cells of a row, up to its limit."""
         columns = self.grid.columns
         for y in range(self.grid.rows):
@@ -147,17 +147,17 @@ def counted(grid: Grid, is_free: tuple[bool, ...], delay: int, cells: int) -> in
     def limit(above: int) -> int:
         return columns if above == columns else max(above - delay + 1, 0)
 
-    def over_pinned(done: list[int]) -> list[int]:
+    def over_known(done: list[int]) -> list[int]:
         above, reached = columns, []
         for y, own in enumerate(done, first):
             above = max(own, min(free[y][own], limit(above)))
             reached.append(above)
         return reached
 
-    done = over_pinned(done)
+    done = over_known(done)
     while done[-1] < columns:
         above = [columns, *done]
-        done = over_pinned([min(own + cells, limit(over))
+        done = over_known([min(own + cells, limit(over))
                             for own, over in zip(done, above, strict=False)])
         passes += 1
     return passes

@@ -37,7 +37,7 @@ Slots = slice | torch.Tensor  # a slice for every picture, or slots [B, n] of ea
 class Purpose(IntEnum):
     """What a number is used for. Numbers for different purposes are independent."""
 
-    CHOOSE = 0
+    SAMPLE = 0
     DRAFT = 1
     ACCEPT = 2
     REPAIR = 3
@@ -74,7 +74,7 @@ def mix_words(words: torch.Tensor) -> torch.Tensor:
 def varied_cells(grid: Grid, seed: int, share: float) -> torch.Tensor:
     """bool [R, C]: the cells that the variation `seed` of this share draws anew."""
     field = NoiseField([seed], grid.slots, 1, torch.device("cpu"))
-    return field.chosen(chances(grid, share))[0].view(grid.rows, grid.width)[:, : grid.columns]
+    return field.varied(chances(grid, share))[0].view(grid.rows, grid.width)[:, : grid.columns]
 
 
 def seed_words(seeds: Sequence[int], device: torch.device) -> torch.Tensor:
@@ -141,11 +141,11 @@ class NoiseField:
         places = self.seeds[:, None].repeat(1, len(self.slots), 1)
         if variation is not None:
             other = NoiseField(variation.seeds, len(self.slots), 1, self.device, first=self.first)
-            anew = other.chosen(variation.chances)[..., None]
+            anew = other.varied(variation.chances)[..., None]
             places = torch.where(anew, other.seeds[:, None], places)
         self.places = places if self.places is None else self.places.copy_(places)
 
-    def chosen(self, chances: Sequence[int]) -> torch.Tensor:
+    def varied(self, chances: Sequence[int]) -> torch.Tensor:
         """bool [B, slots]: slots drawn by lot; chances: of the first slots, out of CHANCES."""
         share = torch.zeros(len(self.slots), device=self.device)
         share[: len(chances)] = torch.tensor(chances, device=self.device) / CHANCES
@@ -168,7 +168,7 @@ class NoiseField:
         step = max(SLAB_NUMBERS // (len(self.seeds) * self.codes), 1)
         for first in range(0, len(self.slots), step):
             part = self.slots[first : first + step]
-            whole[:, first : first + step] = self.exponential(Purpose.CHOOSE, 0, part)
+            whole[:, first : first + step] = self.exponential(Purpose.SAMPLE, 0, part)
         return whole
 
     def fixed(self, start: int, stop: int) -> torch.Tensor:
@@ -186,7 +186,7 @@ class NoiseField:
             slots = self.slots[slots]
         if cached is not None:
             return cached.gather(1, slots[..., None].expand(-1, -1, self.codes))
-        return self.exponential(Purpose.CHOOSE, 0, slots)
+        return self.exponential(Purpose.SAMPLE, 0, slots)
 
     def fresh(self, purpose: Purpose, round_: int, slots: Slots) -> torch.Tensor:
         """The noise U [B, n, 1] with which `sample` samples drafts or repairs."""

@@ -37,12 +37,6 @@ def cpu_has_bf16() -> bool:
     return any(features.get(name) for name in BF16_UNITS)
 
 
-def cpu_has_amx() -> bool:
-    """Whether the CPU multiplies bf16 tiles (AMX), which also speeds up large products."""
-    features = capabilities()
-    return bool(features.get("amx_bf16") or features.get("amx_tile"))
-
-
 def has_bf16(device: torch.device) -> bool:
     """Whether the device computes in bf16; older cards and CPUs only emulate it."""
     if device.type == "cuda":

@@ -131,7 +131,7 @@ KNOB_WORDS: dict[str, Words] = {
                             "variation 为 0 时不起作用。"),
 }
 
-OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node
+OWN_CHINESE = {  # what auto means, by the English text of the knob or the node
     "AR's passes divided by the knob fewer": "AR 的前向次数除以 fewer",
     "the model's own": "用模型自己的值",
     "the model's own, or 0 where rounds are given": "用模型自己的值；给出轮数时为 0",

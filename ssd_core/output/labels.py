@@ -40,7 +40,7 @@ def plan_text(method: Method, plan: Plan, where: str) -> str:
     lines = [f"{method.name} on {where}: {knobs_of(method) or 'no knobs'}"]
     if plan.passes is None:
         about = f"usually about {plan.prior_passes}, " if plan.prior_passes else ""
-        repeats = ", if near ties are judged again" if plan.passes_max > plan.ar_passes else ""
+        repeats = ", if near ties are checked again" if plan.passes_max > plan.ar_passes else ""
         lines.append(f"{about}at most {plan.passes_max} passes{repeats}, how many depends on the "
                      f"picture; AR takes {plan.ar_passes}")
     else:

@@ -21,8 +21,8 @@ class QualityPreset:
 SPEEDS = {
     "plain": QualityPreset("Reference", "参考", AR(), "token by token, the slowest"),
     "faithful": QualityPreset("Faithful", "忠实", Exact(),
-                      "the reference picture in fewer forward passes, identical where the "
-                      "report says so"),
+                      "the picture of normal decoding in fewer forward passes; the report "
+                      "says if it is identical"),
     "balanced": QualityPreset("Balanced", "均衡", Rolling(fewer=8.0),
                       "a similar picture in at most an eighth of the passes"),
     "fast": QualityPreset("Fast", "快速", Rolling(fewer=12.0),

@@ -40,7 +40,7 @@ class _Reader:
     place: str | None = None
 
     def take(self, word: str) -> None:
-        """Read a word or mark."""
+        """Take in the next word or punctuation mark of a caption."""
         attribute, value = self.meaning.get(word, ("", ""))
         if word in _BREAKS:
             self.noun = self.colour = self.place = None

@@ -63,7 +63,7 @@ class LiveRun:
 
     @property
     def drawn_cells(self) -> int:
-        """How many cells of final rows were drawn."""
+        """The number of redrawn cells in the rows that are final."""
         return self.region.count(0, self.result.rows * self.request.grid.width)
 
     @property

@@ -34,8 +34,3 @@ def first_unlike(found: SelfTestPictures, expected: SelfTestPictures) -> int:
     """The first cell, in raster order, whose token differs in a picture; behind them if none."""
     differs = (found.tokens != expected.tokens).flatten(1).any(0).nonzero()
     return int(differs[0]) if len(differs) else found.tokens[0].numel()
-
-
-def equal_share(found: SelfTestPictures, expected: SelfTestPictures) -> float:
-    """The share of cells with the same token."""
-    return (found.tokens == expected.tokens).float().mean().item()

@@ -1,4 +1,4 @@
-"""The choices by measurement of a report: window, AR or `exact`, graphs or not, by batch size."""
+"""The section of a report on what tuning selects by batch size: window, AR or `exact`, graphs."""
 
 from __future__ import annotations
 

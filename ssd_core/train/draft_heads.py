@@ -32,7 +32,10 @@ def offsets(heads: DraftHeads, columns: int):
 
 def distance(estimate: torch.Tensor, goal: torch.Tensor, loss: str, scale: float, heads: DraftHeads,
              backbone: Backbone) -> torch.Tensor:
-    """One head's loss for estimate and goal [B, n, d]; `loss` names the terms of the sum."""
+    """One head's loss for estimate and goal [B, n, d]; `loss` names the terms of the sum.
+
+    smooth_l1 alone is the summand of SSD Eq. 3.
+    """
     total = estimate.new_zeros(())
     for part in loss.split("+"):
         if part == "kl":

@@ -51,7 +51,7 @@ class LocalModel:
 
     @property
     def file(self) -> Path:
-        """One of its files; SSDError if it is not readable."""
+        """The first file of the backbone; SSDError if it is not readable."""
         if not self.path.is_dir():
             return self.path
         return find_backbone(self.path)[0].files[0]

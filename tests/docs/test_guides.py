@@ -41,7 +41,7 @@ WORDS = ("output/knob_words.py", """\
 +    "stir": Words("Stir (ar)", "搅拌（ar）", "搅拌的次数。"),
  }
 \x20
- OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node
+ OWN_CHINESE = {  # what auto means, by the English text of the knob or the node
 """)
 NOT_OURS = shutil.ignore_patterns(  # compiled files are taken along, but for half-written ones
     ".git", ".venv", ".*_cache", ".hypothesis", "*.pyc.*", "node_modules", "*.egg-info", "build",

@@ -45,7 +45,7 @@ def test_what_the_words_do_not_change_keeps_tokens_and_pixels(pack, model, drawn
 
 @pytest.mark.slow
 def test_words_that_change_nothing_draw_nothing(pack, model, drawn):
-    images, tokens, mask, _, report, _ = edit(pack, model, tokens=drawn[1],
+    images, tokens, mask, _, report, _ = edit(pack, model, picture=drawn[1],
                                               prompt="a red house by a lake")
     assert tokens.tokens.equal(drawn[1].tokens) and images.equal(drawn[0]) and not mask.any()
     assert "nothing was drawn" in report
@@ -53,7 +53,7 @@ def test_words_that_change_nothing_draw_nothing(pack, model, drawn):
 
 @pytest.mark.slow
 def test_a_mask_limits_where_words_act(pack, model, drawn):
-    tokens = edit(pack, model, tokens=drawn[1], mask=corner(), reach=1.0,
+    tokens = edit(pack, model, picture=drawn[1], mask=corner(), reach=1.0,
                   hold=False)[1].tokens
     assert tokens[0][corner()[0] == 0].equal(drawn[1].tokens[0][corner()[0] == 0])
 
@@ -71,7 +71,7 @@ def test_any_image_needs_its_words(pack, model):
 @pytest.mark.slow
 def test_pictures_of_a_batch_are_edited_one_by_one(pack, model):
     pair = pack.run("SSD_Sampler", model=model, complete_prompt=False, batch_size=2)
-    images, tokens, mask, change, *_ = edit(pack, model, tokens=pair[1])
+    images, tokens, mask, change, *_ = edit(pack, model, picture=pair[1])
     assert len(images) == len(tokens.tokens) == len(mask) == len(change) == 2
-    alone = edit(pack, model, tokens=pair[1].picked(2))[1]
+    alone = edit(pack, model, picture=pair[1].picked(2))[1]
     assert alone.tokens[0].equal(tokens.tokens[1])

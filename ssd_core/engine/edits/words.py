@@ -21,9 +21,11 @@ class Edit:
     """An edit of a picture: the words it was drawn from, and how it follows the new ones."""
 
     old_prompt: str = knob("", "The words that the picture was drawn from.")
-    reach: float = knob(0.25, "How far new words reach into the picture: 0 frees nothing, 1 all "
-                              "but held things.", low=0, high=1, step=0.05, visibility="basic")
-    hold: bool = knob(True, "Hold the things that the words do not change.", visibility="basic")
+    reach: float = knob(0.25, "How much of the picture new words may change: 0 nothing, 1 all but "
+                              "the objects that hold keeps.", low=0, high=1, step=0.05,
+                        visibility="basic")
+    hold: bool = knob(True, "Keep objects that both prompts name where they are.",
+                      visibility="basic")
 
     def __post_init__(self) -> None:
         check_knobs(self)

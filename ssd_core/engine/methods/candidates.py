@@ -40,7 +40,7 @@ class TreePass:
         return feed_tree(self.state, self.tree, self.frontier, candidates)
 
     @property
-    def over_pinned(self) -> bool:
+    def over_known(self) -> bool:
         """Whether the next masked cell of any picture lies behind all that the tree could draft."""
         state, region = self.state, self.state.region
         return region.scattered and any(region.ahead(i, slot, 1) - slot > self.deepest
@@ -77,7 +77,7 @@ def sliding_trees(state: DecodeState, tree: Tree) -> Iterator[TreePass]:
     """Yield passes until every picture is complete.
 
     The caller feeds each tree, writes the accepted tokens, and calls `TreePass.advance`; or calls
-    `TreePass.pass_over` where `over_pinned` is true.
+    `TreePass.pass_over` where `over_known` is true.
     """
     frontier = first_frontier(state)
     state.final = min(state.front) + 1
@@ -119,9 +119,9 @@ class VerticalDrafts:
         self.begun, self.front = False, state.front
 
     def follow(self, frontier: torch.Tensor, most: int) -> None:
-        """Draft from the slots that are final since the last call.
+        """Draft from the slots that became final since the last call.
 
-        These are at most `most` per picture, unless passes went over known cells.
+        most: their number per picture; known cells that were skipped come on top.
         """
         if self.begun and self.rows:
             moved = (now - then for now, then in zip(self.state.front, self.front, strict=True))

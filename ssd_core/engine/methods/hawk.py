@@ -79,7 +79,7 @@ class Hawk(Method):
         tree = self.tree
         vertical = VerticalDrafts(state, max(self.sources), state.region.first)
         for step in sliding_trees(state, tree):
-            if step.over_pinned:
+            if step.over_known:
                 yield from step.pass_over()
                 continue
             vertical.follow(step.frontier, step.deepest + 1)
@@ -88,12 +88,12 @@ class Hawk(Method):
             drafts = sampled(state, step.frontier, q)
             candidates = laid_out(tree, state.codes_at(step.root), drafts)
             fed = step.feed(candidates)
-            descent = self.choose_path(fed, candidates, q)
+            descent = self.sample_path(fed, candidates, q)
             fed.settle(descent.path)
             write(state, step.frontier, candidates, drafts, descent)
             yield step.advance(descent.accepted)
 
-    def choose_path(self, fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
+    def sample_path(self, fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
         """Choose among the candidates [B, nodes]."""
         return descend(fed, candidates, draft_probs)
 

@@ -33,6 +33,6 @@ class Lantern(Hawk):
     def check_backbone(self, backbone: Backbone) -> None:
         require_codebook(self, backbone)
 
-    def choose_path(self, fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
+    def sample_path(self, fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
         similar = fed.state.codebook.similar(candidates, self.similar)
         return descend(fed, candidates, draft_probs, similar, self.delta)

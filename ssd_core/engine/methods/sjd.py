@@ -74,7 +74,7 @@ class SJD(Resampling):
         """Like `Resampling.steps`, with siblings for the drafts next to the frontier."""
         drafts = Drafts(self.init)
         for step in sliding_trees(state, tree):
-            if step.over_pinned:
+            if step.over_known:
                 yield from step.pass_over()
                 continue
             slots = torch.cat((step.root, step.next_slots), dim=1)

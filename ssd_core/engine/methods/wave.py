@@ -47,12 +47,12 @@ class Wave(Tunable):
         9, "Cells that each row stays behind the row above; a whole row or more is AR's order.",
         low=1, high=LONGEST_SIDE, visibility="basic")
     cells: int | None = knob(
-        None, "Cells of each row in flight that a pass chooses.", low=1, high=LONGEST_SIDE,
+        None, "Cells of each row in flight that a pass samples.", low=1, high=LONGEST_SIDE,
         visibility="basic",
         none_means=str(OPEN))
     verification: str = knob(
-        "coupled", "When a cell beyond a row's next one is final. coupled: once it is sampled again "
-                   "with the seed's own noise. residual: by the rule of p/q. none: at once.",
+        "coupled", "When a cell beyond a row's next one is final. coupled: once it is sampled "
+                   "again with the seed's own noise. residual: by the rule of p/q. none: at once.",
         choices=("coupled", "residual", "none"))
     adaptive: bool = knob(
         False, "Keep a row's first cell only if it is sampled again one cell later.")

@@ -69,7 +69,7 @@ class RenderSettings:
         return self.method
 
     def on(self, grid: Grid, device: str) -> RenderSettings:
-        """The settings with a window on which pictures depend: the default of a type of device."""
+        """These settings with the method's window: the default for this type of device."""
         return replace(self, method=filled(self.method, grid, device))
 
     def words(self, picture: RenderItem) -> Words:

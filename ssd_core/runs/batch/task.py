@@ -49,7 +49,10 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class PicturesTask:
-    """Base of tasks with a file for each picture; the name stays when some of the files exist."""
+    """Base of tasks that write a file for each picture.
+
+    `name` is the same when some of the files exist already.
+    """
 
     name: str
     pictures: tuple[Any, ...]  # each with the attribute `file`
