@@ -15,7 +15,7 @@ from ssd_core.model.processor import (
 CPU = torch.device("cpu")
 
 
-@pytest.mark.parametrize("found, bf16, amx", [
+@pytest.mark.parametrize(("found", "bf16"), [
     ({"avx2": True, "avx512_bf16": False}, False),
     ({"avx2": True, "avx512_f": True, "avx512_bf16": True}, True), ({"neon": True}, False),
     ({"neon": True, "bf16": True}, True), ({"sve_bf16": True}, True), ({}, False)])

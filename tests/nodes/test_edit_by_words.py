@@ -64,7 +64,7 @@ def test_any_image_needs_its_words(pack, model):
         edit(pack, model, image=photo)
     images = edit(pack, model, image=photo, old_prompt="a red house by a lake")[0]
     assert images.shape == (1, PIXELS, PIXELS, 3)
-    with pytest.raises(pack.error, match="connect tokens, or an image"):
+    with pytest.raises(pack.error, match="connect its tokens to 'picture', or"):
         edit(pack, model)
 
 
