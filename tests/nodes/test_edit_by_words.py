@@ -28,7 +28,7 @@ def corner() -> torch.Tensor:
 @pytest.mark.slow
 def test_what_the_words_do_not_change_keeps_tokens_and_pixels(pack, model, drawn):
     words = "a red house in the snow, at night"
-    everything = {"tokens": drawn[1], "mask": corner(), "reach": 1.0, "hold": False,
+    everything = {"picture": drawn[1], "mask": corner(), "reach": 1.0, "hold": False,
                   "prompt": words, "seed": 99}
     images, tokens, mask, change, report, stats = edit(pack, model, **everything)
     changed = tokens.tokens[0] != drawn[1].tokens[0]
