@@ -355,10 +355,10 @@ def test_spare_height_of_the_node_goes_to_the_preview(tab):
     drawn(tab)
     before = tab.page.evaluate("() => [ssdTest.shown('.ssd-preview')[0].offsetHeight, "
                                "ssdTest.shown('.ssd-picture')[0].offsetHeight]")
-    tab.change("(node) => { node.setSize([node.size[0] + 300, node.size[1] + 350]); "
+    tab.change("(node) => { node.setSize([node.size[0] + 250, node.size[1] + 450]); "
                "app.canvas.setDirty(true, true); }")
     tab.page.wait_for_function(
-        "([box, side]) => ssdTest.shown('.ssd-preview')[0].offsetHeight >= box + 310 "
+        "([box, side]) => ssdTest.shown('.ssd-preview')[0].offsetHeight >= box + 410 "
         "&& ssdTest.shown('.ssd-picture')[0].offsetHeight >= side + 290", arg=before)
     side = tab.page.evaluate("() => ssdTest.shown('.ssd-picture')[0].offsetWidth")
     assert side % 192 != 0
@@ -374,9 +374,9 @@ def test_the_host_s_language_is_spoken(open_frontend):
                              "node.type === 'SSD_Sampler').title") == "SSD 采样器"
     assert tab.change("(node) => node.widgets.find((one) => one.name === 'quality')"
                       ".options.getOptionLabel('Faithful')") == "忠实"
-    tab.change("(node) => ssdTest.set(node, { keep_rows: 3 })")
+    tab.change("(node) => ssdTest.set(node, { rounds: \"3\" })")
     tab.queue()
-    tab.page.wait_for_function("() => document.body.innerText.includes('没有使用 keep_rows 3')")
+    tab.page.wait_for_function("() => document.body.innerText.includes('不使用 rounds 3')")
     tab.page.evaluate("() => app.extensionManager.setting.set('Comfy.Locale', 'en')")
 
 

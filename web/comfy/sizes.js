@@ -7,14 +7,14 @@ import { Known } from "./known.js";
 
 const AUTO = "auto";
 
-/** Sizes by a backbone's name; `ask(name)` fetches them from the server, [] if it has none. */
+/** Sizes by a model's name; `ask(name)` fetches them from the server, [] if it has none. */
 export class Sizes extends Known {
   #all = new WeakMap(); // the whole list of a widget, from the server
-  #offered = new WeakMap(); // the backbone's sizes that a widget had last
+  #offered = new WeakMap(); // the model's sizes that a widget had last
 
   /**
-   * Update a node's list; without a backbone it has all sizes. A size that the backbone does not
-   * draw gives way to the backbone's own when another backbone was connected. What a workflow or a
+   * Update a node's list; without a model it has all sizes. A size that the model does not
+   * draw gives way to the model's own when another model was connected. What a workflow or a
    * picture brings stays: its run says which sizes there are, and draws no other picture.
    */
   async refresh(node) {

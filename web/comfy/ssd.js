@@ -28,7 +28,7 @@ const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
 /** Smallest sizes in px: a new node fits a laptop's screen. */
 const NODES = {
-  SSD_Sampler: { width: 400, height: 180 },
+  SSD_Sampler: { width: 400, height: 200 },
   SSD_StartPictures: { width: 480, height: 200 },
   SSD_FinishPictures: { width: 400, height: 240 },
   SSD_EditByWords: { width: 400, height: 180 },

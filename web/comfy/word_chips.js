@@ -1,5 +1,5 @@
 /**
- * Words to click on a node, by kind, which write its prompt for a backbone with a limited
+ * Words to click on a node, by kind, which write its prompt for a model with a limited
  * vocabulary.
  * What a click does to a prompt is in preview/prompting.js. Knows no ComfyUI by itself.
  */
@@ -40,7 +40,7 @@ export class WordChips {
     return lines * LINE + (this.chips.hidden ? 0 : OPEN);
   }
 
-  /** Offer these kinds; none if the backbone takes any words. */
+  /** Offer these kinds; none if the model takes any words. */
   offer(kinds) {
     this.#kinds = kinds;
     this.#render();
