@@ -38,14 +38,16 @@ def reserve(paths: Sequence[Path]) -> bool:
         check_folder(folder)
     for path in paths:
         made = [folder for folder in path.absolute().parents if not folder.exists()]
-        path.parent.mkdir(parents=True, exist_ok=True)
+        # Noted before they are made: a signal between the two would leave them behind.
         _folders.extend(made)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _files.append(path)
         try:
             path.open("xb").close()
         except FileExistsError:
+            _files.remove(path)  # another program's
             tidy()
             return False
-        _files.append(path)
     return True
 
 
