@@ -7,10 +7,10 @@ import re
 import uuid
 
 from blueprint_graphs import BLUEPRINTS, Blueprint
-from padding import SUBGRAPHS, text_of
+from padding import REGISTRY_ID, SUBGRAPHS, text_of
 
 from ssd_core.files import write_text
-from workflows import REGISTRY_ID, build, opened_page
+from workflows import build, opened_page
 
 CATEGORY, ESSENTIALS = "SSD", "Image Generation"  # where the page lists them
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -14,6 +14,7 @@ from knob_pages import ROOT, read, schemas
 from workflow_graphs import GRAPHS, texts_of
 
 WORKFLOWS, SUBGRAPHS = ROOT / "workflows", ROOT / "subgraphs"
+REGISTRY_ID = "ssd-decoding"  # by which ComfyUI-Manager finds this pack
 OPTIONAL = 7  # the shape of an optional input's dot
 CONTROL = "control_after_generate"  # the page's own widget behind a seed
 

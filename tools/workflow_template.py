@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from knob_pages import ROOT, read, schemas
-from padding import WORKFLOWS, fit
+from padding import REGISTRY_ID, WORKFLOWS, fit
 
 from ssd_core.output import comfyui_workflow
 from ssd_core.output.comfyui_workflow import METHOD, NOTE, PICTURE, SAMPLER, node_of
@@ -24,7 +24,7 @@ def node_alone(kind: str) -> dict:
                        for name, type_ in slots["inputs"]],
             "outputs": [{"localized_name": name, "name": name, "type": type_, "links": None}
                         for name, type_ in slots["outputs"]],
-            "properties": {"Node name for S&R": kind, "cnr_id": "ssd-decoding"}}
+            "properties": {"Node name for S&R": kind, "cnr_id": REGISTRY_ID}}
     fit(node, schemas()["widgets"][kind])
     return node
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from padding import ROOT, WORKFLOWS, text_of
+from padding import REGISTRY_ID, ROOT, WORKFLOWS, text_of
 from PIL import Image, ImageDraw, ImageFont
 from stills import save
 from workflow_graph import Graph
@@ -29,7 +29,6 @@ sys.path.append(str(ROOT / "tests"))
 from support.comfyui_page import Page, comfyui_page  # noqa: E402
 from support.comfyui_server import Client, Run, comfyui  # noqa: E402
 
-REGISTRY_ID = "ssd-decoding"
 COLUMN_GAP, ROW_GAP, SIDE = 70, 40, 512  # px
 CARD, TITLE, LINE = (910, 512), 44, 30  # px
 
