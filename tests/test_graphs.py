@@ -4,6 +4,7 @@
 """
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -212,6 +213,19 @@ def test_a_run_has_few_sizes(monkeypatch):
     assert {keys for _, keys in seen} == {256, 512}  # 400 cells, a prompt and a slot for surplus
 
 
+def test_a_tensor_that_outlives_its_graph_is_found_out():
+    """With cudaMallocAsync, freeing it before the graph has run ends the process."""
+    kept = []
+
+    def work(x):
+        kept.append(x + 1)
+
+    run = GraphRunner(Rehearsal())
+    run(work, torch.ones(2))
+    with pytest.raises(NotStatic, match="outlives"):
+        run(work, torch.ones(2))
+
+
 def test_where_graphs_run(monkeypatch):
     card, cpu = torch.device("cuda"), torch.device("cpu")
     assert graphs.graphs_off_reason(card) == "" or torch.version.hip
@@ -269,3 +283,14 @@ def test_on_a_card_graphs_give_the_tokens_of_eager_passes(name, monkeypatch):
         torch.cuda.synchronize()
         before = before or torch.cuda.memory_reserved()
     assert torch.cuda.memory_reserved() <= before
+
+
+@pytest.mark.parametrize(("backend", "devices"), [("native", []), ("cudaMallocAsync", [1])])
+def test_memory_of_graphs_is_given_back_with_either_allocator(backend, devices, monkeypatch):
+    trimmed = []
+    library = SimpleNamespace(cudaDeviceGraphMemTrim=trimmed.append)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_allocator_backend", lambda: backend)
+    monkeypatch.setattr(graphs.ctypes, "CDLL", lambda name: library)
+    graphs.trim_graph_memory(torch.device("cuda:1"))
+    assert trimmed == devices

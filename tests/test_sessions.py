@@ -116,8 +116,8 @@ def test_large_grids_capture_at_most_three_more_and_then_none(row, method, recor
 def test_another_guidance_captures_judges_and_no_pass(record, monkeypatch):
     made, captured = record(), []
     own = graphs.CapturedGraph.__init__
-    monkeypatch.setattr(graphs.CapturedGraph, "__init__", lambda self, recorder, fn, args: (
-        captured.append(fn.__name__), own(self, recorder, fn, args))[1])
+    monkeypatch.setattr(graphs.CapturedGraph, "__init__", lambda self, recorder, fn, first: (
+        captured.append(fn.__name__), own(self, recorder, fn, first))[1])
     backbone = MockBackbone()
     for sampling in (Sampling(cfg=2.0), Sampling(cfg=3.0), Sampling(cfg=3.0, temperature=0.5)):
         tokens(backbone, methods.AR(), ("sun",), sampling=sampling)

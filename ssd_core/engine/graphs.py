@@ -11,10 +11,12 @@ them (sessions.py).
 
 from __future__ import annotations
 
+import ctypes
 import os
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
@@ -24,7 +26,7 @@ from ..backbones.base import Backbone
 from ..backbones.stored import stored_dtype
 from ..errors import SSDError
 from ..machine_faults import fault_of, note_fault
-from .first_replay import ROOM, TOLERANCE, WrittenBuffers, WrongReplay, checked
+from .first_replay import ROOM, TOLERANCE, WrittenBuffers, WrongReplay, checked, tensors_in
 
 VARIABLE, MODES = "SSD_GRAPHS", ("auto", "off")
 MOST = 48  # graphs; a run with more kinds of passes would replay each too rarely
@@ -100,15 +102,17 @@ class Recorder(Protocol):
 
 
 class FirstCall:
-    """What is remembered of the first call of a kind: its input, and the buffers it wrote to.
+    """What is remembered of the first call of a kind: its input, the sizes of its results, and the
+    buffers it wrote to.
 
     The graph is captured with this input. Its first replay has another, so that a graph that does
     not read its input is found out.
     """
 
-    def __init__(self, args: tuple, buffers: Sequence[torch.Tensor]) -> None:
+    def __init__(self, args: tuple, result: Any, buffers: Sequence[torch.Tensor]) -> None:
         self.args = tuple(arg.clone(memory_format=torch.contiguous_format)
                           if isinstance(arg, torch.Tensor) else arg for arg in args)
+        self.results = [(each.shape, each.dtype, each.device) for each in tensors_in(result)]
         self.buffers = buffers
 
 
@@ -152,12 +156,12 @@ class GraphRunner:
             if len(self._met) == 2 * MOST:
                 return fn(*args)
             result, buffers = self._first_call(recorder, kind, args)
-            self._met[kind] = FirstCall(args, buffers)
+            self._met[kind] = FirstCall(args, result, buffers)
             return result
         if len(self._captured) == MOST:
             return fn(*args)
         try:
-            self._captured[kind] = CapturedGraph(recorder, fn, self._met[kind].args)
+            self._captured[kind] = CapturedGraph(recorder, fn, self._met[kind])
             self.captured += 1
         except RuntimeError as error:
             self._give_up(error)
@@ -224,14 +228,20 @@ class GraphRunner:
 
 
 class CapturedGraph:
-    """A captured call and its input buffers `args`, which are filled before each replay."""
+    """A captured call and its input buffers `args`, which are filled before each replay.
 
-    def __init__(self, recorder: Recorder, fn: Callable[..., Any], args: tuple) -> None:
-        self.args = args
-        self.replay = recorder.record(partial(fn, *self.args))
+    All memory that outlives the capture is allocated before it. With cudaMallocAsync, ComfyUI's
+    default, freeing a tensor that a graph allocated ends the process unless the graph has run.
+    """
+
+    def __init__(self, recorder: Recorder, fn: Callable[..., Any], first: FirstCall) -> None:
+        self.args = first.args
+        results = [torch.empty(shape, dtype=dtype, device=device)
+                   for shape, dtype, device in first.results]
+        self.replay = recorder.record(partial(called_into, results, fn, *self.args))
 
     def __call__(self, args: tuple) -> Any:
-        """Replay the call; return copies of its results, since other graphs may overwrite them."""
+        """Replay the call; return copies of its results, which the next replay overwrites."""
         for buffer, arg in zip(self.args, args, strict=True):
             if isinstance(arg, torch.Tensor):
                 buffer.copy_(arg)
@@ -239,6 +249,14 @@ class CapturedGraph:
         if isinstance(result, tuple):
             return tuple(tensor.clone() for tensor in result)
         return None if result is None else result.clone()
+
+
+def called_into(results: Sequence[torch.Tensor], fn: Callable[..., Any], *args: Any) -> Any:
+    """Return `results`, in the form of fn(*args), with its numbers."""
+    result = fn(*args)
+    for buffer, tensor in zip(results, tensors_in(result), strict=True):
+        buffer.copy_(tensor)
+    return tuple(results) if isinstance(result, tuple) else None if result is None else results[0]
 
 
 def signature(arg: Any) -> Any:
@@ -304,7 +322,19 @@ class CudaRecorder:
         torch.cuda.synchronize(self.device)
         with torch.cuda.device(self.device):
             torch.cuda.empty_cache()  # otherwise the pool would stay reserved
+        trim_graph_memory(self.device)
         idle_streams[self.device].append(self.stream)
+
+
+def trim_graph_memory(device: torch.device) -> None:
+    """Return what cudaMallocAsync keeps for graphs, which torch does not; else do nothing."""
+    if not torch.cuda.is_available() or torch.cuda.get_allocator_backend() != "cudaMallocAsync":
+        return
+    major = str(torch.version.cuda).partition(".")[0]
+    name = f"cudart64_{major}.dll" if os.name == "nt" else f"libcudart.so.{major}"
+    with suppress(OSError, AttributeError):  # torch has loaded it
+        ctypes.CDLL(name).cudaDeviceGraphMemTrim(
+            torch.cuda.current_device() if device.index is None else device.index)
 
 
 def checked_mode(mode: str) -> str:

@@ -272,7 +272,9 @@ class DecodeState:
                 seen: torch.Tensor | None, keys: int) -> torch.Tensor:
         """Capturable: h [N, n, d] of tokens [B, n] in cache slots [N, n] at these positions."""
         self.cache.seek_each(slots, keys, seen, positions)
-        return self.backbone(self.expand_branches(self.backbone.embed(tokens)), self.cache)
+        h = self.backbone(self.expand_branches(self.backbone.embed(tokens)), self.cache)
+        self.cache.seek(0, 0)  # a graph's tensors must not outlive its capture
+        return h
 
     def expand_branches(self, x: torch.Tensor) -> torch.Tensor:
         """Repeat a tensor for both guidance branches: [B, ...] -> [N, ...]."""

@@ -2,12 +2,13 @@
 
 A CUDA graph repeats the very same kernels with the same numbers at the same addresses. So does this
 recorder, or it fails: every replay must call the same operations, with the same values, shapes and
-strides, on the same memory where that was there before. Nothing may be read by the host, and no
-tensor may be made from the host's numbers.
+strides, on the same memory where that was there before. Nothing may be read by the host, no tensor
+may be made from the host's numbers, and none that is made may outlive the work.
 """
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import torch
@@ -49,8 +50,9 @@ class Watch(TorchDispatchMode):
         super().__init__()
         self.trace: list[tuple] = []
         self.made: dict[int, int] = {}  # the number of each new piece of memory, by its address
-        self.kept: list[torch.Tensor] = []  # so that no address is used twice
+        self.kept: list[torch.UntypedStorage] = []  # so that no address is used twice
         self.there: set[int] = set()  # addresses of memory that was there before
+        self.tensors: list[weakref.ref[torch.Tensor]] = []  # in new memory
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name, kwargs = func.overloadpacket.__name__, kwargs or {}
@@ -62,7 +64,8 @@ class Watch(TorchDispatchMode):
         result = func(*args, **kwargs)
         for one in result if isinstance(result, list | tuple) else (result,):
             if isinstance(one, torch.Tensor) and module_device(one) not in self.there:
-                self.kept.append(one)
+                self.kept.append(one.untyped_storage())
+                self.tensors.append(weakref.ref(one))
                 self.made.setdefault(module_device(one), len(self.made))
         return result
 
@@ -111,6 +114,8 @@ class Rehearsal:
             watch = Watch()
             with Calls(), watch:
                 found = work()
+            if any(made() is not None for made in watch.tensors):
+                raise NotStatic("a tensor outlives the work that graphs replay")
             if not first:
                 first.extend((watch.trace, found))
             compare(watch.trace, first[0])
