@@ -20,8 +20,8 @@ from ..ssd_core.output.pieces import Piece, shown, word_lines
 from ..ssd_core.output.pixels import pixels, tops
 from ..ssd_core.output.words import Words
 from ..ssd_core.runs.comparison import compare_with_ar
-from ..ssd_core.runs.kept import finished_pictures
 from ..ssd_core.runs.live import LiveRun
+from ..ssd_core.runs.request import finished_pictures
 from ..ssd_core.runs.scheduling import in_turn, race
 from ..ssd_core.runs.suggestions import likeliest_first
 from ..ssd_core.weights.memory import MemoryEstimate

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from ssd_core import SSDError
 from ssd_core.backbones.prompts.alternatives import MOST_ALTERNATIVES, every_prompt, resolved
+from ssd_core.model.knobs import derived
 
 from .settings import Settings
 
 
 def with_alternative(settings: Settings) -> Settings:
     """The settings with the prompt that their seed draws."""
-    return settings.changed(prompt=resolved(settings.prompt, settings.knobs["seed"]).text)
+    return derived(settings, prompt=resolved(settings.prompt, settings.knobs["seed"]).text)
 
 
 def with_each_alternative(settings: Settings) -> list[Settings]:

@@ -17,8 +17,7 @@ from ssd_core.engine.graphs import graphs_off_reason_of
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.files import user_path
 from ssd_core.runs import diagnostics as doctor
-from ssd_core.runs.fallback import resolved_method
-from ssd_core.runs.request import Request
+from ssd_core.runs.request import Request, resolved_method
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone
 from ssd_core.weights.fit import Fit, fit, gib
 from ssd_core.weights.load import pick_device

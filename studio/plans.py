@@ -18,8 +18,7 @@ from ssd_core.output.unknown import limits_of, objects_in
 from ssd_core.postcards.aliases import weighted
 from ssd_core.postcards.unknown_objects import without_unknown_objects
 from ssd_core.runs.cost_estimate import CostEstimate
-from ssd_core.runs.fallback import FALLBACK_NOTE
-from ssd_core.runs.request import Request
+from ssd_core.runs.request import FALLBACK_NOTE, Request
 from ssd_core.weights.model_size import stored_dtype
 
 from .additions import moved

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -18,9 +19,10 @@ from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.backbones.presets import resolve_sampling
 from ssd_core.engine.edits.words import Edit
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.engine.methods import AR, METHODS, Method, default_method
+from ssd_core.engine.methods import METHODS, Method, default_method
+from ssd_core.engine.tuning import PLAIN_AR
 from ssd_core.model.grid import size_of
-from ssd_core.model.knobs import KnobSpec, coerce
+from ssd_core.model.knobs import KnobSpec, coerce, derived
 from ssd_core.model.sampling import NEW_SEED
 from ssd_core.output.knobs import (
     UNSET_NUMBER,
@@ -125,7 +127,7 @@ class Settings:
     @property
     def anew(self) -> Settings:
         """The same without a picture to edit or to draw below."""
-        return replace(self, parent="", keep_mask=None, old_prompt="", panel="", control="",
+        return derived(self, parent="", keep_mask=None, old_prompt="", panel="", control="",
                        subject="")
 
     def wording(self) -> dict[str, Any]:
@@ -138,13 +140,17 @@ class Settings:
 
         Raises SSDError for prompts that no method would take, before a queue is waited for.
         """
-        request = Request(backbone, None, AR(), self.sampling(), self.prompt, self.negative,
+        request = Request(backbone, None, PLAIN_AR, self.sampling(), self.prompt, self.negative,
                           self.pixels(), **self.wording())
-        request.check()
+        request.check_words()
         return request
 
     def chosen_method(self) -> Method:
         """The chosen method; the request decides which one runs."""
+        return self._method
+
+    @cached_property
+    def _method(self) -> Method:
         kind = METHODS.get(self.method)
         if kind is None:
             raise SSDError(f"method {self.method!r}: choose one of {', '.join(METHODS)}")
@@ -152,6 +158,10 @@ class Settings:
         return kind(**{name: value for name, value in known.items() if value is not None})
 
     def sampling(self) -> Sampling:
+        return self._sampling
+
+    @cached_property
+    def _sampling(self) -> Sampling:
         return Sampling(**{knob.name: self.knobs[knob.name] for knob in sampling_knobs()})
 
     def pixels(self) -> tuple[int, int] | None:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from PIL import Image
+from support.road import watched
 
 from ssd_core import kept_files
 from ssd_core.backbones import postcard
@@ -64,6 +65,12 @@ def ssd(saved, tmp_path, monkeypatch, capsys):
         return SimpleNamespace(code=code, out=out, err=err, json=data)
 
     return run
+
+
+def test_one_picture_is_checked_and_prepared_once(ssd):
+    with watched() as road:
+        assert ssd("generate", "a red house", "--method", "ssd", "--out", "house.png").code == 0
+    assert road.complaints == []
 
 
 @pytest.mark.slow

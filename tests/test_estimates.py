@@ -113,7 +113,7 @@ def test_timings_beside_other_programs_are_not_believed_alone(monkeypatch):
 
 def test_ar_never_takes_its_place_where_it_may_draw_another_picture(monkeypatch):
     machine = Machine(monkeypatch, SLOW)
-    monkeypatch.setattr("ssd_core.runs.tuning.guarantee_holds", lambda backbone: False)
+    monkeypatch.setattr("ssd_core.runs.request.guarantee_holds", lambda backbone: False)
     assert not any(machine.plan().tuning.stands_in for _ in range(3))
 
 

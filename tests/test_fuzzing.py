@@ -37,8 +37,7 @@ from ssd_core.kept_entries import KeptEntries
 from ssd_core.output import foreign, kept_rows, masks, recipe
 from ssd_core.output.picture_files import pixels_of
 from ssd_core.runs.batch.prompts import read_prompts
-from ssd_core.runs.request import Request
-from ssd_core.runs.restored import restored
+from ssd_core.runs.request import Request, restored
 from ssd_core.weights.find import backbones_in, family_of
 from ssd_core.weights.model_folders import metadata_of
 from studio import calls, entries, pictures, sharing

@@ -19,8 +19,7 @@ from ssd_core.output.recipe import read_recipe, save_png
 from ssd_core.output.unknown import MISPLACED
 from ssd_core.postcards.spelling import read
 from ssd_core.runs.comparison import compare_with_ar, conditions
-from ssd_core.runs.fallback import resolved_method
-from ssd_core.runs.request import Request, Result
+from ssd_core.runs.request import Request, Result, resolved_method
 from ssd_core.weights.out_of_memory import is_out_of_memory
 from ssd_core.weights.quantize import quantise, quantiser
 

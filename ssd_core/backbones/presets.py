@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..model.grid import Grid
+from ..model.knobs import derived
 from ..model.sampling import Sampling
 
 
@@ -27,7 +28,7 @@ class Preset:
 
 def resolve_sampling(sampling: Sampling, preset: Preset) -> Sampling:
     """Return the sampling with unset values replaced by the preset's."""
-    return replace(sampling, **{name: getattr(preset, name)
+    return derived(sampling, **{name: getattr(preset, name)
                                 for name in ("cfg", "min_p", "temperature", "top_p")
                                 if getattr(sampling, name) is None})
 

@@ -83,8 +83,8 @@ class Source:
     def sampling(self, flags: SamplingOptions) -> Sampling:
         named = flags.sampling()
         if self.recipe is None:
-            seed = self.foreign.get("seed")
-            return replace(named, **self._silent({"seed": int(seed)} if seed else {}))
+            own = self._silent({"seed": int(seed)} if (seed := self.foreign.get("seed")) else {})
+            return replace(named, **own) if own else named
         return replace(sampling_of(self.recipe), **{
             f.name: getattr(named, f.name) for f in fields(named) if f.name in self.flags_set})
 

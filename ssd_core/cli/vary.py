@@ -25,8 +25,7 @@ from ..output.recipe import (
     recipe_tokens,
     tokens_from_png,
 )
-from ..runs.request import Request
-from ..runs.restored import restored
+from ..runs.request import Request, restored
 from .generate import draw, result_of, summary
 from .like import Source, named_in
 from .options import Json, Loading, flag

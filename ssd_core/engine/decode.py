@@ -74,7 +74,8 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
             heads: DraftHeads | None = None, sampling: Sampling = Sampling(),  # noqa: B008
             negative: str | None = None, size: tuple[int, int] | None = None,
             keep: torch.Tensor | None = None, keep_rows: int = 0, threads: int | None = None,
-            keep_mask: torch.Tensor | None = None, edit: Edit | None = None) -> PreparedRun:
+            keep_mask: torch.Tensor | None = None, edit: Edit | None = None,
+            device: str | None = None) -> PreparedRun:
     """Check and resolve the input of a run without allocating anything. Raises SSDError.
 
     prompts: of `{a|b}` the seed draws one. size: (width, height) in pixels, one of backbone.sizes.
@@ -82,7 +83,8 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     and the rest is decoded around them; keep_rows is short for a mask of the first rows. Image i
     uses seed + i. threads: the exact number; None: on a CPU torch's own, fewer while other programs
     need the cores. edit: the prompts are new words of the pictures `keep`, which decide what stays;
-    keep_mask limits where they may act.
+    keep_mask limits where they may act. device: the type of the device that will draw, if the
+    backbone is elsewhere now.
     """
     prompts = [prompts] if isinstance(prompts, str) else list(prompts)
     backbone = backbone.resized(check_size(size))
@@ -104,13 +106,13 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
         revision = None if edit is None else Revision.of(
             backbone, edit, prompts,
             prompt_branches(backbone, [edit.old_prompt] * len(prompts), negative, sampling.cfg))
-    known, first = plan_of(backbone, method, region, heads is not None, edit=revision), None
+    known, first = plan_of(backbone, method, region, heads is not None, device, revision), None
     if sketch is not None:
         small, method = fitted(method, sketch.grid, backbone.grid)
-        first = prepare(sketch, prompts, small, heads, sampling, threads=threads)
-    return PreparedRun(backbone, method.for_device(backbone.grid, backbone.device.type), heads,
-                       sampling, branches, len(prompts), known, keep, region, threads, parent,
-                       revision, first)
+        first = prepare(sketch, prompts, small, heads, sampling, threads=threads, device=device)
+    method = method.for_device(backbone.grid, device or backbone.device.type)
+    return PreparedRun(backbone, method, heads, sampling, branches, len(prompts), known, keep,
+                       region, threads, parent, revision, first)
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,12 @@ class PreparedRun:
     revision: Revision | None = None
     sketch: PreparedRun | None = None
     graphs: bool = True
+
+    def over(self, backbone: Backbone) -> PreparedRun:
+        """The same run with another view of its backbone, made after the weights have moved."""
+        first, sketch = self.sketch, backbone.sketch()
+        return replace(self, backbone=backbone, sketch=None if first is None or sketch is None
+                       else first.over(sketch))
 
     @property
     def sequences(self) -> int:
@@ -403,20 +411,17 @@ def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, kee
     batched = isinstance(keep_mask, torch.Tensor) and keep_mask.dim() == 3
     pictures = len(keep_mask) if keep_mask is not None and batched else 1
     region = region_of(grid, pictures, keep_rows, keep_mask)
-    return plan_of(grid_or_backbone, method, region, heads, device)
+    preset = Preset() if isinstance(grid_or_backbone, Grid) else grid_or_backbone.preset
+    return plan_of(grid_or_backbone, method.resolve(preset), region, heads, device)
 
 
 def plan_of(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, region: Region,
             heads: bool = False, device: str | None = None,
             edit: Revision | None = None) -> Plan:
-    """`plan` for a region."""
+    """`plan` for a region; method: resolved."""
     device, grid = device or device_of(grid_or_backbone), region.grid
-    if isinstance(grid_or_backbone, Grid):
-        prior, method = None, method.resolve(Preset())
-    else:
-        method = method.resolve(grid_or_backbone.preset)
-        used = method.for_device(grid, device)
-        prior = prior_passes(grid_or_backbone, used, heads, region)
+    prior = None if isinstance(grid_or_backbone, Grid) else prior_passes(
+        grid_or_backbone, method.for_device(grid, device), heads, region)
     sketch = grid_or_backbone.sketch() if isinstance(grid_or_backbone, Backbone) else None
     own, method = (method, method) if sketch is None else fitted(method, sketch.grid, grid)
     known = method.plan(region) if edit is None else edited_plan(method.plan(region), edit)

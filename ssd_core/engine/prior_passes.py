@@ -23,6 +23,7 @@ from .region import Region
 BUNDLED = ASSETS / "postcard" / "prior_passes.json"
 CURVE_GRID = Grid(24, 24)  # the grid of the shipped figures, postcard's
 PRIOR = 4  # weight of the shipped curve, in runs, because pictures differ
+UNSET = Sampling()
 ENOUGH = 10  # own runs after which their mean replaces a shipped figure
 
 
@@ -52,7 +53,7 @@ def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, st
 
     partly: some cells were known.
     """
-    used, default = (resolve_sampling(each, backbone.preset) for each in (sampling, Sampling()))
+    used, default = (resolve_sampling(each, backbone.preset) for each in (sampling, UNSET))
     plain = all(getattr(used, name) == getattr(default, name)
                 for name in ("temperature", "top_k", "top_p", "min_p"))
     if isinstance(method, Tunable) and kind_of(method, heads) and plain and not partly and (

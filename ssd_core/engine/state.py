@@ -8,13 +8,13 @@ look like tokens of probability 1, so methods need no special case. Knows nothin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
 
 from ..backbones.base import Backbone
+from ..model.knobs import derived
 from ..model.near_ties import sample_with_ties
 from ..model.noise import NoiseField, Slots
 from ..model.sampling import Sampling, guide, probabilities, sample
@@ -110,7 +110,7 @@ class DecodeState:
         self.clock = Stopwatch(device)
         self.fed: slice | None = None  # the last pass's slots, if they are the same in all pictures
         self.front: list[int] = []  # with a window: each picture's last final slot, on the host
-        self._conditions = replace(sampling, seed=0, variation_seed=0, variation=0.0), margin
+        self._conditions = derived(sampling, seed=0, variation_seed=0, variation=0.0), margin
 
     def prepare(self, cells: int) -> None:
         """Capture the widest pass before all others, so that theirs fit into its memory."""

@@ -32,6 +32,7 @@ MOST_BYTES = 1 << 28  # of the probabilities of all cells of a chosen window
 WORTH = 0.97  # AR replaces `exact` below this share of its seconds, because figures are rough
 BY_RUNS = 0.67  # the same where no timing of passes tells, but single runs
 NOTICED = 0.1  # share of a run's seconds from which more time for the first one is told
+PLAIN_AR = AR()
 LADDER = (1, 1.2, 1.5, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10)  # estimates are told in these
 
 
@@ -122,7 +123,7 @@ class Machine:
         worth = WORTH if step_times.timings else BY_RUNS
         machines = [replace(self, step_times_of=partial(same, each)) for each in [step_times,
                                                                                   *step_times.separate]]
-        costs = [(here.cost(AR(), pictures), here.cost(method, pictures)) for here in machines]
+        costs = [(here.cost(PLAIN_AR, pictures), here.cost(method, pictures)) for here in machines]
         return all(ar and own and ar.seconds < worth * own.seconds for ar, own in costs)
 
     def prefers_one_thread(self, method: Method, pictures: int) -> bool:
@@ -275,10 +276,10 @@ def tune(machine: Machine, method: Method, pictures: int = 1, named: bool = Fals
     it.
     """
     own = machine.with_window(method, pictures)
-    cost, ar = machine.cost(own, pictures), machine.cost(AR(), pictures)
+    cost, ar = machine.cost(own, pictures), machine.cost(PLAIN_AR, pictures)
     slower = not isinstance(own, AR) and machine.ar_is_quicker(own, pictures)
     if slower and isinstance(method, Exact) and method.window is None and not named:
-        return Tuning(AR(), ar, ar, threads(machine, AR(), pictures), cost)
+        return Tuning(PLAIN_AR, ar, ar, threads(machine, PLAIN_AR, pictures), cost)
     return Tuning(own, cost, ar, threads(machine, own, pictures), slower=slower)
 
 

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from copy import copy
 from dataclasses import dataclass, fields
 from functools import cache
 from numbers import Integral, Real
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from ..errors import SSDError
 from ..unicode import is_unicode
 
 LARGEST = 1 << 20  # default limit of integers: beyond any grid, safe in JSON
+T = TypeVar("T")
 WANTED = {int: "a whole number", float: "a number", str: "text",
           bool: "True or False"}
 
@@ -151,6 +153,15 @@ def check_knobs(record: object) -> None:
     owner: type = type(record)
     for spec in specs(owner):
         object.__setattr__(record, spec.name, spec.checked(getattr(record, spec.name)))
+
+
+def derived(record: T, **values: Any) -> T:
+    """A copy of a checked, frozen record with other legal values, which is not checked again."""
+    if not values:
+        return record
+    made = copy(record)
+    vars(made).update(values)
+    return made
 
 
 def coerce(name: str, value: Any, kind: type) -> Any:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 
-from .knobs import check_knobs, knob
+from .knobs import check_knobs, derived, knob
 
 NEW_SEED = -1
 BLOCK = 64  # numbers, see `likeliest`
@@ -78,7 +78,7 @@ class Sampling:
     def offset_seed(self, pictures: int) -> Sampling:
         """A copy whose seed lies `pictures` further on, for a batch within a longer run."""
         moved = "variation_seed" if self.variation else "seed"
-        return replace(self, **{moved: (getattr(self, moved) + pictures) % (1 << 64)})
+        return derived(self, **{moved: (getattr(self, moved) + pictures) % (1 << 64)})
 
 
 def guide(logits: torch.Tensor, cfg: float) -> torch.Tensor:

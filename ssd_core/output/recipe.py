@@ -58,7 +58,7 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
                 prompt: str, negative: str | None = None, keep_rows: int = 0,
                 drawn: Words | None = None, parent: torch.Tensor | None = None,
                 keep_mask: torch.Tensor | None = None, edit: Edit | None = None) -> dict:
-    """The recipe of picture `index` of a run; tokens [R, C] are that picture's.
+    """The recipe of picture `index` of a run; tokens [R, C] are that picture's. method: resolved.
 
     drawn: the words it was drawn from; None: the typed ones. parent, keep_mask [R, C]: the tokens
     it started from, and which of them it kept. edit: by words, from those of the parent.
@@ -86,14 +86,17 @@ def kernel_keys(backbone: Backbone) -> dict[str, dict[str, str]]:
 def settings(backbone: Backbone, heads: DraftHeads | None, method: Method, sampling: Sampling, *,
              index: int, prompt: str, negative: str | None = None, keep_rows: int = 0,
              drawn: Words | None = None) -> dict:
-    """The part of a recipe that is known before the run and determines the picture."""
+    """The part of a recipe that is known before the run and determines the picture.
+
+    method: resolved.
+    """
     typed, sampling = Words(prompt, negative), sampling.offset_seed(index)
     known = {
         "version": VERSION,
         "backbone": {"name": backbone.name, "sha256": backbone.sha256},
         "dtype": stored_dtype(backbone),
         "heads": heads.sha256 if heads else None,
-        "method": method.name, "knobs": asdict(method.resolve(backbone.preset)),
+        "method": method.name, "knobs": asdict(method),
         "prompt": prompt, "negative": negative, **recorded(typed, drawn or typed),
         **asdict(resolve_sampling(sampling, backbone.preset)), "noise_version": NOISE_VERSION,
         "size": list(backbone.size), "keep_rows": keep_rows}

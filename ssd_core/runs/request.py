@@ -2,52 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
 
 from ..arguments import require_fields
-from ..backbones.base import Backbone
+from ..backbones.base import Backbone, Preset
 from ..backbones.presets import resolve_sampling
 from ..backbones.prompts import alternatives
-from ..engine.decode import PreparedRun, check_needs, check_size, plan_of, prepare
+from ..engine.decode import (
+    PreparedRun,
+    check_needs,
+    check_size,
+    plan_of,
+    prepare,
+    prompt_branches,
+)
 from ..engine.edits.words import Edit
 from ..engine.events import Event, FinalRows, Finished, Pass
 from ..engine.heads import DraftHeads
-from ..engine.methods import Method
+from ..engine.methods import SSD, Method, Rows
 from ..engine.plan import Plan
+from ..engine.prior_passes import note
 from ..engine.region import Region, region_of
-from ..engine.step_times import step_times_of
-from ..engine.tuning import Tuning
+from ..engine.step_times import note_rest, note_step_times, step_times_of
+from ..engine.tuning import Machine, Tuning, filled, sooner_alone, threads, tune
+from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.knobs import coerce
 from ..model.sampling import Sampling
 from ..output import labels
-from ..output.guarantees import guarantee, guarantee_text
-from ..output.kept_cells import of_picture
-from ..output.kept_pixels import check_pixels
+from ..output.guarantees import guarantee, guarantee_holds, guarantee_text
+from ..output.kept_cells import kept_of, of_picture
+from ..output.kept_pixels import check_pixels, with_kept_pixels
 from ..output.knobs import check_pictures
 from ..output.pixels import pixels
 from ..output.preview import Preview
-from ..output.recipe import make_recipe
+from ..output.recipe import make_recipe, method_of, other_dtype, sampling_of
+from ..output.source_pictures import sources_of
 from ..output.unknown import misplaced_in, unknown_in, word_notes
-from ..output.words import Words, expansions, shared
+from ..output.words import Words, drawn_words, expansions, shared
 from ..postcards.expanded import Expanded
 from ..weights.fit import run_bytes
+from ..weights.model_size import stored_dtype
 from .edited import Edited
-from .fallback import resolved_method
-from .identity import identity
-from .kept import finished_pictures, kept_by, kept_of_picture
-from .restored import restored
 from .scheduling import timed
-from .tuning import noting, record, tuned
+
+FALLBACK_NOTE = ("there are no draft heads: drawn by 'rows', the same schedule without heads "
+             "(approximate); load heads for SSD, or choose 'exact' for the picture that AR draws")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Request:
-    """A run. A host sets the fields; afterwards they hold the values that the run will use.
+    """A run, checked and prepared once. A host sets the fields; afterwards they hold the values
+    that the run will use, and nobody changes them.
 
     backbone: as loaded; `sized` is the same with the size of this run.
     heads: the draft heads; None if the method uses none.
@@ -113,24 +125,43 @@ class Request:
     alone: bool = field(default=False, init=False)
     asked: Method = field(init=False)
     grid: Grid = field(init=False)
+    _prepared: PreparedRun | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         require_fields(self, "size", "pictures")
         backbone = self.backbone.resized(check_size(self.size)).drawn_from(self.sources)
-        method, note = resolved_method(self.method, backbone.preset, self.heads is not None,
-                                       self.fall_back)
-        heads = self.heads if method.uses_heads else None
-        check_needs(method, backbone, heads)
-        prompt = alternatives.resolved(self.prompt, self.sampling.seed).text
-        self._settle(size=backbone.size, grid=backbone.grid, method=method, note=note, heads=heads,
-                     prompt=prompt, sampling=resolve_sampling(self.sampling, backbone.preset),
-                     negative=self.negative or None,
-                     pictures=coerce("pictures", self.pictures, int))
-        self._settle(**tuned(self, backbone, method))
+        self.size, self.grid = backbone.size, backbone.grid
+        self.pictures = coerce("pictures", self.pictures, int)
+        self.asked, self.note = resolved_method(
+            self.method, backbone.preset, self.heads is not None, self.fall_back)
+        self.heads = self.heads if self.asked.uses_heads else None
+        check_needs(self.asked, backbone, self.heads)
+        self.prompt = alternatives.resolved(self.prompt, self.sampling.seed).text
+        self.negative = self.negative or None
+        self.sampling = resolve_sampling(self.sampling, backbone.preset)
+        self._tune(backbone)
 
-    def _settle(self, **known: object) -> None:
-        for name, value in known.items():
-            object.__setattr__(self, name, value)
+    def _tune(self, backbone: Backbone) -> None:
+        """Tune for this machine: the window, AR in place of `exact`, pictures one by one or
+        together.
+        """
+        asked, region = self.asked, None
+        with suppress(SSDError):  # `check` says what does not fit
+            region = self.region if self.pictures > 0 else None
+        self.tuning = Tuning(asked)
+        if region is not None:
+            machine = Machine.of(backbone, self.heads, self.branches, region, self.device)
+            named = self.named or not self.fall_back or not guarantee_holds(backbone)
+            if self.edit is not None:  # its cost is not known
+                method = machine.with_window(asked, self.pictures)
+                self.tuning = Tuning(method, threads=threads(machine, method, self.pictures))
+            else:
+                self.tuning = tune(machine, asked, self.pictures, named)
+                self.alone = self.pictures > 1 and sooner_alone(
+                    machine, asked, self.tuning, self.pictures, named)
+        self.method = filled(self.tuning.method, self.grid, self.device_type)
+        self.heads = self.heads if self.tuning.method.uses_heads else None
+        self.note = self.note or self.tuning.note
 
     @classmethod
     def of_recipe(cls, recipe: Mapping, backbone: Backbone, heads: DraftHeads | None,
@@ -148,15 +179,31 @@ class Request:
         """Raise SSDError if the run cannot start; computes nothing."""
         self.events().close()
 
+    def check_words(self) -> None:
+        """Raise SSDError for prompts that no method would take."""
+        drawn = self.words
+        prompt_branches(self.sized, [words.prompt for words in drawn], drawn[0].negative,
+                        self.sampling.cfg)
+
     def prepare(self) -> PreparedRun:
-        """Check and resolve the run; nothing is allocated. Raises SSDError."""
+        """The run, checked and resolved at the first call; nothing is allocated. Raises SSDError.
+
+        Later calls only renew the view of the backbone, because weights may have moved.
+        """
+        if self._prepared is None:
+            self._prepared = self._checked()
+        else:
+            self._prepared = self._prepared.over(self.sized)
+        return self._prepared
+
+    def _checked(self) -> PreparedRun:
         check_pictures(self.pictures)
         check_pixels(self.keep_pixels, self.size or self.backbone.size, self.pictures)
         drawn = self.words
         run = prepare(self.sized, [words.prompt for words in drawn], self.method, self.heads,
                       self.sampling, drawn[0].negative, keep=self.keep, keep_rows=self.keep_rows,
                       threads=self.threads or self.tuning.threads, keep_mask=self.keep_mask,
-                      edit=self.edit)
+                      edit=self.edit, device=self.device_type)
         return replace(run, plan=replace(run.plan, tuning=self.tuning_text or run.plan.tuning),
                        graphs=self.tuning.graphs)
 
@@ -277,10 +324,10 @@ class Request:
     @property
     def bytes_needed(self) -> int:
         """Peak memory beyond the weights: keys, values and the widest pass, or the pixels."""
-        run, method = self.prepare(), self.method.for_device(self.grid, self.device_type)
+        run, grid = self.prepare(), self.grid
         return run_bytes(run.backbone, -(-run.sequences // self.branches), self.branches > 1,
-                         method.pass_width(self.grid), run.widest_rows,
-                         max(map(len, run.branches)), method.scratch(self.grid), self.device)
+                         run.method.pass_width(grid), run.widest_rows,
+                         max(map(len, run.branches)), run.method.scratch(grid), self.device)
 
     def preview(self, send: Callable[[dict], None], *, node: str | None = None, panel: int = 0,
                 notes: Sequence[str] = ()) -> Preview:
@@ -371,7 +418,18 @@ class Result:
             if event.object_cells is not None and self.request.keep is not None:
                 self.edit = Edited.of(self.request.keep, event.tokens, event.object_cells,
                                       event.stats)
-            record(self.request, event.stats)
+            self._record(event.stats)
+
+    def _record(self, stats: Mapping) -> None:
+        """Record passes and step times of a finished run for later plans; those of an edit, or of
+        a run that read source pictures in place of a sketch, say nothing about other runs.
+        """
+        run, backbone = self.request, self.request.sized
+        if run.edit is not None or backbone.sources:
+            return
+        kind = (backbone, run.method, run.heads is not None, run.sampling)
+        note(*kind, stats, partly=not bool(run.region.mask.all()))
+        note_step_times(*kind, run.pictures, stats, run.tuning.graphs)
 
     @property
     def tokens(self) -> torch.Tensor:
@@ -400,8 +458,19 @@ class Result:
 
     def pictures(self) -> Iterator[torch.Tensor]:
         """The pictures, [H, W, 3] float 0..1 on the CPU, decoded one after the other."""
-        return finished_pictures(self.request, self.edit, noting(self, pixels(
-            self.request.sized, self.tokens)))
+        decoded = self._timed(pixels(self.request.sized, self.tokens))
+        return finished_pictures(self.request, self.edit, decoded)
+
+    def _timed(self, decoded: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:
+        """The pictures; the seconds of the first one are recorded for later plans."""
+        begun = time.perf_counter()
+        first = next(decoded)
+        self.pixels_took, run = time.perf_counter() - begun, self.request
+        if self.stats is not None:
+            note_rest(run.sized, run.heads is not None, run.branches, run.pictures, self.stats,
+                      self.pixels_took)
+        yield first
+        yield from decoded
 
     def recipes(self) -> list[dict]:
         """One recipe per picture; those of a stopped run state how many rows were final."""
@@ -419,3 +488,95 @@ class Result:
     def guarantee_text(self) -> str:
         """The same as a sentence."""
         return guarantee_text(self.request.method, self.request.sized, self.share)
+
+
+def resolved_method(method: Method, preset: Preset, heads: bool,
+                    fall_back: bool = True) -> tuple[Method, str | None]:
+    """The method that will run with this preset, and a note if it is not the requested one.
+
+    Without heads, SSD falls back to `rows`, the same schedule without training, unless fall_back is
+    False. Raises SSDError for knobs out of range.
+    """
+    if heads or not fall_back or not isinstance(method, SSD):
+        return method.resolve(preset), None
+    rows = Rows(method.k_h, method.k_v, method.rounds, method.incremental,
+                method.acceptance, method.fused_commit, method.tolerance)
+    return rows.resolve(preset), FALLBACK_NOTE
+
+
+def restored(recipe: Mapping, backbone: Backbone, heads: DraftHeads | None,
+             device: torch.device | None) -> dict:
+    """The fields; raises SSDError if backbone or heads are not those of the checked recipe.
+
+    device: see `Request`.
+    """
+    require_models(recipe, backbone, heads)
+    return {"backbone": backbone, "heads": None if recipe["heads"] is None else heads,
+            "method": method_of(recipe), "sampling": sampling_of(recipe),
+            "prompt": recipe["prompt"], "negative": recipe["negative"],
+            "size": tuple(recipe["size"]), "fall_back": False, "device": device,
+            "drawn_before": other_dtype(recipe, backbone), "fixed": (drawn_words(recipe),),
+            "sources": sources_of(recipe), **kept_of(recipe)}
+
+
+def require_models(recipe: Mapping, backbone: Backbone, heads: DraftHeads | None) -> None:
+    """Raise SSDError if backbone or heads are not those of the recipe."""
+    name = recipe["backbone"]["name"]
+    if name == backbone.name and recipe["backbone"]["sha256"] != backbone.sha256:
+        raise SSDError(f"the picture was drawn by other weights of {name} than those that are "
+                       f"loaded; only its prompt can be drawn anew: {recipe['prompt']!r}")
+    for what, loaded, wanted in (
+            ("backbone", backbone.sha256, recipe["backbone"]["sha256"]),
+            ("draft heads", heads and heads.sha256, recipe["heads"])):
+        if wanted not in (loaded, None):
+            raise SSDError(
+                f"the recipe was made with {what} {wanted[:10]}, but {loaded[:10]} is loaded: "
+                "load the recipe's own first" if loaded else
+                f"the recipe was made with {what} {wanted[:10]}, and none are loaded: load the "
+                "recipe's own first")
+
+
+def identity(request: Request) -> tuple:
+    """Equal for requests that draw the same pictures by the same method.
+
+    Different objects may hold the weights.
+    """
+    top = None if request.keep is None else request.keep[:, : request.keep_rows]
+    tables = [each if each is None else each.tolist()
+              for each in (top, request.parent, request.keep_mask, *request.sized.sources)]
+    return (request.backbone.sha256, stored_dtype(request.backbone),
+            request.heads and request.heads.sha256, request.recorded, request.sampling,
+            request.words, request.size, request.pictures, request.keep_rows, request.edit,
+            str(tables))
+
+
+def kept_by(request: Request) -> torch.Tensor | None:
+    """bool [B or 1, R, C]: the cells that retain their own pixels; None if there are none.
+
+    Rows that are kept by number retain theirs only if the request has the pixels: the rest of
+    their picture may not be drawn, and the codec also reads the cells below them.
+    """
+    if request.keep is None or request.keep_mask is None and request.keep_pixels is None:
+        return None
+    known = ~request.region.mask
+    return known if known.any() else None
+
+
+def finished_pictures(request: Request, edit: Edited | None,
+                      drawn: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
+    """The decoded pictures [H, W, 3] of a run, one after the other, kept cells with their own
+    pixels. Every host passes its pictures through here. edit: the outcome of an edit by words.
+    """
+    known = kept_by(request) if edit is None else edit.untouched
+    if known is None or request.keep is None:
+        return iter(drawn)
+    return with_kept_pixels(request.sized, drawn, known, request.keep, request.keep_pixels)
+
+
+def kept_of_picture(request: Request, n: int) -> dict:
+    """The fields of a request for picture n alone."""
+    keep, own = request.keep, request.keep_pixels
+    return {"keep": None if keep is None else keep[n % len(keep)][None],
+            "keep_mask": of_picture(request.keep_mask, n),
+            "keep_pixels": None if own is None else own[n % len(own)][None],
+            "fixed": request.fixed[n : n + 1] if len(request.fixed) > 1 else request.fixed}

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from support import comfyui_stub
+from support.road import watched
 from support.small_bundle import PIXELS, SIDE
 
 from ssd_core.engine.methods import METHODS
@@ -33,6 +34,12 @@ def test_what_a_run_took_is_kept_for_the_plans_of_later_ones(pack, model):
     assert model.module.sha256[:16] in key and passes > 1 and runs == 1
     kept = Path(pack.stubs.folders.output).with_name("user") / "__ssd" / figures.file
     assert json.loads(kept.read_text()) == {key: [passes, 1]}
+
+
+def test_one_picture_is_checked_and_prepared_once(pack, model):
+    with watched() as road:
+        sample(pack, model)
+    assert road.complaints == []
 
 
 def test_a_sampler_puts_out_picture_tokens_statistics_and_a_report(pack, model):

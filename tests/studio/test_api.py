@@ -7,6 +7,7 @@ import io
 import json
 import re
 import zipfile
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -17,6 +18,7 @@ import torch
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
+from support.road import watched  # noqa: E402
 from support.solo import SIDE  # noqa: E402
 from support.studio_client import BOB, CHINESE, HOUSE, line_of, serving  # noqa: E402
 
@@ -25,6 +27,7 @@ from ssd_core.weights import quotes  # noqa: E402
 from studio import jobs as jobs_module  # noqa: E402
 from studio.api import ENDPOINTS, UPLOADS  # noqa: E402
 from studio.calls import VISITOR  # noqa: E402
+from studio.jobs import Worker  # noqa: E402
 from studio.library import Library  # noqa: E402
 from studio.settings import KNOBS, Settings, to_dict  # noqa: E402
 from studio.words import TEXTS  # noqa: E402
@@ -191,6 +194,15 @@ def test_a_drawn_picture_is_saved_listed_and_fed(client, finished, services):
     assert repeated["settings"] == job["settings"] and services.worker.job(repeated["id"]).wait(30)
     anew = client.post(f"/api/jobs/{job['id']}/repeat").json()
     assert anew["settings"]["seed"] != "7" and services.worker.job(anew["id"]).wait(30)
+
+
+def test_one_picture_is_checked_and_prepared_once(services):
+    with watched() as road, closing(Worker()) as worker:
+        client = serving(replace(services, worker=worker))
+        sent = client.post("/api/draw", json={"settings": {**HOUSE, "method": "ssd"}}).json()
+        job = worker.job(sent["id"])
+        assert job.wait(30) and job.state == "done"
+    assert road.complaints == []
 
 
 def queued(client):

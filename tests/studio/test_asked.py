@@ -96,7 +96,7 @@ def test_a_run_is_refused_in_one_line_while_a_model_loads(client, services):
 
 def test_a_batch_stopped_in_its_second_picture_has_the_first_and_offers_the_rows_of_the_second(
         client, finished, services, every_message, stopped_at, monkeypatch):
-    monkeypatch.setattr("ssd_core.runs.tuning.sooner_alone", lambda *_: True)
+    monkeypatch.setattr("ssd_core.runs.request.sooner_alone", lambda *_: True)
     stopped_at(5, panel=1)
     job = finished("/api/draw", settings={**HOUSE, "pictures": 2})
     entry, = services.history.entries()

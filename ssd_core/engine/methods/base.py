@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from ...backbones.base import Backbone, Preset
 from ...errors import SSDError
 from ...model.grid import Grid
-from ...model.knobs import check_knobs
+from ...model.knobs import check_knobs, derived
 from ...model.noise import Purpose, Slots
 from ...model.sampling import sample
 from .. import accept
@@ -66,7 +66,11 @@ class Method:
 
     def resolve(self, preset: Preset) -> Self:
         """The method with every knob set; raises SSDError if the values are incompatible."""
-        return replace(self, **{name: getattr(preset, name) for name in self.unset})
+        unset = self.unset
+        method = derived(self, **{name: getattr(preset, name) for name in unset})
+        if unset:
+            method.check()
+        return method
 
     def check(self) -> None:
         """Raise SSDError if the knobs are incompatible with each other."""

@@ -7,10 +7,10 @@ depends on it, else to the default of the type of device, so that a seed keeps i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from ...model.grid import Grid
+from ...model.knobs import derived
 from .base import Method
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Tunable(Method):
 
     def with_window(self, window: int | None) -> Self:
         """A copy of the method with this value of the knob."""
-        return replace(self, **{self.window_knob: window})
+        return derived(self, **{self.window_knob: window})
 
     def windows(self, grid: Grid) -> Sequence[int]:
         """The values to choose from, in ascending order."""
