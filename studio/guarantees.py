@@ -5,41 +5,43 @@ from __future__ import annotations
 import math
 
 from .races import Raced
+from .results import Facts
 from .words import run_title, say
 
 
 def race_rows(raced: Raced, language: str) -> list[tuple[str, str, str, str]]:
     """Name, passes, seconds and guarantee of each picture."""
-    return [(run_title(label, language), str(stats["passes"]), f"{stats['seconds']['total']:.2f}",
-             in_short(raced, n, language))
-            for n, (label, stats) in enumerate(zip(raced.labels, raced.stats, strict=True))]
+    return [(run_title(facts.label, language), str(facts.measured.stats["passes"]),
+             f"{facts.measured.stats['seconds']['total']:.2f}", in_short(facts, language))
+            for facts in raced.facts]
 
 
-def in_short(raced: Raced, n: int, language: str) -> str:
+def in_short(facts: Facts, language: str) -> str:
     """The guarantee of one picture, with its share of AR's tokens if measured."""
-    if n not in raced.judged:
+    if not facts.judged:
         return say(language, "race_ar")
-    return say(language, raced.guarantees[n]) + shared(raced, n, language)
+    return say(language, facts.measured.guarantee) + shared(facts, language)
 
 
-def shared(raced: Raced, n: int, language: str) -> str:
+def shared(facts: Facts, language: str) -> str:
     """The share of AR's tokens; empty if not measured, or if they are all equal."""
-    share = raced.identical[n]
+    share = facts.measured.share
     return "" if share in (None, 1) else say(language, "race_share", share=percent(share))
 
 
 def guarantee(raced: Raced, language: str) -> str:
     """A guarantee of each side that is not AR's own; the figures stand below the pictures."""
-    sentences = [judgement(raced, n, language) for n in raced.judged]
-    if len(raced.identical) == 2 and None in raced.identical:
+    sentences = [judgement(facts, language) for facts in raced.facts if facts.judged]
+    if len(raced.facts) == 2 and any(facts.measured.share is None for facts in raced.facts):
         sentences.append(say(language, "race_equal", share=percent(raced.equal)))
     return " ".join(sentences)
 
 
-def judgement(raced: Raced, n: int, language: str) -> str:
+def judgement(facts: Facts, language: str) -> str:
     """`in_short` as a sentence."""
-    return say(language, "race_guarantee", label=run_title(raced.labels[n], language),
-               guarantee=say(language, raced.guarantees[n]), share=shared(raced, n, language))
+    return say(language, "race_guarantee", label=run_title(facts.label, language),
+               guarantee=say(language, facts.measured.guarantee),
+               share=shared(facts, language))
 
 
 def percent(share: float) -> str:

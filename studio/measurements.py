@@ -32,8 +32,13 @@ class Measured:
         return cls(result.measured, result.guarantee, result.share, result.pixels_took)
 
 
+NOT_MEASURED = Measured({}, "")
+
+
 def summary(run: Measured, language: str) -> str:
-    """What everybody reads: "0.4 s, exactly as the model draws it"."""
+    """What everybody reads: "0.4 s, exactly as the model draws it"; "" if nothing is known."""
+    if not run.stats:
+        return ""
     seconds = run.stats["seconds"]["total"] + run.pixels
     took = say(language, "took", seconds=f"{seconds:.{1 if seconds < 10 else 0}f}")
     return say(language, "comma").join((took, say(language, DRAWN[run.guarantee])))
@@ -42,6 +47,8 @@ def summary(run: Measured, language: str) -> str:
 def figures(run: Measured, language: str) -> list[list[str]]:
     """[name, value] of the passes, the speed, and the drafts that were accepted."""
     stats = run.stats
+    if not stats:
+        return []
     accepted, speed = stats.get("acceptance") or {}, stats["tokens_per_second"]
     pairs = [("passes", f"{stats['passes']} / {stats['ar_passes']}"),
              ("seconds", f"{stats['seconds']['total']:.2f}"),

@@ -12,7 +12,6 @@ import torch
 
 from ssd_core import SSDError
 from ssd_core.backbones.glm_image import GlmImage
-from ssd_core.engine.methods import Method
 from ssd_core.output.labels import label
 from ssd_core.output.recipe import method_of, read_recipe, recipe_tokens
 from ssd_core.output.words import drawn_words
@@ -22,7 +21,7 @@ from ssd_core.weights.load import pick_dtype
 from .history import Entry, History
 from .jobs import Job
 from .library import Library
-from .results import DrawResult, Saved
+from .results import DrawResult, Facts, Saved
 from .runs import Work
 
 PAINT = "paint"  # the title of its jobs
@@ -55,10 +54,11 @@ def paint(library: Library, history: History, entry: Entry, metadata: bool = Tru
         history.require_room(1, (entry.width, entry.height))
         with library.put_away():
             picture = painted(job, path, library.device, recipe)
-        saved, method = Saved(), method_of(recipe)
+        saved, method = Saved(), label(method_of(recipe))
         painting = {"seed": recipe["seed"], "steps": STEPS, "guidance": GUIDANCE}
-        saved.take(history, picture, {**recipe, "painted": painting, "source": entry.id}, metadata)
-        return outcome(recipe, method, saved)
+        saved.take(history, picture, {**recipe, "painted": painting, "source": entry.id}, metadata,
+                   Facts(method, recipe["seed"]))
+        return DrawResult(method, recipe_tokens(recipe)[None], {}, saved)
 
     return work
 
@@ -82,8 +82,3 @@ def painted(job: Job, path: Path, device: torch.device, recipe: Mapping) -> torc
     painter = load_painter(path, str(device), dtype)
     return painter.paint(recipe_tokens(recipe)[None], [drawn_words(recipe).prompt],
                          recipe["seed"], STEPS, GUIDANCE, on_step)[0].cpu()
-
-
-def outcome(recipe: Mapping, method: Method, saved: Saved) -> DrawResult:
-    return DrawResult(label(method), recipe_tokens(recipe)[None], {}, [recipe["seed"]], saved,
-                      words=[""])

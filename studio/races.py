@@ -6,7 +6,7 @@ is saved, also of a race that is stopped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -30,7 +30,7 @@ from .alternatives import with_alternative
 from .history import Entry, History
 from .jobs import Cancelled, Job
 from .library import Library
-from .results import Saved, not_saved, words_of
+from .results import Facts, Saved, not_saved
 from .running import advance_together, guarded, show_places
 from .runs import Work
 from .settings import Settings, check, value_of
@@ -41,25 +41,19 @@ SETTINGS = ("seed", "cfg", "temperature", "prompt")  # that rows may differ in
 
 @dataclass
 class Raced:
-    """Finished pictures in order, their labelled sheet if it could be saved, and the measurements.
+    """Finished pictures in order, and their labelled sheet if it could be saved.
 
-    Per picture: places (in the race, row by row), identical (share of tokens equal to AR's, None if
-    AR did not run), stats, labels, guarantees, seeds, words (as in DrawResult). equal: share of
-    tokens equal between the first two. judged: the pictures that the guarantees are about: all but
-    a row's AR; all if AR did not run.
+    equal: share of tokens equal between the first two.
     """
 
     saved: Saved = field(default_factory=Saved)
     sheet: Entry | None = None
     equal: float = 0.0
-    places: list[int] = field(default_factory=list)
-    identical: list[float | None] = field(default_factory=list)
-    judged: list[int] = field(default_factory=list)
-    stats: list[Mapping] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    guarantees: list[str] = field(default_factory=list)
-    seeds: list[int] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
+
+    @property
+    def facts(self) -> list[Facts]:
+        """What is known of each picture."""
+        return [picture.facts for picture in self.saved.pictures]
 
     @property
     def entries(self) -> list[Entry]:
@@ -85,10 +79,10 @@ class Grid:
         done = [run for run in self.rows[row] if run.result.finished]
         compare_with_ar([run.result for run in done])
         pictures = [next(run.result.pictures()) for run in done]
-        first = len(self.raced.places)
+        ar = next((run for run in done if isinstance(run.request.method, AR)), None)
         for run, picture in zip(done, pictures, strict=True):
-            self._add(run, picture)
-        self.raced.judged += [first + n for n in judged_of([is_ar(run.result) for run in done])]
+            self.raced.saved.take(self.history, picture, run.result.recipes()[0], self.metadata,
+                                  Facts.of(run, 0, judged=run is not ar))
         if row == 0 and len(done) > 1:
             self.raced.equal = identical_share(done[0].result.tokens, done[1].result.tokens)
         self._note_tiles(row, [run.result for run in done], pictures)
@@ -107,17 +101,6 @@ class Grid:
                 "seed": first.sampling.seed, "method": "-".join(names)}, "race")
         except SSDError as error:
             self.raced.saved.problem = self.raced.saved.problem or str(not_saved(error))
-
-    def _add(self, run: LiveRun, picture: torch.Tensor) -> None:
-        raced, result = self.raced, run.result
-        raced.saved.take(self.history, picture, result.recipes()[0], self.metadata)
-        raced.places.append(run.panel)
-        raced.identical.append(result.share)
-        raced.stats.append(result.measured)
-        raced.labels.append(run.request.label)
-        raced.guarantees.append(result.guarantee)
-        raced.seeds.append(run.request.sampling.seed)
-        raced.words += words_of(run.request)
 
     def _note_tiles(self, row: int, results: Sequence[Result],
                     pictures: Sequence[torch.Tensor]) -> None:
@@ -210,16 +193,6 @@ def run_rows(job: Job, grid: Grid) -> Raced:
             grid.take(row)
         grid.end()
     return grid.raced
-
-
-def is_ar(result: Result) -> bool:
-    return isinstance(result.request.method, AR)
-
-
-def judged_of(is_ar: Sequence[bool]) -> list[int]:
-    """All pictures but the first that is AR's own."""
-    baseline = is_ar.index(True) if True in is_ar else None
-    return [n for n in range(len(is_ar)) if n != baseline]
 
 
 def write_image(path: Path, image: Image.Image) -> None:

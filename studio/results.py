@@ -16,31 +16,65 @@ from ssd_core.runs.suggestions import likeliest_first
 
 from .history import Entry, History
 from .jobs import Cancelled, Job
-from .measurements import Measured
+from .measurements import NOT_MEASURED, Measured
 from .running import advance, guarded, show_places
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a finished picture.
+
+    place: on the stage. words: the prompt it was drawn from; "" where that was typed. judged:
+    whether a race's guarantee is about it, as about all but a row's own AR.
+    """
+
+    label: str
+    seed: int
+    place: int = 0
+    words: str = ""
+    measured: Measured = NOT_MEASURED
+    judged: bool = True
+
+    @classmethod
+    def of(cls, run: LiveRun, index: int, judged: bool = True) -> Facts:
+        """Of picture `index` of a finished run."""
+        request = run.request
+        return cls(request.label, request.seeds[index], run.panel + index,
+                   words_of(request)[index], Measured.of(run.result), judged)
+
+
+@dataclass(frozen=True)
+class FinishedPicture:
+    """id: of its entry, which is on the disk; without one it names the PNG in memory."""
+
+    id: str
+    entry: Entry | None
+    facts: Facts
 
 
 @dataclass
 class Saved:
-    """Finished pictures: `entries` of those on the disk.
+    """Finished pictures in order. problem: why one could not be saved, in one line."""
 
-    ids: of all, in order; of one that could not be saved it names the PNG in memory, and `problem`
-    says why, in one line.
-    """
-
-    entries: list[Entry] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
+    pictures: list[FinishedPicture] = field(default_factory=list)
     problem: str | None = None
 
-    def take(self, history: History, picture: torch.Tensor, recipe: Mapping,
-             metadata: bool) -> None:
+    @property
+    def entries(self) -> list[Entry]:
+        """Of the pictures on the disk."""
+        return [picture.entry for picture in self.pictures if picture.entry is not None]
+
+    def take(self, history: History, pixels: torch.Tensor, recipe: Mapping, metadata: bool,
+             facts: Facts) -> None:
         """Save a picture, or else keep it in memory: it took a whole run."""
+        entry = None
         try:
-            self.entries.append(history.save(picture, recipe, metadata=metadata))
-            self.ids.append(self.entries[-1].id)
+            entry = history.save(pixels, recipe, metadata=metadata)
+            id_ = entry.id
         except SSDError as error:
-            self.ids.append(history.keep_unsaved(picture, recipe, metadata))
+            id_ = history.keep_unsaved(pixels, recipe, metadata)
             self.problem = str(not_saved(error))
+        self.pictures.append(FinishedPicture(id_, entry, facts))
 
 
 def not_saved(error: SSDError) -> SSDError:
@@ -52,7 +86,7 @@ class DrawResult:
     """The outcome of a run, or of runs one after the other, without its backbone, so that a job may
     keep it.
 
-    seeds: one per picture. saved: those that are finished. tokens: [B, R, C] on the CPU; of a run
+    saved: the pictures that are finished. tokens: [B, R, C] on the CPU; of a run
     that was stopped those of the pictures that it left unfinished. stopped_rows: None if it
     finished, else the number of their final rows, which Redo can keep; then `recipes` are theirs,
     and `partial` the entries that `save_partial` saved.
@@ -61,13 +95,10 @@ class DrawResult:
     label: str
     tokens: torch.Tensor
     stats: Mapping
-    seeds: list[int] = field(default_factory=list)
     saved: Saved = field(default_factory=Saved)
     stopped_rows: int | None = None
     recipes: list[dict] = field(default_factory=list)
     partial: list[Entry] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)  # by picture; "" where drawn as typed
-    measured: list[Measured] = field(default_factory=list)  # of those that are finished
     order: list[int] = field(default_factory=list)  # of suggestions, those that fit best first
     notes: list[str] = field(default_factory=list)  # what an edit by words kept and redrew
     how: str | None = None  # origin of the kept rows
@@ -112,9 +143,10 @@ def save(run: LiveRun, saved: Saved, history: History, metadata: bool, source: s
          cut: int) -> None:
     """Save a finished run's pictures, each with its recipe, and show them."""
     pictures = []
-    for picture, recipe in zip(run.result.pictures(), recipes_of(run, source), strict=True):
+    for index, (picture, recipe) in enumerate(zip(run.result.pictures(), recipes_of(run, source),
+                                                  strict=True)):
         pictures.append(picture)
-        saved.take(history, picture[cut:], recipe, metadata)
+        saved.take(history, picture[cut:], recipe, metadata, Facts.of(run, index))
     run.finish(torch.stack(pictures))
 
 
@@ -132,14 +164,10 @@ def drawn_by(runs: Sequence[LiveRun], saved: Saved, source: str) -> DrawResult:
     done = [result.measured for result in results if result.finished]
     tokens = [result.tokens for result in results] if last.finished else [last.tokens]
     return DrawResult(last.request.label, torch.cat(tokens), together(done) if done else {},
-                      [seed for run in runs for seed in run.request.seeds], saved,
-                      last.stopped_rows,
+                      saved, last.stopped_rows,
                       recipes=[] if last.finished else recipes_of(runs[-1], source),
-                      words=[words for run in runs for words in words_of(run.request)],
                       notes=[note for result in results if result.edit
-                             for note in result.edit.notes],
-                      measured=[Measured.of(result) for result in results if result.finished
-                                for _ in range(result.request.pictures)])
+                             for note in result.edit.notes])
 
 
 def words_of(request: Request) -> list[str]:

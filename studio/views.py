@@ -36,7 +36,7 @@ from .facts import caption, copied, facts
 from .guarantees import guarantee, race_rows
 from .history import Entry
 from .jobs import Job
-from .measurements import Measured, figures, summary
+from .measurements import figures, summary
 from .models import InUse
 from .orders import Order, Race
 from .paints import is_paintable
@@ -49,6 +49,7 @@ from .plans import (
     step_times_text,
 )
 from .races import Raced
+from .results import FinishedPicture
 from .runs import DrawResult, Source
 from .selftesting import SELFTEST
 from .services import Services
@@ -96,28 +97,19 @@ def saved_by(job: Job | None, language: str) -> list[dict]:
     """The finished pictures of an ended job, for the tools beside its stage."""
     if job is None or not job.over or not isinstance(job.result, (DrawResult, Raced)):
         return []
-    result = job.result
-    made = zip(result.saved.ids, result.seeds, result.words, strict=False)  # some, if stopped
-    raced = result.labels if isinstance(result, Raced) else []
-    labels = [run_title(label, language) for label in raced]
-    measured = measured_by(result)
-    prompts = {entry.id: entry.prompt for entry in result.entries}  # of those on the disk
-    return [{"id": id_, "seed": str(seed), "label": labels[n] if labels else None,
-             "prompt": prompts.get(id_),
-             "called": called(prompts.get(id_), seed, PurePosixPath(id_).stem),
-             "words": words, "place": result.places[n] if isinstance(result, Raced) else n,
-             "picture": f"studio/picture/{quote(id_)}",
-             "summary": summary(measured[n], language) if n < len(measured) else "",
-             "facts": figures(measured[n], language) if n < len(measured) else []}
-            for n, (id_, seed, words) in enumerate(made)]
+    raced = isinstance(job.result, Raced)
+    return [picture_view(picture, language, raced) for picture in job.result.saved.pictures]
 
 
-def measured_by(result: DrawResult | Raced) -> list[Measured]:
-    """What was measured of each finished picture."""
-    if isinstance(result, DrawResult):
-        return result.measured
-    return [Measured(*run) for run in zip(result.stats, result.guarantees, result.identical,
-                                          strict=True)]
+def picture_view(picture: FinishedPicture, language: str, raced: bool) -> dict:
+    """A finished picture, on the disk or in memory; one that raced has its label."""
+    id_, facts, prompt = picture.id, picture.facts, picture.entry.prompt if picture.entry else None
+    return {"id": id_, "seed": str(facts.seed),
+            "label": run_title(facts.label, language) if raced else None, "prompt": prompt,
+            "called": called(prompt, facts.seed, PurePosixPath(id_).stem),
+            "words": facts.words, "place": facts.place, "picture": f"studio/picture/{quote(id_)}",
+            "summary": summary(facts.measured, language),
+            "facts": figures(facts.measured, language)}
 
 
 def spoken(services: Services, job: str, after: int, language: str) -> dict:

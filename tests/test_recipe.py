@@ -41,7 +41,8 @@ STATS = {"passes": 6, "seconds": {"total": 0.5}}
 
 
 def recipe(**changes):
-    made = make_recipe(BACKBONE, None, SSD(rounds=1), Sampling(seed=(1 << 64) - 1), TOKENS, STATS,
+    method = SSD(rounds=1).resolve(BACKBONE.preset)
+    made = make_recipe(BACKBONE, None, method, Sampling(seed=(1 << 64) - 1), TOKENS, STATS,
                        index=1, prompt="a höuse\nby a lake", negative="fog")
     return {**made, **changes}
 

@@ -11,7 +11,7 @@ from support.solo import PIXELS, SIDE, solo
 from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe, recipe_tokens
 from ssd_core.output.words import Words
-from ssd_core.runs import tuning
+from ssd_core.runs import request
 from studio import runs
 from studio.history import restore
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def in_turn(monkeypatch):
     """One picture after the other is taken to be sooner, as often on CPUs."""
-    monkeypatch.setattr(tuning, "sooner_alone", lambda *_: True)
+    monkeypatch.setattr(request, "sooner_alone", lambda *_: True)
 
 
 @pytest.mark.parametrize("method", ["ssd", "exact"])
@@ -30,7 +30,8 @@ def test_pictures_in_turn_are_those_drawn_at_once(library, history, settings, en
     settings = replace(settings, method=method, pictures=3)
     job = ended(runs.draw(library, history, settings))
     drawn, alone = job.result, [settings.changed(seed=seed, pictures=1) for seed in (7, 8, 9)]
-    assert torch.equal(drawn.tokens, solo(library, settings)) and drawn.seeds == [7, 8, 9]
+    assert torch.equal(drawn.tokens, solo(library, settings)) and [
+        picture.facts.seed for picture in drawn.saved.pictures] == [7, 8, 9]
     for wish, entry in zip(alone, drawn.entries, strict=True):
         restored, own = restore(entry.path)[0], library.current.backbone.preset
         assert restored == wish.changed(cfg=own.cfg, min_p=own.min_p, size=f"{PIXELS}x{PIXELS}",
@@ -109,5 +110,5 @@ def test_a_redo_in_turn_keeps_the_top_of_each(library, history, settings, ended,
 def test_pictures_in_turn_need_the_memory_of_one(library, settings, in_turn, monkeypatch):
     one = library.require_room(settings)
     assert library.require_room(replace(settings, pictures=5)) == one
-    monkeypatch.setattr(tuning, "sooner_alone", lambda *_: False)
+    monkeypatch.setattr(request, "sooner_alone", lambda *_: False)
     assert library.require_room(replace(settings, pictures=5)) == 5 * one

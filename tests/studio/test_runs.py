@@ -313,13 +313,26 @@ def test_a_picture_of_another_size_is_refused(library, history, settings, worker
 # Race
 
 
+def shares(raced):
+    return [facts.measured.share for facts in raced.facts]
+
+
+def guarantees(raced):
+    return [facts.measured.guarantee for facts in raced.facts]
+
+
+def judged_of(raced):
+    return [n for n, facts in enumerate(raced.facts) if facts.judged]
+
+
 def test_a_race_tells_two_panels_and_measures(library, history, settings, ended):
     job = ended(races.race(library, history, settings, ["ar", "exact"]))
     raced = job.result
     assert {message["panel"] for message in job.messages} == {0, 1}
-    assert raced.identical == [1, 1] and raced.equal == 1
-    assert raced.guarantees == ["identical", "identical"]
-    assert raced.stats[0]["passes"] == SIDE**2 > raced.stats[1]["passes"]
+    assert shares(raced) == [1, 1] and raced.equal == 1
+    assert guarantees(raced) == ["identical", "identical"]
+    ar, exact = (facts.measured.stats["passes"] for facts in raced.facts)
+    assert ar == SIDE**2 > exact
     assert [entry.method for entry in raced.entries] == ["ar", "exact"]
     assert raced.sheet.kind == "race" and set(history.entries()) == {
         *raced.entries, raced.sheet}
@@ -329,9 +342,9 @@ def test_a_race_tells_two_panels_and_measures(library, history, settings, ended)
 def test_a_race_without_ar_measures_no_identity(library, history, settings, ended):
     fast = settings.changed(method="ssd", rounds=0, pictures=3)
     raced = ended(races.race(library, history, settings, [fast, "rows"])).result
-    assert raced.identical == [None, None] and raced.equal < 1 and raced.judged == [0, 1]
-    assert raced.labels == ["ssd rounds=0", "rows rounds=2"]
-    assert raced.guarantees == ["approximate"] * 2
+    assert shares(raced) == [None, None] and raced.equal < 1 and judged_of(raced) == [0, 1]
+    assert [facts.label for facts in raced.facts] == ["ssd rounds=0", "rows rounds=2"]
+    assert guarantees(raced) == ["approximate"] * 2
     assert torch.equal(recipe_tokens(read_recipe(raced.entries[0].path)), solo(library, replace(
         fast, pictures=1))[0])
 
@@ -340,9 +353,9 @@ def test_a_race_without_ar_measures_no_identity(library, history, settings, ende
     (["ar", "ssd"], 1), (["ssd", "ar"], 0), (["ar", "ar"], 1)])
 def test_the_side_that_is_not_ar_is_judged(library, history, settings, ended, methods, judged):
     raced = ended(races.race(library, history, settings.changed(rounds=0), methods)).result
-    assert raced.judged == [judged] and raced.identical[1 - judged] == 1
-    assert raced.identical[judged] == raced.equal
-    assert raced.guarantees[judged] == ("identical" if methods[judged] == "ar" else "approximate")
+    assert judged_of(raced) == [judged] and shares(raced)[1 - judged] == 1
+    assert shares(raced)[judged] == raced.equal
+    assert guarantees(raced)[judged] == ("identical" if methods[judged] == "ar" else "approximate")
 
 
 def test_six_race_at_once_and_all_but_ar_are_judged(library, history, settings, ended):
@@ -350,7 +363,7 @@ def test_six_race_at_once_and_all_but_ar_are_judged(library, history, settings, 
     job = ended(races.race(library, history, settings.changed(rounds=0), methods))
     raced = job.result
     assert {message["panel"] for message in job.messages} == set(range(6))
-    assert raced.judged == [0, 2, 3, 4, 5] and raced.identical[1] == raced.identical[3] == 1
+    assert judged_of(raced) == [0, 2, 3, 4, 5] and shares(raced)[1] == shares(raced)[3] == 1
     assert [entry.method for entry in raced.entries] == methods
     assert len(history.entries()) == 7
 

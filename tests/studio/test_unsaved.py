@@ -31,9 +31,9 @@ def test_a_picture_that_cannot_be_saved_stays_on_the_stage_and_in_memory(
         disk.setattr(Path, "write_bytes", full)
         job = ended(work)
     assert job.messages[-1]["kind"] == "finished" and history.entries() == job.result.entries == []
-    for id_, tokens in zip(job.result.saved.ids, job.result.tokens, strict=True):
-        name = Path(id_)
-        with Image.open(io.BytesIO(history.unsaved.get(id_))) as image:
+    for picture, tokens in zip(job.result.saved.pictures, job.result.tokens, strict=True):
+        name = Path(picture.id)
+        with Image.open(io.BytesIO(history.unsaved.get(picture.id))) as image:
             assert torch.equal(recipe_tokens(recipe_of(name, image)), tokens)
     problem = job.result.saved.problem
     assert "only in memory" in problem and "No space left" in problem and "\n" not in problem
@@ -52,7 +52,8 @@ def test_a_race_that_cannot_be_saved_keeps_its_pictures(library, history, settin
     monkeypatch.setattr(Image.Image, "save", save_to_memory)
     monkeypatch.setattr(History, "keep_unsaved", lambda *_: "in memory")
     raced = ended(races.race(library, history, settings, ["ar", "rows"])).result
-    assert raced.saved.ids == ["in memory"] * 2 and raced.sheet is None
+    assert [picture.id for picture in raced.saved.pictures] == ["in memory"] * 2
+    assert raced.sheet is None
     assert "No space left" in raced.saved.problem and history.entries() == []
 
 
