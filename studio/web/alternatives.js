@@ -1,17 +1,16 @@
 /** `{red|blue}` in the prompt: a line that says what it does, and a button that draws all. */
 
-import { make, setText } from "./core/elements.js";
+import { button, make, setText } from "./core/elements.js";
 import { rememberPrompt } from "./recent.js";
 import { savesRecipe, withSeed } from "./seed.js";
 
 export function alternatives(app) {
   const { words } = app.words;
   const line = make("p", "small hint grow", { role: "status" });
-  const all = make("button", "button small", { type: "button", id: "draw-all" });
+  const all = button("", () => app.drawAll(), { class: "button small", id: "draw-all" });
   const element = make("div", "row alternatives", { id: "alternatives" }, [line, all]);
   element.hidden = true;
   app.drawAll ??= () => drawAll(app);
-  all.addEventListener("click", () => app.drawAll());
   app.planner.watch(({ alternatives = null }) => {
     element.hidden = alternatives === null;
     if (alternatives === null) return;

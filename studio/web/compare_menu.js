@@ -1,6 +1,6 @@
 /** A menu of the last saved pictures: a click compares that one with the picture on the stage. */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 import { menuButton } from "./menu.js";
 import { compareTwo, detailsOf } from "./picture_actions.js";
 
@@ -14,10 +14,10 @@ export function compareMenu(app, own, first) {
     fill(app, list, own(), first());
     return [make("p", "small hint", {}, [words.stage.compareWith]), list];
   };
-  const { button, menu } = menuButton(words.stage.compare, items, "button plain");
-  button.dataset.tool = "compare";
-  button.title = words.stage.compareHint;
-  return { button, menu };
+  const made = menuButton(words.stage.compare, items, "button plain");
+  made.button.dataset.tool = "compare";
+  made.button.title = words.stage.compareHint;
+  return made;
 }
 
 async function fill(app, list, own, first) {
@@ -33,10 +33,8 @@ function tile(app, entry, own) {
   const { title, quality, thumbnail, seed } = entry;
   const name = [title, quality, seed].filter(Boolean).join(" · ");
   const image = make("img", "", { src: thumbnail, alt: "", height: "72", width: "72" });
-  const button = make("button", "", { type: "button", title: name, "aria-label": name }, [image]);
-  button.addEventListener("click", async () => {
+  return button(image, async () => {
     const shown = await detailsOf(app, own);
     if (shown) compareTwo(app, [entry, shown]);
-  });
-  return button;
+  }, { class: "", title: name, "aria-label": name });
 }

@@ -1,6 +1,6 @@
 /** Control: a map or a subject is chosen as a file, and the model draws its picture below it. */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 import { field, segments } from "./form.js";
 import { fileButton, problemOf } from "./incoming.js";
 import { pictureUrl } from "./picture_links.js";
@@ -11,9 +11,8 @@ export function controlForm(app) {
   const words = app.words.control;
   const kinds = schema.model.controls;
   const choose = fileButton(words.choose, "control-choose", (file) => take(app, file));
-  const remove = make("button", "button plain", { type: "button", id: "control-remove" },
-    [words.remove]);
-  remove.addEventListener("click", () => settings.set({ panel: "" }));
+  const remove = button(words.remove, () => settings.set({ panel: "" }),
+    { class: "button plain", id: "control-remove" });
   const picture = make("img", "control-picture", { alt: words.picture });
   const kind = segments("control", words.kind, kinds.map(({ name, label, about }) => (
     { value: name, label, title: about })), (control) => settings.set({ control }));

@@ -1,6 +1,6 @@
 /** Everything beside the prompt that decides how a picture is drawn. */
 
-import { make, setText } from "./core/elements.js";
+import { button, make, setText } from "./core/elements.js";
 import { check, field, knobControl, segments, select } from "./form.js";
 import { recipeSwitch, seedField } from "./seed.js";
 
@@ -96,12 +96,10 @@ function more(app) {
   const expert = make("details", "expert", {}, [make("summary", "", {}, [words.create.expert]),
     make("div", "stack", {}, [field(words.create.method, method.element),
       ...knobs.map(({ element }) => element), ...rest])]);
-  const reset = make("button", "button plain small", { type: "button", id: "reset" },
-    [words.create.reset]);
-  reset.addEventListener("click", () => {
+  const reset = button(words.create.reset, () => {
     const { prompt, negative, seed } = settings.values;
     settings.set({ ...schema.settings, prompt, negative, seed });
-  });
+  }, { class: "button plain small", id: "reset" });
   return make("details", "more", { id: "more" }, [make("summary", "", {}, [words.create.more]),
     make("div", "stack", {}, [...basic, reference(app), recipeSwitch(app), expert, reset])]);
 }

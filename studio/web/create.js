@@ -1,6 +1,6 @@
 /** The place where one draws: prompt and settings at the left, the stage and the last pictures. */
 
-import { addStyleSheet, make, setText } from "./core/elements.js";
+import { addStyleSheet, button, make, setText } from "./core/elements.js";
 import { controls } from "./controls.js";
 import { enable, stopButton } from "./form.js";
 import { Filmstrip } from "./filmstrip.js";
@@ -63,9 +63,8 @@ class Create {
 
   #buttons() {
     const { words, app } = this;
-    const draw = make("button", "button main grow", { type: "button", id: "draw",
-      title: MAC ? "⌘ + Enter" : "Ctrl + Enter" }, [words.draw]);
-    draw.addEventListener("click", () => this.draw());
+    const draw = button(words.draw, () => this.draw(),
+      { class: "button main grow", id: "draw", title: MAC ? "⌘ + Enter" : "Ctrl + Enter" });
     const stop = stopButton(app, "stop", () => app.attempt(
       app.jobs.act(app.jobs.running.id, "stop")));
     this.button = draw;

@@ -1,6 +1,6 @@
 /** The place with one text for a bug report: versions, device, models, the last error. */
 
-import { addStyleSheet, make, setText } from "./core/elements.js";
+import { addStyleSheet, button, make, setText } from "./core/elements.js";
 import { isOver } from "./jobs.js";
 import { copyLine } from "./picture_actions.js";
 import { statusText } from "./status.js";
@@ -12,22 +12,17 @@ export function mount(section, app) {
   const words = app.words.doctor;
   const report = make("pre", "card report", { id: "doctor-report", tabindex: "0",
     "aria-label": words.report });
-  const button = (id, label, run) => {
-    const made = make("button", "button", { type: "button", id }, [label]);
-    made.addEventListener("click", run);
-    return made;
-  };
   const refresh = async () => {
     const answer = await app.attempt(app.api.get("doctor"));
     if (answer) report.textContent = answer.report;
   };
-  const test = button("doctor-test", words.test,
-    () => app.attempt(app.jobs.submit("selftest", {})));
+  const test = button(words.test, () => app.attempt(app.jobs.submit("selftest", {})),
+    { id: "doctor-test" });
   section.append(make("div", "sheet", {}, [
     make("h1", "title", {}, [words.title]), make("p", "hint", {}, [words.hint]),
     make("div", "row", {}, [
-      button("doctor-copy", words.copy, () => copyLine(app, report.textContent)),
-      button("doctor-refresh", words.refresh, refresh),
+      button(words.copy, () => copyLine(app, report.textContent), { id: "doctor-copy" }),
+      button(words.refresh, refresh, { id: "doctor-refresh" }),
       ...app.schema.local ? [test] : []]),
     selfTest(app, test, refresh), report]));
   return { shown: refresh };
@@ -43,12 +38,10 @@ function selfTest(app, start, over) {
   const bar = make("progress", "", { "aria-label": words.test, max: "1" });
   let shown = null;
   let stopping = null; // id of the one that ends after its check
-  const stop = make("button", "button danger", { type: "button", id: "doctor-stop" },
-    [app.words.create.stop]);
-  stop.addEventListener("click", () => {
+  const stop = button(app.words.create.stop, () => {
     stopping = shown.id;
     app.attempt(app.jobs.act(shown.id, "stop"));
-  });
+  }, { class: "button danger", id: "doctor-stop" });
   const element = make("div", "stack card", { hidden: "" }, [line,
     make("div", "row", {}, [bar, stop])]);
   app.jobs.watch((jobs) => {

@@ -1,6 +1,6 @@
 /** Downloads of models: what one takes is shown first; its progress is found again by any page. */
 
-import { make, setText } from "./core/elements.js";
+import { button, make, setText } from "./core/elements.js";
 import { sizeText } from "./sizes.js";
 
 const STEP = 500; // ms between two looks
@@ -10,20 +10,16 @@ export function quoteDialog(app, model, quote, accepted) {
   const { models: words } = app.words;
   const { licence } = quote;
   const [all, missing] = [quote.bytes, quote.missing].map(sizeText);
-  const start = make("button", "button main grow", { type: "button", id: "download-start" },
-    [app.say(words.download, { size: missing })]);
-  const cancel = make("button", "button", { type: "button" }, [words.cancel]);
+  const start = button(app.say(words.download, { size: missing }), () => {
+    dialog.close();
+    accepted();
+  }, { class: "button main grow", id: "download-start" });
   const dialog = make("dialog", "quote", { "aria-label": model.title }, [
     make("div", "stack", {}, [make("h2", "", {}, [model.title]),
       make("p", "", {}, [app.say(words.quoted, { size: all, missing, where: quote.where })]),
       make("p", "", {}, [make("a", "", { href: licence.link, target: "_blank", rel: "noreferrer" },
         [licence.name]), `: ${licence.restricts}`]),
-      make("div", "row", {}, [start, cancel])])]);
-  start.addEventListener("click", () => {
-    dialog.close();
-    accepted();
-  });
-  cancel.addEventListener("click", () => dialog.close());
+      make("div", "row", {}, [start, button(words.cancel, () => dialog.close())])])]);
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
@@ -38,9 +34,8 @@ export class DownloadLine {
     Object.assign(this, { app, words: app.words.models, ended });
     this.text = make("span", "grow", { role: "status" });
     this.bar = make("progress", "", { "aria-label": app.words.models.get, max: "1" });
-    this.cancel = make("button", "button", { type: "button", id: "download-cancel" },
-      [app.words.models.cancel]);
-    this.cancel.addEventListener("click", () => app.attempt(app.api.post("models/cancel")));
+    this.cancel = button(app.words.models.cancel, () => app.attempt(app.api.post("models/cancel")),
+      { id: "download-cancel" });
     this.element = make("div", "row card", { id: "download", hidden: "" },
       [this.text, this.bar, this.cancel]);
   }

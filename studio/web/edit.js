@@ -3,7 +3,7 @@
  * the prompt beside it. Each edit is a step that can be gone back to.
  */
 
-import { addStyleSheet, make, setText } from "./core/elements.js";
+import { addStyleSheet, button, make, setText } from "./core/elements.js";
 import { LiveCells } from "./core/live_cells.js";
 import { Mask } from "./core/mask.js";
 import { MaskCanvas } from "./core/mask_canvas.js";
@@ -91,15 +91,16 @@ class EditView {
     this.line = new Line(app, canvas, this.look, { size: this.size,
       resized: (size) => this.on.open(this.entry.id, { size, tool: "rows", words: false }) });
     this.prompt = new EditWords(app, canvas, () => this.#update());
-    this.start = this.#button("edit-apply", words.apply, () => this.apply(), "button main");
-    this.suggest = this.#button("edit-suggest", words.suggest, () => this.apply(SUGGESTED));
-    this.again = this.#button("edit-again", words.again, () => this.#tryAgain());
+    this.start = button(words.apply, () => this.apply(),
+      { class: "button main", id: "edit-apply" });
+    this.suggest = button(words.suggest, () => this.apply(SUGGESTED), { id: "edit-suggest" });
+    this.again = button(words.again, () => this.#tryAgain(), { id: "edit-again" });
     const vary = varyMenu(app, (strength) => this.#vary(strength));
     vary.button.id = "edit-vary";
     vary.button.className = "button";
-    this.compare = this.#button("edit-compare", words.compare, () => this.#compare(), "button",
-      words.compareHint);
-    this.close = this.#button("edit-close", words.close, () => this.#leave());
+    this.compare = button(words.compare, () => this.#compare(),
+      { id: "edit-compare", title: words.compareHint });
+    this.close = button(words.close, () => this.#leave(), { id: "edit-close" });
     this.suggestions = new Suggestions(app);
     this.hint = make("p", "hint small", { title: this.look.how });
     this.aloud = make("p", "unseen", { role: "status" });
@@ -117,12 +118,6 @@ class EditView {
           this.again, vary.button, vary.menu, this.compare, this.close]),
         make("div", "row edit-context", {}, [this.suggestions.choice, this.line.element,
           this.prompt.element, this.hint]), this.aloud])]);
-  }
-
-  #button(id, label, run, className = "button", title = "") {
-    const button = make("button", className, { type: "button", id, title }, [label]);
-    button.addEventListener("click", run);
-    return button;
   }
 
   async #begin({ tool = "brush", mask = null, job = null, vary = "" }) {
@@ -160,8 +155,8 @@ class EditView {
     const { count, cells } = canvas.mask;
     const some = count > 0 && count < cells.length;
     const { old_prompt } = this.prompt.settings();
-    for (const button of [this.start, this.suggest]) {
-      enable(button, Boolean(count || old_prompt), canvas.element);
+    for (const starts of [this.start, this.suggest]) {
+      enable(starts, Boolean(count || old_prompt), canvas.element);
     }
     this.again.hidden = this.#last === null || this.#job !== null;
     this.compare.hidden = this.steps.entries.length < 2;

@@ -2,7 +2,7 @@
 
 import { TOOLS } from "./core/mask_canvas.js";
 import { below } from "./core/mask.js";
-import { make, setText } from "./core/elements.js";
+import { button, make, setText } from "./core/elements.js";
 import { field, segments, select } from "./form.js";
 import { Slider, clamp } from "./slider.js";
 
@@ -36,10 +36,8 @@ export class PaintTools {
   }
 
   #button(name, run) {
-    const button = make("button", "button plain", { type: "button", id: `mask-${name}`,
-      title: this.words[`${name}Hint`] }, [this.words[name]]);
-    button.addEventListener("click", run);
-    return button;
+    return button(this.words[name], run,
+      { class: "button plain", id: `mask-${name}`, title: this.words[`${name}Hint`] });
   }
 
   update() {

@@ -3,7 +3,7 @@
  * prompt; its cross, or the key Delete, leaves it open.
  */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 import { check } from "./form.js";
 import { freshSeed } from "./seed.js";
 
@@ -42,8 +42,8 @@ class FillIns {
     if (text) parts.push(this.#fixed(text));
     const heading = text ? this.words.nextFrom : this.words.nextHas;
     if (chips.length || text) parts.unshift(make("span", "hint", {}, [heading]));
-    if (chips.length) parts.push(this.#button("fill-other", "fillOther", () => this.#other()));
-    if (open.length) parts.push(this.#button("fill-again", "fillAgain", () => this.#set([])));
+    if (chips.length) parts.push(this.#link("fill-other", "fillOther", () => this.#other()));
+    if (open.length) parts.push(this.#link("fill-again", "fillAgain", () => this.#set([])));
     if (chips.length && pictures > 1) {
       parts.push(make("span", "hint", {}, [this.app.say(this.words.firstOf, { pictures })]));
     }
@@ -63,9 +63,9 @@ class FillIns {
 
   #chip(chip) {
     const hint = chip.instead ? this.words.pinInstead : this.words.pin;
-    const pin = make("button", "pin", { type: "button", "aria-keyshortcuts": "Delete",
-      title: this.app.say(hint, { text: chip.text, instead: chip.instead }) }, [chip.text]);
-    pin.addEventListener("click", () => this.#pin(chip));
+    const pin = button(chip.text, () => this.#pin(chip),
+      { class: "pin", "aria-keyshortcuts": "Delete",
+        title: this.app.say(hint, { text: chip.text, instead: chip.instead }) });
     pin.addEventListener("keydown", ({ key }) => {
       if (key === "Delete" || key === "Backspace") this.#leave(chip, element);
     });
@@ -82,17 +82,12 @@ class FillIns {
   }
 
   #withCross(inside, label, act) {
-    const cross = make("button", "cross", { type: "button", title: label, "aria-label": label },
-      ["×"]);
-    cross.addEventListener("click", act);
+    const cross = button("×", act, { class: "cross", title: label, "aria-label": label });
     return make("span", "addition", {}, [inside, cross]);
   }
 
-  #button(id, word, act) {
-    const button = make("button", "link", { type: "button", id,
-      title: this.words[`${word}Hint`] }, [this.words[word]]);
-    button.addEventListener("click", act);
-    return button;
+  #link(id, word, act) {
+    return button(this.words[word], act, { class: "link", id, title: this.words[`${word}Hint`] });
   }
 
   /** Whether the prompt in the box is still the one that the additions belong to. */

@@ -1,6 +1,6 @@
 /** The last saved pictures, in a line below the stage. */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 
 const SHOWN = 24;
 
@@ -32,13 +32,10 @@ export class Filmstrip {
   #tile(entry) {
     const image = make("img", "", { src: entry.thumbnail, alt: "", loading: "lazy",
       height: "72", draggable: "false" });
-    const button = make("button", "", { type: "button", "data-id": entry.id,
-      title: entry.title, "aria-label": entry.title }, [image]);
-    button.addEventListener("click", () => {
+    return button(image, () => {
       this.mark([entry.id]);
       this.choose(entry);
-    });
-    return button;
+    }, { class: "", "data-id": entry.id, title: entry.title, "aria-label": entry.title });
   }
 
   /** Mark the pictures that the stage shows. */

@@ -1,6 +1,6 @@
 /** Native controls built from the schema: one for each kind of knob, bound to the settings. */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 
 let count = 0; // of controls, for the ids of their labels
 
@@ -27,10 +27,8 @@ export function check(label, on, change) {
 
 /** A button that stops runs; the second click of two would stop the next run. */
 export function stopButton(app, id, stop) {
-  const button = make("button", "button danger", { type: "button", id, disabled: "" },
-    [app.words.create.stop]);
-  button.addEventListener("click", ({ detail }) => detail < 2 && stop());
-  return button;
+  return button(app.words.create.stop, ({ detail }) => detail < 2 && stop(),
+    { class: "button danger", id, disabled: "" });
 }
 
 /** Let a button do something or nothing; the focus does not stay on one that does nothing. */

@@ -1,6 +1,6 @@
 /** The right side of the head: the model in use, and the gear with what is seldom needed. */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 import { segments } from "./form.js";
 import { keep, recall } from "./kept.js";
 import { queueMenu } from "./queue.js";
@@ -29,10 +29,9 @@ export function headMenu(app) {
 }
 
 function keysButton(app) {
-  const button = make("button", "button plain", { type: "button", id: "open-keys" },
-    [app.words.keys.title, make("kbd", "", { "aria-hidden": "true" }, ["?"])]);
-  button.addEventListener("click", async () => (await import("./shortcuts.js")).openSheet(app));
-  return button;
+  return button([app.words.keys.title, make("kbd", "", { "aria-hidden": "true" }, ["?"])],
+    async () => (await import("./shortcuts.js")).openSheet(app),
+    { class: "button plain", id: "open-keys" });
 }
 
 /** The language of the page, which the server reads from a cookie. */

@@ -1,6 +1,6 @@
 /** The place of all saved pictures: to find, choose, compare, save, delete, and draw on from. */
 
-import { addStyleSheet, make, setText } from "./core/elements.js";
+import { addStyleSheet, button, make, setText } from "./core/elements.js";
 import { Choice } from "./choice.js";
 import { openButton } from "./incoming.js";
 import { isOver } from "./jobs.js";
@@ -89,14 +89,11 @@ class HistoryPlace {
 
   /** A button that is on or off. */
   #toggle(id, children, turned) {
-    const button = make("button", "button",
-      { type: "button", id, "aria-pressed": "false" }, children);
-    button.addEventListener("click", () => {
-      const on = button.getAttribute("aria-pressed") !== "true";
-      button.setAttribute("aria-pressed", String(on));
+    return button(children, ({ currentTarget: pressed }) => {
+      const on = pressed.getAttribute("aria-pressed") !== "true";
+      pressed.setAttribute("aria-pressed", String(on));
       turned(on);
-    });
-    return button;
+    }, { id, "aria-pressed": "false" });
   }
 
   #find() {
@@ -108,21 +105,17 @@ class HistoryPlace {
   /** What can be done with the chosen pictures; stands where the search was. */
   #acting() {
     const { app, words } = this;
-    const button = (name, run, className = "button") => {
-      const made = make("button", className,
-        { type: "button", id: `chosen-${name}` }, [words[name]]);
-      made.addEventListener("click", run);
-      return made;
-    };
+    const act = (name, run, className = "button") => button(words[name], run,
+      { class: className, id: `chosen-${name}` });
     this.count = make("strong", "", { role: "status" });
-    this.compare = button("compare", () => compareTwo(app, this.#chosen));
+    this.compare = act("compare", () => compareTwo(app, this.#chosen));
     this.zip = make("a", "button", { id: "chosen-zip", download: "pictures.zip" }, [words.zip]);
     this.acting = make("div", "row acting", { hidden: "", role: "toolbar",
       "aria-label": words.chosenTools }, [this.count, this.compare, this.zip,
-      button("star", () => this.#star(this.#chosen)),
-      ...(app.schema.local ? [button("remove", () => this.#remove(this.#chosen.map(({ id }) => id)),
+      act("star", () => this.#star(this.#chosen)),
+      ...(app.schema.local ? [act("remove", () => this.#remove(this.#chosen.map(({ id }) => id)),
         "button danger")] : []),
-      button("done", () => this.#done(), "button plain")]);
+      act("done", () => this.#done(), "button plain")]);
     return this.acting;
   }
 

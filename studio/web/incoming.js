@@ -1,6 +1,6 @@
 /** Pictures that come from outside: dropped or pasted anywhere on the page, or chosen as a file. */
 
-import { addStyleSheet, make } from "./core/elements.js";
+import { addStyleSheet, button, make } from "./core/elements.js";
 import { adopt } from "./picture_actions.js";
 
 const KINDS = ["image/png", "image/jpeg", "image/webp", "image/avif", "image/heic", "image/heif",
@@ -47,13 +47,11 @@ export const openButton = (app, label) => fileButton(label, "open-picture",
 export function fileButton(label, id, chosen) {
   const accept = [...KINDS, ".heic", ".heif"].join(",");
   const input = make("input", "", { type: "file", accept, hidden: "" });
-  const button = make("button", "button", { type: "button", id }, [label]);
-  button.addEventListener("click", () => input.click());
   input.addEventListener("change", () => {
     if (input.files.length) chosen(input.files[0]);
     input.value = "";
   });
-  return [button, input];
+  return [button(label, () => input.click(), { id }), input];
 }
 
 /** Show a picture on the stage and use its settings, if it has some. */
@@ -65,9 +63,7 @@ export async function take(app, file) {
   }
   const answer = await app.attempt(app.api.upload("restore", file));
   if (!answer) return;
-  const edit = make("button", "button", { type: "button", id: "edit-file" },
-    [app.words.stage.edit]);
-  edit.addEventListener("click", () => editFile(app, file));
+  const edit = button(app.words.stage.edit, () => editFile(app, file), { id: "edit-file" });
   await app.go("create", { file, text: answer.text, actions: [edit] });
   if (answer.settings) adopt(app, answer);
 }

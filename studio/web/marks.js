@@ -3,7 +3,7 @@
  * the text area, and each with the nearest word that it knows.
  */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 
 const LISTED = 6;
 const TOLD = new Set(["cannot", "refused"]); // notes that name what is unknown themselves
@@ -129,11 +129,8 @@ export function suggestions(app, marks) {
 /** A click takes the nearest word wherever the unknown one stands. */
 function suggestion(app, marks, { word, nearest }) {
   if (!nearest) return make("span", "unknown-word", {}, [word]);
-  const button = make("button", "chip", { type: "button", title: app.words.words.takeNearest }, [
-    `${word} → ${nearest}`]);
-  button.addEventListener("click", () => {
+  return button(`${word} → ${nearest}`, () => {
     const same = marks.list.filter((mark) => mark.word === word);
     for (const mark of same.reverse()) marks.take(mark);
-  });
-  return button;
+  }, { class: "chip", title: app.words.words.takeNearest });
 }

@@ -1,6 +1,6 @@
 /** The place of models: those on this machine, and those that can be downloaded. */
 
-import { addStyleSheet, make } from "./core/elements.js";
+import { addStyleSheet, button, make } from "./core/elements.js";
 import { DownloadLine, quoteDialog } from "./download.js";
 import { field, select } from "./form.js";
 import { keep, recall } from "./kept.js";
@@ -91,9 +91,8 @@ class Models {
 
   #useButton(name) {
     const { words, app } = this;
-    const use = make("button", "button", { type: "button", "data-use": name,
-      "aria-label": app.say(words.useNamed, { name }) }, [words.use]);
-    use.addEventListener("click", () => this.#use(name, use));
+    const use = button(words.use, () => this.#use(name, use),
+      { "data-use": name, "aria-label": app.say(words.useNamed, { name }) });
     return use;
   }
 
@@ -167,9 +166,8 @@ class Models {
 
   #rowKnown(model) {
     const { words, list, app } = this;
-    const ask = make("button", "button", { type: "button", "data-ask": model.name,
-      "aria-label": app.say(words.askNamed, { name: model.title }) }, [words.ask]);
-    ask.addEventListener("click", () => this.#ask(model, ask));
+    const ask = button(words.ask, () => this.#ask(model, ask),
+      { "data-ask": model.name, "aria-label": app.say(words.askNamed, { name: model.title }) });
     const fit = cell(words.onThis, [words.looking], "fit");
     this.fits.set(fit, model.name);
     return make("tr", "", { "data-known": model.name }, [

@@ -1,6 +1,6 @@
 /** The saved pictures as a grid that grows as one scrolls: newest first. */
 
-import { make, setText } from "./core/elements.js";
+import { button, make, setText } from "./core/elements.js";
 import { Tile } from "./tile.js";
 
 const [PAGE, MOST] = [48, 500]; // pictures in one answer
@@ -23,9 +23,7 @@ export class PictureList {
     this.element = make("ul", "pictures",
       { id: "pictures", "aria-label": app.words.places.history });
     this.hint = make("p", "hint small", { id: "history-hint" });
-    this.more = make("button", "button", { type: "button", id: "history-more", hidden: "" },
-      [this.words.more]);
-    this.more.addEventListener("click", () => this.#ask());
+    this.more = button(this.words.more, () => this.#ask(), { id: "history-more", hidden: "" });
     this.element.addEventListener("keydown", (event) => this.#key(event));
     this.element.addEventListener("focusin", ({ target }) => this.#reach(
       target.closest("li")?.dataset.id));

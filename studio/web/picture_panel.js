@@ -2,7 +2,7 @@
  * What is known about a saved picture, and what can be done with it: beside the grid, or a sheet.
  */
 
-import { make, setText } from "./core/elements.js";
+import { button, make, setText } from "./core/elements.js";
 import { menuButton } from "./menu.js";
 import { copyImage, copyLine, detailsOf, restore } from "./picture_actions.js";
 import { pixelMode } from "./pixels.js";
@@ -19,9 +19,8 @@ export class PicturePanel {
   constructor(app, on) {
     Object.assign(this, { app, words: app.words.history, on });
     this.image = make("img", "", { alt: "" });
-    const large = make("button", "panel-picture", { type: "button", title: app.words.stage.full,
-      "aria-label": app.words.stage.full }, [this.image]);
-    large.addEventListener("click", () => on.large(this.entry));
+    const large = button(this.image, () => on.large(this.entry),
+      { class: "panel-picture", title: app.words.stage.full, "aria-label": app.words.stage.full });
     pixelMode.mark(large);
     this.title = make("h2", "panel-title", { tabindex: "-1" });
     this.close = this.#button("close", () => this.hide(), ["×"], "button plain icon");
@@ -111,9 +110,7 @@ export class PicturePanel {
   }
 
   #button(name, run, children, className = "button") {
-    const button = make("button", className, { type: "button", "data-action": name }, children);
-    button.addEventListener("click", run);
-    return button;
+    return button(children, run, { class: className, "data-action": name });
   }
 
   /** Show whether the picture is a favourite. */
@@ -138,9 +135,8 @@ export class PicturePanel {
   /** A picture to open; name: what it is called where it has no label. */
   #kin(action, id, name, label = "") {
     const path = id.split("/").map(encodeURIComponent).join("/");
-    const link = make("button", "button plain", { type: "button", "data-action": action },
-      [make("img", "", { src: `api/thumbnail/${path}`, alt: name, height: "40" }), label]);
-    link.addEventListener("click", () => this.on.open(id));
-    return link;
+    const image = make("img", "", { src: `api/thumbnail/${path}`, alt: name, height: "40" });
+    return button([image, label], () => this.on.open(id),
+      { class: "button plain", "data-action": action });
   }
 }

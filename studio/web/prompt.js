@@ -1,6 +1,6 @@
 /** The prompt of the next picture: its text, words to click, and what is filled in and left out. */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 import { fillIns } from "./fill_ins.js";
 import { Marks, suggestions } from "./marks.js";
 import { recentMenu, rememberPrompt } from "./recent.js";
@@ -56,14 +56,12 @@ function notes(app) {
 
 /** A thing that cannot be drawn: the rest is drawn alone, if one wants. */
 function question(app, { text, without }) {
-  const button = make("button", "button small", { type: "button", id: "draw-without" },
-    [app.words.words.drawWithout]);
-  button.addEventListener("click", () => {
+  const draw = button(app.words.words.drawWithout, () => {
     app.settings.set({ prompt: without });
     app.draw();
-  });
+  }, { class: "button small", id: "draw-without" });
   return make("div", "question", { "data-kind": "cannot" }, [make("p", "small", {}, [text]),
-    button]);
+    draw]);
 }
 
 /** A text area bound to the setting of this name. */
@@ -91,15 +89,14 @@ function drawByKey(app, event) {
 
 function label(app) {
   const { words } = app.words;
-  const surprise = make("button", "button plain small", { type: "button", id: "surprise",
-    title: words.surpriseHint }, [words.surprise]);
-  surprise.addEventListener("click", async () => {
+  const surprise = button(words.surprise, async () => {
     const answer = await app.attempt(app.api.get("surprise"));
     if (answer) app.settings.set({ prompt: answer.prompt, open: "", fixed: "" });
-  });
-  const { button, menu } = recentMenu(app);
+  }, { class: "button plain small", id: "surprise", title: words.surpriseHint });
+  const recent = recentMenu(app);
   return make("div", "row prompt-label", {}, [
-    make("label", "label grow", { for: "prompt" }, [words.prompt]), surprise, button, menu]);
+    make("label", "label grow", { for: "prompt" }, [words.prompt]), surprise,
+    recent.button, recent.menu]);
 }
 
 /** Folded away until it has words. */

@@ -1,6 +1,6 @@
 /** What waits to be drawn, in a menu of the head: seen, reordered, emptied, brought back. */
 
-import { make, setText } from "./core/elements.js";
+import { button, make, setText } from "./core/elements.js";
 import { isRepeatable } from "./jobs.js";
 
 const SHORT = "(max-width: 720px)"; // where the head has room for a number only
@@ -19,8 +19,8 @@ class Queue {
     this.button = make("button", "button plain small", { type: "button", id: "queue-open",
       popovertarget: "queue", title: words.title });
     this.list = make("ol", "queue stack");
-    this.clear = this.#button("queue-clear", words.clear, "clear");
-    this.stop = this.#button("queue-stop", words.stopAll, "stop");
+    this.clear = this.#act("queue-clear", words.clear, "clear");
+    this.stop = this.#act("queue-stop", words.stopAll, "stop");
     this.menu = make("section", "menu stack queue-box", { popover: "", id: "queue",
       "aria-label": words.title }, [this.list, make("div", "row", {}, [this.clear, this.stop])]);
     this.elements = [this.button, this.menu];
@@ -30,10 +30,8 @@ class Queue {
     app.jobs.watch(() => this.#show());
   }
 
-  #button(id, label, action) {
-    const button = make("button", "button plain small", { type: "button", id }, [label]);
-    button.addEventListener("click", () => this.#empty(action));
-    return button;
+  #act(id, label, action) {
+    return button(label, () => this.#empty(action), { class: "button plain small", id });
   }
 
   /** What waits has changed; the focus stays where it is in the list. */
@@ -72,15 +70,15 @@ class Queue {
     if (place < 0) return null;
     const row = rows.find(({ dataset }) => dataset.id === id)
       ?? rows[Math.min(place, rows.length - 1)];
-    const button = row.querySelector(`[data-act="${act}"]:enabled`)
+    const next = row.querySelector(`[data-act="${act}"]:enabled`)
       ?? row.querySelector("button:enabled");
-    return button.focus();
+    return next.focus();
   }
 
   /** The list is empty: the focus goes to what one does next. */
   #leave() {
     const main = [...document.querySelectorAll(".place:not([hidden]) .button.main")];
-    (main.find((button) => button.checkVisibility() && !button.disabled)
+    (main.find((starts) => starts.checkVisibility() && !starts.disabled)
       ?? document.querySelector(".places [aria-current]"))?.focus();
   }
 
@@ -136,8 +134,7 @@ class Queue {
 }
 
 function act(name, sign, label, prompt, run) {
-  const button = make("button", "button plain icon", { type: "button", title: label,
-    "data-act": name, "aria-label": `${label}: ${prompt}` }, [sign]);
-  button.addEventListener("click", run);
-  return button;
+  return button(sign, run,
+    { class: "button plain icon", title: label, "data-act": name,
+      "aria-label": `${label}: ${prompt}` });
 }

@@ -1,6 +1,6 @@
 /** The place where methods draw the same picture side by side. */
 
-import { addStyleSheet, make, setText } from "./core/elements.js";
+import { addStyleSheet, button, make, setText } from "./core/elements.js";
 import { enable, stopButton } from "./form.js";
 import { isOver } from "./jobs.js";
 import { Racers } from "./racers.js";
@@ -43,12 +43,11 @@ class Race {
 
   #buttons() {
     const { words, app } = this;
-    this.start = make("button", "button main grow", { type: "button", id: "race-start" });
-    this.start.addEventListener("click", () => this.#begin());
+    this.start = button(words.start, () => this.#begin(),
+      { class: "button main grow", id: "race-start" });
     const stop = stopButton(app, "race-stop",
       () => app.attempt(app.jobs.act(this.#active.id, "stop")));
     app.jobs.watch(() => enable(stop, this.#active !== undefined, this.start));
-    setText(this.start, words.start);
     return make("div", "row buttons", {}, [this.start, stop]);
   }
 
@@ -59,16 +58,13 @@ class Race {
 
   #foot() {
     const { words } = this;
-    this.compare = make("button", "button plain", { type: "button", id: "race-compare" },
-      [words.compare]);
-    this.compare.addEventListener("click", () => this.#view.compare());
+    this.compare = button(words.compare, () => this.#view.compare(),
+      { class: "button plain", id: "race-compare" });
     this.sheet = make("a", "button plain", { id: "race-sheet" }, [words.sheet]);
-    this.again = make("button", "button plain", { type: "button", id: "race-again" },
-      [words.again]);
-    this.again.addEventListener("click", () => this.#lineUp(true));
-    this.overlay = make("button", "button plain", { type: "button", id: "race-overlay" },
-      [words.overlay]);
-    this.overlay.addEventListener("click", () => this.#overlay(!this.#view.overlay));
+    this.again = button(words.again, () => this.#lineUp(true),
+      { class: "button plain", id: "race-again" });
+    this.overlay = button(words.overlay, () => this.#overlay(!this.#view.overlay),
+      { class: "button plain", id: "race-overlay" });
     this.legend = make("span", "");
     this.foot = make("div", "row race-foot", { hidden: "" }, [this.status, this.legend,
       this.overlay, this.compare, this.sheet, this.again]);

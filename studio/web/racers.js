@@ -1,6 +1,6 @@
 /** The form of a race: two to six racers, and rows by another setting. */
 
-import { make, setText } from "./core/elements.js";
+import { button, make, setText } from "./core/elements.js";
 import { check, field, select } from "./form.js";
 import { keep, recall } from "./kept.js";
 import { areValues, firstValues, picturesOf, sentValues, valuesIn } from "./lineup.js";
@@ -18,8 +18,8 @@ export class Racers {
     this.setting = "";
     this.racers = this.#known(recall("racers", []));
     this.list = make("ul", "stack racers");
-    this.add = this.#button(this.words.add, () => this.#set([...this.racers, this.#next()]));
-    this.all = this.#button(this.words.allQualities,
+    this.add = button(this.words.add, () => this.#set([...this.racers, this.#next()]));
+    this.all = button(this.words.allQualities,
       () => this.#set(app.schema.qualities.map(({ name }) => name)));
     this.element = make("section", "stack racers-form", {}, [
       make("h2", "", {}, [this.words.racers]), this.list,
@@ -98,12 +98,6 @@ export class Racers {
     return (free ?? this.options[0]).value;
   }
 
-  #button(label, run) {
-    const button = make("button", "button", { type: "button" }, [label]);
-    button.addEventListener("click", run);
-    return button;
-  }
-
   #show() {
     this.list.replaceChildren(...this.racers.map((name, n) => this.#racer(name, n)));
     this.add.hidden = this.racers.length >= this.app.schema.limits.racers;
@@ -115,7 +109,7 @@ export class Racers {
       (value) => this.#set(this.racers.with(n, value)));
     choice.set(name);
     choice.element.setAttribute("aria-label", this.app.say(this.words.racer, { number: n + 1 }));
-    const out = this.#button("×", () => {
+    const out = button("×", () => {
       this.#set(this.racers.toSpliced(n, 1));
       this.list.querySelectorAll("select")[Math.min(n, this.racers.length - 1)].focus();
     });

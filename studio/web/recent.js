@@ -1,6 +1,6 @@
 /** The prompts that this browser drew last, in a menu. */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 import { keep, recall } from "./kept.js";
 import { menuButton } from "./menu.js";
 
@@ -33,9 +33,6 @@ export function recentMenu(app) {
 }
 
 function choice(app, prompt) {
-  const button = make("button", "button plain", { type: "button" }, [
-    make("span", "clip", {}, [prompt])]);
-  button.title = prompt;
-  button.addEventListener("click", () => app.settings.set({ prompt }));
-  return button;
+  return button(make("span", "clip", {}, [prompt]), () => app.settings.set({ prompt }),
+    { class: "button plain", title: prompt });
 }

@@ -4,7 +4,7 @@
  */
 
 import { decodePng } from "./core/drawing.js";
-import { make, setText } from "./core/elements.js";
+import { button, make, setText } from "./core/elements.js";
 import { say } from "./core/strings.js";
 import { filmSeconds, finishedStrips, timed, upTo } from "./moments.js";
 
@@ -32,9 +32,8 @@ export class Replay {
 
   #build(mp4) {
     const { words } = this;
-    this.play = make("button", "button play", { type: "button" }, [words.play]);
-    this.play.addEventListener("click",
-      () => (this.#frame === null ? this.#begin() : this.#stop()));
+    this.play = button(words.play, () => (this.#frame === null ? this.#begin() : this.#stop()),
+      { class: "button play" });
     this.slider = make("input", "grow", { type: "range", min: "0", max: String(STEPS),
       value: "0", "aria-label": words.moment });
     this.slider.addEventListener("input", () => {

@@ -1,6 +1,6 @@
 /** A run on the stage: its rows as they are drawn, then its replay and its figures. */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 import { Preview } from "./core/preview.js";
 import { Feed } from "./feed.js";
 import { isOver } from "./jobs.js";
@@ -86,14 +86,13 @@ export class RunView {
     const job = await app.api.get(`jobs/${this.job}`).catch(() => null);
     const rows = job?.result?.stopped_rows;
     if (!rows || this.stoppedRow.childElementCount) return;
-    const keep = make("button", "button", { type: "button", id: "keep-top" }, [words.keepTop]);
-    keep.addEventListener("click", async () => {
+    const keep = button(words.keepTop, async () => {
       const entry = await app.attempt(app.jobs.act(this.job, "keep"));
       if (!entry) return;
       this.stoppedRow.replaceChildren();
       this.on.stopped(true);
       app.go("create", { redo: entry.id });
-    });
+    }, { id: "keep-top" });
     this.stoppedRow.append(make("span", "", {},
       [app.say(words.stoppedAt, { row: rows, rows: job.result.rows })]), keep);
   }

@@ -1,6 +1,6 @@
 /** The seed of the next run, and two switches that this browser remembers. */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 import { check } from "./form.js";
 import { keep, recall } from "./kept.js";
 
@@ -39,9 +39,9 @@ export function seedField(app) {
     input.value = settings.get("seed");
   });
   settings.watch((values) => { input.value = values.seed; });
-  const dice = make("button", "button icon", { type: "button", id: "dice",
-    title: words.create.dice, "aria-label": words.create.dice }, ["⚄"]);
-  dice.addEventListener("click", () => settings.set({ seed: freshSeed() }));
+  const dice = button("⚄", () => settings.set({ seed: freshSeed() }),
+    { class: "button icon", id: "dice", title: words.create.dice,
+      "aria-label": words.create.dice });
   const lock = check(words.create.keepSeed, keepsSeed(), (on) => keep(KEEP, on));
   lock.box.id = "keep-seed";
   app.keepSeed = (on) => {

@@ -1,6 +1,6 @@
 /** How many seeds are begun and how much of each, with whose settings; Start and Stop. */
 
-import { make, setText } from "./core/elements.js";
+import { button, make, setText } from "./core/elements.js";
 import { enable, segments, stopButton } from "./form.js";
 import { keep, recall } from "./kept.js";
 import { freshSeed, keepsSeed } from "./seed.js";
@@ -50,8 +50,7 @@ export class SeedForm {
 
   #buttons() {
     const { app, words } = this;
-    this.start = make("button", "button main grow", { type: "button", id: "seeds-start" });
-    this.start.addEventListener("click", () => this.#begin());
+    this.start = button("", () => this.#begin(), { class: "button main grow", id: "seeds-start" });
     this.stop = stopButton(app, "seeds-stop", () => app.attempt(this.#stopAll()));
     setText(this.start, app.say(words.start, { count: this.count }));
     return make("div", "row buttons", {}, [this.start, this.stop]);
@@ -128,9 +127,8 @@ export class SeedForm {
 
   #showLike({ thumbnail, title }) {
     const { words } = this;
-    const out = make("button", "button plain icon", { type: "button", title: words.unlike,
-      "aria-label": words.unlike }, ["×"]);
-    out.addEventListener("click", () => this.#unlike());
+    const out = button("×", () => this.#unlike(),
+      { class: "button plain icon", title: words.unlike, "aria-label": words.unlike });
     this.likes.replaceChildren(make("img", "", { src: thumbnail, alt: "", width: "48",
       height: "48" }), make("div", "grow", {}, [make("p", "small hint", {}, [words.like]),
       make("p", "clip", {}, [title])]), out);

@@ -1,12 +1,14 @@
 /** One seed among several: its drawn rows, a box to tick, and what a finished one offers. */
 
 import { isPaused, isRest, shareOf } from "./batch.js";
-import { make, setText } from "./core/elements.js";
+import { button, make, setText } from "./core/elements.js";
 import { menuButton } from "./menu.js";
 import { seedText } from "./status.js";
 import { Tile } from "./run_tile.js";
 import { downloadLinks } from "./picture_links.js";
 import { sizeOf } from "./uses.js";
+
+const SMALL = { class: "button plain small" };
 
 export class SeedTile {
   #had = 0; // messages that the preview was fed
@@ -79,9 +81,9 @@ export class SeedTile {
     if (!this.tools.hidden) return;
     const { app } = this;
     const save = menuButton(app.words.stage.save, () => downloadLinks(app.words.stage, picture),
-      "button plain small");
+      SMALL.class);
     this.tools.append(save.button, save.menu,
-      this.#button(this.words.redo, () => app.go("create", { redo: picture.id })));
+      button(this.words.redo, () => app.go("create", { redo: picture.id }), SMALL));
     this.tools.hidden = false;
     this.tile.openBy(this.on.open, app.say(this.words.open, { seed: this.seed }));
   }
@@ -90,17 +92,11 @@ export class SeedTile {
   #offerTop({ id }) {
     if (!this.tools.hidden) return;
     const { app } = this;
-    this.tools.append(this.#button(app.words.stage.keepTop, async () => {
+    this.tools.append(button(app.words.stage.keepTop, async () => {
       const entry = await app.attempt(app.jobs.act(id, "keep"));
       if (entry) app.go("create", { redo: entry.id });
-    }));
+    }, SMALL));
     this.tools.hidden = false;
-  }
-
-  #button(label, run) {
-    const button = make("button", "button plain small", { type: "button" }, [label]);
-    button.addEventListener("click", run);
-    return button;
   }
 
   dispose() {

@@ -1,7 +1,7 @@
 /** The place where the tops of many seeds are drawn, and those that one likes are finished. */
 
 import { barLine, columnsFor, isActive, isPaused, shownJobs, totals } from "./batch.js";
-import { addStyleSheet, make, setText } from "./core/elements.js";
+import { addStyleSheet, button, make, setText } from "./core/elements.js";
 import { Feed } from "./feed.js";
 import { keep, recall } from "./kept.js";
 import { SeedForm } from "./seed_form.js";
@@ -50,10 +50,8 @@ class Seeds {
   #bar() {
     const { words } = this;
     this.line = make("p", "grow", { role: "status", id: "seeds-status" });
-    this.all = make("button", "button", { type: "button", id: "seeds-all" }, [words.all]);
-    this.all.addEventListener("click", () => this.#tickAll());
-    this.finish = make("button", "button main", { type: "button", id: "seeds-finish" });
-    this.finish.addEventListener("click", () => this.#finish());
+    this.all = button(words.all, () => this.#tickAll(), { id: "seeds-all" });
+    this.finish = button("", () => this.#finish(), { class: "button main", id: "seeds-finish" });
     this.bar = make("div", "row seed-bar", { hidden: "" }, [this.line, this.all, this.finish]);
     return this.bar;
   }

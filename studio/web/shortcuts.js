@@ -1,6 +1,6 @@
 /** The sheet of keys, opened by "?" or from the gear. */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 
 const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 const CONTROL = MAC ? "⌘" : "Ctrl";
@@ -32,12 +32,11 @@ export function openSheet(app) {
   const { keys: words, common, places, edit, viewer } = app.words;
   const names = { create: places.create, edit: edit.name, history: places.history,
     viewer: viewer.name, everywhere: words.everywhere };
-  const close = make("button", "button", { type: "button" }, [common.close]);
+  const close = button(common.close, () => dialog.close());
   const dialog = make("dialog", "keys", { "aria-label": words.title, id: "keys" }, [
     make("div", "row", {}, [make("h2", "grow", {}, [words.title]), close]),
     make("div", "keys-lists", {}, Object.entries(KEYS).map(([section, lines]) => make("section",
       "", {}, [make("h3", "", {}, [names[section]]), list(words, section, lines)])))]);
-  close.addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();

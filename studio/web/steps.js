@@ -1,6 +1,6 @@
 /** The steps of an edit in a line below the stage: the pictures that were made from each other. */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 
 export class Steps {
   entries = [];
@@ -45,12 +45,10 @@ export class Steps {
       : this.app.say(this.words.step, { number: n + 1 });
     const image = make("img", "", { src: entry.thumbnail, alt: "", height: "72",
       draggable: "false" });
-    const button = make("button", "", { type: "button", "data-id": entry.id,
-      title: `${label} · ${entry.prompt ?? entry.name}`, "aria-label": label },
-    [image, make("span", "step-number stamp", { "aria-hidden": "true" },
-      [branch ? `${n + 1} ← ${from}` : String(n + 1)])]);
-    button.addEventListener("click", () => this.choose(entry));
-    return button;
+    const number = make("span", "step-number stamp", { "aria-hidden": "true" },
+      [branch ? `${n + 1} ← ${from}` : String(n + 1)]);
+    return button([image, number], () => this.choose(entry), { class: "", "data-id": entry.id,
+      title: `${label} · ${entry.prompt ?? entry.name}`, "aria-label": label });
   }
 
   /** Mark the step that the stage shows. */

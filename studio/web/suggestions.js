@@ -1,6 +1,6 @@
 /** The pictures of one edit to choose from: by their numbers, and side by side once finished. */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 import { segments } from "./form.js";
 
 const ALL = -1;
@@ -38,13 +38,10 @@ export class Suggestions {
 
   /** Show them side by side; a click takes one. */
   #spreadOut(steps, take) {
-    this.spread.replaceChildren(...steps.map((step, n) => {
-      const button = make("button", "", { type: "button", "aria-label": this.#name(n),
-        title: this.#name(n) }, [make("img", "", { src: step.picture, alt: "" }),
-        make("span", "step-number stamp", { "aria-hidden": "true" }, [String(n + 1)])]);
-      button.addEventListener("click", () => take(n));
-      return button;
-    }));
+    this.spread.replaceChildren(...steps.map((step, n) => button([
+      make("img", "", { src: step.picture, alt: "" }),
+      make("span", "step-number stamp", { "aria-hidden": "true" }, [String(n + 1)])],
+    () => take(n), { class: "", "aria-label": this.#name(n), title: this.#name(n) })));
     this.spread.hidden = false;
   }
 

@@ -1,6 +1,6 @@
 /** A saved picture in the grid of the history: its thumbnail, its words, a tick and a star. */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 
 const LONG = 500; // ms of a press that chooses
 
@@ -38,8 +38,8 @@ export class Tile {
           whenSaved(entry.saved_at, localeOf(app.language))].filter(Boolean).join(" · ")])]);
     this.box = make("input", "", { type: "checkbox",
       "aria-label": app.say(words.choosePicture, { name }) });
-    this.star = make("button", "picture-star", { type: "button", title: stage.favourite,
-      "aria-label": `${stage.favourite}: ${name}` }, ["★"]);
+    this.star = button("★", () => on.star(), { class: "picture-star", title: stage.favourite,
+      "aria-label": `${stage.favourite}: ${name}` });
     this.count = make("button", "picture-count", { type: "button", hidden: "" });
     this.element = make("li", "picture", { "data-id": entry.id },
       [this.button, make("label", "picture-check", {}, [this.box]), this.star,
@@ -57,7 +57,6 @@ export class Tile {
     this.button.addEventListener("dblclick", () => this.on.large());
     this.box.addEventListener("click",
       ({ shiftKey }) => this.on.choose(this.box.checked, shiftKey));
-    this.star.addEventListener("click", () => this.on.star());
     this.button.addEventListener("pointerdown", ({ pointerType }) => {
       this.held = false;
       if (pointerType === "touch") this.timer = setTimeout(() => this.#hold(), LONG);

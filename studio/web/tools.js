@@ -1,7 +1,7 @@
 /** What can be done with the finished pictures on the stage. */
 
 import { compareMenu } from "./compare_menu.js";
-import { make, setText } from "./core/elements.js";
+import { button, make, setText } from "./core/elements.js";
 import { menuButton } from "./menu.js";
 import { copyImage, favour, keepSeed, restore, showAmongAll } from "./picture_actions.js";
 import { downloadLinks } from "./picture_links.js";
@@ -18,7 +18,7 @@ export class Tools {
    */
   constructor(app, does) {
     Object.assign(this, { app, does, words: app.words.stage });
-    const button = (name, run) => this.#button(name, run);
+    const tool = (name, run) => this.#tool(name, run);
     this.numbers = make("span", "row numbers",
       { role: "group", "aria-label": this.words.pictures });
     const save = menuButton(this.words.save, () => downloadLinks(this.words, this.#picture),
@@ -27,48 +27,46 @@ export class Tools {
     const vary = varyMenu(app, (strength) => does.edit(this.#picture.id, { vary: strength }));
     vary.button.dataset.tool = "vary";
     [this.overlay, this.replay, this.info] = ["overlay", "replay", "details"].map((name) => {
-      const made = button(name, async () => press(made, await does[name](this.#picture.id)));
+      const made = tool(name, async () => press(made, await does[name](this.#picture.id)));
       return made;
     });
-    this.favourite = button("favourite", () => this.#favour());
+    this.favourite = tool("favourite", () => this.#favour());
     const compare = compareMenu(app, () => this.#picture.id, () => this.#saved.map(({ id }) => id));
-    this.sharp = button("sharp", () => {
+    this.sharp = tool("sharp", () => {
       pixelMode.set(!pixelMode.sharp);
       press(this.sharp, pixelMode.sharp);
     });
     press(this.sharp, pixelMode.sharp);
     this.line = this.#facts();
     this.element = make("div", "tools row", { role: "toolbar", "aria-label": this.words.tools,
-      id: "tools", hidden: "" }, [this.numbers, button("edit", () => does.edit(this.#picture.id)),
+      id: "tools", hidden: "" }, [this.numbers, tool("edit", () => does.edit(this.#picture.id)),
       vary.button, vary.menu, compare.button, compare.menu,
-      button("full", () => this.full()), save.button, save.menu,
-      button("copy", () => copyImage(this.app, this.#picture.id)), this.favourite,
+      tool("full", () => this.full()), save.button, save.menu,
+      tool("copy", () => copyImage(this.app, this.#picture.id)), this.favourite,
       ...this.#more()]);
   }
 
   /** What is known of the picture, and what the next one can have of it. */
   #facts() {
     this.seed = make("span", "", { id: "shown-seed" });
-    this.use = this.#button("use", () => restore(this.app, this.#picture.id), "button small");
-    this.keep = this.#button("keep", () => keepSeed(this.app, this.#picture.seed), "button small");
+    this.use = this.#tool("use", () => restore(this.app, this.#picture.id), "button small");
+    this.keep = this.#tool("keep", () => keepSeed(this.app, this.#picture.seed), "button small");
     return make("div", "row facts-line", { hidden: "" }, [this.seed, this.use, this.keep]);
   }
 
   /** What is seldom needed, in a menu. */
   #more() {
-    this.seeds = this.#button("seeds", () => this.app.go("seeds", { like: this.#picture.id }));
+    this.seeds = this.#tool("seeds", () => this.app.go("seeds", { like: this.#picture.id }));
     const items = [this.seeds, this.replay, this.overlay, this.sharp, this.info];
-    const { button, menu } = menuButton(this.words.more, () => items, "button plain");
-    menu.append(...items);
-    button.id = "more-tools";
-    return [button, menu];
+    const more = menuButton(this.words.more, () => items, "button plain");
+    more.menu.append(...items);
+    more.button.id = "more-tools";
+    return [more.button, more.menu];
   }
 
-  #button(name, run, className = "button plain") {
-    const button = make("button", className, { type: "button", "data-tool": name,
-      title: this.words[`${name}Hint`] ?? "" }, [this.words[name]]);
-    button.addEventListener("click", run);
-    return button;
+  #tool(name, run, className = "button plain") {
+    return button(this.words[name], run,
+      { class: className, "data-tool": name, title: this.words[`${name}Hint`] ?? "" });
   }
 
   get #picture() {
@@ -93,10 +91,8 @@ export class Tools {
 
   #number(n) {
     const label = this.app.say(this.words.pictureOf, { number: n + 1 });
-    const button = make("button", "button plain icon", { type: "button", "aria-label": label,
-      title: label }, [String(n + 1)]);
-    button.addEventListener("click", () => this.#choose(n));
-    return button;
+    return button(String(n + 1), () => this.#choose(n),
+      { class: "button plain icon", "aria-label": label, title: label });
   }
 
   #choose(n) {

@@ -1,6 +1,6 @@
 /** Pictures over the whole page: one of several at any zoom, or two with a divider between them. */
 
-import { addStyleSheet, make, setText } from "./core/elements.js";
+import { addStyleSheet, button, make, setText } from "./core/elements.js";
 import { pixelMode } from "./pixels.js";
 import { Slider } from "./slider.js";
 import { Zoom } from "./zoom.js";
@@ -55,10 +55,8 @@ class Viewer {
   }
 
   button(name, sign, run) {
-    const button = make("button", "button plain icon", { type: "button", title: this.words[name],
-      "aria-label": this.words[name] }, [sign]);
-    button.addEventListener("click", run);
-    return button;
+    return button(sign, run,
+      { class: "button plain icon", title: this.words[name], "aria-label": this.words[name] });
   }
 
   #key(event) {

@@ -3,7 +3,7 @@
  * core/prompting.js.
  */
 
-import { make } from "./core/elements.js";
+import { button, make } from "./core/elements.js";
 import { clicked, has, usable } from "./core/prompting.js";
 
 export function wordChips(app) {
@@ -39,9 +39,8 @@ class WordChips {
   }
 
   #tab(name) {
-    const tab = make("button", "kind", { type: "button", "aria-controls": this.chips.id }, [name]);
-    tab.addEventListener("click", () => this.#show(name === this.#open ? null : name));
-    return tab;
+    return button(name, () => this.#show(name === this.#open ? null : name),
+      { class: "kind", "aria-controls": this.chips.id });
   }
 
   #show(name) {
@@ -57,13 +56,10 @@ class WordChips {
   }
 
   #chip(kind, chip) {
-    const button = make("button", "chip", { type: "button" }, [chip.phrases[0]]);
-    if (kind.role === "colour") button.dataset.colour = chip.colour;
-    button.addEventListener("click", () => {
-      const { settings } = this.app;
-      settings.set({ prompt: clicked(settings.get("prompt"), kind, chip, this.kinds) });
-    });
-    return button;
+    const { settings } = this.app;
+    return button(chip.phrases[0], () => settings.set(
+      { prompt: clicked(settings.get("prompt"), kind, chip, this.kinds) }),
+    { class: "chip", ...(kind.role === "colour" && { "data-colour": chip.colour }) });
   }
 
   /** Press the chips whose words the prompt has. */

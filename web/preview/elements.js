@@ -9,6 +9,13 @@ export function make(tag, className, attributes = {}, children = []) {
   return element;
 }
 
+/** A button that calls run(event); label: a text, an element, or a list of them. */
+export function button(label, run, attributes = {}) {
+  const element = make("button", "button", { type: "button", ...attributes }, [label].flat());
+  element.addEventListener("click", run);
+  return element;
+}
+
 export function makeCanvas(className, width, height) {
   const canvas = make("canvas", className, { "aria-hidden": "true" });
   Object.assign(canvas, { width, height });

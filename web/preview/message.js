@@ -3,7 +3,7 @@
  * there is no room for it. Nothing runs on import.
  */
 
-import { addStyleSheet, make, setText } from "./elements.js";
+import { addStyleSheet, button, make, setText } from "./elements.js";
 
 export class Message {
   #observer = new ResizeObserver(() => this.#fit());
@@ -13,19 +13,13 @@ export class Message {
     addStyleSheet(new URL("message.css", import.meta.url).href);
     Object.assign(this, { words, onResize });
     this.text = make("div", "ssd-error");
-    this.copy = this.#button(words.copy, () => this.#copy());
-    this.more = this.#button(words.showAll, () => this.#showAll());
+    this.copy = button(words.copy, () => this.#copy(), { class: "ssd-button" });
+    this.more = button(words.showAll, () => this.#showAll(), { class: "ssd-button" });
     this.element = make("div", "ssd-message", { role: "alert" },
       [this.text, make("div", "ssd-message-bar", {}, [this.copy, this.more])]);
     this.more.hidden = true;
     this.say(sentence);
     for (const part of [this.element, this.text]) this.#observer.observe(part);
-  }
-
-  #button(label, press) {
-    const button = make("button", "ssd-button", { type: "button" }, [label]);
-    button.addEventListener("click", press);
-    return button;
   }
 
   get sentence() {
