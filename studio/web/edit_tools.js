@@ -4,9 +4,7 @@ import { TOOLS } from "./core/mask_canvas.js";
 import { below } from "./core/mask.js";
 import { button, make, setText } from "./core/elements.js";
 import { field, segments, select } from "./form.js";
-import { Slider, clamp } from "./slider.js";
-
-const LEAP = 4; // rows at Page Up and Page Down
+import { Slider } from "./slider.js";
 
 /** The rows that can be kept: all of them only if the picture is extended. */
 export function rowsToKeep({ rows, finished }, taller) {
@@ -61,17 +59,17 @@ export class Line {
     Object.assign(this, { app, words: app.words.edit, canvas, look, size });
     this.tag = make("span", "edit-tag stamp", { "aria-hidden": "true" });
     this.slider = new Slider(canvas.element, { name: this.words.line, vertical: true,
-      range: () => this.#range(), move: (row) => this.keep(row),
-      anywhere: () => canvas.tool === "rows" });
-    this.slider.handle.append(this.tag);
-    this.rows = make("input", "", { type: "number", id: "edit-rows", min: "1",
-      max: String(this.#range().max) });
-    this.rows.addEventListener("input", () => this.#typed());
-    this.rows.addEventListener("change", () => this.#show(this.slider.value));
+      move: (redrawn) => this.keep(canvas.grid.rows - redrawn) });
+    this.slider.line.append(this.tag);
+    const { min, max, first } = rowsToKeep(look, size);
+    this.rows = make("input", "", { type: "number", id: "edit-rows", min, max, required: "" });
+    this.rows.addEventListener("input",
+      () => this.rows.validity.valid && this.keep(Number(this.rows.value)));
+    this.rows.addEventListener("change", () => this.#show(this.row));
     this.element = make("div", "row edit-line", {}, [field(this.words.keepRows, this.rows),
       ...this.#sizes(resized)]);
-    this.slider.handle.hidden = this.element.hidden = true;
-    this.#show(rowsToKeep(look, size).first);
+    this.slider.element.hidden = this.element.hidden = true;
+    this.#show(first);
   }
 
   /** Sizes to which the picture can be extended downward. */
@@ -85,30 +83,16 @@ export class Line {
     return [field(this.words.extend, sizes.element)];
   }
 
-  #range() {
-    const { min, max } = rowsToKeep(this.look, this.size);
-    return { min, max, whole: this.canvas.grid.rows, step: 1, leap: LEAP, down: 1 };
-  }
-
   /** Show the line, or hide it; when it comes, what is below it is the mask. */
   update() {
     const on = this.canvas.tool === "rows";
-    if (on === !this.slider.handle.hidden && on === !this.element.hidden) return;
-    this.slider.handle.hidden = !on;
-    this.element.hidden = !on;
-    if (on) this.canvas.set(this.#mask(this.slider.value));
+    if (on === !this.element.hidden) return;
+    this.slider.element.hidden = this.element.hidden = !on;
+    if (on) this.canvas.set(this.#mask(this.row));
   }
 
   #mask(row) {
     return this.canvas.mask.cleared().with(below(this.canvas.grid, row));
-  }
-
-  /** While a number is being typed it may be none, or too large: then the line waits. */
-  #typed() {
-    const row = Number(this.rows.value);
-    if (this.rows.value && clamp(row, this.#range()) === row && Number.isInteger(row)) {
-      this.keep(row);
-    }
   }
 
   keep(row) {
@@ -117,11 +101,13 @@ export class Line {
   }
 
   #show(row) {
-    const { whole } = this.#range();
-    const text = this.app.say(this.words.kept, { row, rows: whole });
-    this.slider.set(row, text);
+    const { rows } = this.canvas.grid;
+    const { min, max } = rowsToKeep(this.look, this.size);
+    const text = this.app.say(this.words.kept, { row, rows });
+    this.slider.set(rows - row, { min: rows - max, max: rows - min, whole: rows }, text);
+    this.row = row;
     this.rows.value = String(row);
     setText(this.tag, text);
-    this.tag.classList.toggle("below", 6 * row < whole); // above the line there is no room
+    this.tag.classList.toggle("below", 6 * row < rows); // above the line there is no room
   }
 }

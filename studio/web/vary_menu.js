@@ -1,6 +1,6 @@
 /** A menu of how far four variations of a picture may be from it. */
 
-import { button, make } from "./core/elements.js";
+import { button } from "./core/elements.js";
 import { menuButton } from "./menu.js";
 
 const STRENGTHS = ["subtle", "medium", "strong"];

@@ -60,7 +60,8 @@ class Viewer {
   }
 
   #key(event) {
-    if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.target.matches("input") && event.key.length > 1) return; // the line's own keys
     if (this.step?.(event.key) || this.zoom.key(event.key)) event.preventDefault();
   }
 
@@ -108,33 +109,29 @@ class Pair extends Viewer {
     this.labels = [left.label, right.label];
     this.field.append(...images.map((image, n) => make("div", "viewer-layer", {},
       [image, make("span", "viewer-stamp stamp", { "aria-hidden": "true" }, [this.labels[n]])])));
-    this.slider = new Slider(this.field, {
-      name: this.words.divider, vertical: false, range: () => this.#range(),
-      move: (share) => this.#divide(share), anywhere: () => this.zoom.whole,
-    });
+    this.slider = new Slider(this.field,
+      { name: this.words.divider, move: (share) => this.#divide(share) });
     this.styled.push(this.slider.styled);
-    this.slider.handle.setAttribute("autofocus", "");
+    this.slider.input.setAttribute("autofocus", "");
     this.field.removeAttribute("autofocus");
     setText(this.label, this.words.hint);
     this.#divide(50);
     this.open();
   }
 
-  /** The line stays on the picture. */
-  #range() {
+  /** Let the line stand at a share of the field, in percent; it stays on the picture. */
+  #divide(wanted) {
     const wide = this.field.clientWidth || 1;
-    const [min, max] = this.zoom.edges.map((edge) => Math.round(100 * edge / wide));
-    return { min, max: Math.max(min, max), whole: 100, step: 1, leap: 10, down: -1 };
-  }
-
-  #divide(share) {
+    const [min, end] = this.zoom.edges.map((edge) => Math.round(100 * edge / wide));
+    const max = Math.max(min, end);
+    const share = Math.min(max, Math.max(min, wanted));
     const [left, right] = this.labels;
-    this.slider.set(share, this.app.say(this.words.shown, { share, left, right }));
+    this.slider.set(share, { min, max, whole: 100 },
+      this.app.say(this.words.shown, { share, left, right }));
   }
 
   changed() {
     super.changed();
-    const { min, max } = this.#range();
-    this.#divide(Math.min(max, Math.max(min, this.slider?.value ?? 50)));
+    if (this.slider) this.#divide(Number(this.slider.input.value));
   }
 }

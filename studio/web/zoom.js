@@ -116,8 +116,9 @@ export class Zoom {
   }
 
   #grasp(event) {
-    if (event.button !== 0 || event.target.closest("[role=slider], button")) return;
-    this.field.setPointerCapture(event.pointerId);
+    const slides = event.target.matches("input"); // two fingers zoom there, too
+    if (event.button !== 0 || (slides && !this.whole)) return;
+    if (!slides) this.field.setPointerCapture(event.pointerId);
     this.#pointers.set(event.pointerId, this.#inField(event));
   }
 

@@ -145,7 +145,7 @@ def a_stopped_one_keeps_its_rows_which_are_then_redone(visitor, app):
         expect(page.locator("#create-stage .ssd-summary")).to_contain_text(HELD)
         page.click("#stop")
         page.click("#keep-top")
-    page.wait_for_selector("#create-stage [role=slider]")
+    page.wait_for_selector("#create-stage .ssd-slider input")
     assert len(app.pictures) == before + 1
 
 

@@ -180,7 +180,7 @@ def one_that_is_stopped_while_it_is_finished_keeps_its_rows(visitor, app):
         expect(page.locator(".seed[data-state=running]")).to_have_count(1)
         page.click("#seeds-stop")
         page.get_by_role("button", name="Keep these rows").click()
-    expect(page.locator("#create-stage [role=slider]")).to_be_visible()
+    expect(page.locator("#create-stage .ssd-slider input")).to_be_visible()
     page.click("#edit-close")
 
 
@@ -197,7 +197,7 @@ def a_finished_one_is_opened_saved_and_redone_from_its_tile(visitor, app):
         page.get_by_role("link", name="PNG", exact=True).click()
     assert saved.value.path().read_bytes() == app.pictures[-1].read_bytes()
     done.get_by_role("button", name="Redo").click()
-    expect(page.locator("#create-stage [role=slider]")).to_be_visible()
+    expect(page.locator("#create-stage .ssd-slider input")).to_be_visible()
 
 
 @pytest.mark.nightly
