@@ -121,9 +121,8 @@ class Pair extends Viewer {
 
   /** Let the line stand at a share of the field, in percent; it stays on the picture. */
   #divide(wanted) {
-    const wide = this.field.clientWidth || 1;
-    const [min, end] = this.zoom.edges.map((edge) => Math.round(100 * edge / wide));
-    const max = Math.max(min, end);
+    const edges = this.zoom.edges.map((edge) => Math.round(100 * edge / this.field.clientWidth));
+    const [min, max] = edges[0] < edges[1] ? edges : [0, 100]; // before the pictures have come
     const share = Math.min(max, Math.max(min, wanted));
     const [left, right] = this.labels;
     this.slider.set(share, { min, max, whole: 100 },
