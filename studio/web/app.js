@@ -1,6 +1,7 @@
 /** Starts the page: reads the schema, then shows the place that the address names. */
 
 import { Api } from "./api.js";
+import { make } from "./core/elements.js";
 import { say } from "./core/strings.js";
 import { headMenu } from "./head.js";
 import { Jobs } from "./jobs.js";
@@ -12,7 +13,8 @@ import { Settings } from "./settings.js";
 export class App {
   constructor(api, schema) {
     Object.assign(this, { api, schema, words: schema.page, settings: new Settings(schema) });
-    this.jobs = new Jobs(api, (line) => document.body.toggleAttribute("data-lost", line !== ""));
+    this.jobs = new Jobs(api, (line) => document.getElementById("lost").replaceChildren(
+      ...(line ? [make("div", "toast bad", {}, [line])] : [])));
     this.planner = new Planner(this);
     this.places = new Places(this);
     this.language = schema.language;

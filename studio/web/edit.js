@@ -9,7 +9,6 @@ import { Mask } from "./core/mask.js";
 import { MaskCanvas } from "./core/mask_canvas.js";
 import { Line, PaintTools } from "./edit_tools.js";
 import { EditWords } from "./edit_words.js";
-import { Feed } from "./feed.js";
 import { enable } from "./form.js";
 import { keep } from "./kept.js";
 import { detailsOf } from "./picture_actions.js";
@@ -54,7 +53,7 @@ class EditView {
   #next = []; // edits that wait for it
   #last = null; // id of the last one that ended
   #live = null;
-  #feed = null;
+  #unfollow = () => {};
   #comparing = false;
   #disposed = false;
 
@@ -248,8 +247,7 @@ class EditView {
     this.canvas.layers.append(this.#live.element);
     this.canvas.element.dataset.busy = "true";
     this.suggestions.offer(pictures, (n) => this.#live.show(n));
-    this.#feed = new Feed([job.id], { take: (id, entry) => this.#take(entry),
-      lost: (lost) => lost && this.on.tell(this.app.words.common.lost, true) });
+    this.#unfollow = this.app.jobs.follow(job.id, (entry) => this.#take(entry));
     this.#update();
   }
 
@@ -286,9 +284,9 @@ class EditView {
 
   /** Follow no run any more. */
   #end() {
-    this.#feed?.stop();
+    this.#unfollow();
     this.#live?.dispose();
-    this.#job = this.#live = this.#feed = null;
+    this.#job = this.#live = null;
     this.suggestions.hide();
     delete this.canvas.element.dataset.busy;
     this.on.progress(0);
@@ -377,7 +375,7 @@ class EditView {
   dispose() {
     this.#disposed = true;
     document.removeEventListener("keydown", this.keys);
-    this.#feed?.stop();
+    this.#unfollow();
     this.#live?.dispose();
     this.prompt.dispose();
     this.canvas.dispose();

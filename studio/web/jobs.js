@@ -1,11 +1,15 @@
 /**
- * The visitor's jobs on the server: asked for while one of them is not over, watched by the page.
+ * The visitor's jobs on the server: asked for while one of them is not over, watched by the page,
+ * and followed, message by message, by who shows them. Knows nothing of what messages mean.
  */
 
-const BUSY = 400; // ms between questions while something runs or waits
-const RESTING = 5000; // while only paused jobs are left, which may expire
+// ms between an answer and the next question:
+const FOLLOWED = 100; // while a followed job runs, or is the next one
+const BUSY = 400; // while something runs or waits
+const RESTING = 5000; // while only paused jobs are left, which may expire; at most, after failures
 const REPEATABLE = new Set(["draw", "edit", "redo", "control", "race"]);
-const OVER = new Set(["done", "failed", "cancelled"]);
+const OVER = new Set(["done", "failed", "cancelled", "gone"]);
+const GONE = Object.freeze({ state: "gone", position: 0, messages: [], error: null });
 
 export const isOver = (job) => OVER.has(job.state);
 /** Whether a job can be asked for once more, exactly as it was. */
@@ -16,13 +20,17 @@ const isActive = (job) => job.state === "running" || job.state === "waiting";
 
 export class Jobs {
   #watchers = new Set();
+  #followers = new Set(); // {id, take, after, state, position}
   #sent = new Map(); // by path and values of what was asked for: a promise of its answer
   #timer = null;
   #asked = 0; // questions so far; of answers that overtake each other the last question's counts
+  #listed = 0; // ms until the next question for the list
+  #reading = false; // whether messages are asked for
+  #failures = 0; // in a row
 
   /** failed(line): told once when the server stops answering, and "" when it answers again. */
   constructor(api, failed = () => {}) {
-    Object.assign(this, { api, failed, list: [], lost: false });
+    Object.assign(this, { api, failed, list: [] });
   }
 
   get active() {
@@ -42,6 +50,17 @@ export class Jobs {
     this.#watchers.add(look);
     look(this.list);
     return () => this.#watchers.delete(look);
+  }
+
+  /**
+   * Let take(entry) have every answer about a job until it is over: {state, position, progress,
+   * messages, error, saved}, the messages being those it has not had. Returns the end of it.
+   */
+  follow(id, take) {
+    const follower = { id, take, after: 0, state: "waiting", position: 0 };
+    this.#followers.add(follower);
+    this.#read();
+    return () => this.#followers.delete(follower);
   }
 
   /**
@@ -96,29 +115,79 @@ export class Jobs {
     return answer;
   }
 
+  /** Ask for the list now. */
   async refresh() {
-    clearTimeout(this.#timer);
     this.#asked += 1;
     const asked = this.#asked;
-    try {
-      const { jobs } = await this.api.get("jobs");
-      if (asked !== this.#asked) return;
-      this.#tellLost("");
-      this.#show(jobs.filter((job) => !(neverBegan(job) && isRepeatable(job))));
-    } catch (error) {
-      if (asked !== this.#asked) return;
-      this.#tellLost(error.message);
+    const answer = await this.#ask("jobs");
+    if (asked !== this.#asked) return;
+    this.#listed = BUSY;
+    if (answer) this.#show(answer.jobs.filter((job) => !(neverBegan(job) && isRepeatable(job))));
+    this.#again();
+  }
+
+  /** Ask for the messages of followed jobs; of the list, too, if a job's state has changed. */
+  async #read() {
+    if (this.#reading) return;
+    const asked = [...this.#followers];
+    let isNews = false;
+    if (asked.length) {
+      this.#reading = true;
+      const from = new Map(); // by id: the first message that a follower has not had
+      for (const { id, after } of asked) from.set(id, Math.min(after, from.get(id) ?? after));
+      const answer = await this.#ask("feed",
+        [...from].flatMap(([id, after]) => [["job", id], ["after", after]]));
+      this.#reading = false;
+      if (!answer) return this.#again();
+      isNews = asked.map((each) => this.#tell(each, answer, from)).some(Boolean);
     }
-    const pause = this.lost || this.active.length ? BUSY : RESTING;
-    if (this.lost || !this.list.every(isOver)) {
-      this.#timer = setTimeout(() => this.refresh(), pause);
+    return isNews || this.#listed <= 0 ? this.refresh() : this.#again();
+  }
+
+  /** Give a follower what is new; returns whether its job has another state. */
+  #tell(follower, answer, from) {
+    const { id, after, state: before } = follower;
+    if (!this.#followers.has(follower)) return false; // it has ended meanwhile
+    const entry = answer[id] ?? GONE;
+    const { state, position, next } = entry;
+    Object.assign(follower, { state, position, after: next });
+    if (OVER.has(state)) this.#followers.delete(follower);
+    follower.take({ ...entry, messages: entry.messages.slice(after - from.get(id)) });
+    return state !== before;
+  }
+
+  /** The answer to a question; null if there is none. */
+  async #ask(path, query) {
+    try {
+      const answer = await this.api.get(path, query);
+      if (this.#failures) this.failed("");
+      this.#failures = 0;
+      return answer;
+    } catch (error) {
+      if (this.#failures === 0) this.failed(error.message);
+      this.#failures += 1;
+      return null;
     }
   }
 
-  #tellLost(line) {
-    if (this.lost === (line !== "")) return;
-    this.lost = line !== "";
-    this.failed(line);
+  #again() {
+    clearTimeout(this.#timer);
+    const pause = this.#pause;
+    if (pause === null) return;
+    this.#timer = setTimeout(() => {
+      this.#listed -= pause;
+      this.#read();
+    }, pause);
+  }
+
+  /** ms until the next question; null while nothing can change. */
+  get #pause() {
+    if (this.#failures) return Math.min(RESTING, FOLLOWED * 2 ** this.#failures);
+    const followed = [...this.#followers];
+    if (followed.some(({ state, position }) => state === "running"
+      || (state === "waiting" && position <= 1))) return FOLLOWED;
+    if (followed.some(isActive) || this.active.length) return BUSY;
+    return followed.length || !this.list.every(isOver) ? RESTING : null;
   }
 
   #show(jobs) {

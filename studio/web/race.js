@@ -21,7 +21,6 @@ export function mount(section, app) {
 class Race {
   #view = null;
   #job = null; // id of the shown race
-  #entry = null;
 
   constructor(section, app) {
     Object.assign(this, { app, words: app.words.race });
@@ -119,8 +118,7 @@ class Race {
     const lineup = { racers: job.racers, setting: job.setting ?? "",
       values: (job.values ?? []).map(String) };
     this.#show(new RaceView(this.app, lineup, job.id, {
-      entry: (entry) => this.#tell(entry, false),
-      lost: (lost) => this.#tell(this.#entry, lost),
+      entry: (entry) => this.#tell(entry),
       ticked: (count) => { this.compare.disabled = count < 2; },
     }));
     this.foot.hidden = false;
@@ -134,21 +132,18 @@ class Race {
   }
 
   #clear() {
-    this.#entry = null;
     this.#shownRace = null;
     this.result.hidden = this.foot.hidden = true;
     for (const tool of [this.compare, this.sheet, this.again]) tool.hidden = true;
     setText(this.status, "");
   }
 
-  #tell(entry, lost) {
-    this.#entry = entry;
-    const { stage, common } = this.app.words;
+  #tell(entry) {
+    const { stage } = this.app.words;
     const begun = this.#view?.racers.some(({ tile }) => tile.panel?.start) ?? false;
-    const line = lost ? common.lost : entry?.state === "cancelled" ? this.#stopped(entry)
-      : statusText(entry, stage, begun) || timeLeft(entry, stage);
-    setText(this.status, line);
-    this.status.classList.toggle("bad", lost || entry?.state === "failed");
+    setText(this.status, entry.state === "cancelled" ? this.#stopped(entry)
+      : statusText(entry, stage, begun) || timeLeft(entry, stage));
+    this.status.classList.toggle("bad", entry.state === "failed");
   }
 
   #stopped({ saved }) {

@@ -1,7 +1,6 @@
 /** The pictures of a race side by side, each with its clock; below them what came of it. */
 
 import { make, setText } from "./core/elements.js";
-import { Feed } from "./feed.js";
 import { cellsOf } from "./lineup.js";
 import { Tile, openLarge } from "./run_tile.js";
 import { pictureUrl } from "./picture_links.js";
@@ -30,7 +29,7 @@ export class RaceView {
     this.element.style.setProperty("--width", String(width));
     this.element.style.setProperty("--height", String(height));
     this.#size();
-    if (job) this.#follow(job);
+    if (job) this.unfollow = app.jobs.follow(job, (entry) => this.#take(entry));
   }
 
   /** The tiles, each row of them after its name. */
@@ -96,11 +95,6 @@ export class RaceView {
     const { value } = this.racers[n];
     return value === null ? this.nameAt(n) : this.nameAt(n) + this.app.say(this.words.inRow,
       { setting: this.words[this.lineup.setting], value });
-  }
-
-  #follow(job) {
-    this.feed = new Feed([job], { take: (id, entry) => this.#take(entry),
-      lost: (lost) => this.on.lost(lost) });
   }
 
   #take(entry) {
@@ -170,7 +164,7 @@ export class RaceView {
   }
 
   dispose() {
-    this.feed?.stop();
+    this.unfollow?.();
     for (const { tile } of this.racers) tile.dispose();
     this.element.remove();
   }

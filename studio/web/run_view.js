@@ -2,7 +2,6 @@
 
 import { button, make } from "./core/elements.js";
 import { Preview } from "./core/preview.js";
-import { Feed } from "./feed.js";
 import { isOver } from "./jobs.js";
 import { pixelMode } from "./pixels.js";
 import { Replay } from "./replay.js";
@@ -29,9 +28,8 @@ export class RunView {
     this.stoppedRow = make("div", "row kept");
     this.element = make("div", "run", { "data-job": job },
       [this.preview.element, this.preview.legend, this.stoppedRow]);
-    this.feed = new Feed([job], { take: (id, entry) => this.#take(entry),
-      lost: (lost) => this.#tell(lost) });
-    this.#tell(false);
+    this.unfollow = app.jobs.follow(job, (entry) => this.#take(entry));
+    this.#tell();
   }
 
   #newPreview(options = {}) {
@@ -54,7 +52,7 @@ export class RunView {
     else if (isOver(entry)) this.#ended();
     if (entry.state === "failed") this.preview.fail(entry.error ?? "");
     if (entry.state === "cancelled") this.#offerTop();
-    this.#tell(false);
+    this.#tell();
   }
 
   /** Offer the finished pictures: then all is known. */
@@ -70,13 +68,11 @@ export class RunView {
     return name === undefined ? item : { ...item, label: name };
   }
 
-  #tell(lost) {
-    const { words, schema } = this.app;
+  #tell() {
     const begun = Object.keys(this.preview.state.panels).length > 0;
-    const line = lost ? words.common.lost
-      : statusText(this.#entry, words.stage, begun); // the preview tells the time left
     this.element.dataset.state = this.#entry?.state ?? "";
-    this.on.tell(line, lost || this.#entry?.state === "failed" && Boolean(schema));
+    this.on.tell(statusText(this.#entry, this.app.words.stage, begun), // the preview tells the rest
+      this.#entry?.state === "failed");
   }
 
   /** A run that was stopped offers its finished rows. */
@@ -127,7 +123,7 @@ export class RunView {
   }
 
   dispose() {
-    this.feed.stop();
+    this.unfollow();
     this.#replay?.dispose();
     this.preview.dispose();
     this.element.remove();

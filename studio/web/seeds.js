@@ -2,7 +2,6 @@
 
 import { barLine, columnsFor, isActive, isPaused, shownJobs, totals } from "./batch.js";
 import { addStyleSheet, button, make, setText } from "./core/elements.js";
-import { Feed } from "./feed.js";
 import { keep, recall } from "./kept.js";
 import { SeedForm } from "./seed_form.js";
 import { SeedTile } from "./seed_tile.js";
@@ -24,9 +23,8 @@ export function mount(section, app) {
 class Seeds {
   #tiles = []; // SeedTiles in the order of their seeds
   #jobs = []; // the job that each shows
-  #followed = new Set(); // ids of jobs that a feed asks about
+  #followed = new Set(); // ids of jobs
   #ticked = new Set(recall("ticked", [], { ofTab: true })); // ids of jobs to finish
-  #lost = false;
 
   constructor(section, app) {
     Object.assign(this, { app, words: app.words.seeds });
@@ -100,7 +98,7 @@ class Seeds {
     this.bar.hidden = false;
     this.#arrange();
     this.#size();
-    this.#follow(shown.filter(({ id }) => !this.#followed.has(id)));
+    for (const { id } of shown) this.#follow(id);
     this.#tell();
   }
 
@@ -132,17 +130,11 @@ class Seeds {
     return this.#jobs.find((job) => job.seed === seed);
   }
 
-  #follow(jobs) {
-    if (jobs.length === 0) return;
-    const ids = jobs.map(({ id }) => id);
-    ids.forEach((id) => this.#followed.add(id));
-    new Feed(ids, {
-      take: (id, entry) => this.#tiles.find((tile) => tile.job?.id === id)?.take(entry),
-      lost: (lost) => {
-        this.#lost = lost;
-        this.#tell();
-      },
-    });
+  #follow(id) {
+    if (this.#followed.has(id)) return;
+    this.#followed.add(id);
+    this.app.jobs.follow(id,
+      (entry) => this.#tiles.find((tile) => tile.job?.id === id)?.take(entry));
   }
 
   // Ticks
@@ -171,7 +163,7 @@ class Seeds {
   #tell() {
     const { app, words } = this;
     const sum = totals(this.#jobs, this.#ticked);
-    setText(this.line, this.#lost ? app.words.common.lost : barLine(sum, words));
+    setText(this.line, barLine(sum, words));
     setText(this.finish, sum.ticked ? app.say(words.finishCount, { count: sum.ticked })
       : words.finish);
     this.finish.disabled = sum.ticked === 0;

@@ -46,9 +46,9 @@ def the_server_is_lost_while_it_draws(visitor, app):
         expect(page.locator("#create-stage .ssd-summary")).to_contain_text(ROWS)
         lost = re.compile("/api/(feed|jobs)")
         page.route(lost, lambda route: route.abort())
-        expect(page.locator("#status")).to_contain_text("does not answer")
+        expect(page.locator("#lost")).to_contain_text("does not answer")
         page.unroute(lost)
-        expect(page.locator("#status")).not_to_contain_text("does not answer")
+        expect(page.locator("#lost")).to_be_empty()
     page.wait_for_selector("#create-stage [data-state=done]")
 
 
