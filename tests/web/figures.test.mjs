@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { aloud, details, figures, heading, problemText, secondsLeft } from "../../web/preview/figures.js";
+import { paragraphs } from "../../web/preview/drawn_from.js";
 import { IDLE, fold } from "../../web/preview/protocol.js";
 import { LANGUAGES, say, stringsFor } from "../../web/preview/strings.js";
 import { cancelled, finished, pass, rows, started } from "./messages.mjs";
@@ -16,6 +17,22 @@ test("a run under way tells its row; passes, speed and acceptance are details", 
   assert.equal(figures(state, words), "row 1 of 4");
   assert.equal(details(state, words),
     "pass 3 of 9 · AR needs 12 · 120 tokens/s · 50% of drafts accepted");
+});
+
+test("the first picture says that it prepares until its first row is there", () => {
+  const start = started({ prepares: true });
+  assert.equal(figures(panel(start, pass({ index: 1, row: 0 })), words), words.prepares);
+  assert.match(figures(panel(start, rows({ first: 0, last: 1 })), words), /^row 1 of/);
+});
+
+test("words that differ have the numbers of their pictures, over all panels", () => {
+  const tent = [["a", false], [" lone", true], [" tent", false]], boat = [["a boat", false]];
+  const of = (...each) => paragraphs(each.map((all) => panel(started({ pictures: all.length,
+    words: all })))).map(({ pictures, pieces }) => [pictures, pieces]);
+  assert.deepEqual(of([tent, tent]), [[null, tent]]);
+  assert.deepEqual(of([tent, boat, tent]), [[[1, 3], tent], [[2], boat]]);
+  assert.deepEqual(of([tent], [boat]), [[[1], tent], [[2], boat]]);
+  assert.deepEqual(paragraphs([undefined, panel(started())]), []);
 });
 
 test("a run whose passes depend on the data tells the most there can be", () => {
