@@ -4,7 +4,8 @@ quotes.py lists the files, transfer.py writes them, hub_client.py implements the
 
 We do not use huggingface_hub's `snapshot_download`: with a local_dir it keeps a file with a wrong
 checksum, replaces the user's own files, and cannot be cancelled while a connection hangs (seen in
-versions 0.23 and 2.4; in 2.4 cancelling takes ten seconds).
+versions 0.33, 0.36 and 2.4; in 2.4 cancelling takes ten seconds). Before version 1, which the
+transformers of older ComfyUIs cannot have, it tells no bytes and ends with a broken connection.
 """
 
 from __future__ import annotations

@@ -374,6 +374,7 @@ def one_without_settings_is_edited_from_its_pixels(page, history, app, originals
     page.click("#edit-apply")
     expect(page.locator("#steps button")).to_have_count(2)
     page.goto(f"{app.address}#history")
+    expect(page.locator(".picture")).to_have_count(8)
     page.locator(".picture-open").first.click()
     page.locator("[data-action=source]").click()
     photo_id = app.pictures[-2].relative_to(app.services.history.folder).as_posix()

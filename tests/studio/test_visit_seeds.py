@@ -138,7 +138,7 @@ def the_frames_of_the_next_ones_are_there_before_they_are_drawn(visitor):
     page.reload()
     visitor.ready()
     expect(page.locator(".seed")).to_have_count(5)
-    page.get_by_role("radio", name="Two thirds").check(force=True)
+    page.get_by_role("radio", name="Five sixths").check(force=True)
 
 
 def a_tile_shows_the_drawn_rows_only_and_a_finished_one_all(visitor):
@@ -146,7 +146,7 @@ def a_tile_shows_the_drawn_rows_only_and_a_finished_one_all(visitor):
     begin(visitor, 2)
     laid_out(page)
     box = page.locator(".seed .tile-window").first.bounding_box()
-    assert box["height"] == pytest.approx(box["width"] * 6 / SIDE, abs=1)
+    assert box["height"] == pytest.approx(box["width"] * 7 / SIDE, abs=1)
     page.click("#seeds-all")
     page.click("#seeds-finish")
     expect(page.locator(DONE)).to_have_count(2)
