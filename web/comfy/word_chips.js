@@ -4,7 +4,7 @@
  * What a click does to a prompt is in preview/prompting.js. Knows no ComfyUI by itself.
  */
 
-import { addStyleSheet, make } from "../preview/elements.js";
+import { addStyleSheet, button, make } from "../preview/elements.js";
 import { sourceOf, widgetOf } from "./graph.js";
 import { addElement } from "./room.js";
 import { clicked, has, usable } from "../preview/prompting.js";
@@ -63,28 +63,23 @@ export class WordChips {
 
   #tab(name) {
     const isOpen = name === this.#open;
-    const tab = make("button", "ssd-kind", { type: "button", "aria-expanded": String(isOpen) },
-      [name]);
-    tab.addEventListener("click", () => this.#resized(() => {
+    return button(name, () => this.#resized(() => {
       this.#open = isOpen ? null : name;
       this.#render();
-    }));
-    return tab;
+    }), { class: "ssd-kind", "aria-expanded": String(isOpen) });
   }
 
   #chip(kind, chip) {
     const isOn = has(this.#prompt, kind, chip, this.#kinds);
-    const button = make("button", "ssd-chip", { type: "button", "aria-pressed": String(isOn) },
-      [chip.phrases[0]]);
-    button.disabled = !usable(this.#prompt, kind, this.#kinds);
-    button.title = button.disabled ? this.words.nameAThing : "";
-    button.addEventListener("click", () => {
+    const made = button(chip.phrases[0], () => {
       const widget = widgetOf(this.node, PROMPT);
       widget.value = clicked(this.#prompt, kind, chip, this.#kinds);
       widget.callback?.(widget.value);
       this.#render();
-    });
-    return button;
+    }, { class: "ssd-chip", "aria-pressed": String(isOn) });
+    made.disabled = !usable(this.#prompt, kind, this.#kinds);
+    made.title = made.disabled ? this.words.nameAThing : "";
+    return made;
   }
 
   /** Run a change and resize the node by as much as its content grew or shrank. */

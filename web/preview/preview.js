@@ -7,7 +7,7 @@
 
 import { CELL, panelColumns, tile } from "./drawing.js";
 import { paragraphs } from "./drawn_from.js";
-import { addStyleSheet, make, makeCanvas, setText } from "./elements.js";
+import { addStyleSheet, button, make, makeCanvas, setText } from "./elements.js";
 import { aloud, problemText } from "./figures.js";
 import { Message } from "./message.js";
 import { Panel } from "./panel.js";
@@ -49,9 +49,8 @@ export class Preview {
     this.note = make("div", "ssd-note");
     this.drawn = make("div", "ssd-drawn", { title: words.drawnHint });
     this.panels = make("div", "ssd-panels");
-    this.toggle = make("button", "ssd-toggle", { type: "button", title: words.overlayHint },
-      [words.overlay]);
-    this.toggle.addEventListener("click", () => this.setOverlay(!this.overlay));
+    this.toggle = button(words.overlay, () => this.setOverlay(!this.overlay),
+      { class: "ssd-toggle", title: words.overlayHint });
     this.legend = make("span", "ssd-legend", {}, ["accepted", "repaired", "draft"].map(
       (name) => make("span", "ssd-key", {}, [swatch(name[0]), words[name]])));
     this.aloud = make("div", "ssd-aloud", { role: "status", "aria-live": "polite" });
