@@ -56,7 +56,7 @@ export class SeedTile {
     this.tile.window.classList.toggle("cut", share < 1);
   }
 
-  /** News of the job by the feed. */
+  /** What its job has new to tell. */
   take(entry) {
     this.#entry = entry;
     const fresh = entry.messages.slice(this.#skip);

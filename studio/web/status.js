@@ -1,4 +1,4 @@
-/** What is said of a job beside its preview. Pure: an entry of the feed to text. */
+/** What is said of a job beside its preview. Pure: a job, or an answer about it, to text. */
 
 import { say } from "./core/strings.js";
 
