@@ -32,7 +32,8 @@ from ssd_core.evaluate.metrics import require_postcards
 from ssd_core.output.changed_words import changed_words
 from ssd_core.output.recipe import to_bytes
 from ssd_core.output.words import Words
-from ssd_core.postcards import claims, read
+from ssd_core.postcards import read
+from ssd_core.postcards.claims import claims
 from ssd_core.postcards.reading import which_hold
 from ssd_core.runs.batch.queue import work
 from ssd_core.runs.batch.task import Exists, LoadedModels

@@ -11,20 +11,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from ssd_core.postcards import (
-    SQUARE,
-    Reading,
-    Scene,
-    SceneObject,
-    is_valid,
-    plain_caption,
-    sample_scene,
-)
-from ssd_core.postcards.captions import MAX_TOKENS, PLURAL, plain_parts
-from ssd_core.postcards.frame import PLACES
-from ssd_core.postcards.objects import cells_of
-from ssd_core.postcards.spelling import length_of
-from ssd_core.postcards.world import (
+from ssd_core.backbones.postcard.words.captions import MAX_TOKENS, PLURAL, plain_parts
+from ssd_core.backbones.postcard.words.frame import PLACES
+from ssd_core.backbones.postcard.words.spelling import length_of
+from ssd_core.backbones.postcard.words.world import (
     COLOURS,
     GROUNDS,
     KINDS,
@@ -34,6 +24,16 @@ from ssd_core.postcards.world import (
     paths_of,
     skies_of,
 )
+from ssd_core.postcards import (
+    SQUARE,
+    Reading,
+    Scene,
+    SceneObject,
+    is_valid,
+    plain_caption,
+    sample_scene,
+)
+from ssd_core.postcards.objects import cells_of
 from ssd_core.train.data import HELD_OUT
 
 CASES = HELD_OUT + 700_000  # the seed of all cases

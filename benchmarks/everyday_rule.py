@@ -20,11 +20,11 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from ssd_core.postcards import Claim, Reading, claims
-from ssd_core.postcards.aliases import MARKS, said, without_repeats
-from ssd_core.postcards.claims import COUNTS
+from ssd_core.backbones.postcard.words.aliases import MARKS, said, without_repeats
+from ssd_core.backbones.postcard.words.wording import meaning
+from ssd_core.postcards import Claim, Reading
+from ssd_core.postcards.claims import COUNTS, claims
 from ssd_core.postcards.reading import which_hold
-from ssd_core.postcards.wording import meaning
 
 LIST = Path(__file__).with_name("everyday.txt")
 STRANGER = Path(__file__).with_name("stranger.txt")

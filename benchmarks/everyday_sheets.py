@@ -16,10 +16,10 @@ from everyday_rule import words_of
 from PIL import Image, ImageDraw, ImageOps
 
 from ssd_core.backbones.base import Backbone
+from ssd_core.backbones.postcard.words.aliases import without_repeats
 from ssd_core.files import atomic_write
 from ssd_core.output.recipe import to_bytes
 from ssd_core.output.sheet import INK, PAPER, east_asian_font, font_for, wrapped
-from ssd_core.postcards.aliases import without_repeats
 
 SHOWN, SHEETS, COLUMNS = 40, 4, 5  # prompts, sheets, prompts side by side
 SIDE, BETWEEN, GAP, EM = 184, 2, 14, 15  # px of a picture, behind it, between prompts, of a letter

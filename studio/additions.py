@@ -8,8 +8,8 @@ from contextlib import suppress
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.prompts.alternatives import resolved
+from ssd_core.backbones.prompts.expanded import Added, Expanded, edited, pinned
 from ssd_core.output.words import Words, expansions
-from ssd_core.postcards.expanded import Added, Expanded, edited, pinned
 from ssd_core.runs.request import Request
 
 from .alternatives import with_alternative

@@ -10,9 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from starlette.routing import Route
 
 from ssd_core import SSDError
+from ssd_core.backbones.postcard.words.captions import fresh_prompt
+from ssd_core.backbones.postcard.words.chinese import fresh_chinese_prompt
 
 from . import api_history as saved
 from . import api_models as models
@@ -61,9 +64,11 @@ def change(call: Call) -> dict:
 
 
 def surprise(call: Call) -> dict:
-    """Words for the prompt that the loaded model can draw."""
-    backbone = call.services.library.current.backbone
-    return {"prompt": backbone.fresh_prompt(random.getrandbits(32), call.language == CHINESE)}
+    """Words for the prompt that the loaded model can draw; any model can draw a landscape."""
+    backbone, seed = call.services.library.current.backbone, random.getrandbits(32)
+    chinese = call.language == CHINESE
+    landscape = (fresh_chinese_prompt if chinese else fresh_prompt)(np.random.default_rng(seed))
+    return {"prompt": backbone.fresh_prompt(seed, chinese) or landscape}
 
 
 # Runs

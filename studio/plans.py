@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
+from ssd_core.backbones.postcard.words.aliases import weighted
 from ssd_core.backbones.prompts.alternatives import every_prompt, has_alternatives
 from ssd_core.engine.methods import AR
 from ssd_core.engine.methods.tunable import Tunable
@@ -15,8 +16,6 @@ from ssd_core.engine.plan import Plan
 from ssd_core.engine.tuning import brief, duration
 from ssd_core.output.guarantees import guarantee_holds
 from ssd_core.output.unknown import limits_of, objects_in
-from ssd_core.postcards.aliases import weighted
-from ssd_core.postcards.unknown_objects import without_unknown_objects
 from ssd_core.runs.cost_estimate import CostEstimate
 from ssd_core.runs.request import FALLBACK_NOTE, Request
 from ssd_core.weights.model_size import stored_dtype
@@ -170,7 +169,7 @@ def cannot_notes(request: Request, language: str) -> list[Note]:
     things = objects_in(backbone, request.typed)
     if not things:
         return limited
-    rest = without_unknown_objects(request.prompt)
+    rest = backbone.without_unknown_objects(request.prompt)
     return [Note("cannot", say(language, "cannot", model=backbone.name, rest=rest,
                                things=say(language, "comma").join(things)), without=rest), *limited]
 

@@ -4,14 +4,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssd_core.postcards import WORDS, claims, fresh_prompt, sample_scene
-from ssd_core.postcards.aliases import said, without_repeats
-from ssd_core.postcards.chinese import fresh_chinese_prompt, scene_values
-from ssd_core.postcards.chips import KINDS
-from ssd_core.postcards.expansion import expand
-from ssd_core.postcards.short_prompts import short_prompt
-from ssd_core.postcards.world import COLOURS, GROUNDS, PLACES, SKIES, TIMES
-from ssd_core.postcards.world import KINDS as THINGS
+from ssd_core.backbones.postcard.words.aliases import said, without_repeats
+from ssd_core.backbones.postcard.words.chinese import fresh_chinese_prompt, scene_values
+from ssd_core.backbones.postcard.words.chips import KINDS
+from ssd_core.backbones.postcard.words.expansion import expand
+from ssd_core.backbones.postcard.words.short_prompts import short_prompt
+from ssd_core.backbones.postcard.words.world import COLOURS, GROUNDS, PLACES, SKIES, TIMES
+from ssd_core.backbones.postcard.words.world import KINDS as THINGS
+from ssd_core.postcards import WORDS, fresh_prompt, sample_scene
+from ssd_core.postcards.claims import claims
 
 OFFERED = [(kind, chip) for kind in KINDS for chip in kind.chips]
 

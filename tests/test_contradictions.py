@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.contradictions import broken, failures
 
-from ssd_core.postcards.expansion import expand
-from ssd_core.postcards.unknown_objects import names_nothing_known
+from ssd_core.backbones.postcard.words.expansion import expand
+from ssd_core.backbones.postcard.words.unknown_objects import names_nothing_known
 
 LINES = (Path(__file__).parents[1] / "benchmarks" / "collected.txt").read_text(encoding="utf-8")
 COLLECTED = [line for line in LINES.splitlines() if not line.startswith("#")]

@@ -9,8 +9,9 @@ from support import script_modules
 from support.mock_backbone import MockBackbone, random_heads, tiny_postcard, tokens
 
 from ssd_core import Grid, Sampling, methods
-from ssd_core.postcards import MAX_TOKENS, WORDS, claims, is_valid, paint, read
-from ssd_core.postcards.spelling import length_of
+from ssd_core.backbones.postcard.words.spelling import length_of
+from ssd_core.postcards import MAX_TOKENS, WORDS, is_valid, paint, read
+from ssd_core.postcards.claims import claims
 
 
 def script(name: str):

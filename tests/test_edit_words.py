@@ -11,14 +11,14 @@ from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
 from ssd_core import Edit, Grid, Sampling, SSDError, change_map, methods, object_map, plan
+from ssd_core.backbones.postcard.scenery import phrases_seen
+from ssd_core.backbones.postcard.words.phrases import phrases_of, without_contradictions
 from ssd_core.engine.edits import maps, rule
 from ssd_core.engine.edits.words import unchanged_objects, without
 from ssd_core.output.changed_words import completed_alike
 from ssd_core.output.packed import unpack
 from ssd_core.output.recipe import check
 from ssd_core.postcards import paint, sample_scene
-from ssd_core.postcards.phrases import phrases_of, without_contradictions
-from ssd_core.postcards.seen import phrases_seen
 from ssd_core.runs.edited import Edited
 from ssd_core.runs.request import Request
 

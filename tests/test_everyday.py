@@ -16,10 +16,10 @@ from PIL import Image
 from support.mock_backbone import random_heads, tiny_postcard
 
 from ssd_core import Grid, SSDError
+from ssd_core.backbones.postcard.words.aliases import said
+from ssd_core.backbones.postcard.words.unknown_objects import names_nothing_known, unknown_objects
+from ssd_core.backbones.postcard.words.world import COLOURS, KINDS, sample_scene
 from ssd_core.postcards import Reading, Scene, SceneObject, fresh_prompt, is_valid, paint, read
-from ssd_core.postcards.aliases import said
-from ssd_core.postcards.unknown_objects import names_nothing_known, unknown_objects
-from ssd_core.postcards.world import COLOURS, KINDS, sample_scene
 from studio.prompts import EXAMPLES
 
 pytestmark = pytest.mark.slow

@@ -7,24 +7,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ssd_core.backbones.postcard.words.aliases import without_repeats
+from ssd_core.backbones.postcard.words.captions import (
+    _COLOUR_WORDS,
+    _NOUNS,
+    _PARTS,
+    _PLACE_WORDS,
+    PLURAL,
+)
+from ssd_core.backbones.postcard.words.chinese import fresh_chinese_prompt
+from ssd_core.backbones.postcard.words.expansion import expand
+from ssd_core.backbones.postcard.words.negations import negations
+from ssd_core.backbones.postcard.words.spelling import length_of, read, words_of
+from ssd_core.backbones.prompts.expanded import edited, pinned
 from ssd_core.postcards import (
     MAX_TOKENS,
     WORDS,
     Scene,
     SceneObject,
-    claims,
     describe,
     is_valid,
     sample_scene,
 )
-from ssd_core.postcards.aliases import without_repeats
-from ssd_core.postcards.captions import _COLOUR_WORDS, _NOUNS, _PARTS, _PLACE_WORDS, PLURAL
-from ssd_core.postcards.chinese import fresh_chinese_prompt
-from ssd_core.postcards.claims import Claim
-from ssd_core.postcards.expanded import edited, pinned
-from ssd_core.postcards.expansion import expand
-from ssd_core.postcards.negations import negations
-from ssd_core.postcards.spelling import length_of, read, words_of
+from ssd_core.postcards.claims import Claim, claims
 
 SEEDS = st.integers(0, 2**64 - 1)
 NAMES = ("time", "sky", "light", "ridge", "ground", "path")
@@ -296,7 +301,7 @@ def test_a_colour_or_a_place_said_in_another_way_is_kept():
 @pytest.mark.parametrize("text", ["not ", "no ", "not very nice ", "没有"])
 def test_reading_negations_takes_no_more_steps_than_there_are_words(text, monkeypatch):
     """A thousand times "not" took a second a plan: each one looked at all that follow."""
-    from ssd_core.postcards import negations as reading
+    from ssd_core.backbones.postcard.words import negations as reading
 
     looked, plain = [], reading._stops
     monkeypatch.setattr(reading, "_stops", lambda piece: looked.append(piece) or plain(piece))

@@ -5,7 +5,8 @@ from support.script_modules import script
 
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.output.recipe import to_bytes
-from ssd_core.postcards import check, claims
+from ssd_core.postcards import check
+from ssd_core.postcards.claims import claims
 from ssd_core.runs.request import Request
 
 pytestmark = pytest.mark.slow

@@ -2,9 +2,9 @@
 
 import pytest
 
+from ssd_core.backbones.postcard.words.expansion import expand
 from ssd_core.output.pieces import pieces, shown, word_lines
 from ssd_core.output.words import Words
-from ssd_core.postcards.expansion import expand
 
 TYPED = ["a red house", "a house by a lake at night.", "An old windmill", "红色的房子", "house",
          "a lighthouse and a boat"]

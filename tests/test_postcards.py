@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from ssd_core.backbones.postcard.words import world as w
+from ssd_core.backbones.postcard.words.frame import CELL
 from ssd_core.postcards import (
     FRAMES,
     MAX_TOKENS,
@@ -25,7 +27,6 @@ from ssd_core.postcards import (
     Frame,
     Scene,
     check,
-    claims,
     describe,
     frame_of,
     is_valid,
@@ -34,8 +35,7 @@ from ssd_core.postcards import (
     read,
     sample_scene,
 )
-from ssd_core.postcards import world as w
-from ssd_core.postcards.frame import CELL
+from ssd_core.postcards.claims import claims
 from ssd_core.postcards.objects import cells_of
 from ssd_core.postcards.seams import grid_ratio
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from support.mock_backbone import MockBackbone, random_heads, tiny_postcard
 
 from ssd_core import Sampling, SSDError, generate, methods, plan
+from ssd_core.backbones.postcard.words.spelling import read
 from ssd_core.engine.events import FinalRows
 from ssd_core.engine.methods import METHODS
 from ssd_core.output.palette import GREY
 from ssd_core.output.pixels import pixels
 from ssd_core.output.recipe import read_recipe, save_png
 from ssd_core.output.unknown import MISPLACED
-from ssd_core.postcards.spelling import read
 from ssd_core.runs.comparison import compare_with_ar, conditions
 from ssd_core.runs.request import Request, Result, resolved_method
 from ssd_core.weights.out_of_memory import is_out_of_memory

@@ -17,8 +17,8 @@ from ssd_core.evaluate.scorers.claims import in_own_words
 from ssd_core.evaluate.scorers.gallery import loaded
 from ssd_core.evaluate.suites import COCO, Item
 from ssd_core.evaluate.suites.record import Record
-from ssd_core.postcards import claims as postcard_claims
 from ssd_core.postcards import postcard
+from ssd_core.postcards.claims import claims as postcard_claims
 from ssd_core.train.features import frechet_distance, moments
 
 CPU = torch.device("cpu")

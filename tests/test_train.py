@@ -15,12 +15,12 @@ from support.mock_backbone import MockBackbone
 from ssd_core import Grid, SSDError, generate, load_backbone, load_heads
 from ssd_core.backbones import postcard
 from ssd_core.backbones.codecs.vq import VQTokenizer
+from ssd_core.backbones.postcard.words.frame import SQUARE, WIDE
+from ssd_core.backbones.postcard.words.world import COLOURS, KINDS, PLACES
 from ssd_core.engine.methods import AR, SSD, MuLo, Rolling
 from ssd_core.evaluate.metrics import code_entropy, objects, with_errors
 from ssd_core.evaluate.quality import evaluate
 from ssd_core.postcards import WORDS, Claim
-from ssd_core.postcards.frame import SQUARE, WIDE
-from ssd_core.postcards.world import COLOURS, KINDS, PLACES
 from ssd_core.train import (
     backbone,
     batches,

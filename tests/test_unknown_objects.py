@@ -2,14 +2,14 @@
 
 import pytest
 
-from ssd_core.output.chinese import in_chinese
-from ssd_core.postcards.expansion import expand
-from ssd_core.postcards.limits import limits
-from ssd_core.postcards.unknown_objects import (
+from ssd_core.backbones.postcard.words.expansion import expand
+from ssd_core.backbones.postcard.words.limits import limits
+from ssd_core.backbones.postcard.words.unknown_objects import (
     names_nothing_known,
     unknown_objects,
     without_unknown_objects,
 )
+from ssd_core.output.chinese import in_chinese
 
 
 @pytest.mark.parametrize("prompt, things, rest", [

@@ -11,6 +11,7 @@ from support.mock_backbone import MockBackbone, random_heads, randomise
 from ssd_core import Sampling, SSDError, generate, methods
 from ssd_core.backbones import postcard
 from ssd_core.backbones.postcard import Postcard
+from ssd_core.backbones.postcard.words.expansion import expand
 from ssd_core.cli import main
 from ssd_core.model.grid import Grid
 from ssd_core.model.transformer import DecoderShape
@@ -18,7 +19,6 @@ from ssd_core.output.comfyui_workflow import SAMPLER, node_of, workflow_of
 from ssd_core.output.recipe import parameters, read_recipe, recipe_tokens, save_png
 from ssd_core.output.words import Words, drawn_words, inherited
 from ssd_core.postcards import WORDS
-from ssd_core.postcards.expansion import expand
 from ssd_core.runs.request import Request, Result
 
 SHAPE = DecoderShape(1, 16, 2, 2, 8, 32, rotary="interleaved")

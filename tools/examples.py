@@ -14,7 +14,8 @@ from PIL import Image
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.files import atomic_write, write_text
 from ssd_core.output.recipe import to_bytes
-from ssd_core.postcards import check, claims
+from ssd_core.postcards import check
+from ssd_core.postcards.claims import claims
 from ssd_core.runs.request import Request
 from studio.prompts import EXAMPLES, THUMBNAILS
 

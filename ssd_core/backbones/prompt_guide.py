@@ -4,17 +4,50 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..postcards.captions import fresh_prompt
-from ..postcards.chinese import fresh_chinese_prompt
-from ..postcards.chips import Kind
-from ..postcards.expanded import Expanded
-from ..postcards.unknown_objects import UnknownObject
+from .prompts.expanded import Expanded
 from .prompts.text import Text
 
 _MARKS = re.compile(r"[,.;，。；、\n]")
+
+
+@dataclass(frozen=True)
+class Chip:
+    """english, chinese: the phrase to insert, then synonyms.
+
+    attribute: as in claims; a scene has one value of it. plural: a group of things, without "a".
+    """
+
+    attribute: str
+    english: tuple[str, ...]
+    chinese: tuple[str, ...]
+    plural: bool = False
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Chips that are offered together. role: how they are inserted into a prompt."""
+
+    name: str
+    chinese: str
+    role: str
+    chips: tuple[Chip, ...]
+
+
+@dataclass(frozen=True)
+class UnknownObject:
+    """typed: its phrase, such as "a dog"; start, end: its place in the prompt.
+
+    cut: [start, end) of what goes with it when it is left out: "with a dog", "a dog and".
+    """
+
+    typed: str
+    start: int
+    end: int
+    cut: tuple[int, int]
 
 
 class PromptGuide:
@@ -43,6 +76,10 @@ class PromptGuide:
     def unknown_objects(self, prompt: str) -> list[UnknownObject]:
         """Return the things of a prompt that this backbone cannot draw, such as "a dog"."""
         return []
+
+    def without_unknown_objects(self, prompt: str) -> str:
+        """Return a prompt without what `unknown_objects` found in it."""
+        return prompt
 
     def limits(self, prompt: str) -> list[str]:
         """Return phrases for what a prompt asks for and this backbone never draws, such as "more
@@ -73,9 +110,8 @@ class PromptGuide:
         return ()
 
     def fresh_prompt(self, seed: int, chinese: bool = False) -> str:
-        """Return a random prompt, for the dice beside a prompt box."""
-        write = fresh_chinese_prompt if chinese else fresh_prompt
-        return write(np.random.default_rng(seed))
+        """Return a random prompt, for the dice beside a prompt box; "" if there are none."""
+        return ""
 
     @property
     def names_objects(self) -> bool:

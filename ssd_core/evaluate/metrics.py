@@ -22,7 +22,8 @@ from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
 from ..model.sampling import Sampling, guide
-from ..postcards import FRAMES, Claim, check, claims, frame_of
+from ..postcards import FRAMES, Claim, check, frame_of
+from ..postcards.claims import claims
 from ..train.backbone import hidden_states
 from ..train.data import HELD_OUT, fresh_caption
 from ..train.features import FeatureNet, load_classifier

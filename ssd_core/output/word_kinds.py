@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..postcards.chips import Chip, Kind
+from ..backbones.prompt_guide import Chip, Kind
 
 
 def offered(kinds: Iterable[Kind], chinese: bool = False) -> list[dict[str, Any]]:

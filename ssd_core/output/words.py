@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..backbones.base import Backbone
+from ..backbones.prompts.expanded import Expanded
 from ..errors import SSDError
-from ..postcards.expanded import Expanded
 from .unknown import require_something_known
 
 FIELDS = ("prompt_expanded", "negative_expanded")  # of a recipe, and of JSON

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from .captions import MAX_TOKENS, WORDS, claims, describe, fresh_prompt, plain_caption
+from ..backbones.postcard.words.captions import (
+    MAX_TOKENS,
+    WORDS,
+    describe,
+    fresh_prompt,
+    plain_caption,
+)
+from ..backbones.postcard.words.frame import FRAMES, SQUARE, TALL, WIDE, Frame, frame_of
+from ..backbones.postcard.words.world import SIZE, Scene, SceneObject, is_valid, sample_scene
 from .checker import check, read
-from .claims import Claim
-from .frame import FRAMES, SQUARE, TALL, WIDE, Frame, frame_of
+from .claims import Claim, claims
 from .painter import paint
 from .reading import Reading
-from .world import SIZE, Scene, SceneObject, is_valid, sample_scene
 
 __all__ = [
     "FRAMES",

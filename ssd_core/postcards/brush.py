@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 from PIL import Image
 
-from .frame import Frame
-from .world import GLEAM, SHADOW
+from ..backbones.postcard.words.frame import Frame
+from ..backbones.postcard.words.world import GLEAM, SHADOW
 
 
 def axes(frame: Frame) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..backbones.postcard.words.captions import _MEANING
+
 COUNTS = ("one", "two", "three")
 _TOKEN = re.compile(r"snowy mountains|snowy peaks|[a-z]+|[.,]")
 _BREAKS = (",", ".", "and")
@@ -87,3 +89,11 @@ def claims_by(meaning: Mapping[str, tuple[str, str]], caption: str) -> tuple[Cla
         for attribute, value in thing.items()
     ]
     return (*(Claim(*pair) for pair in reader.scene), *on_things)
+
+
+def claims(caption: str) -> tuple[Claim, ...]:
+    """The claims of a caption: first those on the scene, then those on its things, in order.
+
+    Unknown words are ignored. Things are numbered as they are mentioned.
+    """
+    return claims_by(_MEANING, caption)

@@ -8,26 +8,14 @@ from itertools import product
 import numpy as np
 from PIL import Image, ImageDraw
 
+from ..backbones.postcard.scenery import depth, ground_rows
+from ..backbones.postcard.words.frame import CELL, Frame
+from ..backbones.postcard.words.world import GLEAM, GROUND, ROAD, SHADOW, WATER, Scene
 from .brush import axes, below, blend, curve, drift, lens, shade, spot
-from .frame import CELL, SQUARE, Frame
 from .ridges import paint_ridge
-from .world import GLEAM, GROUND, ROAD, SHADOW, WATER, Scene
 
 _BLOSSOMS = ((232, 60, 60), (255, 216, 64), (252, 246, 250))
 _HEART = (120, 76, 40)
-
-
-@cache
-def ground_rows(ground: str, time: str, frame: Frame = SQUARE) -> np.ndarray:
-    """The ground's gradient, float32 [H, 1, 3], from the horizon to the bottom edge."""
-    far, near = (np.asarray(c, dtype=np.float32) for c in GROUND[ground][time])
-    return far + (near - far) * depth(frame)[..., None]
-
-
-def depth(frame: Frame) -> np.ndarray:
-    """How near the ground is in each row [H, 1]: 0 at the horizon, 1 at the bottom edge."""
-    rows = axes(frame)[1]
-    return np.clip((rows - frame.horizon) / (frame.height - frame.horizon), 0, 1)
 
 
 def _rows_near(rng: np.random.Generator, frame: Frame, count: int) -> np.ndarray:

@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 from PIL import Image, ImageDraw
 
+from ..backbones.postcard.words.frame import CELL, PLACES, SQUARE, Frame
+from ..backbones.postcard.words.world import GROUND, NIGHT_PAINT, PAINT, WATER, Scene, SceneObject
 from .brush import ellipse, paste, spot
-from .frame import CELL, PLACES, SQUARE, Frame
-from .world import GROUND, NIGHT_PAINT, PAINT, WATER, Scene, SceneObject
 
 WIDTH, HEIGHT = 7 * CELL, 8 * CELL  # a sprite's size, px
 FEET = HEIGHT - 6  # the sprite's row on which its thing stands

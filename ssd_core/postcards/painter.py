@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .frame import SQUARE, Frame
+from ..backbones.postcard.words.frame import SQUARE, Frame
+from ..backbones.postcard.words.world import Scene
 from .land import paint_land
 from .objects import paint_objects
 from .sky import paint_fog, paint_rain, paint_sky
-from .world import Scene
 
 
 def paint(scene: Scene, frame: Frame = SQUARE) -> np.ndarray:

@@ -5,26 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..backbones.postcard.scenery import Scenery
 from .claims import COUNTS, Claim
-
-UNCLEAR = "unclear"  # if the pixels fit no value
 
 
 @dataclass(frozen=True)
-class Reading:
-    """The attributes that pixels show; "none": absent, "unclear": no value fits.
+class Reading(Scenery):
+    """The scenery, and `things`: the kind and colour found at each place that has one."""
 
-    `things` maps an occupied place to the kind and colour found there.
-    """
-
-    time: str
-    sky: str
-    light: str
-    light_place: str
-    ridge: str
-    ground: str
     things: dict[str, tuple[str, str]]
-    path: str
 
 
 def _holds_of_thing(reading: Reading, claim: Claim, about: dict[str, str]) -> bool:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..backbones.postcard.scenery import HAZE, sky_rows
+from ..backbones.postcard.words.frame import Frame
+from ..backbones.postcard.words.world import CAP, HILL, ROCK, WOOD, Scene
 from .brush import axes, below, blend, curve, shade
-from .frame import Frame
-from .sky import sky_rows
-from .world import CAP, HILL, ROCK, WOOD, Scene
 
-HAZE = 144  # px above the horizon from which ridges fade into the air
 _EDGE = 6  # px below the horizon to which ridges reach, behind the ground's edge
 _BARE = 0.4  # of a snowy mountain's height, below which it is bare
 # Layers of hills: height px, waves (length, height) px, from the far colour to the near one, haze.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .frame import CELL
+from ..backbones.postcard.words.frame import CELL
 
 
 def grid_ratio(picture: np.ndarray) -> float:

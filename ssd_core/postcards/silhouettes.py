@@ -6,11 +6,17 @@ from functools import cache
 
 import numpy as np
 
-from .frame import CELL, PLACES, SQUARE, Frame
+from ..backbones.postcard.scenery import STEP, cloud_shades, coarse, far, overlap, stroked
+from ..backbones.postcard.words.frame import CELL, PLACES, SQUARE, Frame
+from ..backbones.postcard.words.world import (
+    COLOURS,
+    KINDS,
+    NIGHT_PAINT,
+    PAINT,
+    colours_of,
+)
 from .objects import FEET, HEIGHT, LIT, TINTS, TRIMS, WIDTH, template, tinted
-from .world import CLOUD, COLOURS, GLEAM, KINDS, NIGHT_PAINT, PAINT, SHADOW, colours_of
 
-STEP = 4  # px of a picture per px of the coarse picture that is searched
 _COLOUR_REACH = 54.0  # largest distance of a px from a thing's colour, RGB
 _THING_OVERLAP = 0.42  # least overlap (IoU) of a colour mask with a silhouette
 _ABOVE = {"ground": FEET + 14, "sky": 8}  # px of a window above feet, or above a balloon's top
@@ -18,39 +24,6 @@ _HIGH = {"ground": 160, "sky": 144}  # rows of a window, px
 _SIDE = (WIDTH + 2 * CELL) // 2  # columns searched on both sides of a place, px
 _CLOSE = 48  # px from a place's centre, within which a thing may stand
 _FINE = 4  # px by which a silhouette may be off, beside its shift by cells
-
-
-def far(pixels: np.ndarray, colour: object) -> np.ndarray:
-    """Euclidean RGB distance of pixels [..., 3] to colours that broadcast against them."""
-    difference = pixels - np.asarray(colour, dtype=np.float32)
-    return np.sqrt(np.einsum("...c,...c->...", difference, difference))
-
-
-def overlap(masks: np.ndarray, shapes: np.ndarray, areas: np.ndarray) -> np.ndarray:
-    """IoU [m, s] of masks [m, pixels] with shapes [s, pixels] of areas [s], values 0..1."""
-    shared = masks @ shapes.T
-    union = masks.sum(1)[:, None] + areas[None] - shared
-    return shared / np.maximum(union, 1)
-
-
-def coarse(picture: np.ndarray) -> np.ndarray:
-    """Means of STEP x STEP px, float32: [H, W, c] -> [H / STEP, W / STEP, c]."""
-    height, width = picture.shape[0] // STEP, picture.shape[1] // STEP
-    blocks = picture.astype(np.float32).reshape(height, STEP, width, STEP, -1)
-    return blocks.mean((1, 3))
-
-
-def stroked(colours: np.ndarray, time: str, share: float = 0.3) -> np.ndarray:
-    """Colours [..., 3] under dark, plain and light strokes, [3, ..., 3]."""
-    gleam, shadow = (np.asarray(table[time], dtype=np.float32) for table in (GLEAM, SHADOW))
-    return np.stack((colours + (shadow - colours) * share, colours,
-                     colours + (gleam - colours) * share))
-
-
-def cloud_shades(time: str) -> np.ndarray:
-    """The colours of clouds [4, 3], from their lit top to their belly."""
-    top, belly = (np.asarray(colour, dtype=np.float32) for colour in CLOUD[time])
-    return np.stack([top + (belly - top) * share for share in (0, 0.35, 0.7, 1)])
 
 
 @cache

@@ -7,11 +7,17 @@ from functools import cache
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
+from ..backbones.postcard.scenery import fog_share, sky_rows
+from ..backbones.postcard.words.frame import CELL, PLACES, Frame
+from ..backbones.postcard.words.world import (
+    CLOUD,
+    LIGHT,
+    LIGHT_RADIUS,
+    VEIL,
+    Scene,
+)
 from .brush import axes, blend, drift, paste, shade, spot
-from .frame import CELL, PLACES, SQUARE, Frame
-from .world import CLOUD, LIGHT, LIGHT_RADIUS, SKY, VEIL, VEIL_SHARE, Scene
 
-_MIDDLE = 0.55  # how far down a sky has its middle colour
 _CLOUD_SHAPE = (80, 144)  # rows, columns of a cloud sprite, px
 # Puffs of each cloud: centre x, centre y, radius, px.
 _PUFFS = (
@@ -20,18 +26,6 @@ _PUFFS = (
     ((26, 56, 14), (50, 40, 24), (82, 44, 22), (110, 52, 18), (66, 56, 20)),
     ((24, 58, 12), (44, 48, 17), (68, 38, 22), (94, 46, 19), (116, 57, 13)),
 )
-
-
-@cache
-def sky_rows(time: str, sky: str = "clear", frame: Frame = SQUARE) -> np.ndarray:
-    """The sky gradient, float32 [H, 3], one colour a row (0..255)."""
-    rows = np.minimum(np.arange(frame.height), frame.horizon)
-    stops = (0, _MIDDLE * frame.horizon, frame.horizon)
-    table = np.asarray(SKY[time], dtype=np.float32)
-    clear = np.stack([np.interp(rows, stops, table[:, c]) for c in range(3)], 1)
-    if sky in VEIL:
-        clear += (np.asarray(VEIL[sky][time]) - clear) * VEIL_SHARE[sky]
-    return clear.astype(np.float32)
 
 
 def _away(scene: Scene, frame: Frame) -> np.ndarray:
@@ -140,11 +134,6 @@ def paint_sky(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Gen
         _paint_disc(canvas, scene, frame)
     if scene.sky == "cloudy":
         _paint_clouds(canvas, scene, frame, rng)
-
-
-def fog_share(rows: np.ndarray, frame: Frame) -> np.ndarray:
-    """How much of the picture fog hides in each row: the most at the horizon."""
-    return 0.52 * np.exp(-(((rows - frame.horizon) / 70) ** 2))
 
 
 def paint_fog(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:

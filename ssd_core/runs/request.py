@@ -14,6 +14,7 @@ from ..arguments import require_fields
 from ..backbones.base import Backbone, Preset
 from ..backbones.presets import resolve_sampling
 from ..backbones.prompts import alternatives
+from ..backbones.prompts.expanded import Expanded
 from ..engine.decode import (
     PreparedRun,
     check_needs,
@@ -46,7 +47,6 @@ from ..output.recipe import make_recipe, method_of, other_dtype, sampling_of
 from ..output.source_pictures import sources_of
 from ..output.unknown import misplaced_in, unknown_in, word_notes
 from ..output.words import Words, drawn_words, expansions, shared
-from ..postcards.expanded import Expanded
 from ..weights.fit import run_bytes
 from ..weights.model_size import stored_dtype
 from .edited import Edited

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from ..backbones.postcard.words.frame import Frame
+from ..backbones.postcard.words.world import Scene
 from ..model.grid import Grid
-from ..postcards.frame import Frame
-from ..postcards.world import Scene
 from .backbone_recipe import BackboneRecipe
 from .data import fresh_caption, scene_of
 from .reading import answers, cell_labels

@@ -14,11 +14,11 @@ from tqdm import tqdm
 
 from ..backbones.base import Backbone
 from ..backbones.codecs.codec import PictureCodec
+from ..backbones.postcard.words.captions import describe
+from ..backbones.postcard.words.frame import SQUARE, TALL, WIDE, Frame
+from ..backbones.postcard.words.world import SIZE, Scene, sample_scene
 from ..files import atomic_write
-from ..postcards.captions import describe
-from ..postcards.frame import SQUARE, TALL, WIDE, Frame
 from ..postcards.painter import paint
-from ..postcards.world import SIZE, Scene, sample_scene
 
 HELD_OUT = 1_000_000_000  # seeds from here on are never trained on
 

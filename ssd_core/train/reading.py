@@ -18,10 +18,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..backbones.postcard import PROMPT_LENGTH, Postcard
-from ..model.grid import Grid
-from ..postcards.frame import PLACES, SQUARE, Frame
-from ..postcards.objects import cells_of
-from ..postcards.world import (
+from ..backbones.postcard.words.frame import PLACES, SQUARE, Frame
+from ..backbones.postcard.words.world import (
     COLOURS,
     GROUNDS,
     KINDS,
@@ -32,6 +30,8 @@ from ..postcards.world import (
     TIMES,
     Scene,
 )
+from ..model.grid import Grid
+from ..postcards.objects import cells_of
 from .checkpoints import Checkpoint, training_steps
 from .common import cosine, descend, mixed_precision, muon_and_adamw, set_rate
 from .data import HELD_OUT, fresh_caption, scene_of

@@ -25,7 +25,8 @@ from ..backbones.codecs.vq import PATCH, VQTokenizer
 from ..errors import SSDError
 from ..files import write_safetensors
 from ..model.flags import flag
-from ..postcards import check, claims, postcard
+from ..postcards import check, postcard
+from ..postcards.claims import claims
 from ..postcards.objects import cells_of
 from ..postcards.seams import grid_ratio
 from ..weights.load import load_backbone

@@ -4,6 +4,7 @@ import pytest
 
 from ssd_core import SSDError
 from ssd_core.backbones.postcard import Postcard
+from ssd_core.backbones.postcard.words.expansion import expand
 from ssd_core.backbones.prompts.alternatives import (
     MOST_ALTERNATIVES,
     every_prompt,
@@ -11,7 +12,6 @@ from ssd_core.backbones.prompts.alternatives import (
     resolved,
 )
 from ssd_core.output.recipe import read_recipe
-from ssd_core.postcards.expansion import expand
 from studio import orders, runs
 from studio.additions import filled
 from studio.alternatives import with_alternative, with_each_alternative

@@ -13,9 +13,9 @@ from support.studio_client import CHINESE, line_of  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
 from ssd_core.backbones.postcard import Postcard  # noqa: E402
+from ssd_core.backbones.postcard.words.expansion import expand  # noqa: E402
 from ssd_core.output.recipe import read_recipe  # noqa: E402
 from ssd_core.output.words import Words, drawn_words  # noqa: E402
-from ssd_core.postcards.expansion import expand  # noqa: E402
 from studio import races, runs  # noqa: E402
 from studio.additions import filled, pinned  # noqa: E402
 from studio.settings import Settings, from_dict, from_recipe, to_dict  # noqa: E402

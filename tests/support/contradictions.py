@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from itertools import pairwise
 
-from ssd_core.postcards.captions import _PARTS
-from ssd_core.postcards.expansion import expand
-from ssd_core.postcards.limits import limits
-from ssd_core.postcards.spelling import END, Named, Reading, read
-from ssd_core.postcards.unknown_objects import known_part, unknown_objects
+from ssd_core.backbones.postcard.words.captions import _PARTS
+from ssd_core.backbones.postcard.words.expansion import expand
+from ssd_core.backbones.postcard.words.limits import limits
+from ssd_core.backbones.postcard.words.spelling import END, Named, Reading, read
+from ssd_core.backbones.postcard.words.unknown_objects import known_part, unknown_objects
 
 GROUPS = {"houses": "house", "trees": "tree", "boats": "boat"}
 SEVERAL = 2  # the least number of a group

@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from PIL import Image
 
+from ...backbones.postcard.words.aliases import said, without_repeats
+from ...backbones.postcard.words.negations import negations
 from ...errors import SSDError
-from ...postcards import check, claims, frame_of
-from ...postcards.aliases import said, without_repeats
-from ...postcards.negations import negations
+from ...postcards import check, frame_of
+from ...postcards.claims import claims
 from ...train.features import load_classifier
 from ..metrics import SIZES, objects, with_errors
 from .gallery import Gallery, Scoring

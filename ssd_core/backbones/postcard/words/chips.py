@@ -6,35 +6,12 @@ A prompt made of chips uses the phrases of captions. Knows neither page nor prom
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ...prompt_guide import Chip, Kind
 from .captions import _COLOUR_WORDS, _LIGHT_ALONE, _NOUNS, _PARTS, _PLACE_WORDS, PLURAL
 from .chinese import CHINESE
 
 THING, COLOUR, PLACE, SCENE = "thing", "colour", "place", "scene"  # roles in a prompt
-
-
-@dataclass(frozen=True)
-class Chip:
-    """english, chinese: the phrase to insert, then synonyms.
-
-    attribute: as in claims; a scene has one value of it. plural: a group of things, without "a".
-    """
-
-    attribute: str
-    english: tuple[str, ...]
-    chinese: tuple[str, ...]
-    plural: bool = False
-
-
-@dataclass(frozen=True)
-class Kind:
-    """Chips that are offered together. role: how they are inserted into a prompt."""
-
-    name: str
-    chinese: str
-    role: str
-    chips: tuple[Chip, ...]
 
 
 def _chips(attribute: str, english: Mapping[str, Sequence[str]]) -> tuple[Chip, ...]:

@@ -20,28 +20,29 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ..errors import SSDError, first_line
-from ..files import read_safetensors, sha256_of, write_safetensors
-from ..model.grid import Grid
-from ..model.processor import prefers_column_major
-from ..model.transformer import Decoder, DecoderShape, axial_angles
-from ..postcards.aliases import Said, nearest, said, without_repeats
-from ..postcards.captions import MAX_TOKENS, WORDS
-from ..postcards.chips import KINDS, Kind
-from ..postcards.expanded import Expanded
-from ..postcards.expansion import expand
-from ..postcards.frame import FRAMES
-from ..postcards.limits import limits
-from ..postcards.phrases import phrases_of, without_contradictions
-from ..postcards.seen import phrases_seen
-from ..postcards.short_prompts import short_prompt
-from ..postcards.spelling import placed
-from ..postcards.unknown_objects import UnknownObject, names_nothing_known, unknown_objects
-from ..postcards.wording import lonely, quoted
-from . import presets
-from .base import Backbone
-from .codecs.vq import PATCH, VQTokenizer
-from .reading.checkpoint import Checkpoint
+from ...errors import SSDError, first_line
+from ...files import read_safetensors, sha256_of, write_safetensors
+from ...model.grid import Grid
+from ...model.processor import prefers_column_major
+from ...model.transformer import Decoder, DecoderShape, axial_angles
+from .. import presets
+from ..base import Backbone
+from ..codecs.vq import PATCH, VQTokenizer
+from ..prompt_guide import Kind, UnknownObject
+from ..prompts.expanded import Expanded
+from ..reading.checkpoint import Checkpoint
+from .scenery import phrases_seen
+from .words.aliases import Said, nearest, said, without_repeats
+from .words.captions import MAX_TOKENS, WORDS
+from .words.chips import KINDS
+from .words.expansion import expand
+from .words.frame import FRAMES
+from .words.limits import limits
+from .words.phrases import phrases_of, without_contradictions
+from .words.short_prompts import short_prompt
+from .words.spelling import placed
+from .words.unknown_objects import names_nothing_known, unknown_objects, without_unknown_objects
+from .words.wording import lonely, quoted
 
 FAMILY = "postcard"
 FORMAT = "ssd-postcard/1"
@@ -158,6 +159,9 @@ class Postcard(Backbone):
 
     def unknown_objects(self, prompt: str) -> list[UnknownObject]:
         return unknown_objects(prompt)
+
+    def without_unknown_objects(self, prompt: str) -> str:
+        return without_unknown_objects(prompt)
 
     def limits(self, prompt: str) -> list[str]:
         return limits(prompt)

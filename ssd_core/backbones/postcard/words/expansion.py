@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from ...prompts.expanded import Added, Expanded, blanked, merged, without
 from .captions import (
     _COLOUR_WORDS,
     _LIGHT_ALONE,
@@ -21,7 +22,6 @@ from .captions import (
     PLURAL,
 )
 from .chinese import CHINESE, COMMA, SEVERAL
-from .expanded import Added, Expanded, blanked, merged, without
 from .filling import Filled, Filler, firsts, ruled_out
 from .negations import negations
 from .spelling import ARTICLES, BREAKS, END, Named, Reading, Word, length_of, read

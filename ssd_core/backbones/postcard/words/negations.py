@@ -75,8 +75,8 @@ def _denied(pieces: Sequence[Piece], first: int) -> tuple[int, list[Sequence[Pie
         position = _linked(pieces, end)
         if position == end:
             break
-    claims = any(word.meaning[0] for phrase in phrases for piece in phrase for word in piece)
-    return (end, phrases) if claims or (phrases and anything) else (first, [])
+    meant = any(word.meaning[0] for phrase in phrases for piece in phrase for word in piece)
+    return (end, phrases) if meant or (phrases and anything) else (first, [])
 
 
 def _phrase(pieces: Sequence[Piece], position: int) -> tuple[int, int] | None:

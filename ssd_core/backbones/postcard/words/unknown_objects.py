@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 
+from ...prompt_guide import UnknownObject
+from ...prompts.expanded import blanked, merged, without
 from .aliases import MARKS, simplified
-from .expanded import blanked, merged, without
 from .negations import negations
 from .spelling import ARTICLES, NUMBERS, QUANTITIES, Word, pieces_of, words_of
 
@@ -92,19 +92,6 @@ _WHOLE = ("view", "picture", "painting", "postcard")
 _CHINESE_ADJECTIVES = ("的", "小", "大", "老", "两座", "兩座")
 _STYLE = ["style", "of"]
 Piece = tuple[Word, ...]
-
-
-@dataclass(frozen=True)
-class UnknownObject:
-    """typed: its phrase, such as "a dog"; start, end: its place in the prompt.
-
-    cut: [start, end) of what goes with it when it is left out: "with a dog", "a dog and".
-    """
-
-    typed: str
-    start: int
-    end: int
-    cut: tuple[int, int]
 
 
 def unknown_objects(prompt: str) -> list[UnknownObject]:

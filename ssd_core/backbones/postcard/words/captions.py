@@ -1,4 +1,4 @@
-"""Captions: describe a scene as a person would, and read the claims of a caption."""
+"""Captions: a scene described as a person would, and the meaning of their words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .claims import Claim, claims_by
 from .world import PLACES, Scene, SceneObject, _pick, sample_scene
 
 MAX_TOKENS = 36  # words and punctuation marks of a caption
@@ -301,14 +300,6 @@ _MEANING: dict[str, tuple[str, str]] = {
     **{place: ("place", place) for place in PLACES},
     "center": ("place", "middle"),
 }
-
-
-def claims(caption: str) -> tuple[Claim, ...]:
-    """The claims of a caption: first those on the scene, then those on its things, in order.
-
-    Unknown words are ignored. Things are numbered as they are mentioned.
-    """
-    return claims_by(_MEANING, caption)
 
 
 def _vocabulary() -> tuple[str, ...]:
