@@ -9,7 +9,7 @@ from support.mock_backbone import MockBackbone, events, mock_drafter, tokens
 from ssd_core import Grid, Pass, Sampling, SSDError, load_backbone, methods
 from ssd_core.backbones import drafter as drafters
 from ssd_core.backbones.drafter import Downsampler, Upsampler
-from ssd_core.engine.methods.mulo import expanded
+from ssd_core.engine.methods.baselines.mulo import expanded
 from ssd_core.engine.state import DecodeState
 
 PEOPLE = ("cat", "a dog", "two red birds")

@@ -9,7 +9,7 @@ from support.joint import SMALL, drawn, in_turn, joint, p_value
 from support.mock_backbone import MockBackbone, events, tokens
 
 from ssd_core import Grid, Sampling, SSDError, methods
-from ssd_core.engine.methods import sjd
+from ssd_core.engine.methods.baselines import sjd
 
 PEOPLE = ("cat", "a dog", "two red birds", "ox", "cat", "fly")
 SJDS = [methods.SJD(window, init, continuation) for window, init, continuation in (

@@ -13,8 +13,8 @@ from support.tiny_image_models import janus_port, llamagen_c2i, llamagen_t2i, ta
 from ssd_core import Grid, Sampling
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.decode import prompt_branches
+from ssd_core.engine.methods.baselines.tree import Fed, Tree, feed_tree
 from ssd_core.engine.state import DecodeState
-from ssd_core.engine.tree import Fed, Tree, feed_tree
 from ssd_core.weights.load import load_backbone
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}  # fp32

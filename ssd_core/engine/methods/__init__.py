@@ -3,18 +3,18 @@
 from ...backbones.presets import PAPER
 from .ar import AR
 from .base import Method
+from .baselines.gsd import GSD
+from .baselines.hawk import Hawk
+from .baselines.jacobi import Jacobi
+from .baselines.lantern import Lantern
+from .baselines.mtp import MTP
+from .baselines.mulo import MuLo
+from .baselines.sjd import SJD
+from .baselines.strict import Strict
 from .exact import Exact
-from .gsd import GSD
-from .hawk import Hawk
-from .jacobi import Jacobi
-from .lantern import Lantern
-from .mtp import MTP
-from .mulo import MuLo
 from .rolling import Rolling
 from .rows import Rows
-from .sjd import SJD
 from .ssd import SSD
-from .strict import Strict
 from .wave import Wave
 
 METHODS: dict[str, type[Method]] = {method.name: method for method in (

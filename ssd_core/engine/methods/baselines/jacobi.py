@@ -14,12 +14,12 @@ from typing import ClassVar
 
 import torch
 
-from ...model.grid import Grid
-from ..events import Pass
-from ..state import DecodeState
-from .groups import groups
-from .parent import guessed, guessed_by
-from .window import Windowed
+from ....model.grid import Grid
+from ...events import Pass
+from ...state import DecodeState
+from ..groups import groups
+from ..parent import guessed, guessed_by
+from ..window import Windowed
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import torch
 
-from ..model.noise import Purpose
-from . import accept
-from .state import DecodeState
+from ....model.noise import Purpose
+from ... import accept
+from ...state import DecodeState
 
 
 @dataclass(frozen=True)

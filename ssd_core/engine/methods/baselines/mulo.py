@@ -17,17 +17,17 @@ from typing import ClassVar
 import torch
 import torch.nn.functional as F
 
-from ...backbones.base import SMALL_SLOTS, Backbone
-from ...backbones.drafter import Drafter
-from ...errors import SSDError
-from ...model.grid import Grid
-from .. import accept
-from ..events import Pass
-from ..plan import Plan
-from ..region import Region
-from ..state import DecodeState
-from .base import Method, make_plan
-from .knobs import codes_pooled, knob, variation_bound
+from ....backbones.base import SMALL_SLOTS, Backbone
+from ....backbones.drafter import Drafter
+from ....errors import SSDError
+from ....model.grid import Grid
+from ... import accept
+from ...events import Pass
+from ...plan import Plan
+from ...region import Region
+from ...state import DecodeState
+from ..base import Method, make_plan
+from ..knobs import codes_pooled, knob, variation_bound
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from ...model.noise import Purpose
-from ...model.sampling import sample
-from .. import accept
-from ..events import Pass
-from ..state import DecodeState, at
-from .knobs import knob
-from .parent import right_nearby
-from .window import Windowed, is_final, sliding_windows
+from ....model.noise import Purpose
+from ....model.sampling import sample
+from ... import accept
+from ...events import Pass
+from ...state import DecodeState, at
+from ..knobs import knob
+from ..parent import right_nearby
+from ..window import Windowed, is_final, sliding_windows
 
 
 @dataclass(frozen=True)

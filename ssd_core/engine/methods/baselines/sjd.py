@@ -16,18 +16,18 @@ from typing import ClassVar
 import torch
 import torch.nn.functional as F
 
-from ...model.grid import Grid
-from ...model.noise import Purpose
-from ...model.sampling import sample
-from .. import accept
-from ..events import Pass
-from ..state import DecodeState
-from ..tree import Descent, Fed, Tree, descend, rounds_of
-from .base import require
+from ....model.grid import Grid
+from ....model.noise import Purpose
+from ....model.sampling import sample
+from ... import accept
+from ...events import Pass
+from ...state import DecodeState
+from ..base import require
+from ..knobs import knob
+from ..parent import guessed_by
 from .candidates import after, laid_out, sliding_trees
-from .knobs import knob
-from .parent import guessed_by
 from .resampling import Drafts, Resampling
+from .tree import Descent, Fed, Tree, descend, rounds_of
 
 MOST_LEAVES = 256
 

@@ -12,11 +12,11 @@ from typing import ClassVar
 
 import torch
 
-from ...backbones.base import Backbone
-from .. import accept
-from ..state import DecodeState
-from .base import require_codebook
-from .knobs import knob
+from ....backbones.base import Backbone
+from ... import accept
+from ...state import DecodeState
+from ..base import require_codebook
+from ..knobs import knob
 from .resampling import Resampling
 
 

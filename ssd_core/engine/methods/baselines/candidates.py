@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import torch
 
-from ...model.noise import Purpose
-from ...model.sampling import sample
-from ..events import Pass
-from ..state import DecodeState
-from ..tree import Fed, Tree, feed_tree, rounds_of
-from .window import Window, at_end, first_frontier
+from ....model.noise import Purpose
+from ....model.sampling import sample
+from ...events import Pass
+from ...state import DecodeState
+from ..window import Window, at_end, first_frontier
+from .tree import Fed, Tree, feed_tree, rounds_of
 
 
 class TreePass:

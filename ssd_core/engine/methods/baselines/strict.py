@@ -11,15 +11,15 @@ from typing import ClassVar
 
 import torch
 
-from ...model.grid import Grid
-from ...model.noise import Purpose
-from ...model.sampling import sample
-from .. import accept
-from ..events import Pass
-from ..state import DecodeState
-from .base import Method, group_slots
-from .knobs import cells_drafted, knob
-from .window import horizontal_estimates, sliding_windows
+from ....model.grid import Grid
+from ....model.noise import Purpose
+from ....model.sampling import sample
+from ... import accept
+from ...events import Pass
+from ...state import DecodeState
+from ..base import Method, group_slots
+from ..knobs import cells_drafted, knob
+from ..window import horizontal_estimates, sliding_windows
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from typing import ClassVar
 
 import torch
 
-from ...backbones.base import Backbone
-from ..tree import Descent, Fed, descend
-from .base import require_codebook
+from ....backbones.base import Backbone
+from ..base import require_codebook
+from ..knobs import codes_pooled, variation_bound
 from .hawk import Hawk, width
-from .knobs import codes_pooled, variation_bound
+from .tree import Descent, Fed, descend
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 import torch
 import torch.nn.functional as F
 
-from ...model.grid import LONGEST_SIDE, Grid
-from ..events import Pass
-from ..state import DecodeState
-from ..tree import Descent, Fed, Tree, descend
-from .base import Method, require
+from ....model.grid import LONGEST_SIDE, Grid
+from ...events import Pass
+from ...state import DecodeState
+from ..base import Method, require
+from ..knobs import cells_drafted, knob
+from ..window import horizontal_estimates
 from .candidates import VerticalDrafts, after, laid_out, sampled, sliding_trees
-from .knobs import cells_drafted, knob
-from .window import horizontal_estimates
+from .tree import Descent, Fed, Tree, descend
 
 WIDEST, LARGEST = 8, 256
 

@@ -9,14 +9,14 @@ from typing import ClassVar
 
 import torch
 
-from ...model.grid import Grid
-from ..events import Pass
-from ..plan import PAPER_AR_PASSES, Plan
-from ..region import Region
-from ..state import DecodeState
-from .base import Method, group_slots, horizontal_states, make_plan, sample_draft
-from .groups import group_passes, groups
-from .knobs import cells_drafted, verification_rounds
+from ....model.grid import Grid
+from ...events import Pass
+from ...plan import PAPER_AR_PASSES, Plan
+from ...region import Region
+from ...state import DecodeState
+from ..base import Method, group_slots, horizontal_states, make_plan, sample_draft
+from ..groups import group_passes, groups
+from ..knobs import cells_drafted, verification_rounds
 
 
 @dataclass(frozen=True)

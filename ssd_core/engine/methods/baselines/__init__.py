@@ -1,0 +1,1 @@
+"""The methods of other papers, for comparison; METHODS lists them beside our own."""
