@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field, replace
 
 import torch
 
-from .driver import driver_version
 from .kept_entries import KeptEntries
 from .version import version
 
@@ -43,6 +42,8 @@ _retrying: ContextVar[bool] = ContextVar("retrying", default=False)
 def combination(device: torch.device) -> str:
     """Device, driver, torch and program version, which together decide what works."""
     if device.type == "cuda" and torch.cuda.is_available():
+        from .driver import driver_version
+
         name = f"{torch.cuda.get_device_name(device)}, driver {driver_version() or 'unknown'}"
     else:
         name = f"{device.type} {platform.machine()}"

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -113,6 +115,25 @@ def test_the_order_that_matters_is_seen():
                                                      "model.grid"}
     assert imported_modules(methods / "base.py") >= {"engine.accept", "backbones.base"}
     assert imported_modules(CORE / "__init__.py") >= {"engine.decode", "engine.methods", "errors"}
+
+
+def modules_of(statement: str) -> list[str]:
+    """The project's modules that a statement loads, in a fresh process."""
+    listed = (f"import sys; {statement}; print(*(name for name in sys.modules "
+              "if name.partition('.')[0] in ('ssd_core', 'ssd_lab', 'ssd_studio')))")
+    return subprocess.run([sys.executable, "-c", listed], cwd=ROOT, check=True, text=True,
+                          capture_output=True).stdout.split()
+
+
+# What drawing does not need: other models, other methods, the toy model's words, the laboratory.
+NOT_LOADED = re.compile(r"ssd_lab|ssd_studio|ssd_core\.(train|weights|output|runs|cli|selftest|"
+                        r"backbones\.(postcard|janus|families)|engine\.methods\.baselines)\b")
+
+
+def test_a_script_that_draws_loads_few_modules():
+    loaded = modules_of("from ssd_core import generate")
+    assert "ssd_core.engine.decode" in loaded and len(loaded) <= 70, loaded
+    assert [name for name in loaded if NOT_LOADED.match(name)] == []
 
 
 def importing(files: list[Path], forbidden: set[str]) -> list[tuple[Path, set[str]]]:

@@ -10,7 +10,7 @@ from support.mock_backbone import MockBackbone, events, tokens
 from torch import nn
 
 from ssd_core import SSDError, load_backbone, methods
-from ssd_core.backbones import FAMILIES
+from ssd_core.backbones.families import FAMILIES
 from ssd_core.backbones.offload import DeviceOffloader
 from ssd_core.cli import main
 from ssd_core.engine.events import FinalRows

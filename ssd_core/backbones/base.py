@@ -26,7 +26,6 @@ from .estimates import Estimates
 from .offload import Offloader
 from .presets import Preset
 from .prompt_guide import PromptGuide
-from .reading.checksums import damaged
 from .sessions import KeptSession
 
 M = TypeVar("M", bound=nn.Module)
@@ -138,6 +137,8 @@ class Backbone(PromptGuide, nn.Module):
 
     def overflowed(self) -> str:
         """Return one line about numbers that are not finite; checks files that have a checksum."""
+        from .reading.checksums import damaged
+
         problem = f"the numbers overflowed in {str(self.dtype)[6:]}"
         if broken := damaged(self.files):
             return (f"{problem}: {broken[0]} is damaged, it does not have the checksum that its "

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .prompts.expanded import Expanded
-from .prompts.text import Text
+if TYPE_CHECKING:
+    from .prompts.expanded import Expanded
+    from .prompts.text import Text
 
 _MARKS = re.compile(r"[,.;，。；、\n]")
 

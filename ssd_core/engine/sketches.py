@@ -17,7 +17,6 @@ from ..backbones.base import Backbone
 from ..model.grid import Grid
 from .events import Event, Finished, Pass, Sketched, Started
 from .methods import Method
-from .methods.rolling import Rolling
 from .methods.tunable import Tunable
 from .plan import Plan
 
@@ -26,6 +25,8 @@ Events = Generator[Event, None, None]
 
 def fitted(method: Method, sketch: Grid, grid: Grid) -> tuple[Method, Method]:
     """The method for a sketch and for the picture: they share a budget of passes."""
+    from .methods.rolling import Rolling
+
     first = second = method
     if isinstance(method, Rolling) and method.budget:
         passes = round(method.budget * sketch.cells / (sketch.cells + grid.cells))

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from ..backbones import FAMILIES
 from ..backbones.base import Backbone
+from ..backbones.families import FAMILIES
 from ..backbones.reading.loaded_model import LoadedModel
 from ..errors import SSDError
 from ..files import user_path

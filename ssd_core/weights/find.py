@@ -7,7 +7,8 @@ from pathlib import Path
 from types import ModuleType
 
 from ..answered import answered
-from ..backbones import BACKBONES, FAMILIES
+from ..backbones import BACKBONES
+from ..backbones.families import FAMILIES
 from ..backbones.reading.adapters import AdapterError, refuse_adapter_files
 from ..backbones.reading.checkpoint import (
     Checkpoint,
