@@ -26,7 +26,7 @@ from ssd_core.engine.decode import alone
 from ssd_core.engine.first_replay import TOLERANCE, difference
 from ssd_core.engine.graphs import Work
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.evaluate.bandwidth import copy_bandwidth, read_bytes
+from ssd_core.measure.bandwidth import copy_bandwidth, read_bytes
 from ssd_core.model.attention_kernel import attention_kernel
 from ssd_core.model.int8_kernels import importable
 from ssd_core.model.products import (

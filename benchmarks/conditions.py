@@ -10,10 +10,10 @@ from pathlib import Path
 import torch
 
 import ssd_core
-from ssd_core.evaluate.best import in_words
-from ssd_core.evaluate.machine import OtherWork, processor, waiting
-from ssd_core.evaluate.tables import table
 from ssd_core.files import write_text
+from ssd_core.measure.best import in_words
+from ssd_core.measure.machine import OtherWork, processor, waiting
+from ssd_core.measure.tables import table
 from ssd_core.model.processor import capabilities, has_bf16
 
 __all__ = ["CPU", "RESULTS", "conditions", "page_of", "processor", "table", "write_page"]

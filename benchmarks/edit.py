@@ -28,18 +28,18 @@ from script import options
 
 from ssd_core import Sampling, SSDError, load_backbone, load_heads, methods
 from ssd_core.engine.methods import default_method
-from ssd_core.evaluate.metrics import require_postcards
 from ssd_core.output.changed_words import changed_words
 from ssd_core.output.recipe import to_bytes
 from ssd_core.output.words import Words
-from ssd_core.postcards import read
-from ssd_core.postcards.claims import claims
-from ssd_core.postcards.reading import which_hold
 from ssd_core.runs.batch.queue import work
 from ssd_core.runs.batch.task import Exists, LoadedModels
 from ssd_core.runs.batch.workers import LocalWorker
 from ssd_core.runs.request import Request
 from ssd_core.weights.model_size import stored_dtype
+from ssd_lab.evaluate.metrics import require_postcards
+from ssd_lab.postcards import read
+from ssd_lab.postcards.claims import claims
+from ssd_lab.postcards.reading import which_hold
 
 THREADS = 1
 

@@ -24,7 +24,7 @@ from ssd_core.backbones.postcard.words.world import (
     paths_of,
     skies_of,
 )
-from ssd_core.postcards import (
+from ssd_lab.postcards import (
     SQUARE,
     Reading,
     Scene,
@@ -33,8 +33,8 @@ from ssd_core.postcards import (
     plain_caption,
     sample_scene,
 )
-from ssd_core.postcards.objects import cells_of
-from ssd_core.train.data import HELD_OUT
+from ssd_lab.postcards.objects import cells_of
+from ssd_lab.train.data import HELD_OUT
 
 CASES = HELD_OUT + 700_000  # the seed of all cases
 MENTIONED = (2, 5)  # other parts of the scene that a caption names, at least and fewer than

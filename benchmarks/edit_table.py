@@ -12,8 +12,8 @@ from edit_cases import SCENES
 from edit_sheet import save_sheet
 
 from ssd_core.backbones.base import Backbone
-from ssd_core.evaluate.metrics import with_errors
-from ssd_core.evaluate.tables import with_error, write_with_rows
+from ssd_core.measure.tables import with_error, write_with_rows
+from ssd_lab.evaluate.metrics import with_errors
 
 BEFORE, AR, ANEW = "the picture before", "AR, drawn anew", "`exact`, drawn anew with the same seed"
 WORDS, BOX, ISLOCK = "**edit by words**", "region: the thing's own box", "ISLock's rule"

@@ -40,13 +40,13 @@ from ssd_core.output.labels import label
 from ssd_core.output.pixels import pixels
 from ssd_core.output.quality_presets import SPEEDS
 from ssd_core.output.recipe import to_bytes
-from ssd_core.postcards import read
-from ssd_core.postcards.seams import grid_ratio
 from ssd_core.runs.batch.queue import work
 from ssd_core.runs.batch.task import LoadedModels, PicturesTask, in_groups
 from ssd_core.runs.batch.workers import LocalWorker
 from ssd_core.runs.request import Request
 from ssd_core.weights.model_size import stored_dtype
+from ssd_lab.postcards import read
+from ssd_lab.postcards.seams import grid_ratio
 
 METHODS = ("ar", "exact", "ssd:rounds=2", "balanced", "fast")
 EXPANSIONS: dict[str, dict[str, bool]] = {TYPED: {}, EXPANDED: {"expand": True}}

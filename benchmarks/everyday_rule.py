@@ -22,9 +22,9 @@ from pathlib import Path
 
 from ssd_core.backbones.postcard.words.aliases import MARKS, said, without_repeats
 from ssd_core.backbones.postcard.words.wording import meaning
-from ssd_core.postcards import Claim, Reading
-from ssd_core.postcards.claims import COUNTS, claims
-from ssd_core.postcards.reading import which_hold
+from ssd_lab.postcards import Claim, Reading
+from ssd_lab.postcards.claims import COUNTS, claims
+from ssd_lab.postcards.reading import which_hold
 
 LIST = Path(__file__).with_name("everyday.txt")
 STRANGER = Path(__file__).with_name("stranger.txt")

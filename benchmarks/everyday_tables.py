@@ -14,9 +14,9 @@ from conditions import RESULTS, page_of, table
 from everyday_rule import NONE, PART, Demand, Prompt
 from everyday_sheets import eyes_table
 
-from ssd_core.evaluate.metrics import with_errors
-from ssd_core.evaluate.tables import with_error, write_with_rows
-from ssd_core.postcards import Reading
+from ssd_core.measure.tables import with_error, write_with_rows
+from ssd_lab.evaluate.metrics import with_errors
+from ssd_lab.postcards import Reading
 
 AR, EXACT = "ar", "exact"
 TYPED, EXPANDED = "as typed", "expanded"

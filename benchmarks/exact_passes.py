@@ -21,14 +21,14 @@ from script import options, postcard
 
 from ssd_core import Sampling, generate
 from ssd_core.backbones.base import Backbone
+from ssd_core.backbones.postcard.words.captions import fresh_caption
 from ssd_core.engine.events import finished
 from ssd_core.engine.methods import AR, GSD, SJD, Exact, Jacobi, Method, Rolling, Wave
 from ssd_core.engine.prior_passes import key_of
-from ssd_core.evaluate.metrics import PROMPT_SEED
 from ssd_core.files import ASSETS, write_text
 from ssd_core.output.guarantees import identical_share
 from ssd_core.runs.batch.task import LoadedModels
-from ssd_core.train.data import fresh_caption
+from ssd_lab.evaluate.metrics import PROMPT_SEED
 
 WINDOWS = (48, 96, 24, 8, 12, 16, 192)
 OTHERS = (SJD, GSD, Jacobi)  # plans choose their windows, too

@@ -24,7 +24,7 @@ from ssd_core.backbones.base import Backbone
 from ssd_core.engine.decode import prepare
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Exact, Method, Rows
-from ssd_core.evaluate.launches import by_graphs, counted, directly, medians
+from ssd_core.measure.launches import by_graphs, counted, directly, medians
 from ssd_core.weights.catalogue import known
 
 NAMES = ("Janus-Pro-1B", "Janus-Pro-7B", "Lumina-mGPT-7B-768", "Emu3-Gen", "SimpleAR-0.5B-RL",

@@ -20,13 +20,13 @@ from script import options
 
 from ssd_core import Sampling, SSDError, load_backbone
 from ssd_core.engine.methods import AR
-from ssd_core.evaluate.bandwidth import synchronised
-from ssd_core.evaluate.metrics import Trial, decode_all
+from ssd_core.measure.bandwidth import synchronised
 from ssd_core.model.transformer import Decoder
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.load import DTYPES, pick_device
 from ssd_core.weights.model_size import stored_bytes
 from ssd_core.weights.quantize import KINDS, quantise, quantiser
+from ssd_lab.evaluate.metrics import Trial, decode_all
 
 PRECISIONS = ("fp32", "bf16", *KINDS)
 WIDTHS = {"cpu": "Janus-Pro-1B", "cuda": "Janus-Pro-7B"}  # whose layer is timed

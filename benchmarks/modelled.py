@@ -22,10 +22,10 @@ from stand_in import StandIn
 from ssd_core import Sampling, generate
 from ssd_core.engine.events import finished
 from ssd_core.engine.methods import AR, SJD, Exact, Method, Rolling
-from ssd_core.evaluate.frontier import roofline
 from ssd_core.model.grid import Grid
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.model_size import ModelSize
+from ssd_lab.evaluate.frontier import roofline
 
 ENTROPIES = (1.4, 2.0)  # nats a token
 LAUNCHES = 45  # of a pass with graphs: results/launches.md

@@ -25,13 +25,14 @@ from ssd_core import Sampling, generate
 from ssd_core.backbones import glm_grids
 from ssd_core.backbones.codecs.colours import CodeColours
 from ssd_core.backbones.glm_image import GlmImage, Rotation
+from ssd_core.backbones.postcard.words.world import scene_of
 from ssd_core.engine.events import Finished, finished
 from ssd_core.engine.methods import AR, Exact
 from ssd_core.engine.sketches import enlarged
 from ssd_core.model.transformer import DecoderShape
-from ssd_core.postcards.painter import paint
-from ssd_core.train.data import HELD_OUT, scene_of
 from ssd_core.train.teacher import WholeSequence
+from ssd_lab.postcards.painter import paint
+from ssd_lab.train.data import HELD_OUT
 
 SIDE, SKETCH = 12, 6  # cells
 CODE = 16  # px of a cell of postcard's codec

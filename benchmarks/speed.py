@@ -25,8 +25,8 @@ from ssd_core.engine.decode import prompt_branches
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import Method
 from ssd_core.engine.threads import using_threads
-from ssd_core.evaluate.bench import AR_DTYPES, Entrant, bench
-from ssd_core.evaluate.best import Setting, fastest, in_words, settings, thread_counts
+from ssd_core.measure.bench import AR_DTYPES, Entrant, bench
+from ssd_core.measure.best import Setting, fastest, in_words, settings, thread_counts
 from ssd_core.model.processor import has_bf16
 from ssd_core.runs.request import Request
 from ssd_core.weights.load import DTYPES

@@ -1,6 +1,6 @@
 """Quality tables of methods on held-out captions: the paper's, run again, and all methods.
 
-Batches are stored below RUNS/tables (ssd_core/evaluate/shards.py), so that a stopped run resumes
+Batches are stored below RUNS/tables (lab/evaluate/shards.py), so that a stopped run resumes
 and tables share common rows. A table whose rows need other draft heads trains those missing in
 RUNS, on the pictures that `train self-distill` stored there. Every table is written to
 benchmarks/results/NAME.md and its rows to NAME.json; SHEETS also have pictures, and `methods` has
@@ -28,14 +28,14 @@ from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, METHODS, SSD, Exact, Method, Rolling, Rows, Strict, Wave
-from ssd_core.evaluate.metrics import Trial
-from ssd_core.evaluate.plots import plot, require_matplotlib
-from ssd_core.evaluate.shards import Entry, Shards
-from ssd_core.evaluate.tables import with_error, write_with_rows
+from ssd_core.measure.tables import with_error, write_with_rows
 from ssd_core.output.guarantees import HELPFUL, NEEDED, UNUSED, heads_use
 from ssd_core.train import heads as heads_stage
 from ssd_core.train.heads_recipe import LOSSES, HeadsRecipe
 from ssd_core.weights.model_size import stored_dtype
+from ssd_lab.evaluate.metrics import Trial
+from ssd_lab.evaluate.plots import plot, require_matplotlib
+from ssd_lab.evaluate.shards import Entry, Shards
 
 ALL_METHODS, SHEETS = "methods", ("methods", "postcard", "variants")
 Recipe = tuple[tuple[str, object], ...]

@@ -21,7 +21,7 @@ from script import described, options
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.prior_passes import bundled
 from ssd_core.engine.threads import using_threads
-from ssd_core.evaluate.best import thread_counts
+from ssd_core.measure.best import thread_counts
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.load import DTYPES
 from ssd_core.weights.quantize import quantise, quantise_image_head, quantiser

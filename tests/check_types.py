@@ -1,8 +1,9 @@
-"""Run mypy over the engine, the nodes and the app:  python tests/check_types.py [mypy's options]
+"""Run mypy over engine, nodes, app and laboratory:  python tests/check_types.py [mypy's options]
 
 The nodes import the engine relative to the folder around both, which ComfyUI loads as a package
 whatever it is called. mypy needs a name for that package, so it reads a copy called ssd_pack. The
-app imports the engine by its name; in the copy it imports ssd_pack's, so that mypy reads one only.
+app and the laboratory import the engine by its name; in the copy they import ssd_pack's, so that
+mypy reads one only.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("ssd_core", "nodes", "studio")
+ROOMS = ("ssd_core", "nodes", "studio", "lab")
 PACK = "ssd_pack"
-BY_NAME = re.compile(r"^( *)from ssd_core\b", re.MULTILINE)
+BY_NAME = re.compile(r"^( *)from ssd_(core|lab)\b", re.MULTILINE)
+FOLDERS = {"core": "ssd_core", "lab": "lab"}
 
 
 def check(root: Path, arguments: list[str]) -> int:
@@ -43,7 +45,8 @@ def copy_rooms(root: Path, pack: Path) -> None:
             copy = pack / source.relative_to(root)
             copy.parent.mkdir(parents=True, exist_ok=True)
             text = source.read_text(encoding="utf-8")
-            copy.write_text(BY_NAME.sub(rf"\1from {PACK}.ssd_core", text), encoding="utf-8")
+            copy.write_text(BY_NAME.sub(lambda found: f"{found[1]}from {PACK}.{FOLDERS[found[2]]}",
+                                        text), encoding="utf-8")
             shutil.copystat(source, copy)
     (pack / "__init__.py").touch()
 

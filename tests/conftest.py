@@ -28,6 +28,9 @@ from support.small_bundle import write_small_bundle  # noqa: E402
 
 from ssd_core.backbones.base import Backbone  # noqa: E402
 from ssd_core.backbones.estimates import Estimates  # noqa: E402
+from ssd_core.cli.beside import take  # noqa: E402
+
+take("ssd_lab")
 
 settings.register_profile("engine", derandomize=True, deadline=None, max_examples=25,
                           suppress_health_check=[HealthCheck.too_slow])

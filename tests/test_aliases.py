@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssd_core.backbones.postcard.words import aliases as a
-from ssd_core.postcards import WORDS, Claim
-from ssd_core.postcards.claims import claims
+from ssd_lab.postcards import WORDS, Claim
+from ssd_lab.postcards.claims import claims
 
 LONG = [word for word in WORDS if len(word) >= 6]
 

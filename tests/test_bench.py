@@ -8,7 +8,7 @@ from ssd_core import Grid, Sampling
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.events import Finished, Started
 from ssd_core.engine.methods import AR, SSD, Exact, Rolling, Rows, Strict
-from ssd_core.evaluate.bench import Entrant, bench
+from ssd_core.measure.bench import Entrant, bench
 from ssd_core.output.guarantees import guarantee, guarantee_holds, guarantee_text, identical_share
 from ssd_core.runs.request import Request
 

@@ -10,9 +10,9 @@ from ssd_core import Grid, Sampling
 from ssd_core.engine.events import Finished
 from ssd_core.engine.methods import AR, Rows
 from ssd_core.engine.threads import using_threads
-from ssd_core.evaluate.bench import Entrant, bench
-from ssd_core.evaluate.best import Setting, fastest, settings, take_turns, thread_counts
-from ssd_core.evaluate.machine import OtherWork
+from ssd_core.measure.bench import Entrant, bench
+from ssd_core.measure.best import Setting, fastest, settings, take_turns, thread_counts
+from ssd_core.measure.machine import OtherWork
 from ssd_core.runs.request import Request
 from ssd_core.weights.model_size import stored_dtype
 
@@ -149,5 +149,5 @@ def test_other_programs_make_a_machine_busy_and_this_one_does_not(monkeypatch, b
 
 
 def test_where_the_system_does_not_tell_nothing_is_claimed(monkeypatch):
-    monkeypatch.setattr("ssd_core.evaluate.machine.busy_seconds", lambda: None)
+    monkeypatch.setattr("ssd_core.measure.machine.busy_seconds", lambda: None)
     assert OtherWork().words() == "unknown load"

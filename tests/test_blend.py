@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from ssd_core import Sampling, SSDError, generate, load_backbone
 from ssd_core.backbones import postcard
 from ssd_core.engine.methods import Exact
-from ssd_core.postcards import WORDS
-from ssd_core.train import blend
-from ssd_core.train.blend import BlendRecipe, Examples
-from ssd_core.train.tokenizer import PATCH
+from ssd_lab.postcards import WORDS
+from ssd_lab.train import blend
+from ssd_lab.train.blend import BlendRecipe, Examples
+from ssd_lab.train.tokenizer import PATCH
 
 pytestmark = pytest.mark.slow
 CAPTIONS = ["a red house , on a lake , at night", "two blue trees , in the snow"]

@@ -11,8 +11,8 @@ from ssd_core.backbones.postcard.words.expansion import expand
 from ssd_core.backbones.postcard.words.short_prompts import short_prompt
 from ssd_core.backbones.postcard.words.world import COLOURS, GROUNDS, PLACES, SKIES, TIMES
 from ssd_core.backbones.postcard.words.world import KINDS as THINGS
-from ssd_core.postcards import WORDS, fresh_prompt, sample_scene
-from ssd_core.postcards.claims import claims
+from ssd_lab.postcards import WORDS, fresh_prompt, sample_scene
+from ssd_lab.postcards.claims import claims
 
 OFFERED = [(kind, chip) for kind in KINDS for chip in kind.chips]
 

@@ -410,7 +410,7 @@ def test_a_recipe_that_lies_is_refused(ssd):
 
 
 def test_evaluate_calls_the_engine_and_prints_its_rows(ssd, monkeypatch):
-    from ssd_core.evaluate import quality as evaluate
+    from ssd_lab.evaluate import quality as evaluate
 
     def fake(backbone, heads, methods, prompts, *how):
         return [{"method": label, "prompts": prompts, "nll": 1.0} for label, _ in methods]
@@ -447,7 +447,7 @@ def test_a_suite_and_a_table_take_their_own_flags(ssd, arguments, message):
 
 
 def test_train_flags_are_the_recipes_fields(capsys, monkeypatch, tmp_path):
-    from ssd_core.train import tokenizer
+    from ssd_lab.train import tokenizer
 
     monkeypatch.setattr(tokenizer, "train", lambda recipe: {"steps": recipe.steps})
     assert main(["train", "tokenizer", "--out", str(tmp_path), "--steps", "3"]) == 0

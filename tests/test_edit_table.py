@@ -10,8 +10,8 @@ from support.mock_backbone import MockBackbone, random_heads, tiny_postcard, tok
 
 from ssd_core import Grid, Sampling, methods
 from ssd_core.backbones.postcard.words.spelling import length_of
-from ssd_core.postcards import MAX_TOKENS, WORDS, is_valid, paint, read
-from ssd_core.postcards.claims import claims
+from ssd_lab.postcards import MAX_TOKENS, WORDS, is_valid, paint, read
+from ssd_lab.postcards.claims import claims
 
 
 def script(name: str):

@@ -18,9 +18,9 @@ from ssd_core.engine.edits.words import unchanged_objects, without
 from ssd_core.output.changed_words import completed_alike
 from ssd_core.output.packed import unpack
 from ssd_core.output.recipe import check
-from ssd_core.postcards import paint, sample_scene
 from ssd_core.runs.edited import Edited
 from ssd_core.runs.request import Request
+from ssd_lab.postcards import paint, sample_scene
 
 GRID = Grid(6, 7)
 OLD, NEW = "a sun,a hut,x", ("a moon,a hut,x", "a hut,z,x")

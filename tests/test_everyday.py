@@ -19,7 +19,7 @@ from ssd_core import Grid, SSDError
 from ssd_core.backbones.postcard.words.aliases import said
 from ssd_core.backbones.postcard.words.unknown_objects import names_nothing_known, unknown_objects
 from ssd_core.backbones.postcard.words.world import COLOURS, KINDS, sample_scene
-from ssd_core.postcards import Reading, Scene, SceneObject, fresh_prompt, is_valid, paint, read
+from ssd_lab.postcards import Reading, Scene, SceneObject, fresh_prompt, is_valid, paint, read
 from studio.prompts import EXAMPLES
 
 pytestmark = pytest.mark.slow

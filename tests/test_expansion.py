@@ -20,7 +20,7 @@ from ssd_core.backbones.postcard.words.expansion import expand
 from ssd_core.backbones.postcard.words.negations import negations
 from ssd_core.backbones.postcard.words.spelling import length_of, read, words_of
 from ssd_core.backbones.prompts.expanded import edited, pinned
-from ssd_core.postcards import (
+from ssd_lab.postcards import (
     MAX_TOKENS,
     WORDS,
     Scene,
@@ -29,7 +29,7 @@ from ssd_core.postcards import (
     is_valid,
     sample_scene,
 )
-from ssd_core.postcards.claims import Claim, claims
+from ssd_lab.postcards.claims import Claim, claims
 
 SEEDS = st.integers(0, 2**64 - 1)
 NAMES = ("time", "sky", "light", "ridge", "ground", "path")

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssd_core import SSDError
-from ssd_core.postcards import postcard
-from ssd_core.train import classifier
-from ssd_core.train.data import HELD_OUT
-from ssd_core.train.features import frechet_distance, load_classifier, moments, square_root
+from ssd_lab.postcards import postcard
+from ssd_lab.train import classifier
+from ssd_lab.train.data import HELD_OUT
+from ssd_lab.train.features import frechet_distance, load_classifier, moments, square_root
 
 NUMBER = st.floats(-3, 3)
 

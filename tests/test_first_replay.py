@@ -154,7 +154,7 @@ def test_a_few_other_tokens_are_rounding_and_many_are_not():
 
 
 def test_the_check_takes_a_few_operations_for_each_shape_of_buffer():
-    from ssd_core.evaluate.launches import Launches
+    from ssd_core.measure.launches import Launches
     layers = [torch.zeros(2, 4, 8, 16) for _ in range(60)]
 
     def work():

@@ -11,8 +11,8 @@ from ssd_core import Grid, SSDError, load_backbone, methods
 from ssd_core.backbones import postcard
 from ssd_core.cli import main
 from ssd_core.engine.heads import save_heads
-from ssd_core.evaluate import frontier, shards
-from ssd_core.evaluate.quality import evaluate
+from ssd_lab.evaluate import frontier, shards
+from ssd_lab.evaluate.quality import evaluate
 
 
 def test_the_sweep_holds_ar_and_the_papers_settings_once_each():

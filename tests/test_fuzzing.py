@@ -31,7 +31,6 @@ from ssd_core.backbones.reading.checkpoint import open_checkpoint
 from ssd_core.backbones.tar import read_codes
 from ssd_core.engine.heads import FORMAT as HEADS_FORMAT
 from ssd_core.engine.heads import read_heads, save_heads
-from ssd_core.evaluate.suites import coco, geneval
 from ssd_core.files import json_of, read_safetensors, write_safetensors
 from ssd_core.kept_entries import KeptEntries
 from ssd_core.output import foreign, kept_rows, masks, recipe
@@ -40,6 +39,7 @@ from ssd_core.runs.batch.prompts import read_prompts
 from ssd_core.runs.request import Request, restored
 from ssd_core.weights.find import backbones_in, family_of
 from ssd_core.weights.model_folders import metadata_of
+from ssd_lab.evaluate.suites import coco, geneval
 from studio import calls, entries, pictures, sharing
 from studio.favourites import Favourites
 from studio.settings import from_dict

@@ -8,8 +8,8 @@ import torch
 from ssd_core import Sampling
 from ssd_core.engine.decode import prepare
 from ssd_core.engine.methods import AR
-from ssd_core.evaluate import launches
-from ssd_core.evaluate.launches import counted, medians
+from ssd_core.measure import launches
+from ssd_core.measure.launches import counted, medians
 from ssd_core.weights.catalogue import known
 
 CPU = torch.device("cpu")

@@ -15,14 +15,16 @@ CORE = ROOT / "ssd_core"
 
 # Rooms from the bottom to the top. A module imports from its own room and from rooms above its
 # line in this table, never from one below it.
-ROOMS = ("", "model", "backbones", "postcards", "engine", "weights", "output", "runs",
-         "train", "evaluate", "selftest", "cli")
+ROOMS = ("", "model", "backbones", "engine", "weights", "output", "runs", "train", "measure",
+         "selftest", "cli")
 # Of the top folder; ssd_core itself is the public face.
 BOTTOM = ("answered", "arguments", "driver", "errors", "files", "kept_entries", "kept_files",
           "launched", "machine_faults", "measured", "openmp", "proxies", "unicode", "version")
 HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",
          "gradio", "nodes", "studio")
-STUDIO = ROOT / "studio"
+STUDIO, LAB = ROOT / "studio", ROOT / "lab"
+# The commands that import the laboratory, when they are given.
+OF_THE_LAB = ("evaluate", "frontier", "score", "suite")
 HTTP = ("api", "api_history", "api_models", "calls", "pages", "policy", "proxied")
 
 
@@ -146,6 +148,15 @@ def test_the_engine_knows_no_host_and_imports_itself_relatively():
     assert importing(sources(CORE), {*HOSTS, "ssd_core"}) == []
 
 
+def test_the_laboratory_imports_the_engine_and_commands_alone_import_it():
+    product = [*sources(CORE), *sources(STUDIO), *sources(ROOT / "nodes")]
+    assert [path.stem for path, _ in importing(product, {"ssd_lab", "lab"})] == list(OF_THE_LAB)
+    assert importing(sources(LAB), {*HOSTS, "ssd_lab", "lab"}) == []
+    assert [path for path in sources(LAB) for node in ast.walk(tree(path))
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ssd_core.cli")
+            ] == []
+
+
 def test_only_the_server_knows_gradio_and_the_studio_knows_no_nodes():
     assert importing(sources(STUDIO), set(HOSTS) - {"gradio", "studio"}) == []
     behind = [path for path in STUDIO.glob("*.py") if path.stem not in ("server", "programs")]
@@ -177,12 +188,12 @@ def too_long(path: Path) -> list[str]:
 
 
 def test_functions_stay_short():
-    files = [*sources(CORE), *sources(STUDIO), *sources(ROOT / "tests")]
+    files = [*sources(CORE), *sources(STUDIO), *sources(LAB), *sources(ROOT / "tests")]
     assert [found for path in files for found in too_long(path)] == []
 
 
 def test_every_module_says_what_it_is():
-    for path in (*sources(CORE), *sources(STUDIO)):
+    for path in (*sources(CORE), *sources(STUDIO), *sources(LAB)):
         assert ast.get_docstring(tree(path)), path
 
 
@@ -207,7 +218,7 @@ def bound_names(path: Path) -> list[str]:
 
 
 # Words with one meaning each: the rooms that may name something by them.
-MEANINGS = {"claim": ("backbones", "postcards", "evaluate"), "claims": ("postcards", "evaluate")}
+MEANINGS = {"claim": ("backbones",), "claims": ()}
 
 
 def test_a_claim_is_a_captions():
@@ -225,7 +236,8 @@ def test_bundled_names_become_paths_in_one_module():
 
 
 def test_names_say_what_they_hold():
-    folders = [ROOT / name for name in ("ssd_core", "nodes", "studio", "tools", "benchmarks")]
+    folders = [ROOT / name for name in ("ssd_core", "nodes", "studio", "lab", "tools",
+                                             "benchmarks")]
     banned = BANNED | RENAMED | PYTHON_ONLY
     assert [f"{path.relative_to(ROOT)}: {name}" for folder in folders for path in sources(folder)
             for name in bound_names(path) if name in banned] == []

@@ -76,8 +76,7 @@ assert not [name for name in sys.modules if name.startswith("ssd_core.train")]
 IMPORT_ALL = """
 import ssd_core
 for module in pkgutil.walk_packages(ssd_core.__path__, "ssd_core."):
-    if module.name not in ("ssd_core.__main__", "ssd_core.train.muon",
-                           "ssd_core.model.triton_int8"):
+    if module.name not in ("ssd_core.__main__", "ssd_core.model.triton_int8"):
         importlib.import_module(module.name)
 assert main(["train", "--help"]) == 0
 assert main(["train", "backbone", "--out", "run", "--start-from", "postcard"]) == 2

@@ -14,9 +14,9 @@ from support.small_bundle import check_enlarged
 
 from ssd_core import Grid, SSDError
 from ssd_core.engine.methods import METHODS
-from ssd_core.evaluate import metrics, plots, shards
-from ssd_core.evaluate.shards import Shards
 from ssd_core.output.guarantees import HELPFUL, NEEDED, heads_use
+from ssd_lab.evaluate import metrics, plots, shards
+from ssd_lab.evaluate.shards import Shards
 
 pytestmark = pytest.mark.slow
 PROMPTS, BATCH = 3, 2

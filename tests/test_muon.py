@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ssd_core.train.muon import Float32Muon, orthogonalised
+from ssd_lab.train.muon import Float32Muon, orthogonalised
 
 SETTINGS = {"lr": 0.02, "weight_decay": 0.05, "adjust_lr_fn": "match_rms_adamw"}
 

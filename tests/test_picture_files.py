@@ -17,11 +17,11 @@ from PIL.PngImagePlugin import PngInfo
 from ssd_core import SSDError
 from ssd_core.cli.edit import EditOptions
 from ssd_core.cli.photographs import drawable
-from ssd_core.evaluate.scorers.gallery import loaded
 from ssd_core.model.grid import Grid
 from ssd_core.output import picture_files
 from ssd_core.output.masks import mask_of_file, redrawn_cells
 from ssd_core.output.picture_files import MOST_PIXELS, layers, opened, pixels_of, upright
+from ssd_lab.evaluate.scorers.gallery import loaded
 from studio.entries import shrunk
 from studio.panels import as_upper_panel
 from studio.pictures import as_png, converted, decoded
@@ -232,7 +232,7 @@ def test_every_entry_sees_the_same_colours(tmp_path, entry, image, kind, expecte
 
 def test_no_other_module_opens_pictures():
     """But those that read what they wrote themselves."""
-    own = {"ssd_core/output/replay.py", "ssd_core/evaluate/plots.py"}
+    own = {"ssd_core/output/replay.py", "lab/evaluate/plots.py"}
     files = [path for folder in ("ssd_core", "nodes", "studio") for path in
              (ROOT / folder).rglob("*.py")]
     assert {path.relative_to(ROOT).as_posix() for path in files

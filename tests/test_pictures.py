@@ -5,9 +5,9 @@ from support.script_modules import script
 
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.output.recipe import to_bytes
-from ssd_core.postcards import check
-from ssd_core.postcards.claims import claims
 from ssd_core.runs.request import Request
+from ssd_lab.postcards import check
+from ssd_lab.postcards.claims import claims
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from PIL import Image
 
 from ssd_core.backbones.postcard.words import world as w
 from ssd_core.backbones.postcard.words.frame import CELL
-from ssd_core.postcards import (
+from ssd_lab.postcards import (
     FRAMES,
     MAX_TOKENS,
     SIZE,
@@ -35,9 +35,9 @@ from ssd_core.postcards import (
     read,
     sample_scene,
 )
-from ssd_core.postcards.claims import claims
-from ssd_core.postcards.objects import cells_of
-from ssd_core.postcards.seams import grid_ratio
+from ssd_lab.postcards.claims import claims
+from ssd_lab.postcards.objects import cells_of
+from ssd_lab.postcards.seams import grid_ratio
 
 SCENES = 48
 SEEDS = st.integers(0, 2**32 - 1)

@@ -14,8 +14,8 @@ from support.script_modules import script
 
 from ssd_core import load_backbone
 from ssd_core.backbones.postcard.words import world as w
-from ssd_core.postcards import Scene, SceneObject, is_valid
-from ssd_core.postcards.claims import claims
+from ssd_lab.postcards import Scene, SceneObject, is_valid
+from ssd_lab.postcards.claims import claims
 
 ROOT = Path(__file__).resolve().parents[1]
 # Text for backbones with any weights and any vocabulary, to measure long prompts with.

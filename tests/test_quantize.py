@@ -14,7 +14,7 @@ from ssd_core.backbones import postcard
 from ssd_core.engine.decode import prepare
 from ssd_core.engine.graphs import EagerRunner
 from ssd_core.engine.heads import save_heads
-from ssd_core.evaluate import launches
+from ssd_core.measure import launches
 from ssd_core.model import products
 from ssd_core.model.products import Int8Matrix, has_kernel
 from ssd_core.model.transformer import Decoder, DecoderShape, sequence_angles

@@ -13,7 +13,6 @@ from support.mock_backbone import random_heads, tiny_postcard
 from ssd_core import Sampling, SSDError, load_backbone, methods
 from ssd_core.backbones import postcard
 from ssd_core.engine.heads import save_heads
-from ssd_core.evaluate.quality import evaluate
 from ssd_core.files import read_safetensors
 from ssd_core.output.recipe import read_recipe
 from ssd_core.runs.batch import ray_workers as ray_crew
@@ -25,6 +24,7 @@ from ssd_core.runs.batch.workers import LocalWorker
 from ssd_core.train import self_distill
 from ssd_core.train.picture_files import FORMAT
 from ssd_core.train.self_distill import SelfDistillRecipe
+from ssd_lab.evaluate.quality import evaluate
 
 pytestmark = pytest.mark.slow
 PICTURES = 6

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from support.script_modules import script
 
-from ssd_core.evaluate.frontier import LAUNCH
 from ssd_core.weights.catalogue import CATALOGUE, GB
+from ssd_lab.evaluate.frontier import LAUNCH
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")

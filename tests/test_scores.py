@@ -12,14 +12,14 @@ from PIL import Image
 
 from ssd_core import SSDError
 from ssd_core.cli import main
-from ssd_core.evaluate.scorers import Gallery, Scoring, score
-from ssd_core.evaluate.scorers.claims import in_own_words
-from ssd_core.evaluate.scorers.gallery import loaded
-from ssd_core.evaluate.suites import COCO, Item
-from ssd_core.evaluate.suites.record import Record
-from ssd_core.postcards import postcard
-from ssd_core.postcards.claims import claims as postcard_claims
-from ssd_core.train.features import frechet_distance, moments
+from ssd_lab.evaluate.scorers import Gallery, Scoring, score
+from ssd_lab.evaluate.scorers.claims import in_own_words
+from ssd_lab.evaluate.scorers.gallery import loaded
+from ssd_lab.evaluate.suites import COCO, Item
+from ssd_lab.evaluate.suites.record import Record
+from ssd_lab.postcards import postcard
+from ssd_lab.postcards.claims import claims as postcard_claims
+from ssd_lab.train.features import frechet_distance, moments
 
 CPU = torch.device("cpu")
 

@@ -16,7 +16,7 @@ from ssd_core import Grid, Sampling
 from ssd_core.backbones.estimates import StepTimes
 from ssd_core.backbones.invariance import Widths
 from ssd_core.engine.methods import AR
-from ssd_core.evaluate.launches import Launches
+from ssd_core.measure.launches import Launches
 from ssd_core.runs.request import Request
 from ssd_core.selftest import measuring, page, precisions, tuning
 from ssd_core.selftest.checks import Finding

@@ -11,8 +11,6 @@ from PIL import Image
 from ssd_core import Sampling, SSDError
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.engine.methods import SJD, Rows
-from ssd_core.evaluate.suites import SUITES
-from ssd_core.evaluate.suites.run import SuiteRun, require_square
 from ssd_core.model.grid import Grid
 from ssd_core.model.transformer import DecoderShape
 from ssd_core.output.recipe import read_recipe
@@ -20,6 +18,8 @@ from ssd_core.runs.batch.render import RenderSettings
 from ssd_core.runs.batch.task import LoadedModels
 from ssd_core.runs.batch.workers import LocalWorker
 from ssd_core.runs.request import Request
+from ssd_lab.evaluate.suites import SUITES
+from ssd_lab.evaluate.suites.run import SuiteRun, require_square
 
 SHAPE = DecoderShape(layers=1, hidden=32, heads=2, kv_heads=2, head_dim=16, ffn=64,
                      rotary="interleaved")

@@ -15,25 +15,17 @@ from support.mock_backbone import MockBackbone
 from ssd_core import Grid, SSDError, generate, load_backbone, load_heads
 from ssd_core.backbones import postcard
 from ssd_core.backbones.codecs.vq import VQTokenizer
+from ssd_core.backbones.postcard.words.captions import fresh_caption
 from ssd_core.backbones.postcard.words.frame import SQUARE, WIDE
-from ssd_core.backbones.postcard.words.world import COLOURS, KINDS, PLACES
+from ssd_core.backbones.postcard.words.world import COLOURS, KINDS, PLACES, scene_of
 from ssd_core.engine.methods import AR, SSD, MuLo, Rolling
-from ssd_core.evaluate.metrics import code_entropy, objects, with_errors
-from ssd_core.evaluate.quality import evaluate
-from ssd_core.postcards import WORDS, Claim
-from ssd_core.train import (
-    backbone,
-    batches,
-    blend,
-    common,
-    heads,
-    mulo,
-    reading,
-    self_distill,
-    tokenizer,
-)
+from ssd_core.train import common, heads, self_distill
 from ssd_core.train.common import cosine, trapezoid
-from ssd_core.train.data import HELD_OUT, fresh_caption, pictures, scene_of, to_signed
+from ssd_lab.evaluate.metrics import code_entropy, objects, with_errors
+from ssd_lab.evaluate.quality import evaluate
+from ssd_lab.postcards import WORDS, Claim
+from ssd_lab.train import backbone, batches, blend, mulo, reading, tokenizer
+from ssd_lab.train.data import HELD_OUT, pictures, to_signed
 
 pytestmark = pytest.mark.slow
 

@@ -9,10 +9,10 @@ from support.tiny_image_models import tar
 
 from ssd_core import SSDError, load_backbone, methods
 from ssd_core.files import write_safetensors
-from ssd_core.train import mulo
-from ssd_core.train.mulo import MuloRecipe
 from ssd_core.train.picture_files import FORMAT, of_prompts
 from ssd_core.weights.load import SAMPLERS_FILE
+from ssd_lab.train import mulo
+from ssd_lab.train.mulo import MuloRecipe
 
 
 @pytest.fixture(scope="module")

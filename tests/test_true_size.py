@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ssd_core.engine.methods import SSD
-from ssd_core.evaluate import bandwidth
+from ssd_core.measure import bandwidth
 from ssd_core.weights.catalogue import CATALOGUE, known
 from ssd_core.weights.model_size import ModelSize
 

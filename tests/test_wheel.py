@@ -17,7 +17,7 @@ import pytest
 import ssd_core
 
 ROOT = Path(__file__).resolve().parents[1]
-PARTS = ("ssd_core", "studio", "web")
+PARTS = ("ssd_core", "lab", "studio", "web")
 WINDOWS = os.name == "nt"
 
 
@@ -78,21 +78,22 @@ def listed() -> dict[str, list[str]]:
 
 
 def test_every_folder_with_code_is_listed():
-    folders = {path.parent.relative_to(ROOT) for part in ("ssd_core", "studio")
+    folders = {path.parent.relative_to(ROOT) for part in ("ssd_core", "lab", "studio")
                for path in (ROOT / part).rglob("__init__.py")}
-    names = {".".join(folder.parts).replace("studio", "ssd_studio", 1) for folder in folders}
+    names = {re.sub("^(lab|studio)", r"ssd_\1", ".".join(folder.parts)) for folder in folders}
     assert names | {"ssd_studio.web", "ssd_studio.web.core"} == set(listed()["packages"])
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_the_engine_the_app_and_nothing_else(wheel):
+def test_the_wheel_holds_engine_laboratory_and_app_and_nothing_else(wheel):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     expected = {path.relative_to(ROOT).as_posix() for path in (ROOT / "ssd_core").rglob("*")
                 if path.is_file() and path.suffix != ".pyc"}
-    for folder, place in (("studio", "ssd_studio"), ("web/preview", "ssd_studio/web/core")):
+    for folder, place in (("studio", "ssd_studio"), ("web/preview", "ssd_studio/web/core"),
+                          ("lab", "ssd_lab")):
         expected |= {f"{place}/{path.relative_to(ROOT / folder).as_posix()}"
-                     for path in (ROOT / folder).rglob("*")
-                     if path.suffix in (".py", ".js", ".css", ".html", ".svg", ".json", ".jpg")}
+                     for path in (ROOT / folder).rglob("*") if "benchmarks" not in path.parts
+                     and path.suffix in (".py", ".js", ".css", ".html", ".svg", ".json", ".jpg")}
     assert names == expected
 
 

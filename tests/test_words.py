@@ -18,8 +18,8 @@ from ssd_core.model.transformer import DecoderShape
 from ssd_core.output.comfyui_workflow import SAMPLER, node_of, workflow_of
 from ssd_core.output.recipe import parameters, read_recipe, recipe_tokens, save_png
 from ssd_core.output.words import Words, drawn_words, inherited
-from ssd_core.postcards import WORDS
 from ssd_core.runs.request import Request, Result
+from ssd_lab.postcards import WORDS
 
 SHAPE = DecoderShape(1, 16, 2, 2, 8, 32, rotary="interleaved")
 

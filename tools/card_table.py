@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from ssd_core.evaluate.tables import table
+from ssd_core.measure.tables import table
 from ssd_core.output.labels import percent
 from ssd_core.selftest.page import MARK
 

@@ -15,10 +15,11 @@ from PIL import Image
 from stills import save
 
 from ssd_core import Finished, Sampling, generate, load_backbone, load_heads, methods
-from ssd_core.evaluate.metrics import PROMPT_SEED
+from ssd_core.backbones.postcard.words.captions import fresh_caption
+from ssd_core.backbones.postcard.words.world import scene_of
 from ssd_core.output.recipe import to_bytes
-from ssd_core.postcards import paint
-from ssd_core.train.data import fresh_caption, scene_of
+from ssd_lab.evaluate.metrics import PROMPT_SEED
+from ssd_lab.postcards import paint
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 # Of a picture: the left, upper, right and lower edge in px; and how many times it is enlarged.

@@ -14,9 +14,9 @@ from PIL import Image
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.files import atomic_write, write_text
 from ssd_core.output.recipe import to_bytes
-from ssd_core.postcards import check
-from ssd_core.postcards.claims import claims
 from ssd_core.runs.request import Request
+from ssd_lab.postcards import check
+from ssd_lab.postcards.claims import claims
 from studio.prompts import EXAMPLES, THUMBNAILS
 
 # Where to begin: before these, a dusk in dull colours, and a lantern and a castle that look broken.

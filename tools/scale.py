@@ -18,7 +18,6 @@ from method_tables import rows_of
 
 from ssd_core import methods, plan
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.evaluate.frontier import CARDS, roofline
 from ssd_core.train.common import gigabytes
 from ssd_core.train.draft_heads import CELLS_AT_ONCE
 from ssd_core.train.heads_recipe import (
@@ -32,6 +31,7 @@ from ssd_core.weights.catalogue import CATALOGUE, GB, KnownBackbone
 from ssd_core.weights.fit import fit
 from ssd_core.weights.memory import MemoryEstimate, Setting
 from ssd_core.weights.model_size import ModelSize
+from ssd_lab.evaluate.frontier import CARDS, roofline
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, LAUNCHES = ROOT / "docs" / "training.md", ROOT / "benchmarks" / "results" / "launches.md"

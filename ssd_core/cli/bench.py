@@ -9,8 +9,8 @@ from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
 from ..engine.methods import AR
 from ..errors import SSDError
-from ..evaluate.bench import AR_DTYPES, Entrant, bench
-from ..evaluate.machine import OtherWork
+from ..measure.bench import AR_DTYPES, Entrant, bench
+from ..measure.machine import OtherWork
 from ..runs.request import Request
 from ..weights.free import free_bytes
 from ..weights.load import DTYPES

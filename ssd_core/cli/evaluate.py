@@ -12,6 +12,7 @@ from ..files import user_path
 from ..output.knobs import check_pictures
 from ..runs.batch.open import WorkerOptions, crew_of
 from . import score, suite
+from .beside import take
 from .options import Canvas, Json, Knobs, Loading, SamplingOptions, flag, takes_groups
 from .output import Reporter, note
 from .session import conditions, load_for
@@ -80,7 +81,8 @@ def require_none(flags: dict[str, object]) -> None:
 def measure(trial: EvaluateOptions, drawing: SamplingOptions, workers: WorkerOptions,
             loading: Loading, report: Reporter) -> None:
     """Caption accuracy, NLL, entropy and tokens equal to AR's, as a table."""
-    from ..evaluate.quality import evaluate
+    take("ssd_lab")
+    from ssd_lab.evaluate.quality import evaluate
 
     count, sampling = trial.count, drawing.sampling()
     methods = parse_methods(trial.methods or METHODS)

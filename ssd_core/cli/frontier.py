@@ -7,8 +7,10 @@ from pathlib import Path
 
 from ..engine.methods import AR, SSD
 from ..errors import SSDError
+from ..measure.machine import OtherWork
 from ..output.knobs import check_pictures
 from ..runs.batch.open import WorkerOptions, crew_of
+from .beside import take
 from .options import Json, Loading, SamplingOptions, flag
 from .output import Reporter, note
 from .session import conditions, load_for, machine
@@ -36,11 +38,12 @@ class FrontierOptions:
 def command(sweep: FrontierOptions, drawing: SamplingOptions, workers: WorkerOptions,
             loading: Loading, json: Json = False) -> None:
     """Sweep methods and knobs; resumes an interrupted run."""
-    from ..evaluate.frontier import entries, timed, write
-    from ..evaluate.machine import OtherWork
-    from ..evaluate.metrics import Trial, require_postcards
-    from ..evaluate.plots import require_matplotlib
-    from ..evaluate.shards import Entry, Shards
+    take("ssd_lab")
+    from ssd_lab.evaluate.frontier import entries, timed, write
+    from ssd_lab.evaluate.metrics import Trial, require_postcards
+    from ssd_lab.evaluate.plots import require_matplotlib
+    from ssd_lab.evaluate.shards import Entry, Shards
+
 
     report, sampling = Reporter(json), drawing.sampling()
     if sweep.prompts < 1 or sweep.batch < 1 or sweep.repeats < 0:

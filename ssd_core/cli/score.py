@@ -10,6 +10,7 @@ import typer
 
 from ..errors import SSDError
 from ..weights.load import pick_device
+from .beside import take
 from .options import Json, flag
 from .output import Reporter, note
 
@@ -32,7 +33,8 @@ class RenderSettings:
 
 def command(folder: Folder, how: RenderSettings, json: Json = False) -> None:
     """Score the pictures of a suite with clean-fid, HPSv2, CLIP or the postcards' checker."""
-    from ..evaluate.scorers import Gallery, Scoring, score
+    take("ssd_lab")
+    from ssd_lab.evaluate.scorers import Gallery, Scoring, score
 
     if how.batch < 1:
         raise SSDError("batch must be at least 1")

@@ -17,8 +17,8 @@ from ..engine.events import Event, Finished, Pass, Started
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
-from ..evaluate.machine import OtherWork, processor, waiting
 from ..kept_files import cache_folder
+from ..measure.machine import OtherWork, processor, waiting
 from ..output.unknown import objects_in, require_known
 from ..runs.batch.models import ModelSpec
 from ..runs.batch.open import WorkerOptions

@@ -12,6 +12,7 @@ from ..output.recipe import read_recipe
 from ..runs.batch.open import WorkerOptions, crew_of
 from ..runs.batch.render import RenderSettings, at_once
 from ..runs.request import Request
+from .beside import take
 from .options import Canvas, Knobs, Loading, SamplingOptions, flag
 from .output import Reporter, note
 from .paths import check_folder, nearest_folder
@@ -48,8 +49,9 @@ def draw(benchmark: Suite, canvas: Canvas, place: SuitePaths, knobs: Knobs,
          drawing: SamplingOptions, workers: WorkerOptions, loading: Loading,
          report: Reporter) -> None:
     """Draw the missing pictures of a suite, and report the folder."""
-    from ..evaluate.suites import suite_named
-    from ..evaluate.suites.run import SuiteRun
+    take("ssd_lab")
+    from ssd_lab.evaluate.suites import suite_named
+    from ssd_lab.evaluate.suites.run import SuiteRun
 
     layout, method = suite_named(benchmark.suite or ""), knobs.chosen()
     loaded, models = load_for(workers, loading, [method], canvas.pixels())

@@ -13,12 +13,14 @@ from typer.core import TyperGroup
 
 from ..errors import SSDError
 from ..launched import is_first, launched
+from .beside import take
 from .options import Json, takes_groups
 from .output import note
 
 STAGES = {"tokenizer": "TokenizerRecipe", "backbone": "BackboneRecipe", "blend": "BlendRecipe",
           "self-distill": "SelfDistillRecipe", "heads": "HeadsRecipe",
           "classifier": "ClassifierRecipe", "mulo": "MuloRecipe"}
+OF_HEADS = ("self-distill", "heads")  # in ssd_core; the others are the laboratory's
 TELL_COSTS = ("self-distill", "heads", "mulo")  # for any backbone, may take days
 TOGETHER = ("heads",)  # several processes may share the work
 
@@ -46,7 +48,10 @@ def stage_command(stage: str) -> Any:
     """A stage's module as a command, with one flag per field of its recipe."""
     from ..train.common import keep_freed_memory, silent
 
-    module = importlib.import_module(f"ssd_core.train.{stage.replace('-', '_')}")
+    if stage not in OF_HEADS:
+        take("ssd_lab")
+    room = "ssd_core" if stage in OF_HEADS else "ssd_lab"
+    module = importlib.import_module(f"{room}.train.{stage.replace('-', '_')}")
 
     def command(recipe: Any, json: Json = True) -> None:
         if launched() > 1 and stage not in TOGETHER:

@@ -19,10 +19,10 @@ from ..engine.graphs import GraphRunner, runner
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, SSD, Exact, Method, Rolling, Rows
 from ..engine.step_times import Passes, device_name
-from ..evaluate.bandwidth import copy_bandwidth, read_bytes
-from ..evaluate.bench import Entrant, bench
-from ..evaluate.launches import by_graphs, counted, mean
-from ..evaluate.machine import OtherWork
+from ..measure.bandwidth import copy_bandwidth, read_bytes
+from ..measure.bench import Entrant, bench
+from ..measure.launches import by_graphs, counted, mean
+from ..measure.machine import OtherWork
 from ..model.sampling import Sampling
 from ..runs.comparison import Comparison, compare
 from ..runs.request import Request

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ..backbones.base import Backbone
 from ..engine.heads import DraftHeads
-from ..evaluate.tables import table
 from ..files import atomic_write, write_text
+from ..measure.tables import table
 from ..output.labels import percent
 from ..weights.eight_bits import about_int8
 from .checks import Finding

@@ -9,7 +9,7 @@ import torch
 
 from ..backbones.base import Backbone
 from ..errors import SSDError
-from ..evaluate.tables import table
+from ..measure.tables import table
 from ..weights.eight_bits import EIGHT_BITS, Times, numbers, timed
 from ..weights.model_size import SHORT_NAMES
 from ..weights.quantize import quantiser

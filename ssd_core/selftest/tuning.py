@@ -13,7 +13,7 @@ from ..engine.heads import DraftHeads
 from ..engine.methods import AR, Exact
 from ..engine.step_times import AT_MOST, measured
 from ..engine.tuning import Machine, Tuning, tune
-from ..evaluate.tables import table
+from ..measure.tables import table
 
 BATCHES = (1, 2, 4, 8)
 

@@ -18,6 +18,7 @@ import torch
 from ..backbones.base import Backbone
 from ..backbones.llamagen import ClassLlamaGen
 from ..backbones.postcard import Postcard
+from ..backbones.postcard.words.captions import fresh_caption
 from ..engine.decode import generate, plan
 from ..engine.events import Finished, finished
 from ..engine.methods import AR, Exact, Method
@@ -38,7 +39,6 @@ from ..runs.batch.workers import Place
 from ..weights.find import portable
 from ..weights.fit import run_bytes
 from .common import REQUIRED, Say, gigabytes, require_least, silent
-from .data import fresh_caption
 from .picture_files import FORMAT, KEPT_PROMPTS, drawn_already, gaps, of_prompts
 
 PROMPT_SEED = 2_000_000_000  # captions for self-distillation come from separate scenes

@@ -12,9 +12,9 @@ import numpy as np
 from ssd_core.backbones import postcard
 from ssd_core.engine import heads as heads_file
 from ssd_core.files import ASSETS, read_safetensors, sha256_of, write_safetensors
-from ssd_core.postcards import SIZE, check
-from ssd_core.postcards.claims import Claim
 from ssd_core.weights.find import BACKBONE_FILE, HEADS_FILE
+from ssd_lab.postcards import SIZE, check
+from ssd_lab.postcards.claims import Claim
 
 SIDE = 8  # cells
 PIXELS = SIDE * 16

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .world import PLACES, Scene, SceneObject, _pick, sample_scene
+from .world import PLACES, Scene, SceneObject, _pick, sample_scene, scene_of
 
 MAX_TOKENS = 36  # words and punctuation marks of a caption
 _SHORT, _COMPLETE = 0.35, 0.35  # shares of captions as short as people type, and of complete ones
@@ -230,6 +230,11 @@ def describe(scene: Scene, rng: np.random.Generator) -> str:
     while len(_join(pieces, split).split()) > MAX_TOKENS:
         pieces.remove(next(piece for piece in reversed(pieces) if piece != things))
     return " ".join(_join(pieces, split).split())
+
+
+def fresh_caption(seed: int, draw: int) -> str:
+    """Return a caption of postcard `seed`; `draw` selects the wording."""
+    return describe(scene_of(seed), np.random.default_rng((seed, draw)))
 
 
 def fresh_prompt(rng: np.random.Generator) -> str:

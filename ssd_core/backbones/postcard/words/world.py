@@ -273,3 +273,8 @@ def sample_scene(rng: np.random.Generator) -> Scene:
         light_place = _pick(rng, light_places_of(things))
     return Scene(time, sky, light, light_place, ridge, ground, path, things,
                  int(rng.integers(1 << 31)))
+
+
+def scene_of(seed: int) -> Scene:
+    """The scene of postcard `seed`, unpainted."""
+    return sample_scene(np.random.default_rng(seed))

@@ -1,0 +1,31 @@
+"""Read what a postcard shows from its pixels, and check a caption's claims by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ssd_core.backbones.postcard.scenery import coarse, read_scenery
+from ssd_core.backbones.postcard.words.frame import frame_of
+from ssd_core.backbones.postcard.words.world import TIMES
+
+from .claims import Claim
+from .reading import Reading, which_hold
+from .silhouettes import find_things
+
+
+def read(picture: np.ndarray) -> Reading:
+    """Read a picture, uint8 [H, W, 3] RGB, of one of the FRAMES."""
+    scenery, frame = read_scenery(picture), frame_of(*picture.shape[:2])
+    assert frame is not None  # or the scenery could not be read
+    lit = scenery.time if scenery.time in TIMES else "day"
+    things = find_things(coarse(picture), lit, scenery.ground, frame)
+    if balloons := [place for place, (kind, _) in things.items() if kind == "balloon"]:
+        scenery = read_scenery(picture, balloons)
+    return Reading(**vars(scenery), things=things)
+
+
+def check(image: np.ndarray, claims: Iterable[Claim]) -> tuple[bool, ...]:
+    """Whether each claim holds, in order, from a picture uint8 [H, W, 3] alone."""
+    return which_hold(read(image), claims)

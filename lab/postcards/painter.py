@@ -1,0 +1,26 @@
+"""Paint a scene."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ssd_core.backbones.postcard.words.frame import SQUARE, Frame
+from ssd_core.backbones.postcard.words.world import Scene
+
+from .land import paint_land
+from .objects import paint_objects
+from .sky import paint_fog, paint_rain, paint_sky
+
+
+def paint(scene: Scene, frame: Frame = SQUARE) -> np.ndarray:
+    """The picture of a scene, uint8 [H, W, 3] RGB; the same scene gives the same picture."""
+    rng = np.random.default_rng(scene.jitter)
+    canvas = np.empty((frame.height, frame.width, 3), dtype=np.float32)
+    paint_sky(canvas, scene, frame, rng)
+    paint_land(canvas, scene, frame, rng)
+    if scene.sky == "fog":
+        paint_fog(canvas, scene, frame, rng)
+    paint_objects(canvas, scene, frame)
+    if scene.sky == "rain":
+        paint_rain(canvas, scene, frame, rng)
+    return np.clip(canvas + 0.5, 0, 255).astype(np.uint8)

@@ -1,0 +1,114 @@
+"""The ridges on a postcard's horizon: hills, mountains with or without snow, a forest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ssd_core.backbones.postcard.scenery import HAZE, sky_rows
+from ssd_core.backbones.postcard.words.frame import Frame
+from ssd_core.backbones.postcard.words.world import CAP, HILL, ROCK, WOOD, Scene
+
+from .brush import axes, below, blend, curve, shade
+
+_EDGE = 6  # px below the horizon to which ridges reach, behind the ground's edge
+_BARE = 0.4  # of a snowy mountain's height, below which it is bare
+# Layers of hills: height px, waves (length, height) px, from the far colour to the near one, haze.
+_HILLS = ((56, ((330, 17), (150, 7)), 0.0, 0.34), (34, ((260, 14), (120, 6)), 0.55, 0.27),
+          (13, ((210, 8), (90, 3)), 1.0, 0.2))
+
+
+def _pair(table: dict, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
+    far, near = (np.asarray(c, dtype=np.float32) for c in table[scene.time])
+    return far, near
+
+
+def _hazy(colour: np.ndarray, rows: np.ndarray, scene: Scene, frame: Frame,
+          haze: float) -> np.ndarray:
+    """Colours [h, n, 3] of rows [h, 1] that fade into the air towards the horizon."""
+    share = haze * np.clip((rows - frame.horizon + HAZE) / HAZE, 0, 1)[..., None] ** 2
+    return colour + (sky_rows(scene.time, scene.sky, frame)[frame.horizon] - colour) * share
+
+
+def _lay(canvas: np.ndarray, skyline: np.ndarray, colour: np.ndarray, scene: Scene, frame: Frame,
+         haze: float, crest: float = 0.0) -> None:
+    """Paint a colour below a skyline [W], a row for each column. crest: how light its edge is."""
+    top = max(0, int(skyline.min()) - 2)
+    part, rows = canvas[top : frame.horizon + _EDGE], axes(frame)[1][top : frame.horizon + _EDGE]
+    cover = below(rows, skyline, 1.5)
+    blend(part, np.broadcast_to(_hazy(colour, rows, scene, frame, haze), part.shape), cover)
+    if crest:
+        shade(part, crest * np.exp(-np.clip(rows - skyline, 0, None) / 14) * cover, scene.time)
+
+
+def _paint_hills(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
+    far, near = _pair(HILL, scene)
+    for height, waves, nearness, haze in _HILLS:
+        skyline = frame.horizon - frame.lift * (height + curve(rng, axes(frame)[0], *waves))
+        _lay(canvas, skyline, far + (near - far) * nearness, scene, frame, haze, 0.16)
+
+
+def _mountain(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator,
+              middle: float, height: float, haze: float) -> None:
+    """Paint one mountain: a lit and a shaded side that meet in a line down from its top."""
+    half = height * rng.uniform(1.1, 1.5)
+    top, left = frame.horizon - height, max(0, round(middle - half))
+    columns, lines = slice(left, max(left, round(middle + half))), slice(
+        max(0, int(top) - 14), frame.horizon + _EDGE)
+    x, y = axes(frame)[0][columns], axes(frame)[1][lines]
+    side = np.clip(1 - np.abs(x - middle) / half, 0, 1)
+    rough = curve(rng, x, (58, 5), (27, 3)) * np.sin(np.pi * side) ** 0.5
+    skyline = frame.horizon - height * side**1.12 - rough * (height / 110)
+    down = np.clip(y - top, 0, None)
+    crease = middle + down * rng.uniform(-0.25, 0.25) + curve(rng, down, (70, 8), (33, 4)) * (
+        np.clip(down / 24, 0, 1))
+    facets = 0.16 * np.sin((x - crease) / rng.uniform(11, 15) + down / 34)
+    leeward = (x - crease) * (-1 if scene.light_place == "right" else 1)
+    dark = np.clip(np.clip(leeward / 5 + 0.5, 0, 1) * 0.85 + 0.08 + facets, 0, 1)[..., None]
+    lit, shaded = _pair(ROCK, scene)
+    colour = lit + (shaded - lit) * dark
+    line = frame.horizon - height * _BARE + curve(rng, x, (46, 9), (21, 6))
+    if scene.ridge == "snowy":
+        lit, shaded = _pair(CAP, scene)
+        colour += (lit + (shaded - lit) * dark - colour) * below(-y, -line, 5.0)[..., None]
+    blend(canvas[lines, columns], _hazy(colour, y, scene, frame, haze), below(y, skyline, 1.5))
+
+
+def _range(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator,
+           apart: int, heights: tuple[int, int], haze: float) -> None:
+    """Paint mountains about `apart` px from each other, in any order."""
+    count = round(frame.width / apart) + 1
+    middles = (np.arange(count) + rng.uniform(-0.4, 0.4)) * apart
+    for middle in rng.permutation(middles):
+        _mountain(canvas, scene, frame, rng, middle + rng.uniform(-0.16, 0.16) * apart,
+                  frame.lift * rng.uniform(*heights), haze)
+
+
+def _paint_mountains(canvas: np.ndarray, scene: Scene, frame: Frame,
+                     rng: np.random.Generator) -> None:
+    _range(canvas, scene, frame, rng, 128, (108, 146), 0.6)
+    _range(canvas, scene, frame, rng, 112, (66, 92), 0.35)
+    foothills = frame.horizon - 15 - curve(rng, axes(frame)[0], (190, 6), (80, 3))
+    _lay(canvas, foothills, _pair(HILL, scene)[1], scene, frame, 0.2)
+
+
+def _paint_forest(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
+    x = axes(frame)[0]
+    for nearness, apart, height in ((0, 15, 58), (1, 21, 34)):
+        skyline = frame.horizon - frame.lift * (height - 16) - curve(rng, x, (200, 5))
+        for middle in np.arange(-apart, frame.width + apart, apart) + rng.uniform(0, apart):
+            tree = rng.uniform(0.7, 1.25)
+            off = np.abs(x - middle - rng.uniform(-0.3, 0.3) * apart) / (0.8 * apart * tree**0.5)
+            crown = np.sqrt(np.clip(1 - off**2, 0, 1)) - 0.3 if nearness else 1 - off
+            reach = frame.horizon - frame.lift * (height - 20 + 28 * tree * crown)
+            skyline = np.where(off < 1, np.minimum(skyline, reach), skyline)
+        _lay(canvas, skyline, _pair(WOOD, scene)[nearness], scene, frame, 0.15, 0.15)
+
+
+_PAINTERS = {"hills": _paint_hills, "mountains": _paint_mountains, "snowy": _paint_mountains,
+             "forest": _paint_forest}
+
+
+def paint_ridge(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
+    """Paint the scene's ridge over the sky, in place."""
+    if scene.ridge != "none":
+        _PAINTERS[scene.ridge](canvas, scene, frame, rng)

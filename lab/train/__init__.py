@@ -1,0 +1,1 @@
+"""Training of postcard: its tokenizer, backbone, samplers and classifier."""
