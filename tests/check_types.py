@@ -42,6 +42,8 @@ def copy_rooms(root: Path, pack: Path) -> None:
     shutil.rmtree(pack, ignore_errors=True)
     for room in ROOMS:
         for source in (root / room).rglob("*.py"):
+            if "benchmarks" in source.parts:  # scripts
+                continue
             copy = pack / source.relative_to(root)
             copy.parent.mkdir(parents=True, exist_ok=True)
             text = source.read_text(encoding="utf-8")

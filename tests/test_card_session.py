@@ -10,10 +10,10 @@ import pytest
 import torch
 from support.script_modules import script
 
-session = script("benchmarks", "card_session")
-rules, runs, kernels = (script("benchmarks", f"card_{name}") for name in ("rules", "runs",
+session = script("lab/benchmarks", "card_session")
+rules, runs, kernels = (script("lab/benchmarks", f"card_{name}") for name in ("rules", "runs",
                                                                        "kernels"))
-CARD = script("benchmarks", "card_tools").Card(torch.device("cpu"), torch.float32, tiny=True)
+CARD = script("lab/benchmarks", "card_tools").Card(torch.device("cpu"), torch.float32, tiny=True)
 
 
 class Clock:
@@ -256,7 +256,7 @@ def test_what_cannot_be_run_is_refused(arguments, complaint, capsys, monkeypatch
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_the_whole_session_runs_tiny(root, tmp_path):
-    command = [sys.executable, "benchmarks/card_session.py", "--tiny", "--out", tmp_path]
+    command = [sys.executable, "lab/benchmarks/card_session.py", "--tiny", "--out", tmp_path]
     done = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert [line for line in lines if "failed" in line] == []

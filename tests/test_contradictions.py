@@ -11,7 +11,7 @@ from support.contradictions import broken, failures
 from ssd_core.backbones.postcard.words.expansion import expand
 from ssd_core.backbones.postcard.words.unknown_objects import names_nothing_known
 
-LINES = (Path(__file__).parents[1] / "benchmarks" / "collected.txt").read_text(encoding="utf-8")
+LINES = (Path(__file__).parents[1] / "lab" / "benchmarks" / "collected.txt").read_text("utf-8")
 COLLECTED = [line for line in LINES.splitlines() if not line.startswith("#")]
 SEEDS = st.integers(0, 2**32)
 MANY = settings(max_examples=3 * settings().max_examples)

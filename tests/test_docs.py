@@ -16,7 +16,7 @@ LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 PLACE = re.compile(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 NAMED = re.compile(r"(?<![\w./*\\{}<>-])((?:[\w-]+/)*[\w-]+\.(?:md|py|mjs|js|css|html))\b(?!\()")
-OWN_TEXT = re.compile(r"(?<![\w./-])([A-Z]{3,}\.(?:md|txt)|memory\.\w+|(?:docs|benchmarks|tests|"
+OWN_TEXT = re.compile(r"(?<![\w./-])([A-Z]{3,}\.(?:md|txt)|memory\.\w+|(?:docs|lab|tests|"
                       r"studio|nodes|locales|web|workflows|ssd_core)/[\w./-]*\w\.\w+)")
 PLACEHOLDERS = {"NAME.md", "FILE.md"}
 # What the guides tell the reader to write; tests/docs/test_guides.py does.

@@ -1,4 +1,4 @@
-"""benchmarks/run.py edit: cases with one change each, ISLock's rule, a table that goes on."""
+"""lab/benchmarks/run.py edit: cases with one change each, ISLock's rule, a table that goes on."""
 
 import argparse
 import json
@@ -15,7 +15,7 @@ from ssd_lab.postcards.claims import claims
 
 
 def script(name: str):
-    return script_modules.script("benchmarks", name)
+    return script_modules.script("lab/benchmarks", name)
 
 
 @pytest.fixture(scope="module")

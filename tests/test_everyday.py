@@ -1,4 +1,4 @@
-"""benchmarks/everyday.py: what prompts demand, judged on painted pictures; runs go on."""
+"""lab/benchmarks/everyday.py: what prompts demand, judged on painted pictures; runs go on."""
 
 import argparse
 import importlib
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def module(name: str):
     """One of the scripts; its neighbours in benchmarks/ are found only while it is imported."""
-    sys.path.insert(0, str(ROOT / "benchmarks"))
+    sys.path.insert(0, str(ROOT / "lab" / "benchmarks"))
     try:
         return importlib.import_module(name)
     finally:
@@ -47,7 +47,7 @@ def script():
     for name in ("everyday_tables", "script"):  # with these, all that the command imports
         module(name)
     spec = importlib.util.spec_from_file_location("everyday_command",
-                                                  ROOT / "benchmarks" / "everyday.py")
+                                                  ROOT / "lab" / "benchmarks" / "everyday.py")
     sys.modules[spec.name] = found = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(found)
     return found

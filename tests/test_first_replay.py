@@ -50,7 +50,7 @@ class PassOf:
 @pytest.fixture(scope="module", params=("Janus-Pro-7B", "Lumina-mGPT-7B-768", "Emu3-Gen"))
 def backbone(request, root):
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(root / "benchmarks")
+        patch.syspath_prepend(root / "lab" / "benchmarks")
         from random_backbones import narrowed, random_backbone, scaled
     row = known(request.param)
     shape = narrowed(row.shape, LAYERS, HEADS, row.shape.head_dim)

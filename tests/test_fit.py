@@ -161,7 +161,7 @@ def test_a_backbone_that_offloads_is_estimated_so():
 @pytest.mark.nightly
 def test_a_process_takes_what_is_told(root, monkeypatch):
     """Eight layers of 768, a narrow codec, 16 cells: within ten percent of the peak."""
-    monkeypatch.syspath_prepend(root / "benchmarks")
+    monkeypatch.syspath_prepend(root / "lab" / "benchmarks")
     import memory as measured
     told = measured.apart(measured.Case("LlamaGen-c2i-B-256", "fp32", "SSD", 4, layers=8,
                                         side=4, codec_channels=32))

@@ -18,7 +18,7 @@ CPU = torch.device("cpu")
 @pytest.fixture(scope="module")
 def random_backbones(root):
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(root / "benchmarks")
+        patch.syspath_prepend(root / "lab" / "benchmarks")
         import random_backbones
     return random_backbones
 

@@ -32,6 +32,11 @@ def sources(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.py"))
 
 
+def laboratory() -> list[Path]:
+    """Its package, without the scripts of benchmarks/."""
+    return [path for path in sources(LAB) if not path.is_relative_to(LAB / "benchmarks")]
+
+
 @cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
@@ -151,8 +156,8 @@ def test_the_engine_knows_no_host_and_imports_itself_relatively():
 def test_the_laboratory_imports_the_engine_and_commands_alone_import_it():
     product = [*sources(CORE), *sources(STUDIO), *sources(ROOT / "nodes")]
     assert [path.stem for path, _ in importing(product, {"ssd_lab", "lab"})] == list(OF_THE_LAB)
-    assert importing(sources(LAB), {*HOSTS, "ssd_lab", "lab"}) == []
-    assert [path for path in sources(LAB) for node in ast.walk(tree(path))
+    assert importing(laboratory(), {*HOSTS, "ssd_lab", "lab"}) == []
+    assert [path for path in laboratory() for node in ast.walk(tree(path))
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ssd_core.cli")
             ] == []
 
@@ -188,12 +193,12 @@ def too_long(path: Path) -> list[str]:
 
 
 def test_functions_stay_short():
-    files = [*sources(CORE), *sources(STUDIO), *sources(LAB), *sources(ROOT / "tests")]
+    files = [*sources(CORE), *sources(STUDIO), *laboratory(), *sources(ROOT / "tests")]
     assert [found for path in files for found in too_long(path)] == []
 
 
 def test_every_module_says_what_it_is():
-    for path in (*sources(CORE), *sources(STUDIO), *sources(LAB)):
+    for path in (*sources(CORE), *sources(STUDIO), *laboratory()):
         assert ast.get_docstring(tree(path)), path
 
 
@@ -236,8 +241,7 @@ def test_bundled_names_become_paths_in_one_module():
 
 
 def test_names_say_what_they_hold():
-    folders = [ROOT / name for name in ("ssd_core", "nodes", "studio", "lab", "tools",
-                                             "benchmarks")]
+    folders = [ROOT / name for name in ("ssd_core", "nodes", "studio", "lab", "tools")]
     banned = BANNED | RENAMED | PYTHON_ONLY
     assert [f"{path.relative_to(ROOT)}: {name}" for folder in folders for path in sources(folder)
             for name in bound_names(path) if name in banned] == []

@@ -1,4 +1,4 @@
-"""benchmarks/run.py methods: every method, resumable, beside AR; on a tiny random backbone."""
+"""lab/benchmarks/run.py methods: every method, resumable, beside AR; on a tiny random backbone."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ PROMPTS, BATCH = 3, 2
 
 @pytest.fixture(scope="module")
 def script():
-    return script_modules.script("benchmarks", "tables")
+    return script_modules.script("lab/benchmarks", "tables")
 
 
 @pytest.fixture(scope="module", params=[8, pytest.param(24, marks=pytest.mark.nightly)])
@@ -194,7 +194,7 @@ def test_a_table_of_the_paper_has_its_own_labels_and_columns(script, made, side,
 
 
 def test_every_measurement_is_a_name_of_the_list(root, capsys, monkeypatch, tmp_path):
-    run = script_modules.script("benchmarks", "run")
+    run = script_modules.script("lab/benchmarks", "run")
     run.main(["--list"])
     told = capsys.readouterr().out
     assert all(f"\n{name} " in f"\n{told}" for name in (*run.TABLES, "speed", "memory", "soak"))

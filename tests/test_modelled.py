@@ -13,12 +13,12 @@ from ssd_core.weights.model_size import ModelSize
 
 @pytest.fixture(scope="module")
 def stand_in():
-    return script("benchmarks", "stand_in")
+    return script("lab/benchmarks", "stand_in")
 
 
 @pytest.fixture(scope="module")
 def modelled():
-    return script("benchmarks", "modelled")
+    return script("lab/benchmarks", "modelled")
 
 
 @pytest.mark.parametrize("grid", [Grid(8, 12), Grid(8, 12, True)], ids=str)

@@ -15,9 +15,9 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def peers(root, monkeypatch):
-    """benchmarks/peers.py with models that take no time."""
+    """lab/benchmarks/peers.py with models that take no time."""
     pytest.importorskip("transformers", reason="transformers is one of the sides")
-    monkeypatch.syspath_prepend(root / "benchmarks")
+    monkeypatch.syspath_prepend(root / "lab" / "benchmarks")
     import peers
     monkeypatch.setattr(peers, "SCALED", {"layers": 2, "heads": 1, "codes": 64, "side": 4})
     monkeypatch.setattr(Janus, "grid", Grid(4, 4))
@@ -53,7 +53,7 @@ def test_greedy_pictures_are_not_of_one_token(peers):
 
 def test_precisions_that_a_device_lacks_are_left_out_with_the_reason(root, monkeypatch):
     pytest.importorskip("torchao", reason="torchao is not installed")
-    monkeypatch.syspath_prepend(root / "benchmarks")
+    monkeypatch.syspath_prepend(root / "lab" / "benchmarks")
     import low_precision
     monkeypatch.setitem(low_precision.WIDTHS, "cpu", "LlamaGen-c2i-B-256")
     lines, left_out = low_precision.passes(CPU, 1)

@@ -19,7 +19,7 @@ from ssd_lab.postcards.claims import claims
 
 ROOT = Path(__file__).resolve().parents[1]
 # Text for backbones with any weights and any vocabulary, to measure long prompts with.
-ELSEWHERE = {"benchmarks/memory.py", "benchmarks/peers.py", "benchmarks/true_size.py"}
+ELSEWHERE = {"lab/benchmarks/memory.py", "lab/benchmarks/peers.py", "lab/benchmarks/true_size.py"}
 QUOTED = re.compile(r'"([^"\n]+)"')
 CAPTION = re.compile(r"(?:an?|one|two|three|the)(?: [^ ]+){3,}")
 
@@ -132,7 +132,7 @@ def postcard():
 def test_prompts_are_found_where_there_are_some():
     places = {where for where, _ in prompts()}
     assert {"README.md", "environment.py", "studio/prompts.py", "nodes/inputs.py",
-            "ssd_core/cli/bench.py", "tools/workflow_graphs.py", "benchmarks/script.py",
+            "ssd_core/cli/bench.py", "tools/workflow_graphs.py", "lab/benchmarks/script.py",
             "tools/preview_film.py", "workflows/01_quick_start.json",
             "workflows/04_rounds.json", "web/docs/SSD_Sampler.md"} <= places
     assert len({prompt for _, prompt in prompts()}) > 8

@@ -78,7 +78,7 @@ def test_the_page_has_all_figures_and_the_table_of_cards_a_row_of_it(measured, t
     (tmp_path / "a.md").write_text(text)
     (tmp_path / "README.md").write_text("no page")
     table = script("tools", "card_table").cards(tmp_path)
-    assert ("| [A Card 24GB](../benchmarks/results/cards/a.md) | postcard, bf16 |" in table
+    assert ("| [A Card 24GB](../lab/benchmarks/results/cards/a.md) | postcard, bf16 |" in table
             and "| 800 | 2.00 | 4.00 | 8.00 | 5.00 | - | 100% | graphs in bf16 |" in table)
     (tmp_path / "b.md").write_text("# by hand")
     with pytest.raises(SystemExit, match=r"b\.md: its first line has no figures"):

@@ -61,7 +61,7 @@ def recorded(made) -> int:
 def narrow(monkeypatch):
     """Makes a backbone of the catalogue with its true grid and schedule, as narrow as can be."""
     with monkeypatch.context() as patch:
-        patch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
+        patch.syspath_prepend(Path(__file__).parents[1] / "lab" / "benchmarks")
         import random_backbones as made
     for name, value in {"SCALED_HEAD_DIM": 16, "SCALED_LAYERS": 1, "SCALED_CODES": 64}.items():
         monkeypatch.setattr(made, name, value)

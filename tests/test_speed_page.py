@@ -15,7 +15,7 @@ COUNTS = (1, 2)
 
 @pytest.fixture
 def speed(root, monkeypatch):
-    monkeypatch.syspath_prepend(root / "benchmarks")
+    monkeypatch.syspath_prepend(root / "lab" / "benchmarks")
     import speed
     return speed
 
@@ -99,7 +99,7 @@ def test_conditions_name_processor_threads_dtype_and_load(speed, monkeypatch, th
 
 
 def test_self_distillation_is_compared_with_ar_at_its_best(root, monkeypatch):
-    monkeypatch.syspath_prepend(root / "benchmarks")
+    monkeypatch.syspath_prepend(root / "lab" / "benchmarks")
     import self_distill
     settings = self_distill.settings
     taken = {("ar", "fp32"): (3.0, 2.0), ("ar", "bf16"): (1.0, 4.0), ("exact", "fp32"): (0.5, 9.0)}

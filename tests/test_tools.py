@@ -53,7 +53,7 @@ def test_a_stale_text_is_named_and_written(make, tmp_path, monkeypatch):
 
 
 def test_pictures_of_results_are_small(root):
-    results = root / "benchmarks" / "results"
+    results = root / "lab" / "benchmarks" / "results"
     assert [path.name for path in results.iterdir()
             if path.suffix in (".jpg", ".png", ".webp") and path.stat().st_size > LARGEST] == []
     named = "".join(path.read_text(encoding="utf-8") for path in results.glob("*.md"))

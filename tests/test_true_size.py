@@ -19,8 +19,8 @@ FAMILIES = ("Janus-Pro-1B", "LlamaGen-c2i-B-256", "LlamaGen-t2i-XL-256", "Tar-AR
 
 @pytest.fixture
 def built(root, monkeypatch):
-    """benchmarks/random_backbones.py, its scaled rows made smaller still."""
-    monkeypatch.syspath_prepend(root / "benchmarks")
+    """lab/benchmarks/random_backbones.py, its scaled rows made smaller still."""
+    monkeypatch.syspath_prepend(root / "lab" / "benchmarks")
     import random_backbones
     for name, value in (("SCALED_BY", 16), ("SCALED_HEAD_DIM", 32), ("SCALED_CODES", 256)):
         monkeypatch.setattr(random_backbones, name, value)

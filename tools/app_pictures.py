@@ -17,7 +17,7 @@ from playwright.sync_api import Page
 from preview_page import browser
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / "benchmarks"), str(ROOT / "tests")]
+sys.path += [str(ROOT / "lab" / "benchmarks"), str(ROOT / "tests")]
 
 from soak import PATIENCE, draw, go, race, seeds  # noqa: E402
 from support.moments import ROWS_SAID, as_shipped  # noqa: E402

@@ -1,4 +1,4 @@
-"""The table of docs/results.md of graphics cards, from the pages in benchmarks/results/cards/."""
+"""The table of graphics cards in docs/results.md, from lab/benchmarks/results/cards/."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ssd_core.output.labels import percent
 from ssd_core.selftest.page import MARK
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, CARDS = ROOT / "docs" / "results.md", ROOT / "benchmarks" / "results" / "cards"
+PAGE, CARDS = ROOT / "docs" / "results.md", ROOT / "lab" / "benchmarks" / "results" / "cards"
 START, END = "<!-- cards: made by tools/make.py texts -->\n", "<!-- end of cards -->\n"
 HEAD = ["device", "backbone", "torch", "copy, GB/s", "AR, s", "exact", "rolling", "ssd", "rows",
         "tokens of exact that are AR's", "switched off"]
@@ -30,7 +30,7 @@ def figures(path: Path) -> dict:
 def row(path: Path) -> list[str]:
     page = figures(path)
     speeds = ["-" if page[name] is None else f"{page[name]:.2f}" for name in HEAD[5:9]]
-    return [f"[{page['device']}](../benchmarks/results/cards/{path.name})",
+    return [f"[{page['device']}](../lab/benchmarks/results/cards/{path.name})",
             f"{page['backbone']}, {page['dtype']}", page["torch"], str(page["copy_gb"]),
             f"{page['ar_seconds']:.2f}", *speeds, percent(page["same"] or 0.0),
             ", ".join(page["switched_off"]) or "nothing"]

@@ -34,7 +34,8 @@ from ssd_core.weights.model_size import ModelSize
 from ssd_lab.evaluate.frontier import CARDS, roofline
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, LAUNCHES = ROOT / "docs" / "training.md", ROOT / "benchmarks" / "results" / "launches.md"
+PAGE = ROOT / "docs" / "training.md"
+LAUNCHES = ROOT / "lab" / "benchmarks" / "results" / "launches.md"
 NIGHT_HEAD, BYTES_HEAD = "step | on the card", "backbone | on a card"
 # An RTX 4090. Bytes; bf16 operations a second with fp32 sums, dense.
 MEMORY, PRODUCTS = 24 * GB, 165e12

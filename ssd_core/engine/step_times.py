@@ -306,8 +306,8 @@ def window_pass(state: DecodeState, start: int, cells: int) -> None:
 def entering_after(state: DecodeState, frontier: torch.Tensor, cells: int) -> FirstGuess:
     """The drafter of `exact` when the first `cells` cells after the frontier have a token.
 
-    About sqrt(width) cells enter a window in each pass (benchmarks/results/exact.md: 576 cells in
-    as many passes).
+    About sqrt(width) cells enter a window in each pass (lab/benchmarks/results/exact.md: 576 cells
+    in as many passes).
     """
     drafter = FirstGuess(state, by_row=False)
     drafter.guessed = frontier + cells

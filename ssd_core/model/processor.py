@@ -55,6 +55,6 @@ def prefers_column_major(device: torch.device, dtype: torch.dtype) -> bool:
     """Whether products with few rows are faster if matrices are stored column by column.
 
     True for fp32 on a CPU. In bf16 this gains nothing on a CPU and is slower with large matrices
-    (benchmarks/speed.py --storage). On a graphics card it makes no difference.
+    (lab/benchmarks/speed.py --storage). On a graphics card it makes no difference.
     """
     return device.type == "cpu" and dtype == torch.float32

@@ -4,7 +4,7 @@
 their own largest value, so that a cell's numbers never depend on the other cells of a pass. Sums of
 integers are exact, so a cell has the same bits at any width of the pass. torchao 0.18 has the same
 scheme, but takes 9 to 48 times as long in eager mode, because it multiplies in fp32
-(benchmarks/low_precision.py measures both). On a card, activations in half precision may be
+(lab/benchmarks/low_precision.py measures both). On a card, activations in half precision may be
 multiplied by another kernel (int8_kernels.py) that is faster there: `int8_kernel` says by which.
 """
 

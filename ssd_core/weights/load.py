@@ -219,8 +219,8 @@ def best_dtype(name_or_path: str | Path, dtype: str, device: torch.device) -> st
     """Return what 8bit stands for here, and int8 in place of auto for a bundled backbone, where
     that is faster.
 
-    Its pictures in int8 obey as well as in fp32 (benchmarks/results/int8.md). Without a fast kernel
-    for integers, int8 costs an fp32 product and more.
+    Its pictures in int8 obey as well as in fp32 (lab/benchmarks/results/int8.md). Without a fast
+    kernel for integers, int8 costs an fp32 product and more.
     """
     if dtype == EITHER:
         return fastest(device)

@@ -1,6 +1,7 @@
 """Count the bytes of a run: weights, keys and values, a pass, pixels, graphs.
 
-The constants are measured (benchmarks/memory.py). Knows no device and nothing about free memory.
+The constants are measured (lab/benchmarks/memory.py). Knows no device and nothing about free
+memory.
 """
 
 from __future__ import annotations

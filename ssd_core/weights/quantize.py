@@ -4,8 +4,8 @@ int8 is this project's own (model/products.py): activations are quantised too, s
 of integers, which CPUs with VNNI and cards compute several times as fast as floating point. It
 includes the image head and the draft heads. fp8 and int4 are torchao's. fp8 multiplies in fp8 with
 a scale per matrix row and per cell. int4 saves memory; its kernel is fast for single cells only,
-not for image rows (benchmarks/low_precision.py). Embeddings, norms and the picture codec keep their
-dtype. Tested with torchao 0.18. Knows nothing about files.
+not for image rows (lab/benchmarks/low_precision.py). Embeddings, norms and the picture codec keep
+their dtype. Tested with torchao 0.18. Knows nothing about files.
 """
 
 from __future__ import annotations

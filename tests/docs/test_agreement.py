@@ -157,7 +157,7 @@ def known_flags() -> set[str]:
              *launch_command_parser()._option_string_actions}
     return known.union(
         in_source(r'"(--\w+)"', [ROOT / name for name in (
-            "environment.py", "tests/conftest.py", "tools/make.py", "benchmarks/run.py")]),
+            "environment.py", "tests/conftest.py", "tools/make.py", "lab/benchmarks/run.py")]),
         *(options(*names) for names in commands),
         *(codes(row[0]) for row in table(DOCS / "app.md", "option")))
 

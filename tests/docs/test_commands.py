@@ -5,7 +5,7 @@
   `runs/` is parsed: an unknown flag or a missing argument fails.
 - `python install.py`, `gradio_app.py`, `pytest`, `ruff`, `pip`: their arguments are checked against
   the files that define them. CI runs `python install.py test`, and with it Ruff and pytest.
-- `python benchmarks/...`, `python tools/...`: the script is asked for its help.
+- `python lab/benchmarks/...`, `python tools/...`: the script is asked for its help.
 Any other command fails, until somebody says here how it is tested. Blocks of Python are run too;
 those of the guides are put into files by test_guides.py.
 """
@@ -139,7 +139,7 @@ def check_app(words: list[str]) -> None:
     assert {word for word in words if word.startswith("--")} <= flags(ROOT / "studio" / "start.py")
 
 
-def check_script(words: list[str], folder: str = "benchmarks") -> None:
+def check_script(words: list[str], folder: str = "lab/benchmarks") -> None:
     script = ROOT / folder / words[0]
     if words[1:] == ["--list"]:
         words = words[:1]
@@ -194,7 +194,8 @@ def nothing(words: list[str]) -> None:
 KINDS: dict[str, Callable[[list[str]], None]] = {
     r"python install\.py": check_install,
     r"(?:\.venv/bin/)?python gradio_app\.py|ssd app\b": check_app,
-    r"python benchmarks/": check_script, r"python tools/": partial(check_script, folder="tools"),
+    r"python lab/benchmarks/": check_script,
+    r"python tools/": partial(check_script, folder="tools"),
     r"python tests/check_types\.py$": nothing,
     r"(?:\w+=\S+ )*python -m pytest": check_pytest,
     r"(?:.*[\\ ]|)pip install": check_pip, r"ruff check \.$": nothing, r"mypy\b": nothing,

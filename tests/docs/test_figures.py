@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 import pytest
 from support.documents import DOCS, ROOT, by_section, records, table
 
-RESULTS = ROOT / "benchmarks" / "results"
+RESULTS = ROOT / "lab" / "benchmarks" / "results"
 
 
 def rows(name: str) -> dict[str, dict]:

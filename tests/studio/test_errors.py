@@ -16,7 +16,7 @@ from studio.words import CHINESE, ENGLISH
 
 ROOT = Path(__file__).parents[2]
 # Only a terminal shows what these raise.
-TERMINAL = ("cli/", "train/", "evaluate/", "runs/batch/", "weights/convert.py", "weights/fetch.py")
+TERMINAL = ("cli/", "train/", "measure/", "runs/batch/", "weights/convert.py", "weights/fetch.py")
 LINES, PHRASES = catalogue()["lines"], catalogue()["phrases"]
 SLOTS = re.compile(r"\{(\d+)\}")
 

@@ -1,4 +1,4 @@
-"""Modules of tools/ and benchmarks/, which are scripts: they find their neighbours by name."""
+"""Modules of tools/ and lab/benchmarks/, which are scripts: they find their neighbours by name."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ noise. Unchanged tokens at the front are final, because AR would sample them too
 
 The tokens are identical in fp32. In half precision a pass over a window can round differently from
 a pass over one cell. If another token then wins, the picture continues from that token
-(benchmarks/results/exact.md).
+(lab/benchmarks/results/exact.md).
 """
 
 from __future__ import annotations

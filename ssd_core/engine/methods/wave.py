@@ -7,8 +7,8 @@ beyond the delay.
 
 The delay affects quality. The number of cells affects only speed while cells are verified: from 2
 to 24 cells, passes fall from 186 to 121, and neither NLL nor claims change by more than their
-errors (benchmarks/results/README.md). So the machine's step times may choose it. With verification
-"none" more cells lower the quality, so they never do.
+errors (lab/benchmarks/results/README.md). So the machine's step times may choose it. With
+verification "none" more cells lower the quality, so they never do.
 
 Without row ends, the token before a row may be unknown when the row starts. The last final token of
 the row above then replaces it; only the row's first cell sees this placeholder.

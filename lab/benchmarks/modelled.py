@@ -1,0 +1,161 @@
+"""Modelled seconds of real models on graphics cards, beside the seconds that others published.
+
+    python lab/benchmarks/modelled.py [--out FILE.md]
+
+Nothing here was run on a card or with real weights. Passes are those of a stand-in (stand_in.py)
+on the true grid, at 1.4 and at 2 nats a token. A pass is modelled to take the longest of 45
+launches of 5 microseconds, of reading the layers, the image head and half of the last cache in
+bf16, and of its products, at 69 % of the card's stated bandwidth (what gpt-fast reaches with 7B on
+an A100) and half of its stated bf16 products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from conditions import table, write_page
+from script import described, options
+from stand_in import StandIn
+
+from ssd_core import Sampling, generate
+from ssd_core.engine.events import finished
+from ssd_core.engine.methods import AR, SJD, Exact, Method, Rolling
+from ssd_core.model.grid import Grid
+from ssd_core.weights.catalogue import known
+from ssd_core.weights.model_size import ModelSize
+from ssd_lab.evaluate.frontier import roofline
+
+ENTROPIES = (1.4, 2.0)  # nats a token
+LAUNCHES = 45  # of a pass with graphs: results/launches.md
+REACHED, COMPUTED = 0.69, 0.5  # shares of the stated bandwidth and products
+LEFT = 0.31  # of the stand-in: by it SJD takes as few passes as upstream's, see `calibration`
+CALIBRATION, SJD_WINDOW, SJD_FASTER = Grid(48, 48, True), 16, 694 / 324
+
+
+@dataclass(frozen=True)
+class Card:
+    """bandwidth: bytes a second; products: of bf16, a second. Both as the maker states them."""
+
+    name: str
+    bandwidth: float
+    products: float
+
+
+A100 = Card("A100 80 GB", 2.039e12, 312e12)
+H100 = Card("H100 80 GB", 3.35e12, 989e12)
+RTX_4090 = Card("RTX 4090", 1.008e12, 165e12)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A row of the catalogue, a card, and what others measured with whatever code they ran.
+
+    grids: of what is drawn one after the other, None: the row's own. window: of `exact`; so many
+    cells cost little more than one by the model. card_known: whether the source says that it was
+    this card.
+    """
+
+    name: str
+    card: Card
+    seconds: str
+    source: str
+    grids: tuple[Grid, ...] | None = None
+    window: int = 48
+    card_known: bool = True
+
+
+LUMINA = "https://github.com/Alpha-VLLM/Lumina-mGPT-2.0"
+ROWS = (
+    Published("Lumina-mGPT-2.0", A100, "694; 324 with its Jacobi decoding", f"[README]({LUMINA})"),
+    Published("GLM-Image", H100, "31.85 (first stage, 1152 x 768)",
+              "[sglang #17689](https://github.com/sgl-project/sglang/pull/17689)",
+              (Grid(13, 19), Grid(24, 36)), window=96),
+    Published("Emu3.5-Image", H100, "410 (a picture from another one, on two cards)",
+              "[Emu3.5 #33](https://github.com/baaivision/Emu3.5/issues/33)", card_known=False),
+    Published("Emu3-Gen", H100, "300", "[Emu3 #18](https://github.com/baaivision/Emu3/issues/18)"),
+    Published("Emu3-Gen", RTX_4090, "370 (both branches in a batch)",
+              "[Emu3 #77](https://github.com/baaivision/Emu3/issues/77)"),
+    Published("SimpleAR-0.5B-RL", A100, "14 with vLLM",
+              "[its paper](https://arxiv.org/abs/2504.11455)", card_known=False))
+
+
+@cache
+def passes(grid: Grid, method: Method, entropy: float) -> int:
+    """Passes of one picture of the stand-in."""
+    run = generate(StandIn(grid, entropy, LEFT), "a", method, sampling=Sampling(seed=1, cfg=1.0))
+    taken = finished(run).stats["passes"]
+    print(grid, method.name, getattr(method, "window", ""), entropy, taken, flush=True)
+    return taken
+
+
+def pass_seconds(model: ModelSize, grid: Grid, card: Card, cells: int) -> float:
+    """Modelled seconds of a pass over so many cells of each branch."""
+    shape, branches = model.shape, 1 + (model.preset.cfg != 1)
+    weights = model.matrices + model.image_head
+    cached = shape.layers * shape.kv_heads * shape.head_dim * (model.prompt_slots + grid.slots)
+    reads = 2 * (weights + branches * cached)  # half of the keys and of the values, two bytes each
+    return roofline(LAUNCHES, reads / (REACHED * card.bandwidth),
+                    2 * weights * cells * branches / (COMPUTED * card.products))
+
+
+def seconds(row: Published, method: Method, entropy: float | None = None) -> tuple[int, float]:
+    """(passes, modelled seconds) of all grids of a row; without entropy the passes are planned."""
+    total, spent = 0, 0.0
+    model = ModelSize.of(known(row.name))
+    for grid in row.grids or (model.grid,):
+        planned = method.resolve(model.preset).plan(grid)
+        taken = planned.passes or planned.passes_max if entropy is None else passes(
+            grid, method, entropy)
+        cells = getattr(method, "window", None) or 1
+        total, spent = total + taken, spent + taken * pass_seconds(model, grid, row.card, cells)
+    return total, spent
+
+
+def between(pairs: list[tuple[int, float]]) -> list[str]:
+    """Passes and seconds of several entropies, from the least to the most."""
+    counts, spent = zip(*sorted(pairs), strict=True)
+    return [f"{counts[0]:,} to {counts[-1]:,}", f"{spent[0]:.1f} to {spent[-1]:.1f}"]
+
+
+def lines() -> Iterator[list[str]]:
+    for row in ROWS:
+        ar, plain = seconds(row, AR())
+        found = [seconds(row, Exact(row.window), entropy) for entropy in ENTROPIES]
+        budget, rolled = seconds(row, Rolling(window=row.window, fewer=8.0))
+        unstated = "" if row.card_known else " (card not stated)"
+        grids = " + ".join(map(str, row.grids or (known(row.name).grid,)))
+        yield [row.name, grids, row.card.name, f"{row.seconds}{unstated}, {row.source}",
+               f"{ar:,}", f"{plain:.1f}", str(row.window), *between(found), f"{budget:,}",
+               f"{rolled:.1f}"]
+
+
+def calibration() -> str:
+    """How many times fewer passes than AR `sjd` takes, for the stand-in's number `fixed`."""
+    taken = passes(CALIBRATION, SJD(window=SJD_WINDOW), sum(ENTROPIES) / 2)
+    return (f"The stand-in was set (left = {LEFT:g}) so that `sjd` with a window of {SJD_WINDOW} "
+            f"takes about as many times fewer passes as Lumina-mGPT 2.0's authors gain by it "
+            f"({SJD_FASTER:.2f} in seconds): {CALIBRATION.cells / taken:.2f} on {CALIBRATION} at "
+            f"{sum(ENTROPIES) / 2:g} nats.")
+
+
+HEAD = ["model", "grid", "card", "published seconds", "AR: passes", "modelled s",
+        "`exact`: window", "passes at 1.4 to 2 nats", "modelled s", "`rolling`: passes",
+        "modelled s"]
+
+
+def main() -> None:
+    out = options(__doc__, "modelled.md").parse_args().out
+    rows = list(lines())
+    write_page(out, "Modelled seconds on graphics cards", f"**Modelled, not measured.** "
+               f"{described(__doc__)} Made by `python lab/benchmarks/modelled.py`.", calibration(),
+               table(HEAD, rows),
+               "`exact` draws AR's picture; `rolling` an approximate one in at most an eighth of "
+               "the passes. Prefill, pixels and GLM-Image's second stage are left out. Published "
+               "seconds are of other programs: modelled AR says what they could reach at best, "
+               "not what this program takes.")
+
+
+if __name__ == "__main__":
+    main()
