@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
-INTERRUPTED, TERMINATED = 130, 143
+from .stopping import stopping_at_once
 
-
-def stop(*_: object) -> None:
-    """End at once. An exception could be lost inside the packages that are being imported."""
-    os.write(sys.stderr.fileno(), b"interrupted\n")
-    os._exit(INTERRUPTED)
-
-
-@contextmanager
-def stopping_at_once() -> Iterator[None]:
-    """Ctrl-C ends the program quietly during this block, before anything was begun."""
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # the caller ignores it
-        yield
-        return
-    signal.signal(signal.SIGINT, stop)
-    yield
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+TERMINATED = 143
 
 
 def run() -> None:
-    """Import the commands, which takes a second or two, and run the one on the command line."""
+    """Run the command on the command line."""
     try:
         with stopping_at_once():
             from .cli import main

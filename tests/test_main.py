@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ssd_core.cli import main
+from ssd_core.cli import COMMANDS, command_named, main
 
 pytestmark = pytest.mark.slow
 
@@ -30,6 +30,18 @@ def test_a_missing_package_is_named_in_one_line(package, tmp_path):
     told = done.stderr.splitlines()[-1]
     assert told.startswith(f"error: the commands need the package {package}")
     assert "Traceback" not in done.stderr
+
+
+def test_the_help_has_every_commands_own_words_and_imports_none_of_them():
+    assert {name: command_named(name).help.split("\n\n")[0].replace("\n", " ")
+            for name in COMMANDS} == COMMANDS
+    script = ("import sys; from ssd_core.cli import main; code = main(['--help'])\n"
+              "print(code, *(name for name in sys.modules if name.startswith('ssd_core.cli.') "
+              "or name == 'torch'))")
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, text=True,
+                          capture_output=True)
+    assert all(f" {name} " in done.stdout for name in COMMANDS)
+    assert done.stdout.splitlines()[-1] == "0 ssd_core.cli.output ssd_core.cli.paths"
 
 
 def test_transformers_is_imported_by_no_start_and_no_postcard():

@@ -44,7 +44,7 @@ def test_without_a_measurement_the_library_s_own_policy_stays(tmp_path):
     assert policy_when_torch_is_imported(ENGINE, tmp_path) == "None"
 
 
-@pytest.mark.parametrize("module", ["ssd_core.cli", "studio.start"])
+@pytest.mark.parametrize("module", ["ssd_core.cli.generate", "studio.start"])
 def test_the_programs_start_with_the_policy_that_was_measured(module, tmp_path):
     assert policy_when_torch_is_imported(module, keep(tmp_path, spinning=SLOW)) == "passive"
 

@@ -6,54 +6,86 @@ import io
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated, cast
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any, cast
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from .. import __version__
 from ..errors import SSDError, shortened
 from ..launched import is_first
-from . import (
-    backbones,
-    bench,
-    colours,
-    compare,
-    convert,
-    download,
-    edit,
-    evaluate,
-    fit,
-    frontier,
-    generate,
-    methods,
-    plan,
-    render,
-    selftest,
-    studio,
-    train,
-    vary,
-)
-from .options import takes_groups
+from ..stopping import INTERRUPTED, stopping_at_once
 from .output import give_up_output, is_of_output
 from .paths import tidy
 
-WRONG_INPUT, INTERRUPTED = 2, 130
+WRONG_INPUT = 2
 # Raised for a wrong command line: click's class, or that of a typer with its own copy of click.
 # It is cast to BadParameter, which has all attributes used here.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False,
+# In the order of the help, each with the first sentence of its own help.
+COMMANDS = {
+    "generate": "Draw a prompt and save the picture(s) with the recipe inside.",
+    "edit": "Edit a picture by its words, or draw a region of it anew; the rest stays.",
+    "render": "Draw every prompt of a file as PNGs with recipes; resumes a stopped run.",
+    "compare": "Draw a prompt with the same seed by several methods and show the differences.",
+    "plan": "Count the passes of a method without running it; with a prompt, also show its "
+            "expansion.",
+    "bench": "Measure seconds, passes and speed of methods against AR at its best in the same run.",
+    "frontier": "Sweep methods and knobs; resumes an interrupted run.",
+    "methods": "List the methods, what their pictures guarantee, and their knobs.",
+    "backbones": "List the backbones on this machine, by the names that --backbone takes.",
+    "download": "Download a known backbone, resumable and checked; shows the terms and asks first.",
+    "fit": "Estimate a run's memory on the device, and suggest a setting that would fit.",
+    "convert": "Rewrite .bin, .pt, .pth and .ckpt weights as safetensors; the old files stay.",
+    "vary": "Draw variations of a picture, each a picture of its own with the recipe inside.",
+    "selftest": "Draw small pictures in every way this machine offers, and compare them.",
+    "colours": "Fit the colour of each code from pictures, for previews of models without pixels.",
+    "app": "Open the app in a browser; `ssd app --help` lists its options.",
+    "evaluate": "Measure methods on held-out postcards, or draw a benchmark's prompts for its "
+                "scorer.",
+    "train": "Train a stage of the bundled backbone; self-distill and heads make draft heads for "
+             "any backbone, mulo joins two sizes.",
+}
+
+
+class Commands(TyperGroup):
+    """Imports a command when it is given: its module, and what that needs, such as torch."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = {name: TyperCommand(name, help=text) for name, text in COMMANDS.items()}
+        self.lists = False  # whether get_command is asked for the lines of the help alone
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if self.lists or cmd_name not in COMMANDS:
+            return self.commands.get(cmd_name)
+        return command_named(cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.lists = True
+        super().format_help(ctx, formatter)
+        self.lists = False
+
+
+@cache
+def command_named(name: str) -> Any:
+    """A command, or a group of them, from the module of its name."""
+    with stopping_at_once():
+        from .options import takes_groups
+
+        module = import_module(f".{'studio' if name == 'app' else name}", __name__)
+    if hasattr(module, "app"):
+        return typer.main.get_command(module.app)
+    single = typer.Typer(add_completion=False)
+    single.command(name, **getattr(module, "SETTINGS", {}))(takes_groups(module.command))
+    return typer.main.get_command(single)
+
+
+app = typer.Typer(cls=Commands, add_completion=False, pretty_exceptions_enable=False,
                   help="Spatially Speculative Decoding: pictures from tokens, in far fewer passes.")
-for module, name in ((generate, "generate"), (edit, "edit"), (render, "render"),
-                     (compare, "compare"), (plan, "plan"), (bench, "bench"),
-                     (frontier, "frontier"), (methods, "methods"), (backbones, "backbones"),
-                     (download, "download"), (fit, "fit"), (convert, "convert"),
-                     (vary, "vary"), (selftest, "selftest"), (colours, "colours")):
-    app.command(name)(takes_groups(module.command))
-app.add_typer(evaluate.app, name="evaluate")
-app.add_typer(train.app, name="train")
-app.command("app", add_help_option=False, context_settings={
-    "allow_extra_args": True, "ignore_unknown_options": True})(studio.command)
 
 
 def show_version(asked: bool) -> None:

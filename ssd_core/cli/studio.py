@@ -9,6 +9,10 @@ import typer
 from ..errors import SSDError
 from .beside import take
 
+# All options are the app's own.
+SETTINGS = {"add_help_option": False, "context_settings": {
+    "allow_extra_args": True, "ignore_unknown_options": True}}
+
 
 def command(context: typer.Context) -> None:
     """Open the app in a browser; `ssd app --help` lists its options."""
