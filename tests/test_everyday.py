@@ -156,8 +156,8 @@ def test_painted_pictures_are_judged_as_a_person_would(rule, prompt, right, wron
 def reading_of(one: Scene) -> Reading:
     """What a perfect reader says of a scene."""
     things = {thing.place: (thing.kind, thing.colour) for thing in one.things}
-    return Reading(one.time, one.sky, one.light, one.light_place, one.ridge, one.ground, things,
-                   one.path)
+    return Reading(one.time, one.sky, one.light, one.light_place, one.ridge, one.ground, one.path,
+                   things)
 
 
 @pytest.mark.parametrize("seed", range(40))
