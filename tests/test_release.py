@@ -115,12 +115,12 @@ def test_the_check_of_the_archive_sees_what_it_looks_for(tmp_path):
     assert calls_and_imports(ROOT / "environment.py") & REFUSED, "pip is outside the archive"
 
 
-# The program where the app is not installed either, as these tests may have it.
-NO_APP = """
+# The program where app and laboratory are not installed either, as these tests may have them.
+ALONE = """
 import sys
 class Without:
     def find_spec(self, name, *_):
-        if name == "ssd_studio":
+        if name in ("ssd_studio", "ssd_lab"):
             raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Without())
 from ssd_core.__main__ import run
@@ -130,7 +130,7 @@ run()
 
 @pytest.mark.slow
 @pytest.mark.nightly
-def test_the_archive_alone_has_an_engine_and_says_where_the_app_is(archive, tmp_path):
+def test_the_archive_alone_has_an_engine_and_says_where_the_rest_is(archive, tmp_path):
     for path in archive:
         if path.endswith((".py", ".json", ".toml", ".txt")):
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -144,7 +144,8 @@ def test_the_archive_alone_has_an_engine_and_says_where_the_app_is(archive, tmp_
 
     assert run("-m", "ssd_core", "--version").stdout.strip() == VERSION
     assert "nothing to do" in run("install.py").stdout
-    assert "clone" in run("-c", NO_APP, "app").stderr
+    assert "clone" in run("-c", ALONE, "app").stderr
+    assert "clone" in run("-c", ALONE, "train", "tokenizer", "--out", "run").stderr
     assert run("install.py", "test").returncode == 1
 
 
