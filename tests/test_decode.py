@@ -1,6 +1,8 @@
 """The one loop: cancelling, statistics, prompts of different length, and every bad argument."""
 
 import gc
+import inspect
+import sys
 import weakref
 from functools import partial
 from pathlib import Path
@@ -16,6 +18,8 @@ from ssd_core import Finished, Grid, Pass, Sampling, SSDError, Started, generate
 from ssd_core.backbones.reading.checksums import sum_of, write_sums
 from ssd_core.engine.region import Region
 from ssd_core.engine.state import DecodeState
+from ssd_core.runs.live import LiveRun
+from ssd_core.runs.request import Request
 
 every_method = pytest.mark.parametrize("method", one_of_each(), ids=lambda m: m.name)
 GRID = Grid(4, 5, True)
@@ -362,3 +366,23 @@ def test_a_file_without_its_known_checksum_is_named_as_damaged(tmp_path):
     assert "is damaged" not in backbone.overflowed()
     file.write_bytes(b"weighty")
     assert f"{file} is damaged" in backbone.overflowed()
+
+
+def test_few_generators_lie_between_a_method_and_its_host(monkeypatch):
+    found, steps = [], methods.AR.steps
+
+    def counting(method, state):
+        for event in steps(method, state):
+            found.append(len([frame for frame in callers(sys._getframe(1))
+                              if frame.f_code.co_flags & inspect.CO_GENERATOR]))
+            yield event
+
+    monkeypatch.setattr(methods.AR, "steps", counting)
+    list(LiveRun(Request(backbone(), None, methods.AR(), Sampling(), "a sun")))
+    assert found and max(found) <= 4
+
+
+def callers(frame):
+    while frame is not None:
+        yield frame
+        frame = frame.f_back

@@ -164,18 +164,29 @@ class PreparedRun:
         if device.type == "meta":
             raise SSDError(f"{self.backbone.name} was loaded without its values (device meta): "
                            "load it on auto or cpu")
-        threads = Threads.of(self.threads, device)
-        return _run(device, threads, self._steps(threads))
+        return self._run(device, Threads.of(self.threads, device))
 
-    def _steps(self, threads: Threads | Fixed) -> Generator[Event, None, None]:
-        yield Started(self.plan, self.prepares)
+    def _run(self, device: torch.device, threads: Threads | Fixed
+             ) -> Generator[Event, None, None]:
+        """Run each step inside `alone` with its own number of threads.
+
+        Between events the caller's settings apply.
+        """
+        event: Event | None = Started(self.plan, self.prepares)
+        with closing(self._drawn(threads)) as events, under_way():
+            while event is not None:
+                yield event.detached()
+                with alone(device), using_threads(threads()):
+                    event = next(events, None)
+
+    def _drawn(self, threads: Threads | Fixed) -> Generator[Event, None, None]:
+        """The events after the first one."""
         if self.sketch is not None:
-            yield from with_sketch(self.sketch._steps(threads), lambda codes: self._after(
-                codes)._steps(threads), self.backbone.grid, self.plan)
-        elif self.revision is not None and all(self.revision.same):
-            yield from self._as_it_was(self.revision)
-        else:
-            yield from self._decoded(threads)
+            return with_sketch(self.sketch._drawn(threads), lambda codes: self._after(
+                codes)._drawn(threads), self.backbone.grid, self.plan)
+        if self.revision is not None and all(self.revision.same):
+            return self._as_it_was(self.revision)
+        return self._decoded(threads)
 
     def _decoded(self, threads: Threads | Fixed) -> Generator[Event, None, None]:
         """The events of all passes, and the last one.
@@ -189,10 +200,15 @@ class PreparedRun:
         while True:
             held = self.backbone.session.nbytes > 0
             try:
-                with closing(self._attempt(graphs, clock, threads)) as events:
-                    for event in islice(events, yielded, None):
-                        yield event
-                        yielded += 1
+                with self._state(graphs, clock) as (state, rule):
+                    with closing(self.passes(state, rule)) as events:
+                        for event in islice(events, yielded, None):
+                            yield event
+                            yielded += 1
+                    stats = {**statistics(state, self.plan), "threads": sorted(threads.used)}
+                    tokens = state.picture().clone()
+                yield Finished(tokens, stats) if rule is None else Finished(
+                    tokens, {**stats, "edit": rule.to_json()}, rule.object_cells)
                 return
             except WrongReplay as error:
                 switch_off_graphs(self.backbone, error)
@@ -202,8 +218,10 @@ class PreparedRun:
                     raise
                 retried = True
 
-    def _attempt(self, graphs: bool, clock: Stopwatch,
-                 threads: Threads | Fixed) -> Generator[Event, None, None]:
+    @contextmanager
+    def _state(self, graphs: bool, clock: Stopwatch
+               ) -> Iterator[tuple[DecodeState, Rule | None]]:
+        """The state of one attempt, and the rule of an edit."""
         # without graphs passes have rounded sizes on a card, and where graphs have just failed
         padded = self.backbone.device.type != "cpu" or graphs != self.graphs
         run = runner(self.backbone) if graphs else EagerRunner(padded)
@@ -213,13 +231,7 @@ class PreparedRun:
                       margin(self.backbone, self.sampling), partial(self.allocate, run, rule),
                       self.method.pass_width(self.backbone.grid)) as state:
             state.clock = clock
-            yield from self.passes(state, rule)
-            stats = {**statistics(state, self.plan), "threads": sorted(threads.used)}
-            tokens = state.picture().clone()
-        if rule is None:
-            yield Finished(tokens, stats)
-        else:
-            yield Finished(tokens, {**stats, "edit": rule.to_json()}, rule.object_cells)
+            yield state, rule
 
     @property
     def prepares(self) -> bool:
@@ -264,7 +276,7 @@ class PreparedRun:
         before = read(self.backbone, [*revision.before, *without], self.sampling, self.parent)
         return Rule(revision, before)
 
-    def _as_it_was(self, revision: Revision) -> Iterator[Event]:
+    def _as_it_was(self, revision: Revision) -> Generator[Event, None, None]:
         """The events of an edit whose words say what the old ones do: nothing is drawn."""
         assert self.parent is not None
         yield FinalRows(0, self.backbone.grid.rows, self.parent)
@@ -304,21 +316,6 @@ def alone(device: torch.device) -> Iterator[None]:
         if device.type != "meta" and torch.is_autocast_enabled(device.type):
             stack.enter_context(torch.autocast(device.type, enabled=False))
         yield
-
-
-def _run(device: torch.device, threads: Threads | Fixed, steps: Generator[Event, None, None]
-         ) -> Generator[Event, None, None]:
-    """Run each step inside `alone` with its own number of threads.
-
-    Between events the caller's settings apply.
-    """
-    with closing(steps), under_way():
-        while True:
-            with alone(device), using_threads(threads()):
-                event = next(steps, None)
-            if event is None:
-                return
-            yield event.detached()
 
 
 def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None,

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 
 from ..backbones.base import Backbone
 from ..model.grid import Grid
-from .events import Event, Finished, Pass, Sketched, Started
+from .events import Event, Finished, Pass, Sketched
 from .methods import Method
 from .methods.tunable import Tunable
 from .plan import Plan
@@ -94,8 +94,7 @@ def continued(events: Iterator[Event], before: Finished, plan: Plan) -> Iterator
         elif isinstance(event, Finished):
             event = replace(event, stats=added(before.stats, event.stats, plan),
                             sketch=before.tokens)
-        if not isinstance(event, Started):
-            yield event
+        yield event
 
 
 def added(sketch: Mapping, picture: Mapping, plan: Plan) -> dict:
