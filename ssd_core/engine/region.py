@@ -6,7 +6,7 @@ together go by the cells that are masked in any of them.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import cached_property
 
 import torch
@@ -81,6 +81,11 @@ class Region:
         """The first masked slot from `slot` on; the number of slots if there is none."""
         return self._next[slot]
 
+    def cell(self, slot: int) -> int:
+        """The first masked cell from `slot` on; the end of the run if there is none."""
+        index = bisect_left(self.slots, slot)
+        return self.slots[index] if index < len(self.slots) else self.end
+
     def span(self, start: int, stop: int) -> tuple[int, int]:
         """From the first masked slot of start..stop-1 to behind the last; (stop, stop): none."""
         while stop > start and not self.slot_mask[stop - 1]:
@@ -89,7 +94,7 @@ class Region:
 
     def count(self, start: int, stop: int) -> int:
         """The number of masked cells in slots start..stop-1."""
-        return bisect_right(self.slots, stop - 1) - bisect_right(self.slots, start - 1)
+        return bisect_left(self.slots, stop) - bisect_left(self.slots, start)
 
     # Pictures of their own
 

@@ -59,6 +59,24 @@ class Drafted(NamedTuple):
         return self.after is not None and self.after != self.stop
 
 
+class Rounds(NamedTuple):
+    """At most `most` rounds over slots begin..stop-1.
+
+    stage: "vertical" over a whole block, "staged" over a later row of it.
+    """
+
+    stage: str
+    begin: int
+    stop: int
+    most: int
+
+
+class Commit(NamedTuple):
+    """A pass that makes keys, values and hidden states before `stop` final, if they are not."""
+
+    stop: int
+
+
 def drafted_rows(region: Region, k_v: int) -> list[Drafted]:
     """Split the rows with masked cells, except row 0, into blocks of up to k_v rows."""
     width, slots, found = region.grid.width, region.grid.slots, []
@@ -134,12 +152,40 @@ class RowSchedule(Method):
         staged = not self.fused_commit and min(self.rounds, self.incremental) >= grid.columns
         return (joint or staged) and not self.tolerance
 
+    def schedule(self, region: Region) -> Iterator[Drafted | Rounds | Commit]:
+        """The steps below row 0 (section 3.3): draft a block, verify it in r rounds, commit it.
+
+        With staged verification (appendix A.3) the r rounds are followed, for each later row, by a
+        commit of the rows above it and i rounds of its own. Each round makes at least one more cell
+        final, so there are never more rounds than cells.
+        """
+        width, exact = region.grid.width, self._first_exact(region)
+        for rows in drafted_rows(region, self.k_v):
+            yield rows
+            cells = region.count(rows.start, rows.stop) - exact  # the first was sampled from p
+            yield Rounds("vertical", rows.start + exact, rows.stop, min(self.rounds, cells))
+            for y in rows.rows[1:] if self.incremental else ():
+                begin, stop = region.span(y * width, (y + 1) * width)
+                if begin == stop:
+                    continue
+                if not self.fused_commit:
+                    yield Commit(begin)
+                    begin += 1  # the commit computes the exact h of the row's first cell
+                yield Rounds("staged", begin, stop,
+                             min(self.incremental, region.count(begin, stop)))
+            exact = not self.fused_commit or rows.gap
+            if exact and rows.after is not None:
+                yield Commit(rows.after)
+
     def plan(self, place: Grid | Region) -> Plan:
-        region, exact = Region.of(place), self._first_exact(Region.of(place))
-        passes = 1 + self._first_row_passes(region)
-        for drafted in drafted_rows(region, self.k_v):
-            passes += self._block_passes(region, drafted, exact)
-            exact = not self.fused_commit or drafted.gap
+        """The passes of the schedule if every draft is rejected."""
+        region = Region.of(place)
+        passes, stale = 1 + self._first_row_passes(region), region.first
+        for step in self.schedule(region):
+            if isinstance(step, Rounds) and step.most:
+                passes, stale = passes + step.most, region.cell(step.begin)
+            elif isinstance(step, Commit) and stale < step.stop:
+                passes, stale = passes + 1, step.stop
         return make_plan(region, None if self.tolerance else passes, passes,
                          self._paper_passes(region.grid))
 
@@ -181,27 +227,6 @@ class RowSchedule(Method):
         converging = self.acceptance != "residual" and self.rounds >= grid.columns
         return self.k_h if converging else 1
 
-    def _block_passes(self, region: Region, drafted: Drafted, exact: bool) -> int:
-        """The passes of a block, at most r + 1, and i + 1 for each further row.
-
-        exact: the block's first cell is sampled from an exact h.
-        """
-        first, *later = self._cells_by_row(region, drafted)
-        joint = min(self.rounds, first + sum(later) - exact)
-        staged = sum(min(self.incremental, cells - (not self.fused_commit)) for cells in later)
-        if self.fused_commit:
-            return joint + staged + drafted.gap
-        commits = 1
-        if self.incremental:  # a first row of one cell is exact and needs no commit once fed
-            commits += len(later) - (first == 1 and bool(later) and joint > 0)
-        return joint + staged + commits - (drafted.after is None)
-
-    def _cells_by_row(self, region: Region, drafted: Drafted) -> list[int]:
-        """The number of masked cells of each row that has some."""
-        width = region.grid.width
-        counts = (region.count(y * width, (y + 1) * width) for y in drafted.rows)
-        return [cells for cells in counts if cells]
-
     def _paper_passes(self, grid: Grid) -> int | None:
         first = 1 + 2 * math.ceil((grid.columns - 1) / self.k_h) + grid.row_end
         return first + sum((self.rounds + 1) + (len(rows) - 1) * (self.incremental + 1)
@@ -221,59 +246,47 @@ class RowSchedule(Method):
 
     def steps(self, state: DecodeState) -> Iterator[Pass]:
         region, width = state.region, state.grid.width
-        exact = self._first_exact(region)
         if region.first < width:
             yield from groups(state, region.first, width, self.k_h, self._group_rounds(state.grid),
                               self.draft_group, self.acceptance,
                               commit_to=self._commit_first_row(region))
-        for drafted in drafted_rows(region, self.k_v):
-            yield from self._block(state, drafted, exact)
-            if drafted.after is not None and (drafted.gap or not self.fused_commit):
-                yield from commit(state, drafted.after)
-            state.final = drafted.stop
-            exact = not self.fused_commit or drafted.gap
+        for step in self.schedule(region):
+            if isinstance(step, Drafted):
+                rows, block = step.rows, self._block(state, step)
+            elif isinstance(step, Commit):
+                yield from commit(state, step.stop)
+            elif state.stale >= step.stop:  # earlier rounds have converged beyond this row
+                state.stats.converged_rows += 1
+            else:
+                yield from self._refine(state, block, step)
+                state.stats.converged_rows += state.stats.converged * (
+                    1 if self.incremental else len(rows))
+        state.final = state.slots
 
-    def _block(self, state: DecodeState, drafted: Drafted, exact: bool) -> Iterator[Pass]:
-        width, rows, start, stop = state.grid.width, drafted.rows, drafted.start, drafted.stop
+    def _block(self, state: DecodeState, drafted: Drafted) -> Block:
+        """Draft a block; its first cell is sampled from p."""
+        start, stop = drafted.start, drafted.stop
+        state.final = start
         state.stats.converged.fill_(False)
         draft_probs = self.draft_rows(state, drafted)
         state.sample(start)
         if self.acceptance != "coupled":
             draft_probs[:, :1] = state.target_probs(start, start + 1)
         state.clock.lap("draft")
-        # The first slot was sampled from an exact h, unless a fused commit is still pending.
-        begin = start if state.stale < start else start + 1
-        block = Block(begin, stop, draft_probs[:, begin - start :], self.acceptance, width,
-                      self.redraft(), self.tolerance)
-        last = min(self.rounds, state.region.count(start, stop) - exact)
-        yield from rounds(state, block, range(1, last + 1), "vertical")
-        state.stats.converged_rows += state.stats.converged * (1 if self.incremental else len(rows))
-        if self.incremental:
-            yield from self._staged(state, block, rows)
+        return Block(start, stop, draft_probs, self.acceptance, state.grid.width, self.redraft(),
+                     self.tolerance)
 
-    def _staged(self, state: DecodeState, block: Block, rows: range) -> Iterator[Pass]:
-        """Staged verification (appendix A.3): each further row of a block after the rows above it.
-
-        Commits the corrected row, then verifies the next row i times with it as context.
-        """
-        width, region = state.grid.width, state.region
-        for y in rows[1:]:
-            begin, end = region.span(y * width, (y + 1) * width)
-            if begin == end:
-                continue
-            cells = region.count(begin, end) - (not self.fused_commit)
-            last = self.rounds + min(self.incremental, cells)
-            if state.stale >= end:
-                state.stats.converged_rows += 1
-                continue
-            if not self.fused_commit:
-                yield from commit(state, begin)
-                if not block.part(begin, begin + 1).verify(state, 0).all():  # its h is now exact
-                    state.stale = begin
-            state.final = begin
-            part = block.part(begin + (not self.fused_commit), end)
-            yield from rounds(state, part, range(self.rounds + 1, last + 1), "staged")
-            state.stats.converged_rows += state.stats.converged
+    def _refine(self, state: DecodeState, block: Block, step: Rounds) -> Iterator[Pass]:
+        """Verify and repair a block, or a later row of it after the rows above it."""
+        begin, before = step.begin, 0
+        if step.stage == "staged":
+            state.final, before = begin - (not self.fused_commit), self.rounds
+            if state.final < begin and not block.part(state.final, begin).verify(state, 0).all():
+                state.stale = state.final
+        elif state.stale == begin:  # no commit is pending: the first cell was sampled from exact h
+            begin += 1
+        numbers = range(before + 1, before + step.most + 1)
+        yield from rounds(state, block.part(begin, step.stop), numbers, step.stage)
 
 
 @dataclass(frozen=True)
