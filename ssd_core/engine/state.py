@@ -7,7 +7,8 @@ look like tokens of probability 1, so methods need no special case. Knows nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
@@ -30,6 +31,7 @@ from .region import KnownCells, Region, by_slot, cells_on
 from .run_counters import RunCounters
 
 T = TypeVar("T")
+BY_SEQUENCE = ("branches", "prompts", "lengths", "hidden", "seq_index", "cache", "offset")
 
 
 class DecodeState:
@@ -97,7 +99,7 @@ class DecodeState:
         self.prompts, self.sampling, self.margin = prompts, sampling, margin
         self.guidance = 1 if sampling.cfg == 1 else 2  # branches that are guided into one
         self.lengths.copy_(torch.tensor([len(ids) for ids in prompts]))
-        self.offset = len(prompts[0]) if len({len(ids) for ids in prompts}) == 1 else None
+        self.offset = common_length(prompts)
         self.max_prompt = max(len(ids) for ids in prompts)
         if any(hidden := [self.backbone.masked_prompt_slots(ids) for ids in prompts]):
             self.cache.hide(torch.tensor(hidden, device=device))
@@ -280,6 +282,21 @@ class DecodeState:
         """Repeat a tensor for both guidance branches: [B, ...] -> [N, ...]."""
         return x if self.branches == 1 else x.repeat(self.branches, 1, 1)
 
+    @contextmanager
+    def only(self, first: int, last: int) -> Iterator[None]:
+        """Let passes feed branches first..last-1 alone; the others keep what they have."""
+        whole = {name: getattr(self, name) for name in BY_SEQUENCE}
+        rows = slice(first * self.pictures, last * self.pictures)
+        self.branches, self.prompts = last - first, self.prompts[rows]
+        self.lengths, self.hidden = self.lengths[rows], self.hidden[rows]
+        self.seq_index = self.seq_index[: len(self.prompts)]
+        self.cache = self.cache.of_sequences(rows.start, rows.stop)
+        self.offset = common_length(self.prompts)
+        try:
+            yield
+        finally:
+            vars(self).update(whole)
+
     @property
     def draft_heads(self) -> DraftHeads:
         """The loaded heads; `check_needs` ensures that methods which need heads have them."""
@@ -440,6 +457,12 @@ class DecodeState:
         """Tokens [B, R, C] int64 without row ends."""
         return self.tokens[:, : self.slots].unflatten(
             1, (self.grid.rows, self.grid.width))[:, :, : self.grid.columns]
+
+
+def common_length(prompts: Sequence[list[int]]) -> int | None:
+    """The length of all prompts; None if they differ."""
+    lengths = {len(ids) for ids in prompts}
+    return lengths.pop() if len(lengths) == 1 else None
 
 
 def at(table: torch.Tensor, slots: Slots) -> torch.Tensor:

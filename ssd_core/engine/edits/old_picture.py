@@ -11,22 +11,20 @@ import torch
 
 from ..events import Pass
 from ..state import DecodeState
-from .branches import Lane
 
 
 def feed_words(state: DecodeState, before: DecodeState) -> Pass:
     """Feed the new words all cells; before: the pictures under the old words."""
     if not in_parts(state):
         return state.prefill(state.region.end)
-    prefill, all_ = state.prefill(), Lane(state, 0, state.branches)
+    prefill = state.prefill()
     unconditional = slice(state.pictures, state.guidance * state.pictures)
     known = state.prompts[unconditional] == before.prompts[unconditional]
     if known:  # without guidance there are none
         state.cache.take(before.cache, unconditional)
         state.hidden[unconditional] = before.hidden[unconditional]
-    Lane(state, 0, 1 if known else state.guidance).select()
-    state.feed(state.region.end)
-    all_.select()
+    with state.only(0, 1 if known else state.guidance):
+        state.feed(state.region.end)
     state.stale = state.region.first
     return prefill
 
@@ -43,10 +41,8 @@ def feed_objects(state: DecodeState, mask: torch.Tensor) -> int:
     mask = mask[:, first:end] if known is None else mask[:, first:end] & ~known
     stop = first + int(torch.cat((mask.any(0), mask.new_ones(1))).int().argmax())
     if stop > first and state.branches > state.guidance:
-        all_ = Lane(state, 0, state.branches)
-        Lane(state, state.guidance, state.branches).select()
-        state.feed(stop)
-        all_.select()
+        with state.only(state.guidance, state.branches):
+            state.feed(stop)
         state.stale = first
     return stop
 

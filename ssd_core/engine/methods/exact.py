@@ -18,7 +18,7 @@ import torch
 
 from ...model.noise import Slots
 from ...model.sampling import guide, sample
-from ..edits.branches import Lanes
+from ..edits.branches import ObjectBranches
 from ..events import Pass
 from ..graphs import rounded_cells
 from ..state import DecodeState
@@ -47,16 +47,15 @@ class Exact(Windowed):
     def steps(self, state: DecodeState) -> Iterator[Pass]:
         most, by_row = self.window_on(state.grid), self.needs_row_drafter()
         guess = FirstGuess(state, by_row)
-        lanes = Lanes(state)
-        frontier = None if state.rule is None else (yield from verified(state, lanes))
+        objects = ObjectBranches(state)
+        frontier = None if state.rule is None else (yield from verified(state, objects))
         for window in sliding_windows(state, most, frontier=frontier):
-            lanes.draft()
-            guess.fill(window)
-            yield from lanes.ready(window)
-            window.feed()
-            yield from window.advance(*resample(window, by_row=by_row))
-            lanes.passed()
-        lanes.close()
+            with objects.left_out():
+                guess.fill(window)
+            yield from objects.caught_up(window)
+            with objects.over(window):
+                window.feed()
+                yield from window.advance(*resample(window, by_row=by_row))
 
 
 class FirstGuess:

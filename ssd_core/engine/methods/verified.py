@@ -7,7 +7,7 @@ from collections.abc import Generator
 import torch
 
 from .. import repeat_near_ties
-from ..edits.branches import Lanes
+from ..edits.branches import ObjectBranches
 from ..edits.maps import parts
 from ..events import Pass
 from ..state import DecodeState, at
@@ -16,7 +16,7 @@ from .window import Window, at_end, first_frontier
 MOST = 0.5  # share of freed cells above which the old picture says little about the new one
 
 
-def verified(state: DecodeState, lanes: Lanes) -> Generator[Pass, None, torch.Tensor]:
+def verified(state: DecodeState, objects: ObjectBranches) -> Generator[Pass, None, torch.Tensor]:
     """Judge all cells by the prefill; returns each picture's frontier [B].
 
     What lies before the first change is final. What the cells behind it became here is the parent
@@ -27,11 +27,10 @@ def verified(state: DecodeState, lanes: Lanes) -> Generator[Pass, None, torch.Te
     region, before = state.region, first_frontier(state)
     window = Window(state, before, state.slots)
     slots, following = window.slots, window.next_slots
-    count = min(max(lanes.fed - max(window.starts), 0), following.shape[1])  # judged by all
+    count = min(max(objects.fed - max(window.starts), 0), following.shape[1])  # judged by all
     tokens, ties = sampled_in_parts(state, following[:, :count])
-    lanes.draft()
-    guesses = guessed_behind(state, following[:, count:])
-    lanes.close()
+    with objects.left_out():
+        guesses = guessed_behind(state, following[:, count:])
     tokens = torch.cat((tokens, guesses), 1)
     ties = torch.cat((ties, torch.zeros_like(guesses).bool()), 1)
     same = (tokens == state.codes_at(following))[:, :-1]
@@ -49,7 +48,7 @@ def verified(state: DecodeState, lanes: Lanes) -> Generator[Pass, None, torch.Te
     frontier = at_end(state, frontier)
     state.front = frontier.tolist()
     state.final = min(state.front) + 1
-    lanes.passed()
+    objects.fed = min(state.front)
     return frontier
 
 
