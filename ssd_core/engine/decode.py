@@ -92,13 +92,11 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     sampling = resolve_sampling(sampling, backbone.preset)
     prompts = [alternatives.resolved(prompt, sampling.seed).text for prompt in prompts]
     region = region_of(backbone.grid, len(prompts), keep_rows, keep_mask)
-    edited = keep_mask is not None or edit is not None
-    guided = keep is not None and method.starts_from_parent(edited)
-    parent = check_tokens(backbone, keep, len(prompts)) if keep is not None and guided else None
-    if edit is not None:
-        require_editable(backbone)
-        parent = check_tokens(backbone, check_edit(method, keep), len(prompts))
-    keep = check_keep(backbone, keep, region, len(prompts))
+    picture = None if keep is None else check_tokens(backbone, keep, len(prompts))
+    check_picture(method, backbone, region, picture, edit)
+    known = None if region.whole else picture
+    from_parent = edit is not None or method.starts_from_parent(masked=keep_mask is not None)
+    parent = picture if from_parent else None
     check_needs(method, backbone, heads)
     method.check_region(region)
     with alone(backbone.device):
@@ -106,12 +104,13 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
         revision = None if edit is None else Revision.of(
             backbone, edit, prompts,
             prompt_branches(backbone, [edit.old_prompt] * len(prompts), negative, sampling.cfg))
-    known, first = plan_of(backbone, method, region, heads is not None, device, revision), None
+    passes = plan_of(backbone, method, region, heads is not None, device, revision)
+    first = None
     if sketch is not None:
         small, method = fitted(method, sketch.grid, backbone.grid)
         first = prepare(sketch, prompts, small, heads, sampling, threads=threads, device=device)
     method = method.for_device(backbone.grid, device or backbone.device.type)
-    return PreparedRun(backbone, method, heads, sampling, branches, len(prompts), known, keep,
+    return PreparedRun(backbone, method, heads, sampling, branches, len(prompts), passes, known,
                        region, threads, parent, revision, first)
 
 
@@ -352,14 +351,19 @@ def check_needs(method: Method, backbone: Backbone, heads: DraftHeads | None) ->
     heads.require(*needed, method.needs_row_drafter())
 
 
-def check_edit(method: Method, keep: torch.Tensor | None) -> torch.Tensor:
-    """The picture to edit; SSDError if there is none, or if the method cannot edit by words."""
-    if keep is None:
-        raise SSDError("old_prompt: there is no picture to edit; give its tokens (keep)")
-    if not method.takes_words:
-        raise SSDError(f"method {method.name} cannot edit by words: use exact, or ar, which draws "
-                       "the same in more passes")
-    return keep
+def check_picture(method: Method, backbone: Backbone, region: Region,
+                  picture: torch.Tensor | None, edit: Edit | None) -> None:
+    """Raise SSDError if a picture to keep or to edit is missing, or if the method cannot edit."""
+    if edit is not None:
+        require_editable(backbone)
+        if picture is None:
+            raise SSDError("old_prompt: there is no picture to edit; give its tokens (keep)")
+        if not method.takes_words:
+            raise SSDError(f"method {method.name} cannot edit by words: use exact, or ar, which "
+                           "draws the same in more passes")
+    if picture is None and not region.whole:
+        what = f"keep_rows {region.kept_rows}" if region.kept_rows else "keep_mask"
+        raise SSDError(f"{what}: there is nothing to keep; give the tokens (keep)")
 
 
 def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:
@@ -368,17 +372,6 @@ def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:
     if not isinstance(size, tuple | list) or len(size) != 2:
         raise SSDError(f"size {str(size)[:40]!r}: give (width, height) in pixels")
     return tuple(coerce("size", side, int) for side in size)
-
-
-def check_keep(backbone: Backbone, keep: torch.Tensor | None, region: Region,
-               pictures: int) -> torch.Tensor | None:
-    """The tokens to keep [B, R, C], None if all cells are masked; SSDError if they do not fit."""
-    if bool(region.mask.all()):
-        return None
-    if keep is None:
-        what = f"keep_rows {region.kept_rows}" if region.kept_rows else "keep_mask"
-        raise SSDError(f"{what}: there is nothing to keep; give the tokens (keep)")
-    return check_tokens(backbone, keep, pictures)
 
 
 def check_tokens(backbone: Backbone, keep: torch.Tensor, pictures: int) -> torch.Tensor:

@@ -45,6 +45,11 @@ class Region:
         """The region itself, or all cells of a grid."""
         return place if isinstance(place, Region) else cls.below(place, 0)
 
+    @cached_property
+    def whole(self) -> bool:
+        """Whether all cells of all pictures are masked."""
+        return bool(self.mask.all())
+
     @property
     def kept_rows(self) -> int:
         """The number of rows at the top without a masked cell."""
