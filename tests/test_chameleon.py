@@ -133,7 +133,8 @@ def assert_blocks(backbone, oracle) -> None:
     assert_states(state, oracle, 0)
     draw = torch.Generator().manual_seed(1)
     for start, stop in ((0, 5), (5, 9), (3, 11), (11, 12), (0, view.grid.slots)):
-        state.write(start, torch.randint(view.codes, (2, stop - start), generator=draw))
+        codes = torch.randint(view.codes, (2, stop - start), generator=draw)
+        state.write(slice(start, stop), codes)
         state.stale = start
         state.feed(stop)
         assert_states(state, oracle, stop)

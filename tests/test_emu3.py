@@ -104,7 +104,8 @@ def test_blocks_rollback_and_branches_equal_transformers(backbone, oracle):
     assert_states(state, oracle, 0)
     draw = torch.Generator().manual_seed(1)
     for start, stop in ((0, 5), (5, 9), (3, 11), (11, 12), (0, view.grid.slots)):
-        state.write(start, torch.randint(view.codes, (2, stop - start), generator=draw))
+        codes = torch.randint(view.codes, (2, stop - start), generator=draw)
+        state.write(slice(start, stop), codes)
         state.stale = start
         state.feed(stop)
         assert_states(state, oracle, stop)

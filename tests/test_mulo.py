@@ -59,7 +59,7 @@ def test_what_is_sampled_again_is_ars_choice_behind_the_final_tokens(row_end, ta
                         sampling, None)
     state.prefill()
     slots = torch.nn.functional.pad(told[-1].tokens, (0, int(row_end))).flatten(1)
-    state.write(0, slots)
+    state.write(slice(0, slots.shape[1]), slots)
     state.feed(state.slots)
     chosen = state.sampled_at(state.slots_between(0, state.slots))
     again = again.flatten(1)

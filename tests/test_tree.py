@@ -40,7 +40,7 @@ def state_of(backbone: Backbone, tokens: torch.Tensor, fed: int, cfg: float = 1.
     branches = prompt_branches(backbone, list(prompts), None, cfg)
     state = DecodeState(backbone, branches, len(prompts), Sampling(cfg=cfg), None, SCRATCH)
     state.prefill()
-    state.write(0, tokens)
+    state.write(slice(0, tokens.shape[1]), tokens)
     if fed:
         state.feed(fed)
     return state
@@ -72,7 +72,7 @@ def assert_as_alone(backbone: Backbone, tree: Tree, frontier: list[int], seed: i
     held = held[:, : backbone.grid.slots]
     state = state_of(backbone, held, most, **options)
     candidates = random_tokens(backbone, seed + 1, len(frontier), len(tree))
-    candidates[:, 0] = state.codes_at(starts[:, None])[:, 0]
+    candidates[:, 0] = state.codes(starts[:, None])[:, 0]
     state.front = starts.tolist()
     fed = feed_tree(state, tree, starts, candidates)
     hidden, probs = fed.hidden.clone(), fed.target_probs
@@ -85,7 +85,7 @@ def assert_as_alone(backbone: Backbone, tree: Tree, frontier: list[int], seed: i
 
 def fed_plainly(state: DecodeState, starts: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     slots = starts[:, None] + torch.arange(tokens.shape[1])
-    state.write_at(slots, tokens)
+    state.write(slots, tokens)
     state.feed_at(slots)
     return slots
 
@@ -94,7 +94,7 @@ def assert_path(plain: DecodeState, starts: torch.Tensor, candidates: torch.Tens
                 path: list[int], hidden: torch.Tensor, probs: torch.Tensor) -> None:
     last = fed_plainly(plain, starts, candidates[:, path])[:, -1:] + 1
     assert torch.allclose(plain.hidden_at(last)[:, 0], hidden, **CLOSE)
-    assert torch.allclose(plain.target_probs_at(last)[:, 0], probs, **CLOSE)
+    assert torch.allclose(plain.target_probs(last)[:, 0], probs, **CLOSE)
 
 
 def assert_settled(fed: Fed, held: torch.Tensor, candidates: torch.Tensor, most: int,
@@ -109,7 +109,7 @@ def assert_settled(fed: Fed, held: torch.Tensor, candidates: torch.Tensor, most:
     plain = state_of(state.backbone, held, most, **options)
     chosen = candidates.gather(1, path)
     at = fed_plainly(plain, fed.frontier, chosen)
-    state.write_at(at, chosen)
+    state.write(at, chosen)
     assert torch.allclose(state.hidden_at(at + 1), plain.hidden_at(at + 1), **CLOSE)
     following = at[:, -1:] + 1
     for one in (state, plain):

@@ -119,7 +119,7 @@ def state_amid(backbone: Backbone, heads: DraftHeads, cells: int, start: int) ->
     prepared = prepare(backbone, "a house " * 40, AR(), heads, Sampling(seed=1))
     state = prepared.allocate(EagerRunner(padded=True))
     codes = torch.randint(backbone.codes, (1, state.slots), device=backbone.device)
-    state.write(0, codes)
+    state.write(slice(0, codes.shape[1]), codes)
     state.prefill()
     for first in range(0, start, cells):
         last = min(first + cells, start)

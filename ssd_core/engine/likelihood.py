@@ -9,10 +9,9 @@ import torch
 from ..backbones.base import Backbone
 from ..model.sampling import Sampling, guide
 from .decode import alone
+from .edits.maps import parts
 from .region import by_slot
 from .state import DecodeState
-
-NUMBERS_AT_ONCE = 1 << 24  # of logits, which limits their memory
 
 
 def log_likelihood(backbone: Backbone, branches: Sequence[list[int]], sampling: Sampling,
@@ -24,23 +23,18 @@ def log_likelihood(backbone: Backbone, branches: Sequence[list[int]], sampling: 
     """
     with alone(backbone.device):
         state = DecodeState(backbone, branches, len(tokens), sampling, None)
-        state.write(0, by_slot(backbone.grid, tokens.to(backbone.device))[:, :-1])
+        codes = by_slot(backbone.grid, tokens.to(backbone.device))[:, :-1]
+        state.write(slice(0, state.slots), codes)
         state.prefill()
         state.feed(state.slots)
         counted = by_slot(backbone.grid, cells.to(backbone.device))[:, :-1].bool()
-        total = sum(_scores(state, slots, counted) for slots in _parts(state))
+        total = sum(_scores(state, slots, counted) for slots in parts(state))
         assert isinstance(total, torch.Tensor)
         return (total / counted.sum(1)).cpu().clone()
-
-
-def _parts(state: DecodeState) -> list[slice]:
-    step = max(NUMBERS_AT_ONCE // (len(state.hidden) * state.backbone.codes), 1)
-    return [slice(first, min(first + step, state.slots))
-            for first in range(0, state.slots, step)]
 
 
 def _scores(state: DecodeState, slots: slice, counted: torch.Tensor) -> torch.Tensor:
     """[B]: the sum of log p of the counted cells among these slots."""
     logits = guide(state.backbone.logits(state.hidden_at(slots)), state.sampling.cfg)
-    own = logits.log_softmax(-1).gather(-1, state.codes_at(slots)[..., None])[..., 0]
+    own = logits.log_softmax(-1).gather(-1, state.codes(slots)[..., None])[..., 0]
     return own.masked_fill(~counted[:, slots], 0).sum(1)

@@ -80,7 +80,7 @@ class DecodeState:
             self._pin(keep)
         self.rule = rule
         if rule is not None:
-            self.write(0, rule.parent[:, :-1])
+            self.write(slice(0, grid.slots), rule.parent[:, :-1])
 
     def again(self, prompts: Sequence[list[int]], sampling: Sampling, margin: float) -> None:
         """Fill the buffers for other pictures of the same shape, where graphs read them.
@@ -197,7 +197,13 @@ class DecodeState:
 
     def span(self, start: int, stop: int) -> Slots:
         """Slots start..stop-1 of every picture, in the cheapest form for this run."""
-        return self.slots_between(start, stop) if self.run.padded else slice(start, stop)
+        return self._fitted(slice(start, stop))
+
+    def _fitted(self, slots: Slots) -> Slots:
+        """Slots as graphs and passes of rounded sizes take them: never a slice."""
+        if isinstance(slots, slice) and self.run.padded:
+            return self.slots_between(slots.start, slots.stop)
+        return slots
 
     def slots_between(self, start: int, stop: int) -> torch.Tensor:
         """Slots start..stop-1 of every picture, int64 [B, n]."""
@@ -305,16 +311,12 @@ class DecodeState:
 
     # Distributions
 
-    def target_probs(self, start: int, stop: int) -> torch.Tensor:
-        """p [B, stop - start, V] of slots start..stop-1, from their current hidden states."""
-        return self.target_probs_at(self.span(start, stop))
-
-    def target_probs_at(self, slots: Slots) -> torch.Tensor:
-        """p [B, n, V] for slots [B, n], which may differ per picture."""
-        return self.judge(self._target_probs, slots)
+    def target_probs(self, slots: Slots) -> torch.Tensor:
+        """p [B, n, V] of a slice of slots, or of slots [B, n], from their current hidden states."""
+        return self.judge(self._target_probs, self._fitted(slots))
 
     def _target_probs(self, slots: Slots) -> torch.Tensor:
-        """Capturable: `target_probs_at`."""
+        """Capturable: `target_probs`."""
         return self.probs(self.backbone.logits(self.hidden_at(slots)), slots)
 
     def sampled_at(self, slots: Slots) -> torch.Tensor:
@@ -336,7 +338,7 @@ class DecodeState:
 
     def embedding_at(self, slots: Slots) -> torch.Tensor:
         """e [N, n, d] of the tokens in slots [B, n]."""
-        return self.expand_branches(self.backbone.embed(self._tokens_at(slots)))
+        return self.expand_branches(self.backbone.embed(at(self.tokens, slots)))
 
     def hidden_at(self, slots: Slots) -> torch.Tensor:
         """h [N, n, d] for slots [B, n]."""
@@ -348,9 +350,7 @@ class DecodeState:
     def draft_probs(self, estimate: torch.Tensor, slots: Slots,
                     temperature: float = 1.0) -> torch.Tensor:
         """q [B, n, V] from estimates [N, n, d]; `temperature` multiplies the sampling's own."""
-        if isinstance(slots, slice):
-            slots = self.span(slots.start, slots.stop)
-        return self.judge(self._draft_probs, estimate, slots, temperature)
+        return self.judge(self._draft_probs, estimate, self._fitted(slots), temperature)
 
     def _draft_probs(self, estimate: torch.Tensor, slots: Slots,
                      temperature: float) -> torch.Tensor:
@@ -376,11 +376,7 @@ class DecodeState:
 
     # Tokens
 
-    def write(self, start: int, tokens: torch.Tensor) -> None:
-        """Set tokens [B, n] from slot `start` on; row ends and known cells keep theirs."""
-        self.write_at(slice(start, start + tokens.shape[1]), tokens)
-
-    def write_at(self, slots: Slots, tokens: torch.Tensor) -> None:
+    def write(self, slots: Slots, tokens: torch.Tensor) -> None:
         """Set tokens [B, n] in slots; row ends and known cells keep theirs."""
         tokens = self.with_known(tokens, slots)
         if isinstance(slots, slice):
@@ -388,16 +384,12 @@ class DecodeState:
         else:
             self.tokens.scatter_(1, slots, tokens)
 
-    def codes(self, start: int, stop: int) -> torch.Tensor:
-        """Tokens [B, n] for acceptance; a row end counts as code 0, which has probability 1."""
-        return self.codes_at(slice(start, stop))
+    def codes(self, slots: Slots) -> torch.Tensor:
+        """Tokens [B, n] for acceptance; a row end counts as code 0, which has probability 1.
 
-    def codes_at(self, slots: Slots) -> torch.Tensor:
-        """`codes` of a slice, as a view where possible, or of slots [B, n] of each picture."""
-        return self._at_row_ends(self._tokens_at(slots), slots, 0)
-
-    def _tokens_at(self, slots: Slots) -> torch.Tensor:
-        return at(self.tokens, slots)
+        Of a slice it is a view where possible.
+        """
+        return self._at_row_ends(at(self.tokens, slots), slots, 0)
 
     def with_known(self, tokens: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Tokens [B, n] of slots, with the known tokens at row ends and known cells."""
@@ -424,7 +416,7 @@ class DecodeState:
 
     def sample_at(self, slots: Slots) -> None:
         """Capturable: `sample` for a slice of slots, or slots [B, n]."""
-        self.write_at(slots, self.sampled_at(slots))
+        self.write(slots, self.sampled_at(slots))
 
     # Bookkeeping
 

@@ -36,7 +36,7 @@ def read(backbone: Backbone, branches: list[list[int]], sampling: Sampling,
     each object's. before: the same pictures under other words, see `feed_words`.
     """
     state = DecodeState(backbone, branches, len(tokens), sampling, None)
-    state.write(0, by_slot(backbone.grid, tokens.to(backbone.device))[:, :-1])
+    state.write(slice(0, state.slots), by_slot(backbone.grid, tokens.to(backbone.device))[:, :-1])
     if before is None:
         state.prefill(backbone.grid.slots)
     else:
@@ -68,7 +68,7 @@ def shares(state: DecodeState) -> tuple[torch.Tensor, torch.Tensor]:
     for slots in parts(state):
         logits = each_guided(state, state.hidden[:, slots])
         words, without = logits[0], logits[1:]
-        codes = state.codes_at(slots)
+        codes = state.codes(slots)
         own.append(log_share(words, codes))
         others = log_probs(without, codes.expand(len(without), -1, -1))
         gains.append(log_probs(words, codes) - others)

@@ -178,7 +178,7 @@ def sample_draft(state: DecodeState, start: int, draft_probs: torch.Tensor,
     """Sample tokens from draft_probs [B, n, V] and write them from slot `start` on."""
     stop = start + draft_probs.shape[1]
     noise = drafting_noise(state, start, stop, acceptance, draft_choice)
-    state.write(start, picked(draft_probs, noise))
+    state.write(slice(start, stop), picked(draft_probs, noise))
 
 
 def one_hot(state: DecodeState, tokens: torch.Tensor) -> torch.Tensor:
@@ -238,12 +238,12 @@ class Block:
         Returns [B, n] bool: which tokens are unchanged.
         """
         slots = state.span(self.start, self.stop)
-        before = state.codes_at(slots).clone() if self.tolerance else None
+        before = state.codes(slots).clone() if self.tolerance else None
         if self.acceptance == "coupled":
             unchanged = state.judge(resample_step, state, slots)
             if before is None:
                 return unchanged
-            target_probs = state.target_probs_at(slots)
+            target_probs = state.target_probs(slots)
         else:
             unchanged, target_probs = state.judge(
                 verify_step, state, slots, self.draft_probs,
@@ -268,8 +268,8 @@ class Block:
         over = rejections <= self.tolerance
         if self.over is not None:
             done, over = self.over[:, None], self.over | over
-            tokens = torch.where(done, before, state.codes(self.start, self.stop))
-            state.write(self.start, tokens)
+            slots = slice(self.start, self.stop)
+            state.write(slots, torch.where(done, before, state.codes(slots)))
             unchanged = unchanged | done
             target_probs = torch.where(done[..., None], self.draft_probs, target_probs)
         self.over = over
@@ -288,19 +288,19 @@ def verify_step(state: DecodeState, slots: Slots, draft_probs: torch.Tensor,
                 uniforms: torch.Tensor, noise: torch.Tensor,
                 acceptance: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Capturable: verify slots [B, n] by p/q; unchanged [B, n] bool, and p [B, n, V]."""
-    tokens, target_probs = state.codes_at(slots), state.target_probs_at(slots)
+    tokens, target_probs = state.codes(slots), state.target_probs(slots)
     rule = accept.prefix if acceptance == "prefix" else accept.residual
     result = rule(tokens, draft_probs, target_probs, uniforms, noise)
     unchanged = result.accepted if acceptance == "prefix" else result.tokens == tokens
-    state.write_at(slots, result.tokens)
+    state.write(slots, result.tokens)
     return unchanged, target_probs
 
 
 def resample_step(state: DecodeState, slots: Slots) -> torch.Tensor:
     """Capturable: sample slots [B, n] again with their fixed noise; unchanged [B, n] bool."""
-    target_probs, noise = state.target_probs_at(slots), state.noise.fixed_at(slots)
-    result = accept.coupled(state.codes_at(slots), target_probs, noise)
-    state.write_at(slots, result.tokens)
+    target_probs, noise = state.target_probs(slots), state.noise.fixed_at(slots)
+    result = accept.coupled(state.codes(slots), target_probs, noise)
+    state.write(slots, result.tokens)
     return result.accepted
 
 

@@ -85,13 +85,13 @@ class FirstGuess:
             old, known = fresh < self.guessed[:, None], self.guessed
             if self.by_row:
                 draft_by_row(state, fresh, state.noise.fixed_at(fresh), old.sum(-1))
-                tokens = (state.codes_at(fresh) if state.rule is None
+                tokens = (state.codes(fresh) if state.rule is None
                           else state.judge(state.sampled_at, fresh))
             else:
                 tokens = self._tokens(state, fresh, frontier, stops)
             if not self.by_row or state.parent is not None:
                 tokens = guessed(state, fresh, known, tokens)
-                state.write_at(fresh, torch.where(old, state.codes_at(fresh), tokens))
+                state.write(fresh, torch.where(old, state.codes(fresh), tokens))
         self.guessed = torch.maximum(self.guessed, slots[:, -1] + 2)
         self.guessed_host = [stop + 1 for stop in stops]
 
@@ -101,7 +101,7 @@ class FirstGuess:
         width = state.grid.width
         above = slots - width
         source = torch.where(above >= 0, above, frontier[:, None])
-        copied = state.codes_at(source)
+        copied = state.codes(source)
         some_exact = any(max(stop - slots.shape[1] - width, 0) <= min(front, stop - 1 - width)
                          for stop, front in zip(stops, state.front, strict=True))
         if state.heads is None or not state.heads.k_v or not some_exact:
@@ -138,7 +138,7 @@ def resample(window: Window, least: int = 1, by_row: bool = False
         next_slots = window.next_slots
         carry_over(state, next_slots, tokens, known, state.noise.fixed_at(next_slots))
     else:
-        state.write_at(next_slots, tokens)
+        state.write(next_slots, tokens)
     return right, same, ties if least == 1 and state.margin else None
 
 
@@ -150,7 +150,7 @@ def resampled(state: DecodeState, slots: torch.Tensor, next_slots: Slots, fronti
     [B, n - 1] bool, tokens [B, n] for slots + 1, which of these no earlier change affects, and
     which rounding may have decided (only with a margin).
     """
-    current, final = state.codes_at(next_slots), slots < frontier[:, None]
+    current, final = state.codes(next_slots), slots < frontier[:, None]
     sampled, ties = (state.sampled_with_ties(next_slots) if state.margin
                      else (state.sampled_at(next_slots), final))
     tokens = torch.where(final, current, sampled)

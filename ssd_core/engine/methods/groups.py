@@ -16,17 +16,16 @@ def group_bounds(region: Region, start: int, stop: int, k: int) -> list[tuple[in
 
     A group also covers stretches of at most k known slots between its cells.
     """
-    grid, bounds = region.grid, []
-    begin = slot = region.next(start)
-    while begin < stop:
-        cells = 0
-        while slot < stop and (cells <= k or grid.is_row_end(slot)):
-            cells += not grid.is_row_end(slot)
-            end, slot = slot + 1, region.next(slot + 1)
-            if slot - end > (k if cells <= k else 0):
-                break
-        bounds.append((begin, end))
-        begin = slot
+    bounds: list[tuple[int, int]] = []
+    end, cells = start, 0
+    for slot in (slot for slot in range(start, stop) if region.slot_mask[slot]):
+        row_end = region.grid.is_row_end(slot)
+        if bounds and (slot - end <= k if cells <= k else row_end and slot == end):
+            bounds[-1] = (bounds[-1][0], slot + 1)
+        else:
+            bounds.append((slot, slot + 1))
+            cells = 0
+        end, cells = slot + 1, cells + (not row_end)
     return bounds
 
 

@@ -56,8 +56,8 @@ def draft_by_row(state: DecodeState, slots: torch.Tensor, noise: torch.Tensor | 
         drafting.set_hidden(torch.where(exact, state.hidden_at(slots), estimate))
         logits = state.backbone.logits(state.hidden_at(slots))
         draft_probs = state.probs(logits, slots, temperature)
-        tokens = torch.where(drafted, picked(draft_probs, noise), state.codes_at(slots))
-        state.write_at(slots, tokens)
+        tokens = torch.where(drafted, picked(draft_probs, noise), state.codes(slots))
+        state.write(slots, tokens)
     return draft_probs
 
 
@@ -70,8 +70,8 @@ def carry_over(state: DecodeState, slots: torch.Tensor, tokens: torch.Tensor,
     """
     drafting, exact = Drafting(state, slots), state.hidden_at(slots)
     before = drafting.estimate(drafting.inside)
-    state.write_at(slots, tokens)
+    state.write(slots, tokens)
     drafting.set_hidden(exact + drafting.estimate(drafting.inside) - before)
-    likely = (sample(state.target_probs_at(slots), noise) if state.rule is None
+    likely = (sample(state.target_probs(slots), noise) if state.rule is None
               else state.judge(state.sampled_at, slots))
-    state.write_at(slots, torch.where(known, tokens, likely))
+    state.write(slots, torch.where(known, tokens, likely))

@@ -37,11 +37,11 @@ class Rows(RowSchedule):
 
     def _drafted(self, state: DecodeState, source: slice, start: int, stop: int) -> torch.Tensor:
         """Draft the slots start..stop-1 from those in `source`, which repeat behind themselves."""
-        tokens = repeated(state.codes(source.start, source.stop), source, start, stop)
+        tokens = repeated(state.codes(source), source, start, stop)
         if self.draft == "copy":
-            state.write(start, tokens)
+            state.write(slice(start, stop), tokens)
             return one_hot(state, tokens)
-        draft_probs = repeated(state.target_probs(source.start, source.stop), source, start, stop)
+        draft_probs = repeated(state.target_probs(source), source, start, stop)
         sample_draft(state, start, draft_probs, self.acceptance)
         return draft_probs
 

@@ -271,7 +271,7 @@ class RowSchedule(Method):
         draft_probs = self.draft_rows(state, drafted)
         state.sample(start)
         if self.acceptance != "coupled":
-            draft_probs[:, :1] = state.target_probs(start, start + 1)
+            draft_probs[:, :1] = state.target_probs(slice(start, start + 1))
         state.clock.lap("draft")
         return Block(start, stop, draft_probs, self.acceptance, state.grid.width, self.redraft(),
                      self.tolerance)

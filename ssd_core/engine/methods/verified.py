@@ -33,12 +33,12 @@ def verified(state: DecodeState, objects: ObjectBranches) -> Generator[Pass, Non
         guesses = guessed_behind(state, following[:, count:])
     tokens = torch.cat((tokens, guesses), 1)
     ties = torch.cat((ties, torch.zeros_like(guesses).bool()), 1)
-    same = (tokens == state.codes_at(following))[:, :-1]
+    same = (tokens == state.codes(following))[:, :-1]
     same = same & (state.noise.slots[: same.shape[1]] < count - 1)
     # where the very first cell changed, what the prefill says of the others is out of date
-    stands = at(state.rule.parent, slots[:, :1]) == state.codes_at(slots[:, :1])
+    stands = at(state.rule.parent, slots[:, :1]) == state.codes(slots[:, :1])
     stands = stands & (count > 0)
-    state.write_at(following, tokens)
+    state.write(following, tokens)
     if state.parent is not None:
         state.parent = state.tokens.clone()
     right = same.long().cumprod(-1).sum(-1)

@@ -155,7 +155,7 @@ class Drafts:
         """
         state, front = self.state, self.front
         next_slots, fed = front.slots + 1, state.tokens[:, :-1].clone()
-        state.write_at(next_slots, self._sampled(next_slots))
+        state.write(next_slots, self._sampled(next_slots))
         same = fed == state.tokens[:, :-1]
         again = front.open & self.has_token & same
         front.advance(front.open if self.method.verification == "none" else again,
@@ -166,8 +166,8 @@ class Drafts:
 
     def _sampled(self, next_slots: torch.Tensor) -> torch.Tensor:
         """Tokens [B, n] for `next_slots`: new tokens where the slots are open."""
-        state, noise, old = self.state, self.state.noise, self.state.codes_at(next_slots)
-        probs = state.target_probs_at(next_slots)
+        state, noise, old = self.state, self.state.noise, self.state.codes(next_slots)
+        probs = state.target_probs(next_slots)
         tokens = accept.coupled(old, probs, noise.fixed_at(next_slots)).tokens
         if self.method.verification == "residual":
             result = accept.residual(old, self._draft_probs(next_slots, old), probs,

@@ -110,8 +110,8 @@ class Window:
 
     def write(self, slots: torch.Tensor, tokens: torch.Tensor) -> None:
         """Write tokens [B, n] to the slots that are not final."""
-        current = self.state.codes_at(slots)
-        self.state.write_at(slots, torch.where(self.is_final(slots), current, tokens))
+        current = self.state.codes(slots)
+        self.state.write(slots, torch.where(self.is_final(slots), current, tokens))
 
     def feed(self) -> None:
         """Run one forward pass over the slots."""

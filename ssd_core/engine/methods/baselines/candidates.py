@@ -53,7 +53,7 @@ class TreePass:
         window.feed()
         reached = state.cells_on(self.frontier, 1)[:, None]
         noise = state.noise.fresh(Purpose.REPAIR, state.passes, reached)
-        state.write_at(reached, sample(state.target_probs_at(reached), noise))
+        state.write(reached, sample(state.target_probs(reached), noise))
         unchanged = torch.ones_like(window.drafted, dtype=torch.bool)
         yield from window.advance(reached[:, 0] - 1 - window.start, unchanged)
         self.frontier = window.frontier.clamp(max=state.region.end - 1)

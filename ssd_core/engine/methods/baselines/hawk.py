@@ -86,7 +86,7 @@ class Hawk(Method):
             # q [B, siblings, n, V], drafts [B, siblings, n]
             q = self.draft_probs(state, step.next_slots, step.frontier, vertical)
             drafts = sampled(state, step.frontier, q)
-            candidates = laid_out(tree, state.codes_at(step.root), drafts)
+            candidates = laid_out(tree, state.codes(step.root), drafts)
             fed = step.feed(candidates)
             descent = self.sample_path(fed, candidates, q)
             fed.settle(descent.path)
@@ -116,4 +116,4 @@ def write(state: DecodeState, frontier: torch.Tensor, candidates: torch.Tensor,
     tokens = torch.where(index < accepted, on_path, F.pad(drafts[:, 0], (0, 1)))
     tokens = torch.where(index == accepted, descent.token[:, None], tokens)
     slots = after(frontier, on_path.shape[1]).clamp(max=state.slots)  # one after the picture
-    state.write_at(slots, tokens)
+    state.write(slots, tokens)

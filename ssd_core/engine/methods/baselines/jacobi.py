@@ -48,6 +48,6 @@ def repeated(state: DecodeState, begin: int, end: int) -> torch.Tensor:
     """
     count = end - begin - 1
     slots, known = state.slots_between(begin + 1, end), state.slots_between(begin + 1, begin + 2)
-    usual = state.codes(begin, begin + 1).expand(-1, count)
-    state.write(begin + 1, guessed(state, slots, known[:, 0], usual))
+    usual = state.codes(slice(begin, begin + 1)).expand(-1, count)
+    state.write(slice(begin + 1, end), guessed(state, slots, known[:, 0], usual))
     return torch.empty(state.pictures, count, state.backbone.codes, device=state.tokens.device)

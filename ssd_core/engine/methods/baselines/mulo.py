@@ -73,7 +73,8 @@ class MuLo(Method):
 
     def _draft(self, state: DecodeState, small: SmallPicture, y: int, rows: range) -> None:
         drafts = F.pad(small.draft(y)[:, rows.start : rows.stop], (0, state.grid.row_end))
-        state.write(rows.start * state.grid.width, drafts.flatten(1))
+        width = state.grid.width
+        state.write(slice(rows.start * width, rows.stop * width), drafts.flatten(1))
         state.clock.lap("draft")
 
     def _verified(self, state: DecodeState, rows: range) -> Iterator[Pass]:
@@ -94,11 +95,12 @@ class MuLo(Method):
 
     def _accepted(self, state: DecodeState, start: int, stop: int) -> torch.Tensor:
         """[B, n] bool: which tokens have a pooled probability of at least tau (MuLo-SD Eq. 5)."""
-        tokens, target_probs = state.codes(start, stop), state.target_probs(start, stop)
+        slots = slice(start, stop)
+        tokens, target_probs = state.codes(slots), state.target_probs(slots)
         similar = state.codebook.similar(tokens, self.similar)
         pooled = accept.pooled(target_probs, similar, self.delta)
         accepted = pooled >= self.tau
-        return accepted if state.row_end_mask is None else accepted | state.row_end_mask[start:stop]
+        return accepted if state.row_end_mask is None else accepted | state.row_end_mask[slots]
 
 
 def drafter_of(backbone: Backbone) -> Drafter:
@@ -144,7 +146,7 @@ class SmallPicture:
         state, width = self.state, self.state.grid.width
         if y + 1 < state.grid.rows:
             row = self._target_rows(y + 1)[:, y]
-            state.write(y * width, F.pad(row, (0, state.grid.row_end)))
+            state.write(slice(y * width, (y + 1) * width), F.pad(row, (0, state.grid.row_end)))
             state.stale = y * width
             self._feed((y + 1) * width)
 
@@ -190,6 +192,6 @@ def resample(state: DecodeState, start: int, again: torch.Tensor) -> Iterator[Pa
             yield state.record_pass_at(fed, accepted, accepted, n_context=fed.shape[1])
         tokens = state.judge(state.sampled_at, slot)
         live = (step < count)[:, None]
-        state.write_at(slot, torch.where(live, tokens, state.codes_at(slot)))
+        state.write(slot, torch.where(live, tokens, state.codes(slot)))
     if most:
         state.stale = fresh

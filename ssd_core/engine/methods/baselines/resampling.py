@@ -50,10 +50,10 @@ class Resampling(Windowed):
             q = drafts.guess(state, window.slots, window.frontier)  # [B, n - 1, V]
             window.feed()
             next_slots = window.next_slots
-            p = state.target_probs_at(next_slots)  # [B, n, V]
+            p = state.target_probs(next_slots)  # [B, n, V]
             u = state.noise.uniform(Purpose.ACCEPT, state.passes, next_slots)
             result = self.acceptance_rule(
-                state, state.codes_at(next_slots), F.pad(q, (0, 0, 0, 1)), p, u,
+                state, state.codes(next_slots), F.pad(q, (0, 0, 0, 1)), p, u,
                 state.noise.fresh(Purpose.REPAIR, state.passes, next_slots))
             # the last slot has no draft
             unchanged = (result.accepted | window.is_final(next_slots))[:, :-1]
@@ -105,7 +105,7 @@ class Drafts:
         self.starts = [min(front, state.region.end - slots.shape[1]) for front in state.front]
         tokens = sample(draft_probs, state.noise.fixed_at(next_slots))
         write = entering & ~is_final(next_slots, frontier)
-        state.write_at(next_slots, torch.where(write, tokens, state.codes_at(next_slots)))
+        state.write(next_slots, torch.where(write, tokens, state.codes(next_slots)))
         return draft_probs
 
     def _most_entering(self, state: DecodeState, count: int) -> int:
@@ -135,5 +135,5 @@ class Drafts:
         neighbour = torch.where(above >= 0, above, left) if self.place == "above" else left
         neighbour = torch.minimum(neighbour, last)  # later slots have no token yet
         if self.source == "resample":
-            return state.target_probs_at(neighbour)
-        return F.one_hot(state.codes_at(neighbour), state.backbone.codes).float()
+            return state.target_probs(neighbour)
+        return F.one_hot(state.codes(neighbour), state.backbone.codes).float()

@@ -80,7 +80,7 @@ class SJD(Resampling):
             slots = torch.cat((step.root, step.next_slots), dim=1)
             q = drafts.guess(state, slots, step.frontier)  # [B, n, V]
             tokens, sibling_q = siblings(state, tree, step.next_slots, q)
-            candidates = laid_out(tree, state.codes_at(step.root), tokens)
+            candidates = laid_out(tree, state.codes(step.root), tokens)
             fed = step.feed(candidates)
             descent = descend(fed, candidates, sibling_q)
             fed.settle(completed_path(fed, descent))
@@ -95,7 +95,7 @@ def siblings(state: DecodeState, tree: Tree, slots: torch.Tensor,
     The first sibling is the draft. Each further sibling is sampled from draft_probs [B, n, V]
     without the siblings before it, or uniformly from all codes where nothing is left.
     """
-    tokens, probs = [state.codes_at(slots)], [draft_probs]
+    tokens, probs = [state.codes(slots)], [draft_probs]
     for round_ in rounds_of(state, tree.most_siblings)[1:]:
         rest = probs[-1].scatter(-1, tokens[-1][..., None], 0.0)
         sum_ = rest.sum(-1, keepdim=True)
@@ -129,10 +129,10 @@ def redraft(fed: Fed, draft_probs: torch.Tensor, drafts: Drafts, descent: Descen
     if continuation:
         uniforms = state.noise.uniform(Purpose.ACCEPT, rounds_of(state, tree.most_siblings)[0],
                                        next_slots)
-        verified = accept.residual(state.codes_at(next_slots), F.pad(draft_probs, (0, 0, 0, 1)),
+        verified = accept.residual(state.codes(next_slots), F.pad(draft_probs, (0, 0, 0, 1)),
                                target_probs, uniforms, noise).tokens
         tokens = torch.where(index < len(chain) - 1, verified, tokens)  # the last has no draft yet
     tokens = torch.where(index == count, descent.token[:, None], tokens)
     path = F.pad(candidates.gather(1, descent.path)[:, 1:], (0, 1))
-    state.write_at(next_slots, torch.where(index < count, path, tokens))
+    state.write(next_slots, torch.where(index < count, path, tokens))
     drafts.remember(next_slots, target_probs)

@@ -46,16 +46,16 @@ class Strict(Method):
             q = self._draft_probs(state, drafted, window.frontier[:, None])  # [B, n - 1, V]
             window.write(drafted, sample(q, state.noise.fresh(Purpose.DRAFT, state.passes,
                                                                 drafted)))
-            x = state.codes_at(drafted)
+            x = state.codes(drafted)
             window.feed()
-            p = state.target_probs_at(next_slots)  # [B, n, V]
+            p = state.target_probs(next_slots)  # [B, n, V]
             u = state.noise.uniform(Purpose.ACCEPT, state.passes, drafted)
             u = u.masked_fill(window.is_final(drafted), 0.0)
             tokens, accepted = accept.strict(
                 x, q, p, u, state.noise.fresh(Purpose.REPAIR, state.passes, next_slots))
             index = state.noise.slots[: next_slots.shape[1]]
             window.write(next_slots, torch.where(index == accepted[:, None], tokens,
-                                            state.codes_at(next_slots)))
+                                            state.codes(next_slots)))
             yield from window.advance(accepted, tokens[:, :-1] == x)
 
     def _draft_probs(self, state: DecodeState, slots: torch.Tensor,
