@@ -12,7 +12,7 @@ from support.mock_backbone import MockBackbone, events, random_heads, tiny_postc
 
 from ssd_core import FinalRows, Finished, Grid, Pass, Sampling, Started, methods, plan
 from ssd_core.backbones.base import Preset
-from ssd_core.engine import accept, final_rows
+from ssd_core.engine import accept, decode
 from ssd_core.engine.methods import METHODS
 from ssd_core.engine.state import DecodeState
 
@@ -233,7 +233,7 @@ def bare(grid: Grid):
 def poisoned(monkeypatch):
     """From now on a state that was never written is no number. The check for overflow is off: it
     may look at such a state, but draws nothing from it."""
-    monkeypatch.setattr(final_rows, "require_finite", lambda *_: None)
+    monkeypatch.setattr(decode, "require_finite", lambda *_: None)
     allocate = DecodeState.__init__
 
     def poison(state, *args, **named):

@@ -26,11 +26,9 @@ from ..model.sampling import Sampling
 from ..unicode import require_unicode
 from .clock import Stopwatch
 from .edits.maps import read
-from .edits.plans import edited_plan, nothing_drawn
 from .edits.rule import Rule
 from .edits.words import Edit, Revision, require_editable
 from .events import Event, FinalRows, Finished, Started
-from .final_rows import final_rows, rows_event
 from .first_replay import WrongReplay
 from .graphs import (
     EagerRunner,
@@ -46,7 +44,7 @@ from .plan import Plan
 from .prior_passes import prior_passes
 from .region import Region, region_of
 from .repeat_near_ties import margin, repeats
-from .run_statistics import statistics
+from .run_statistics import nothing_drawn, statistics
 from .sessions import RunShape, is_ready, state_of
 from .sketches import enlarged, fitted, joined, prompts_after, with_sketch
 from .state import DecodeState
@@ -306,6 +304,26 @@ class PreparedRun:
             yield rows_event(state, reported, done)
 
 
+def final_rows(state: DecodeState) -> int:
+    """The number of rows that are final in every picture; known cells always are."""
+    return state.region.next(min(state.final, state.slots)) // state.grid.width
+
+
+def rows_event(state: DecodeState, first: int, last: int) -> FinalRows:
+    """The event of rows first..last-1."""
+    require_finite(state, last)
+    return FinalRows(first, last, state.picture()[:, first:last])
+
+
+def require_finite(state: DecodeState, rows: int) -> None:
+    """Raise SSDError if the hidden state that predicts the last cell drawn in these rows is not
+    finite.
+    """
+    drawn = state.region.count(0, rows * state.grid.width)
+    if drawn and not state.hidden[:, state.region.slots[drawn - 1]].isfinite().all():
+        raise SSDError(state.backbone.overflowed())
+
+
 @contextmanager
 def alone(device: torch.device) -> Iterator[None]:
     """Switch off gradients and the caller's autocast, which would change the picture."""
@@ -419,6 +437,14 @@ def plan_of(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, 
         known = replace(known, passes_max=known.passes_max + known.ar_passes)
     plan = replace(known, tuning=method.tuning(grid, device), prior_passes=None if edit else prior)
     return plan if sketch is None else joined(own.plan(sketch.grid), plan)
+
+
+def edited_plan(plan: Plan, edit: Revision) -> Plan:
+    """The plan of an edit by words: one more pass, over the old picture; none without a change."""
+    if all(edit.same):
+        return replace(plan, passes=0, passes_max=0, paper_passes=None)
+    passes = None if plan.passes is None else plan.passes + 1
+    return replace(plan, passes=passes, passes_max=plan.passes_max + 1, paper_passes=None)
 
 
 def device_of(target: Grid | Backbone | type[Backbone]) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -20,15 +21,15 @@ from ..model.near_ties import sample_with_ties
 from ..model.noise import NoiseField, Slots
 from ..model.sampling import Sampling, guide, probabilities, sample
 from ..model.variation import Variation
-from .cell_rule import CellRule
 from .clock import Stopwatch
-from .codebook import Codebook
 from .events import Pass
 from .graphs import KEYS, EagerRunner, PassRunner, rounded, rounded_cells, rounded_keys
 from .heads import DraftHeads
-from .prefill import followed, predicting
 from .region import KnownCells, Region, by_slot, cells_on
-from .run_counters import RunCounters
+from .run_statistics import RunCounters
+
+if TYPE_CHECKING:
+    from .edits.rule import Rule
 
 T = TypeVar("T")
 BY_SEQUENCE = ("branches", "prompts", "lengths", "hidden", "seq_index", "cache", "offset")
@@ -44,7 +45,7 @@ class DecodeState:
                  sampling: Sampling, heads: DraftHeads | None, scratch: int = 0,
                  run: PassRunner = EagerRunner(), margin: float = 0.0,  # noqa: B008
                  region: Region | None = None, keep: torch.Tensor | None = None,
-                 parent: torch.Tensor | None = None, rule: CellRule | None = None) -> None:
+                 parent: torch.Tensor | None = None, rule: Rule | None = None) -> None:
         """scratch: cache slots behind the picture. run: calls capturable functions; the caller
         closes it. margin: the result of `repeat_near_ties.margin`. region: the cells to draw, by
         default all; keep: tokens [B, R, C], needed where others are known. parent: tokens [B, R,
@@ -460,3 +461,50 @@ def common_length(prompts: Sequence[list[int]]) -> int | None:
 def at(table: torch.Tensor, slots: Slots) -> torch.Tensor:
     """The entries [B, n] of a table [B, slots + 1], for a slice or for slots [B, n]."""
     return table[:, slots] if isinstance(slots, slice) else table.gather(1, slots)
+
+
+class Codebook:
+    """The codes of a backbone, on the device of a run; tables are made when they are asked for."""
+
+    def __init__(self, backbone: Backbone, device: torch.device) -> None:
+        self.backbone, self.device = backbone, device
+        self._similar: dict[int, torch.Tensor] = {}  # by the width of the table
+
+    @cached_property
+    def vectors(self) -> torch.Tensor:
+        """[codes, d] float32."""
+        vectors = self.backbone.picture_codec.code_vectors[: self.backbone.codes]
+        return vectors.to(self.device, torch.float32)
+
+    def distances(self, codes: torch.Tensor) -> torch.Tensor:
+        """Euclidean distances [..., V] from codes [...] to all codes."""
+        return torch.cdist(self.vectors[codes], self.vectors)
+
+    def similar(self, codes: torch.Tensor, count: int) -> torch.Tensor:
+        """[B, n, count] int64: codes [B, n] and the nearest others, by distance."""
+        if (table := self._similar.get(count)) is None:
+            codec, all_ = self.backbone.picture_codec, self.backbone.codes
+            table = codec.similar_codes(all_, min(count, all_)).to(codes.device)
+            self._similar[count] = table
+        return table[codes].long()
+
+
+# Inputs and outputs of the prefill, for prompts of different lengths followed by kept tokens
+
+
+def followed(prompt: torch.Tensor, lengths: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """Insert token embeddings [N, n, d] right after each prompt; [N, P + n, d], padded.
+
+    lengths: [N] int64, the lengths of the prompts in prompt [N, P, d].
+    """
+    n = tokens.shape[1]
+    x = F.pad(prompt, (0, 0, 0, n))
+    index = lengths[:, None] + torch.arange(n, device=x.device)
+    x[torch.arange(len(x), device=x.device)[:, None], index] = tokens.to(x.dtype)  # autocast
+    return x
+
+
+def predicting(out: torch.Tensor, lengths: torch.Tensor, count: int) -> torch.Tensor:
+    """h [N, count, d] of the first image slots, from the prefill's hidden states [N, n, d]."""
+    source = (lengths - 1)[:, None] + torch.arange(count, device=out.device)
+    return out.gather(1, source[..., None].expand(-1, -1, out.shape[2]))

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 import torch
 
 from ..backbones.base import Backbone
-from ..engine.prefill import followed, predicting
+from ..engine.state import followed, predicting
 from ..model.grid import Grid
 from ..model.kv_cache import KVCache
 from .processes import ALONE, Team
