@@ -26,7 +26,7 @@ OTHER_SEEDS = 1 << 32  # the samples of a cell draw from the fields of seeds so 
 
 
 class NearestSample:
-    """The rule as the engine asks it (engine/cell_rule.py); parent: tokens [1, R, C]."""
+    """Asked by a run as `Rule` is (engine/edits/rule.py); parent: tokens [1, R, C]."""
 
     def __init__(self, backbone: Backbone, parent: torch.Tensor, sampling: Sampling) -> None:
         self.parent = by_slot(backbone.grid, parent)
