@@ -1,8 +1,8 @@
 """Acceptance rules: pure functions that accept or repair draft tokens.
 
 They use no model, cache or configuration. Shapes everywhere: tokens [B, n] int64, draft_probs (q of
-the paper) and target_probs (p) [B, n, V] float32, uniforms [B, n] in [0, 1), exponential noise
-[B, n, V].
+the paper, from Eq. 2) and target_probs (p, Eq. 1) [B, n, V] float32, uniforms [B, n] in [0, 1),
+exponential noise [B, n, V].
 """
 
 from __future__ import annotations
@@ -31,6 +31,20 @@ def residual(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torc
     accepted = accept_mask(tokens, draft_probs, target_probs, uniforms)
     repaired = sample(residual_weights(draft_probs, target_probs), noise)
     return AcceptResult(torch.where(accepted, tokens, repaired), accepted)
+
+
+def accept_mask(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
+                 uniforms: torch.Tensor) -> torch.Tensor:
+    """[B, n] bool: accept a draft with probability min(1, p / q) (SSD Eq. 4)."""
+    index = tokens[..., None]
+    target = target_probs.gather(-1, index)[..., 0]
+    return uniforms * draft_probs.gather(-1, index)[..., 0] < target
+
+
+def residual_weights(draft_probs: torch.Tensor, target_probs: torch.Tensor) -> torch.Tensor:
+    """max(0, p - q) of SSD Eq. 5, not normalised; p itself where rounding leaves no mass."""
+    weights = (target_probs - draft_probs).clamp_(min=0)
+    return torch.where(weights.amax(-1, keepdim=True) > 0, weights, target_probs)
 
 
 def prefix(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
@@ -135,17 +149,3 @@ def rejection_probs(draft_probs: torch.Tensor, target_probs: torch.Tensor) -> to
     """The probability [B, n] of rejecting a draft sampled from q: the total variation of q and p.
     """
     return (target_probs - draft_probs).clamp_(min=0).sum(-1)
-
-
-def residual_weights(draft_probs: torch.Tensor, target_probs: torch.Tensor) -> torch.Tensor:
-    """max(0, p - q) of SSD Eq. 5, not normalised; p itself where rounding leaves no mass."""
-    weights = (target_probs - draft_probs).clamp_(min=0)
-    return torch.where(weights.amax(-1, keepdim=True) > 0, weights, target_probs)
-
-
-def accept_mask(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
-                 uniforms: torch.Tensor) -> torch.Tensor:
-    """[B, n] bool: accept a draft with probability min(1, p / q) (SSD Eq. 4)."""
-    index = tokens[..., None]
-    target = target_probs.gather(-1, index)[..., 0]
-    return uniforms * draft_probs.gather(-1, index)[..., 0] < target

@@ -1,9 +1,10 @@
-"""Draft heads: small networks that estimate the backbone's hidden state some cells ahead.
+"""Draft heads: small networks that estimate the backbone's hidden state some cells ahead (Eq. 2).
 
-SSD, section 3.3 and Eq. 2. Horizontal head d estimates h at raster cell c + d, vertical head d at
-the cell d rows below. The backbone's own norm and image head turn the estimate into the draft
-distribution. A `HeadFeatures` names input and target: [h_pre; e] -> h_pre, or another line of
-Table 3. A file may also contain a row drafter (row_drafter.py), with or without heads.
+SSD, section 3.3. Horizontal head d estimates h at raster cell c + d, vertical head d at the cell d
+rows below. The backbone's own norm and image head turn the estimate into the draft distribution q.
+Training minimises the distance to the true h (Eq. 3: train/draft_heads.py). A `HeadFeatures` names
+input and target: [h_pre; e] -> h_pre, or another line of Table 3. A file may also contain a row
+drafter (row_drafter.py), with or without heads.
 """
 
 from __future__ import annotations

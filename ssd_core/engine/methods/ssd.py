@@ -1,8 +1,11 @@
-"""Spatially Speculative Decoding: heads draft whole rows; the backbone verifies and repairs them.
+"""Spatially Speculative Decoding (SSD): heads draft whole rows, the backbone corrects them.
 
-Horizontal heads draft row 0 along the raster. Vertical heads draft every further block of up to k_v
-rows from the row above it (paper, section 3.3 and appendix A.3). methods/rows.py runs the same
-schedule without heads.
+Drafts go in two directions (Figure 2 of the paper): k_h horizontal heads draft row 0 along the
+raster, and k_v vertical heads draft the rows below it, a block of k_v at a time (Eq. 2: heads.py).
+The backbone verifies a block in r rounds, which accept or repair each draft by itself (Eq. 4 and 5:
+accept.py), and one more pass commits it: r + 1 passes, however long its rows are (section 3.3).
+`RowSchedule.schedule` says this, with the staged verification of appendix A.3. methods/rows.py runs
+the same schedule without heads.
 """
 
 from __future__ import annotations
@@ -94,11 +97,9 @@ def drafted_rows(region: Region, k_v: int) -> list[Drafted]:
 class RowSchedule(Method):
     """b joint rounds over a block, then i rounds for each further row of it (staged).
 
-    `rounds` is r = b of the paper, `incremental` is i. A block takes r + 1 passes, r rounds and a
-    commit (section 3.3); with staged verification each further row takes i + 1 more. With
+    `rounds` is r = b of the paper, `incremental` is i; `schedule` is the whole order. With
     `coupled`, k_v 1 and at least as many rounds as columns, every row converges, including row 0,
-    and the picture is AR's. Each round makes at least one more cell final, so a block never needs
-    more rounds than it has cells.
+    and the picture is AR's.
     """
 
     k_h: int = cells_drafted()
@@ -121,50 +122,40 @@ class RowSchedule(Method):
              "many cells per row; 0 skips them only once nothing changes.", low=0,
         high=LONGEST_SIDE, step=0.5)
 
-    def resolve(self, preset: Preset) -> Self:
-        """Like `Method.resolve`, but if `rounds` is set, an unset `incremental` becomes 0."""
-        preset = preset if self.rounds is None else replace(preset, incremental=0)
-        return super().resolve(preset)
-
-    def check(self) -> None:
-        require(((not self.fused_commit or self.rounds >= 1,
-                  "fused_commit merges commits with rounds: set rounds to at least 1"),
-                 (not (self.fused_commit and self.tolerance),
-                  "tolerance ends each picture's rounds separately, fused_commit joins them with "
-                  "the next block's: set tolerance to 0 or switch fused_commit off")))
-
-    def guarantee_on(self, grid: Grid) -> str:
-        """Lossless if every draft is a sample and is verified once more after final tokens only.
-
-        `residual` verifies the groups of row 0 in one round, which is enough for one draft.
-        """
-        first_row = self.acceptance != "residual" or self.k_h == 1
-        lossless = self.samples_drafts() and first_row and self._converges(grid)
-        return "same distribution" if lossless else self.guarantee
-
-    def samples_drafts(self) -> bool:
-        """Whether drafts are samples from q; `coupled` does not require it."""
-        return True
-
-    def _converges(self, grid: Grid) -> bool:
-        """Whether there is a round for each cell of a block, or of each of its rows in turn."""
-        joint = self.rounds >= min(self.k_v, grid.rows) * grid.columns
-        staged = not self.fused_commit and min(self.rounds, self.incremental) >= grid.columns
-        return (joint or staged) and not self.tolerance
+    def steps(self, state: DecodeState) -> Iterator[Pass]:
+        region, width = state.region, state.grid.width
+        if region.first < width:  # along the raster, in groups of k_h drafts
+            yield from groups(state, region.first, width, self.k_h, self._group_rounds(state.grid),
+                              self.draft_group, self.acceptance,
+                              commit_to=self._commit_first_row(region))
+        for step in self.schedule(region):  # downwards, in blocks of k_v rows
+            if isinstance(step, Drafted):
+                rows, block = step.rows, self._draft(state, step)
+            elif isinstance(step, Commit):
+                yield from commit(state, step.stop)
+            elif state.stale >= step.stop:  # earlier rounds have converged beyond this row
+                state.stats.converged_rows += 1
+            else:
+                yield from self._verify(state, block, step)
+                state.stats.converged_rows += state.stats.converged * (
+                    1 if self.incremental else len(rows))
+        state.final = state.slots
 
     def schedule(self, region: Region) -> Iterator[Drafted | Rounds | Commit]:
-        """The steps below row 0 (section 3.3): draft a block, verify it in r rounds, commit it.
+        """The steps below row 0: draft a block, verify it in r rounds, commit it.
 
-        With staged verification (appendix A.3) the r rounds are followed, for each later row, by a
-        commit of the rows above it and i rounds of its own. Each round makes at least one more cell
-        final, so there are never more rounds than cells.
+        A block takes r + 1 passes (section 3.3). In staged verification (appendix A.3) the r = b
+        joint rounds are followed, for each later row, by a commit of the rows above it and i rounds
+        of its own: i + 1 more passes. Each round makes at least one more cell final, so there are
+        never more rounds than cells.
         """
         width, exact = region.grid.width, self._first_exact(region)
-        for rows in drafted_rows(region, self.k_v):
-            yield rows
-            cells = region.count(rows.start, rows.stop) - exact  # the first was sampled from p
-            yield Rounds("vertical", rows.start + exact, rows.stop, min(self.rounds, cells))
-            for y in rows.rows[1:] if self.incremental else ():
+        for drafted in drafted_rows(region, self.k_v):
+            yield drafted
+            # with an exact h the first cell is sampled from p, and no round need verify it
+            cells = region.count(drafted.start, drafted.stop) - exact
+            yield Rounds("vertical", drafted.start + exact, drafted.stop, min(self.rounds, cells))
+            for y in drafted.rows[1:] if self.incremental else ():
                 begin, stop = region.span(y * width, (y + 1) * width)
                 if begin == stop:
                     continue
@@ -173,9 +164,48 @@ class RowSchedule(Method):
                     begin += 1  # the commit computes the exact h of the row's first cell
                 yield Rounds("staged", begin, stop,
                              min(self.incremental, region.count(begin, stop)))
-            exact = not self.fused_commit or rows.gap
-            if exact and rows.after is not None:
-                yield Commit(rows.after)
+            exact = not self.fused_commit or drafted.gap
+            if exact and drafted.after is not None:
+                yield Commit(drafted.after)
+
+    def _draft(self, state: DecodeState, drafted: Drafted) -> Block:
+        """Draft a block; its first cell is sampled from p."""
+        start, stop = drafted.start, drafted.stop
+        state.final = start
+        state.stats.converged.fill_(False)
+        draft_probs = self.draft_rows(state, drafted)
+        state.sample(start)
+        if self.acceptance != "coupled":
+            draft_probs[:, :1] = state.target_probs(slice(start, start + 1))
+        state.clock.lap("draft")
+        return Block(start, stop, draft_probs, self.acceptance, state.grid.width, self.redraft(),
+                     self.tolerance)
+
+    def _verify(self, state: DecodeState, block: Block, step: Rounds) -> Iterator[Pass]:
+        """Verify and repair a block in some rounds, or a later row of it after the rows above."""
+        begin, before = step.begin, 0
+        if step.stage == "staged":
+            before = self.rounds
+            state.final = first = begin - (not self.fused_commit)
+            # the commit has computed the exact h of the row's first cell, which needs no pass
+            if first < begin and not block.part(first, begin).verify(state, 0).all():
+                state.stale = first
+        elif state.stale == begin:  # no commit is pending: the first cell was sampled from exact h
+            begin += 1
+        numbers = range(before + 1, before + step.most + 1)
+        yield from rounds(state, block.part(begin, step.stop), numbers, step.stage)
+
+    def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
+        """Write drafts after slot `begin`; returns their draft_probs [B, end - begin - 1, V]."""
+        raise NotImplementedError
+
+    def draft_rows(self, state: DecodeState, drafted: Drafted) -> torch.Tensor:
+        """Write drafts for the slots of a block; returns draft_probs [B, n, V]."""
+        raise NotImplementedError
+
+    def redraft(self) -> Redraft | None:
+        """A function that drafts the slots after a repair again; None: drafts would not change."""
+        return None
 
     def plan(self, place: Grid | Region) -> Plan:
         """The passes of the schedule if every draft is rejected."""
@@ -232,61 +262,36 @@ class RowSchedule(Method):
         return first + sum((self.rounds + 1) + (len(rows) - 1) * (self.incremental + 1)
                            for rows in blocks(1, grid.rows, self.k_v))
 
-    def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
-        """Write drafts after slot `begin`; returns their draft_probs [B, end - begin - 1, V]."""
-        raise NotImplementedError
+    def resolve(self, preset: Preset) -> Self:
+        """Like `Method.resolve`, but if `rounds` is set, an unset `incremental` becomes 0."""
+        preset = preset if self.rounds is None else replace(preset, incremental=0)
+        return super().resolve(preset)
 
-    def draft_rows(self, state: DecodeState, drafted: Drafted) -> torch.Tensor:
-        """Write drafts for the slots of a block; returns draft_probs [B, n, V]."""
-        raise NotImplementedError
+    def check(self) -> None:
+        require(((not self.fused_commit or self.rounds >= 1,
+                  "fused_commit merges commits with rounds: set rounds to at least 1"),
+                 (not (self.fused_commit and self.tolerance),
+                  "tolerance ends each picture's rounds separately, fused_commit joins them with "
+                  "the next block's: set tolerance to 0 or switch fused_commit off")))
 
-    def redraft(self) -> Redraft | None:
-        """A function that drafts the slots after a repair again; None: drafts would not change."""
-        return None
+    def guarantee_on(self, grid: Grid) -> str:
+        """Lossless if every draft is a sample and is verified once more after final tokens only.
 
-    def steps(self, state: DecodeState) -> Iterator[Pass]:
-        region, width = state.region, state.grid.width
-        if region.first < width:
-            yield from groups(state, region.first, width, self.k_h, self._group_rounds(state.grid),
-                              self.draft_group, self.acceptance,
-                              commit_to=self._commit_first_row(region))
-        for step in self.schedule(region):
-            if isinstance(step, Drafted):
-                rows, block = step.rows, self._block(state, step)
-            elif isinstance(step, Commit):
-                yield from commit(state, step.stop)
-            elif state.stale >= step.stop:  # earlier rounds have converged beyond this row
-                state.stats.converged_rows += 1
-            else:
-                yield from self._refine(state, block, step)
-                state.stats.converged_rows += state.stats.converged * (
-                    1 if self.incremental else len(rows))
-        state.final = state.slots
+        `residual` verifies the groups of row 0 in one round, which is enough for one draft.
+        """
+        first_row = self.acceptance != "residual" or self.k_h == 1
+        lossless = self.samples_drafts() and first_row and self._converges(grid)
+        return "same distribution" if lossless else self.guarantee
 
-    def _block(self, state: DecodeState, drafted: Drafted) -> Block:
-        """Draft a block; its first cell is sampled from p."""
-        start, stop = drafted.start, drafted.stop
-        state.final = start
-        state.stats.converged.fill_(False)
-        draft_probs = self.draft_rows(state, drafted)
-        state.sample(start)
-        if self.acceptance != "coupled":
-            draft_probs[:, :1] = state.target_probs(slice(start, start + 1))
-        state.clock.lap("draft")
-        return Block(start, stop, draft_probs, self.acceptance, state.grid.width, self.redraft(),
-                     self.tolerance)
+    def samples_drafts(self) -> bool:
+        """Whether drafts are samples from q; `coupled` does not require it."""
+        return True
 
-    def _refine(self, state: DecodeState, block: Block, step: Rounds) -> Iterator[Pass]:
-        """Verify and repair a block, or a later row of it after the rows above it."""
-        begin, before = step.begin, 0
-        if step.stage == "staged":
-            state.final, before = begin - (not self.fused_commit), self.rounds
-            if state.final < begin and not block.part(state.final, begin).verify(state, 0).all():
-                state.stale = state.final
-        elif state.stale == begin:  # no commit is pending: the first cell was sampled from exact h
-            begin += 1
-        numbers = range(before + 1, before + step.most + 1)
-        yield from rounds(state, block.part(begin, step.stop), numbers, step.stage)
+    def _converges(self, grid: Grid) -> bool:
+        """Whether there is a round for each cell of a block, or of each of its rows in turn."""
+        joint = self.rounds >= min(self.k_v, grid.rows) * grid.columns
+        staged = not self.fused_commit and min(self.rounds, self.incremental) >= grid.columns
+        return (joint or staged) and not self.tolerance
 
 
 @dataclass(frozen=True)
