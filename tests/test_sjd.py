@@ -117,7 +117,7 @@ def test_a_tree_drafts_from_the_states_that_the_last_pass_drew_from(init, monkey
         probs = plain(drafts, state, slots, last)
         if drafts.probs is not None:
             back = state.grid.width if init == "resample-above" else 1
-            near, front = torch.minimum(slots - back, last), torch.tensor(state.front)[:, None]
+            near, front = torch.minimum(slots - back, last), state.frontier.device[:, None]
             inside = (near >= drafts.first) & (near > front)
             place = (near - drafts.first).clamp(min=0)[..., None].expand_as(probs)
             seen.extend((probs - drafts.probs.gather(1, place)).abs().amax(-1)[inside].tolist())

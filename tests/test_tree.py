@@ -14,7 +14,7 @@ from ssd_core import Grid, Sampling
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.decode import prompt_branches
 from ssd_core.engine.methods.baselines.tree import Fed, Tree, feed_tree
-from ssd_core.engine.state import DecodeState
+from ssd_core.engine.state import DecodeState, PictureSlots
 from ssd_core.weights.load import load_backbone
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}  # fp32
@@ -73,8 +73,8 @@ def assert_as_alone(backbone: Backbone, tree: Tree, frontier: list[int], seed: i
     state = state_of(backbone, held, most, **options)
     candidates = random_tokens(backbone, seed + 1, len(frontier), len(tree))
     candidates[:, 0] = state.codes(starts[:, None])[:, 0]
-    state.front = starts.tolist()
-    fed = feed_tree(state, tree, starts, candidates)
+    state.frontier = PictureSlots.read(starts)
+    fed = feed_tree(state, tree, candidates)
     hidden, probs = fed.hidden.clone(), fed.target_probs
     for node, path in enumerate(paths_of(tree)):
         if most + len(path) <= backbone.grid.slots:
@@ -157,9 +157,8 @@ def test_a_chain_is_feeding(row_end):
     backbone = mock(row_end)
     held = random_tokens(backbone, 3, 2, 14)
     tree, plain = (state_of(backbone, held, 4) for _ in range(2))
-    start = torch.tensor([4, 4])
-    tree.front = start.tolist()
-    fed = feed_tree(tree, Tree.chain(6), start, held[:, 4:10])
+    tree.frontier = PictureSlots.read(torch.tensor([4, 4]))
+    fed = feed_tree(tree, Tree.chain(6), held[:, 4:10])
     plain.feed(10)
     assert torch.allclose(fed.hidden, plain.hidden[:, 5:11], **CLOSE)
     fed.settle(torch.arange(6).expand(2, -1))
@@ -174,8 +173,8 @@ def test_row_ends_stand_in_a_tree():
     held = random_tokens(backbone, 3, 2, 5)
     state = state_of(backbone, held, 4)
     candidates = torch.tensor([[0, 3, 5, 1]] * 2)
-    state.front = [4, 4]
-    fed = feed_tree(state, Tree((-1, 0, 0, 1)), torch.tensor([4, 4]), candidates)
+    state.frontier = PictureSlots.read(torch.tensor([4, 4]))
+    fed = feed_tree(state, Tree((-1, 0, 0, 1)), candidates)
     certain = fed.target_probs[:, 0]  # slot 5 closes row 0
     assert certain[:, 0].eq(1).all() and certain[:, 1:].eq(0).all()
     assert torch.allclose(fed.hidden[:, 1], fed.hidden[:, 2], atol=1e-5)

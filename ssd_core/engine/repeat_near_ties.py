@@ -40,8 +40,8 @@ def margin(backbone: Backbone, sampling: Sampling, objects: int = 0) -> float:
     return SPREADS * guided * backbone.rounding
 
 
-def decided(state: DecodeState, first: int, slots: torch.Tensor, ties: torch.Tensor,
-            before: torch.Tensor, frontier: torch.Tensor) -> Generator[Pass, None, torch.Tensor]:
+def decided(state: DecodeState, slots: torch.Tensor, ties: torch.Tensor, before: torch.Tensor,
+            frontier: torch.Tensor) -> Generator[Pass, None, torch.Tensor]:
     """Repeat the near ties among the tokens that a window's pass made final.
 
     ties [B, n] bool: which tokens in slots + 1 are near ties. The pass made the slots after
@@ -49,22 +49,21 @@ def decided(state: DecodeState, first: int, slots: torch.Tensor, ties: torch.Ten
     moves the frontier back to it. Returns the frontier, the last slot if AR has drawn the rest.
     """
     if beyond_ar(state, 1):
-        return (yield from rest_by_ar(state, first, frontier))
+        return (yield from rest_by_ar(state, frontier))
     final = ties & (slots >= before[:, None]) & (slots < frontier[:, None])
     frontier = frontier.clone()
     for picture, index in final.nonzero().tolist():
         slot = int(slots[picture, index]) + 1
         if slot <= frontier[picture]:
-            if beyond_ar(state, 1 + len(unfed(state, first, slot))):
-                return (yield from rest_by_ar(state, first, frontier))
-            yield from as_ar(state, first, slot)
+            if beyond_ar(state, 1 + len(unfed(state, slot))):
+                return (yield from rest_by_ar(state, frontier))
+            yield from as_ar(state, slot)
             if resample_slot(state, picture, slot):
                 frontier[picture] = slot
     return frontier
 
 
-def recheck(state: DecodeState, first: int, start: int,
-            stop: int) -> Generator[Pass, None, int | None]:
+def recheck(state: DecodeState, start: int, stop: int) -> Generator[Pass, None, int | None]:
     """Repeat the near ties in slots start..stop-1 up to the first that AR decides differently.
 
     The hidden states that predict these slots must match their tokens. Returns the first slot that
@@ -73,7 +72,7 @@ def recheck(state: DecodeState, first: int, start: int,
     _, ties = state.judge(state.sampled_with_ties, state.span(start, stop))
     for index in ties.any(0).nonzero()[:, 0].tolist():
         slot = start + index
-        yield from as_ar(state, first, slot)
+        yield from as_ar(state, slot)
         changed = [resample_slot(state, picture, slot)
                    for picture in ties[:, index].nonzero()[:, 0].tolist()]
         if any(changed):
@@ -81,13 +80,13 @@ def recheck(state: DecodeState, first: int, start: int,
     return None
 
 
-def as_ar(state: DecodeState, first: int, stop: int) -> Iterator[Pass]:
-    """Feed the slots first..stop-1 as AR does, so that h of the masked cell `stop` has AR's bits.
+def as_ar(state: DecodeState, stop: int) -> Iterator[Pass]:
+    """Feed the slots before `stop` as AR does, so that h of the masked cell `stop` has AR's bits.
 
     A pass feeds a masked cell and the known slots behind it: row ends and known cells.
     """
-    cells = unfed(state, first, stop)
-    for slot, after in zip(cells, [*cells[1:], stop], strict=False):  # none if stop is first
+    cells = unfed(state, stop)
+    for slot, after in zip(cells, [*cells[1:], stop], strict=False):  # none if stop is the first
         state.stale = slot
         state.feed(after)
         state.clock.lap("commit")
@@ -108,20 +107,20 @@ def beyond_ar(state: DecodeState, passes: int) -> bool:
     return state.passes + passes > state.region.cells
 
 
-def unfed(state: DecodeState, first: int, stop: int) -> list[int]:
-    """The masked cells among the slots first..stop-1 that are not yet fed as AR feeds them."""
-    first = max(first, state.fed_as_ar)
-    return [slot for slot in state.region.slots if first <= slot < stop]
+def unfed(state: DecodeState, stop: int) -> list[int]:
+    """The masked cells before `stop` that are not yet fed as AR feeds them."""
+    return [slot for slot in state.region.slots if state.fed_as_ar <= slot < stop]
 
 
-def rest_by_ar(state: DecodeState, first: int,
+def rest_by_ar(state: DecodeState,
                frontier: torch.Tensor) -> Generator[Pass, None, torch.Tensor]:
     """Draw the rest of all pictures as AR does, from the first cell that its passes have not fed.
 
     Returns the frontier [B].
     """
-    state.fed_as_ar = min(state.fed_as_ar, *state.front)  # what follows a frontier were drafts
-    for slot in unfed(state, first, state.slots):
-        yield from as_ar(state, first, slot)
+    # what follows a frontier were drafts
+    state.fed_as_ar = min(state.fed_as_ar, *state.frontier.host)
+    for slot in unfed(state, state.slots):
+        yield from as_ar(state, slot)
         state.sample(slot)
     return torch.full_like(frontier, state.region.last)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,6 +34,29 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 BY_SEQUENCE = ("branches", "prompts", "lengths", "hidden", "seq_index", "cache", "offset")
+
+
+@dataclass(frozen=True)
+class PictureSlots:
+    """A slot of each picture: int64 [B] on the run's device, and the same on the host."""
+
+    device: torch.Tensor
+    host: list[int]
+
+    @classmethod
+    def read(cls, device: torch.Tensor) -> PictureSlots:
+        """Waits for the device."""
+        return cls(device, device.tolist())
+
+    def plus(self, count: int) -> PictureSlots:
+        return PictureSlots(self.device + count, [slot + count for slot in self.host])
+
+    def at_most(self, slot: int) -> PictureSlots:
+        return PictureSlots(self.device.clamp(max=slot), [min(own, slot) for own in self.host])
+
+    def at_least(self, other: PictureSlots) -> PictureSlots:
+        return PictureSlots(torch.maximum(self.device, other.device),
+                        list(map(max, self.host, other.host)))
 
 
 class DecodeState:
@@ -112,7 +136,7 @@ class DecodeState:
         self.stats = RunCounters(self.pictures, device, self.row_end_mask)
         self.clock = Stopwatch(device)
         self.fed: slice | None = None  # the last pass's slots, if they are the same in all pictures
-        self.front: list[int] = []  # with a window: each picture's last final slot, on the host
+        self.frontier = PictureSlots(self.lengths[:0], [])  # with a window: the last final slots
         self._conditions = derived(sampling, seed=0, variation_seed=0, variation=0.0), margin
 
     def prepare(self, cells: int) -> None:
@@ -420,6 +444,11 @@ class DecodeState:
         self.write(slots, self.sampled_at(slots))
 
     # Bookkeeping
+
+    def reach(self, frontier: torch.Tensor) -> None:
+        """Set each picture's last final slot, int64 [B]: a pass's only wait for the device."""
+        self.frontier = PictureSlots.read(frontier)
+        self.final = min(self.frontier.host) + 1
 
     def record_pass(self, stage: str, round_: int, start: int, stop: int,
                     accepted: torch.Tensor | None = None, n_context: int = 0,

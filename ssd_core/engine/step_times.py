@@ -46,7 +46,7 @@ from .heads import DraftHeads
 from .methods import AR, Exact, Method, Rolling
 from .methods.exact import FirstGuess, resample
 from .methods.window import Window
-from .state import DecodeState
+from .state import DecodeState, PictureSlots
 from .threads import cores_held, drawing, free_now, using_threads
 
 CELLS = (1, 8, 16, 24, 48, 96)
@@ -295,23 +295,21 @@ def cell_pass(state: DecodeState, start: int) -> None:
 def window_pass(state: DecodeState, start: int, cells: int) -> None:
     """Run a pass of `exact` whose pictures have different frontiers."""
     starts = [max(0, start - n % cells) for n in range(state.pictures)]
-    frontier = torch.tensor(starts, device=state.tokens.device)
-    state.front = starts
-    window = Window(state, frontier, cells)
-    entering_after(state, frontier, round(cells - cells**0.5)).fill(window)
+    state.frontier = PictureSlots(torch.tensor(starts, device=state.tokens.device), starts)
+    window = Window(state, cells)
+    entering_after(state, round(cells - cells**0.5)).fill(window)
     window.feed()
     resample(window)
 
 
-def entering_after(state: DecodeState, frontier: torch.Tensor, cells: int) -> FirstGuess:
+def entering_after(state: DecodeState, cells: int) -> FirstGuess:
     """The drafter of `exact` when the first `cells` cells after the frontier have a token.
 
     About sqrt(width) cells enter a window in each pass (lab/benchmarks/results/exact.md: 576 cells
     in as many passes).
     """
     drafter = FirstGuess(state, by_row=False)
-    drafter.guessed = frontier + cells
-    drafter.guessed_host = [slot + cells for slot in state.front]
+    drafter.guessed = state.frontier.plus(cells)
     return drafter
 
 

@@ -34,7 +34,7 @@ class ObjectBranches:
 
     def caught_up(self, window: Window) -> Iterator[Pass]:
         """Feed these branches what they missed, if the window needs them."""
-        state, behind = self.state, max(window.starts)
+        state, behind = self.state, max(window.start.host)
         if self._needed(window) and self.fed < behind:
             with state.only(state.guidance, state.branches):
                 state.stale = self.fed
@@ -50,11 +50,12 @@ class ObjectBranches:
                 yield
         else:
             yield
-            self.fed = min(self.state.front)
+            self.fed = min(self.state.frontier.host)
 
     def _needed(self, window: Window) -> bool:
         """Whether objects matter in any slot that the window's pass predicts."""
         if not self.used:
             return False
-        first, last = min(window.starts) + 1, max(window.starts) + window.slots.shape[1]
+        starts = window.start.host
+        first, last = min(starts) + 1, max(starts) + window.slots.shape[1]
         return self._wanted[min(last + 1, len(self._wanted) - 1)] > self._wanted[first]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import sub
 from typing import ClassVar
 
 import torch
@@ -21,7 +22,7 @@ from ...model.sampling import guide, sample
 from ..edits.branches import ObjectBranches
 from ..events import Pass
 from ..graphs import rounded_cells
-from ..state import DecodeState
+from ..state import DecodeState, PictureSlots
 from .knobs import drafted_by
 from .parent import guessed, guessed_by
 from .row_drafts import carry_over, draft_by_row
@@ -48,8 +49,9 @@ class Exact(Windowed):
         most, by_row = self.window_on(state.grid), self.needs_row_drafter()
         guess = FirstGuess(state, by_row)
         objects = ObjectBranches(state)
-        frontier = None if state.rule is None else (yield from verified(state, objects))
-        for window in sliding_windows(state, most, frontier=frontier):
+        if state.rule is not None:
+            yield from verified(state, objects)
+        for window in sliding_windows(state, most):
             with objects.left_out():
                 guess.fill(window)
             yield from objects.caught_up(window)
@@ -67,22 +69,22 @@ class FirstGuess:
 
     def __init__(self, state: DecodeState, by_row: bool) -> None:
         self.by_row = by_row
-        self.guessed = torch.zeros_like(state.tokens[:, 0])  # slots before this have a token
-        self.guessed_host = [0] * state.pictures  # its copy on the host
+        # slots before these have a token
+        self.guessed = PictureSlots(torch.zeros_like(state.tokens[:, 0]), [0] * state.pictures)
 
     def fill(self, window: Window) -> None:
         """Write tokens to the slots of the window that have none."""
         state, slots, frontier = window.state, window.slots, window.frontier
         count = slots.shape[1]
-        stops = [start + count for start in window.starts]
-        entering = max(stop - max(guessed, front + 1) for stop, guessed, front
-                       in zip(stops, self.guessed_host, state.front, strict=True))
-        self.guessed = torch.maximum(self.guessed, frontier + 1)
+        stops = [start + count for start in window.start.host]
+        self.guessed = self.guessed.at_least(state.frontier.plus(1))
+        entering = max(map(sub, stops, self.guessed.host))
         if entering > 0:
             if state.run.padded:  # some are old, so that there are few sizes
                 entering = rounded_cells(entering, state.grid.width)
             fresh = slots[:, -min(entering, count):]
-            old, known = fresh < self.guessed[:, None], self.guessed
+            known = self.guessed.device
+            old = fresh < known[:, None]
             if self.by_row:
                 draft_by_row(state, fresh, state.noise.fixed_at(fresh), old.sum(-1))
                 tokens = (state.codes(fresh) if state.rule is None
@@ -92,8 +94,7 @@ class FirstGuess:
             if not self.by_row or state.parent is not None:
                 tokens = guessed(state, fresh, known, tokens)
                 state.write(fresh, torch.where(old, state.codes(fresh), tokens))
-        self.guessed = torch.maximum(self.guessed, slots[:, -1] + 2)
-        self.guessed_host = [stop + 1 for stop in stops]
+        self.guessed = self.guessed.at_least(window.start.plus(count + 1))
 
     def _tokens(self, state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
                 stops: list[int]) -> torch.Tensor:
@@ -103,7 +104,7 @@ class FirstGuess:
         source = torch.where(above >= 0, above, frontier[:, None])
         copied = state.codes(source)
         some_exact = any(max(stop - slots.shape[1] - width, 0) <= min(front, stop - 1 - width)
-                         for stop, front in zip(stops, state.front, strict=True))
+                         for stop, front in zip(stops, state.frontier.host, strict=True))
         if state.heads is None or not state.heads.k_v or not some_exact:
             return copied
         exact = (above >= 0) & is_final(above, frontier)

@@ -40,12 +40,12 @@ def group_passes(region: Region, start: int, stop: int, k: int, rounds_: int) ->
                for begin, end in group_bounds(region, start, stop, k))
 
 
-def converged_again(state: DecodeState, start: int, block: Block, last: int) -> Iterator[Pass]:
+def converged_again(state: DecodeState, block: Block, last: int) -> Iterator[Pass]:
     """Repeat the near ties of a converged block as AR makes them.
 
     After each token that changes, runs rounds over the cells after it until they converge.
     """
-    while (slot := (yield from repeat_near_ties.recheck(state, start, block.start, block.stop))):
+    while (slot := (yield from repeat_near_ties.recheck(state, block.start, block.stop))):
         block = block.part(slot, block.stop)
         state.stale = slot
         yield from rounds(state, block, range(1, last + 1), "horizontal")
@@ -63,14 +63,14 @@ def groups(state: DecodeState, start: int, stop: int, k: int, rounds_: int, draf
     for (begin, end), after in zip(bounds, following, strict=True):
         state.sample(begin)
         if acceptance == "coupled" and state.margin:
-            yield from repeat_near_ties.recheck(state, start, begin, begin + 1)
+            yield from repeat_near_ties.recheck(state, begin, begin + 1)
         if cells := drafted_cells(state.region, begin, end):
             block = Block(begin + 1, end, draft(state, begin, end), acceptance, reach=1)
             state.clock.lap("draft")
             last = min(rounds_, cells)  # each round makes at least one more cell final
             yield from rounds(state, block, range(1, last + 1), "horizontal")
             if acceptance == "coupled" and state.margin:
-                yield from converged_again(state, start, block, last)
+                yield from converged_again(state, block, last)
         if after is not None:
             yield from commit(state, after)
         state.final = end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Iterator
 
 import torch
 
@@ -11,23 +11,24 @@ from ..edits.branches import ObjectBranches
 from ..edits.maps import parts
 from ..events import Pass
 from ..state import DecodeState, at
-from .window import Window, at_end, first_frontier
+from .window import Window, at_end, sample_first
 
 MOST = 0.5  # share of freed cells above which the old picture says little about the new one
 
 
-def verified(state: DecodeState, objects: ObjectBranches) -> Generator[Pass, None, torch.Tensor]:
-    """Judge all cells by the prefill; returns each picture's frontier [B].
+def verified(state: DecodeState, objects: ObjectBranches) -> Iterator[Pass]:
+    """Judge all cells by the prefill, and set each picture's frontier.
 
     What lies before the first change is final. What the cells behind it became here is the parent
     of their first guesses; those that the words without objects have not seen are judged without
     these. Yields passes only for near ties.
     """
     assert state.rule is not None
-    region, before = state.region, first_frontier(state)
-    window = Window(state, before, state.slots)
+    sample_first(state)
+    before = state.frontier.device
+    window = Window(state, state.slots)
     slots, following = window.slots, window.next_slots
-    count = min(max(objects.fed - max(window.starts), 0), following.shape[1])  # judged by all
+    count = min(max(objects.fed - max(window.start.host), 0), following.shape[1])  # judged by all
     tokens, ties = sampled_in_parts(state, following[:, :count])
     with objects.left_out():
         guesses = guessed_behind(state, following[:, count:])
@@ -42,14 +43,11 @@ def verified(state: DecodeState, objects: ObjectBranches) -> Generator[Pass, Non
     if state.parent is not None:
         state.parent = state.tokens.clone()
     right = same.long().cumprod(-1).sum(-1)
-    frontier = torch.where(stands[:, 0], window.start + 1 + right, before).clamp(max=region.end)
-    frontier = yield from repeat_near_ties.decided(state, region.first, slots, ties & stands,
-                                                   before, frontier)
-    frontier = at_end(state, frontier)
-    state.front = frontier.tolist()
-    state.final = min(state.front) + 1
-    objects.fed = min(state.front)
-    return frontier
+    frontier = torch.where(stands[:, 0], window.start.device + 1 + right, before)
+    frontier = yield from repeat_near_ties.decided(state, slots, ties & stands, before,
+                                                   frontier.clamp(max=state.region.end))
+    state.reach(at_end(state, frontier))
+    objects.fed = min(state.frontier.host)
 
 
 def guessed_behind(state: DecodeState, slots: torch.Tensor) -> torch.Tensor:

@@ -20,7 +20,7 @@ from ..events import Pass
 from ..graphs import rounded_cells
 from ..plan import Plan
 from ..region import Region
-from ..state import DecodeState
+from ..state import DecodeState, PictureSlots
 from .base import require
 from .knobs import knob
 from .tunable import Tunable
@@ -76,23 +76,25 @@ class Window:
     """The slots that a pass verifies.
 
     slots [B, n] int64: from each picture's frontier on; the last windows of a picture start before
-    its frontier. frontier [B] int64: the last final slot.
+    its frontier.
     """
 
-    def __init__(self, state: DecodeState, frontier: torch.Tensor, most: int,
-                 least: int = 1) -> None:
+    def __init__(self, state: DecodeState, most: int, least: int = 1) -> None:
         """most: the most slots of a window, unless the next `least` masked cells lie further on."""
-        region = state.region
+        region, frontier = state.region, state.frontier
         if region.scattered:
             most = max(most, *(region.ahead(i, slot, least) - slot
-                               for i, slot in enumerate(state.front)))
-        count = min(most, region.end - min(state.front))
+                               for i, slot in enumerate(frontier.host)))
+        count = min(most, region.end - min(frontier.host))
         if state.run.padded:  # the last windows begin earlier, so that they have few sizes
             count = min(most, rounded_cells(count, state.grid.width), region.end - region.first)
-        self.state, self.first, self.frontier = state, region.first, frontier
-        self.start = frontier.clamp(max=region.end - count)
-        self.starts = [min(slot, region.end - count) for slot in state.front]  # on the host
-        self.slots = self.start[:, None] + state.noise.slots[:count]
+        self.state, self.start = state, frontier.at_most(region.end - count)
+        self.slots = self.start.device[:, None] + state.noise.slots[:count]
+
+    @property
+    def frontier(self) -> torch.Tensor:
+        """[B] int64: the last final slot."""
+        return self.state.frontier.device
 
     @property
     def drafted(self) -> torch.Tensor:
@@ -116,7 +118,7 @@ class Window:
     def feed(self) -> None:
         """Run one forward pass over the slots."""
         self.state.clock.lap("draft")
-        self.state.feed_at(self.slots, self.starts)
+        self.state.feed_at(self.slots, self.start.host)
 
     def advance(self, accepted: torch.Tensor, unchanged: torch.Tensor,
                 ties: torch.Tensor | None = None) -> Iterator[Pass]:
@@ -128,44 +130,38 @@ class Window:
         """
         state, before = self.state, self.frontier
         state.stats.finished_early += before >= state.region.last
-        frontier = (self.start + 1 + accepted).clamp(max=state.region.end)
+        frontier = (self.start.device + 1 + accepted).clamp(max=state.region.end)
         if ties is not None:
-            frontier = yield from repeat_near_ties.decided(state, self.first, self.slots, ties,
-                                                           before, frontier)
-        self.frontier = frontier = at_end(state, frontier)
-        state.front = frontier.tolist()  # the pass's only wait for the device
+            frontier = yield from repeat_near_ties.decided(state, self.slots, ties, before,
+                                                           frontier)
+        state.reach(at_end(state, frontier))
         state.clock.lap("verify")
-        state.final = min(state.front) + 1
-        yield state.record_pass_at(self.slots, self.slots < frontier[:, None],
+        yield state.record_pass_at(self.slots, self.slots < self.frontier[:, None],
                                    F.pad(unchanged, (1, 0), value=True))
 
 
-def sliding_windows(state: DecodeState, most: int, least: int = 1,
-                    frontier: torch.Tensor | None = None) -> Iterator[Window]:
+def sliding_windows(state: DecodeState, most: int, least: int = 1) -> Iterator[Window]:
     """Yield windows of up to `most` slots until every picture is complete.
 
     The caller feeds each window and advances it with `Window.advance`. A window covers the next
-    `least` masked cells of every picture, so that one pass feeds a stretch of known cells.
-    frontier [B]: each picture's last final slot; by default the first masked cell is chosen.
+    `least` masked cells of every picture, so that one pass feeds a stretch of known cells. The
+    first masked cell is sampled here, unless `verified` has begun the run.
     """
-    frontier = first_frontier(state) if frontier is None else frontier
-    while min(state.front) < state.region.last:
-        window = Window(state, frontier, most, least)
-        yield window
-        frontier = window.frontier
+    if not state.frontier.host:
+        sample_first(state)
+    while min(state.frontier.host) < state.region.last:
+        yield Window(state, most, least)
     state.final = state.slots
 
 
-def first_frontier(state: DecodeState) -> torch.Tensor:
-    """Choose the first masked cell; returns its slot for every picture, int64 [B]."""
+def sample_first(state: DecodeState) -> None:
+    """Sample the first masked cell, every picture's first frontier."""
     first = state.region.first
     state.sample_at(state.span(first, first + 1))  # once a picture, which is not worth a graph
     frontier = torch.full((state.pictures,), first, device=state.tokens.device)
-    state.front = [first] * state.pictures
+    state.frontier = PictureSlots(frontier, [first] * state.pictures)
     if state.region.ragged:
-        frontier = at_end(state, frontier)
-        state.front = frontier.tolist()
-    return frontier
+        state.frontier = PictureSlots.read(at_end(state, frontier))
 
 
 def at_end(state: DecodeState, frontier: torch.Tensor) -> torch.Tensor:

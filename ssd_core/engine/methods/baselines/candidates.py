@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import sub
 
 import torch
 
@@ -10,19 +11,20 @@ from ....model.noise import Purpose
 from ....model.sampling import sample
 from ...events import Pass
 from ...state import DecodeState
-from ..window import Window, at_end, first_frontier
+from ..window import Window, at_end, sample_first
 from .tree import Fed, Tree, feed_tree, rounds_of
 
 
 class TreePass:
-    """A pass that verifies a tree of candidates after each picture's frontier.
+    """A pass that verifies a tree of candidates after each picture's frontier."""
 
-    frontier [B] int64: the last final slot, whose token is the tree's root.
-    """
+    def __init__(self, state: DecodeState, tree: Tree) -> None:
+        self.state, self.tree, self.deepest = state, tree, max(tree.depth)
 
-    def __init__(self, state: DecodeState, tree: Tree, frontier: torch.Tensor) -> None:
-        self.state, self.tree, self.frontier = state, tree, frontier
-        self.deepest = max(tree.depth)
+    @property
+    def frontier(self) -> torch.Tensor:
+        """[B] int64: the last final slot, whose token is the tree's root."""
+        return self.state.frontier.device
 
     @property
     def root(self) -> torch.Tensor:
@@ -37,36 +39,33 @@ class TreePass:
     def feed(self, candidates: torch.Tensor) -> Fed:
         """Run one forward pass over candidates [B, nodes]."""
         self.state.clock.lap("draft")
-        return feed_tree(self.state, self.tree, self.frontier, candidates)
+        return feed_tree(self.state, self.tree, candidates)
 
     @property
     def over_known(self) -> bool:
         """Whether the next masked cell of any picture lies behind all that the tree could draft."""
         state, region = self.state, self.state.region
         return region.scattered and any(region.ahead(i, slot, 1) - slot > self.deepest
-                                        for i, slot in enumerate(state.front))
+                                        for i, slot in enumerate(state.frontier.host))
 
     def pass_over(self) -> Iterator[Pass]:
         """Feed the known cells after the frontiers in one pass, and sample the masked ones next."""
         state = self.state
-        window = Window(state, self.frontier, most=1)
+        window = Window(state, most=1)
         window.feed()
         reached = state.cells_on(self.frontier, 1)[:, None]
         noise = state.noise.fresh(Purpose.REPAIR, state.passes, reached)
         state.write(reached, sample(state.target_probs(reached), noise))
         unchanged = torch.ones_like(window.drafted, dtype=torch.bool)
-        yield from window.advance(reached[:, 0] - 1 - window.start, unchanged)
-        self.frontier = window.frontier.clamp(max=state.region.end - 1)
-        state.front = self.frontier.tolist()
+        yield from window.advance(reached[:, 0] - 1 - window.start.device, unchanged)
+        state.frontier = state.frontier.at_most(state.region.end - 1)
 
     def advance(self, accepted: torch.Tensor) -> Pass:
         """Move the frontier past the accepted drafts [B] and the token after them."""
         state, start, last = self.state, self.frontier, self.state.region.end - 1
         state.stats.finished_early += start >= last
         reached = start + accepted
-        self.frontier = at_end(state, (reached + 1).clamp(max=last))
-        state.front = self.frontier.tolist()
-        state.final = min(state.front) + 1
+        state.reach(at_end(state, (reached + 1).clamp(max=last)))
         state.clock.lap("verify")
         count = min(self.deepest + 1, state.slots)
         shown = start.clamp(max=state.slots - count)[:, None] + state.noise.slots[:count]
@@ -79,12 +78,10 @@ def sliding_trees(state: DecodeState, tree: Tree) -> Iterator[TreePass]:
     The caller feeds each tree, writes the accepted tokens, and calls `TreePass.advance`; or calls
     `TreePass.pass_over` where `over_known` is true.
     """
-    frontier = first_frontier(state)
-    state.final = min(state.front) + 1
+    sample_first(state)
+    state.final = min(state.frontier.host) + 1
     while state.final < state.region.end:
-        step = TreePass(state, tree, frontier)
-        yield step
-        frontier = step.frontier
+        yield TreePass(state, tree)
 
 
 def after(slots: torch.Tensor, count: int) -> torch.Tensor:
@@ -116,7 +113,7 @@ class VerticalDrafts:
         self.cached = torch.zeros(shape, dtype=state.hidden.dtype, device=state.hidden.device)
         above = state.noise.slots[max(first - self.span + 1, 0) : first + 1]
         self.note(above.expand(state.pictures, -1))
-        self.begun, self.front = False, state.front
+        self.begun, self.front = False, state.frontier.host
 
     def follow(self, frontier: torch.Tensor, most: int) -> None:
         """Draft from the slots that became final since the last call.
@@ -124,10 +121,10 @@ class VerticalDrafts:
         most: their number per picture; known cells that were skipped come on top.
         """
         if self.begun and self.rows:
-            moved = (now - then for now, then in zip(self.state.front, self.front, strict=True))
+            moved = map(sub, self.state.frontier.host, self.front)
             most = max(most, *moved)
             self.note(after(self.frontier[:, 0], most).clamp(max=frontier[:, None]))
-        self.begun, self.front = True, self.state.front
+        self.begun, self.front = True, self.state.frontier.host
 
     def note(self, slots: torch.Tensor) -> None:
         """Draft from slots [B, n] up to the frontier, whose tokens and hidden states are final."""

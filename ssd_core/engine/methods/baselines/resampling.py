@@ -102,7 +102,8 @@ class Drafts:
                 fresh = self._entering(state, next_slots[:, -count:], last)
                 new = entering[:, -count:, None]
                 draft_probs[:, -count:] = torch.where(new, fresh, draft_probs[:, -count:])
-        self.starts = [min(front, state.region.end - slots.shape[1]) for front in state.front]
+        self.starts = [min(front, state.region.end - slots.shape[1])
+                       for front in state.frontier.host]
         tokens = sample(draft_probs, state.noise.fixed_at(next_slots))
         write = entering & ~is_final(next_slots, frontier)
         state.write(next_slots, torch.where(write, tokens, state.codes(next_slots)))
@@ -113,7 +114,7 @@ class Drafts:
         assert self.probs is not None
         known, last = self.probs.shape[1], state.region.end
         entering = max(min(front + count - 1, last) - (start + known)
-                       for front, start in zip(state.front, self.starts, strict=True))
+                       for front, start in zip(state.frontier.host, self.starts, strict=True))
         return min(max(entering, 0), count - 1)
 
     def _entering(self, state: DecodeState, slots: torch.Tensor,

@@ -169,17 +169,17 @@ class Fed:
         state.hidden[sequence, predicted] = self.hidden[sequence, nodes]
 
 
-def feed_tree(state: DecodeState, tree: Tree, frontier: torch.Tensor,
-              tokens: torch.Tensor) -> Fed:
-    """Run one forward pass over the candidates `tokens` [B, nodes] from the frontier [B] on.
+def feed_tree(state: DecodeState, tree: Tree, tokens: torch.Tensor) -> Fed:
+    """Run one forward pass over the candidates `tokens` [B, nodes] from the frontier on.
 
     Row ends and known cells get their tokens. Nodes beyond the picture have no meaning. The
     method's `scratch` must reserve len(tree) - 1 cache slots.
     """
+    frontier = state.frontier.device
     slots = tree.slots(frontier).clamp(max=state.slots - 1)
     starts = (state.lengths + frontier.repeat(state.branches))[:, None]
     depth = (slots - frontier[:, None]).repeat(state.branches, 1)
-    keys = state.keys(max(state.front) + len(tree))
+    keys = state.keys(max(state.frontier.host) + len(tree))
     nodes = starts + torch.arange(len(tree), device=starts.device)
     seen = (torch.arange(keys, device=starts.device) < starts)[:, None].repeat(1, len(tree), 1)
     seen.scatter_(2, nodes[:, None].expand(-1, len(tree), -1),
