@@ -15,6 +15,7 @@ from ssd_core.backbones.postcard.scenery import phrases_seen
 from ssd_core.backbones.postcard.words.phrases import phrases_of, without_contradictions
 from ssd_core.engine.edits import maps, rule
 from ssd_core.engine.edits.words import unchanged_objects, without
+from ssd_core.engine.state import DecodeState
 from ssd_core.output.changed_words import completed_alike
 from ssd_core.output.packed import unpack
 from ssd_core.output.recipe import check
@@ -325,3 +326,19 @@ def test_a_damaged_edit_is_refused(change):
 
 def test_a_plan_of_other_runs_stays_as_it_was():
     assert plan(backbone(), methods.AR()).passes == 42
+
+
+def test_branches_that_a_pass_leaves_out_keep_what_they_have():
+    """They are there again behind it, even if the run is closed inside."""
+    branches = [[1, 2], [1, 2, 3], [4, 5]]
+    state = DecodeState(backbone(), branches, 1, Sampling(cfg=2.0), None)
+    state.prefill()
+    before, keys = state.hidden.clone(), state.cache.keys.clone()
+    with pytest.raises(GeneratorExit), state.only(1, 3):
+        assert (state.branches, state.prompts, state.offset) == (2, branches[1:], None)
+        state.feed(3)
+        raise GeneratorExit
+    assert (state.branches, state.prompts, len(state.hidden)) == (3, branches, 3)
+    assert state.hidden[0].equal(before[0]) and state.cache.keys[:, 0].equal(keys[:, 0])
+    assert not state.hidden[1, 1:4].equal(before[1, 1:4])
+    assert not state.cache.keys[:, 2].equal(keys[:, 2])

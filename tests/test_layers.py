@@ -220,7 +220,7 @@ RENAMED = frozenset("""
     rechosen chosen_again chosen_at choose_at has_choices with_choice passed_at mass refed stood
     RowsDone rows_done Pinned certain usual_width widest_pass default_size narrowest pace paces
     paced Pace Paced Paces foreseen Foreseen lent lend lender Lender brake Brake shelf unreplayed
-    no_graphs_reason""".split())
+    no_graphs_reason Lane Lanes CellRule guessed_host""".split())
 PYTHON_ONLY = {"promise", "promises", "Choice"}  # JavaScript has promises, and a page a choice
 
 
