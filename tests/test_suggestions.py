@@ -7,6 +7,7 @@ from support.mock_backbone import MockBackbone, tiny_postcard
 from ssd_core import Grid, Sampling, methods
 from ssd_core.engine import likelihood
 from ssd_core.engine.decode import prompt_branches
+from ssd_core.engine.edits import maps
 from ssd_core.runs.request import Request
 from ssd_core.runs.suggestions import fit_of, following, likeliest_first
 
@@ -32,7 +33,7 @@ def test_likelihood_is_that_of_a_plain_forward(row_end, monkeypatch):
     model = MockBackbone(Grid(4, 5, row_end), codes=12)
     tokens = torch.randint(12, (2, 4, 5), generator=torch.Generator().manual_seed(1))
     branches = prompt_branches(model, ["sun", "a red house"], None, 1.0)
-    monkeypatch.setattr(likelihood, "NUMBERS_AT_ONCE", 12 * 2 * 7)  # in several parts
+    monkeypatch.setattr(maps, "NUMBERS_AT_ONCE", 12 * 2 * 7)  # in several parts
     got = likelihood.log_likelihood(model, branches, Sampling(cfg=1.0), tokens, KEPT[None])
     for n, words in enumerate(("sun", "a red house")):
         wanted = probabilities(model, words, tokens[n])[KEPT].mean()
