@@ -24,8 +24,8 @@ VENV = ROOT / ".venv"
 STAMP = VENV / "ssd-installed.txt"
 TESTED_TORCH = "2.13.0"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-VERBOSE, FAST = "--verbose", "--fast"
-FAST_LANE = ("-m", "not slow")
+VERBOSE = "--verbose"
+LANES = ("core", "hosts", "lab", "repository")  # folders of tests
 # A file's tests stay in one worker, so that what they share is made once. By name: the slowest
 # files come first then, and both workers end at about the same time. A third would use the time in
 # which tests wait for a browser, but take more for itself: 10.5 minutes on two cores, not 9.7.
@@ -77,9 +77,9 @@ def test(arguments: list[str]) -> int:
 
 
 def pytest_arguments(arguments: list[str]) -> list[str]:
-    """Translate `--fast` for pytest; other arguments are unchanged."""
-    others = [argument for argument in without_verbose(arguments) if argument != FAST]
-    return [*WORKERS, *(FAST_LANE if FAST in arguments else ()), *others]
+    """Name the folders of lanes; other arguments are unchanged."""
+    return [*WORKERS, *(f"tests/{each}" if each in LANES else each
+                        for each in without_verbose(arguments))]
 
 
 def without_verbose(arguments: list[str]) -> list[str]:

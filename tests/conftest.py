@@ -94,12 +94,6 @@ def spread(cases, count):
     return [cases[n * len(cases) // count] for n in range(count)]
 
 
-def pytest_itemcollected(item):
-    """What drives a browser is slow, wherever it is; all else that is slow carries the mark."""
-    if "chromium" in item.fixturenames:
-        item.add_marker(pytest.mark.slow)
-
-
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT

@@ -58,7 +58,8 @@ def read(path: Path) -> dict:
 @cache
 def schemas() -> dict:
     """Texts and widgets of the nodes, from the pack as ComfyUI loads it."""
-    ran = subprocess.run([sys.executable, str(ROOT / "tests" / "web" / "dump_schemas.py")],
+    script = ROOT / "tests" / "hosts" / "web" / "dump_schemas.py"
+    ran = subprocess.run([sys.executable, str(script)],
                          capture_output=True, text=True, encoding="utf-8", check=True)
     return json.loads(ran.stdout)
 

@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 if find_spec("torch") is None:
-    raise SystemExit(f"{sys.executable} has no torch: run python install.py test --fast once, then "
+    raise SystemExit(f"{sys.executable} has no torch: run python install.py test core once, then "
                      "activate .venv, as docs/contributing.md says")
 
 import backbone_table  # noqa: E402

@@ -211,7 +211,7 @@ def opened_page() -> Iterator[tuple[Client, Page]]:
     """Start a ComfyUI with this pack and open its page."""
     if "COMFYUI_PATH" not in os.environ:
         raise SystemExit("COMFYUI_PATH is not set: name a ComfyUI, and in COMFYUI_PYTHON its "
-                         "Python (tests/comfyui/README.md)")
+                         "Python (tests/hosts/comfyui/README.md)")
     with tempfile.TemporaryDirectory() as base, \
             comfyui(Path(os.environ["COMFYUI_PATH"]), Path(base)) as client, \
             comfyui_page(client.url, 1600, 900) as page:

@@ -1,6 +1,6 @@
 """Build the ComfyUI workflow stored in a PNG: the quick start with the picture's values.
 
-It knows the ids and widget names of the nodes, which tests/nodes checks, but imports neither
+It knows the ids and widget names of the nodes, which tests/hosts/nodes checks, but imports neither
 ComfyUI nor the nodes. The template holds the quick start, and the nodes that set a method and known
 tokens.
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), ROOT / "tests/comfyui/README.md",
+DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), ROOT / "tests/hosts/comfyui/README.md",
              ROOT / "ssd_core/assets/postcard/README.md"]
 FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 SHELL = ("", "bash")

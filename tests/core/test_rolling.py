@@ -1,0 +1,75 @@
+"""A budget of passes is kept, and a generous one gives AR's picture."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from support.mock_backbone import MockBackbone, events, random_heads, tokens
+
+from ssd_core import Grid, Sampling, SSDError, methods, plan
+from ssd_core.engine.region import cells_on
+
+BACKBONE = MockBackbone(Grid(5, 6, True), codes=12)
+HEADS = random_heads(BACKBONE)
+WORDS = ("a sun", "two houses")
+
+
+def ran(method, heads=None, seed=3):
+    return events(BACKBONE, method, WORDS, heads=heads, sampling=Sampling(seed=seed))[-1]
+
+
+@pytest.mark.parametrize("heads", [None, HEADS])
+@pytest.mark.parametrize("budget", [BACKBONE.grid.cells, BACKBONE.grid.slots, 900])
+def test_a_pass_for_every_cell_gives_ars_picture(heads, budget):
+    ar = tokens(BACKBONE, methods.AR(), WORDS, sampling=Sampling(seed=3))
+    assert (ran(methods.Rolling(budget=budget), heads).tokens == ar).all()
+
+
+@given(st.integers(2, 40), st.integers(0, 99), st.booleans())
+def test_a_budget_is_kept(budget, seed, with_heads):
+    method = methods.Rolling(budget=budget)
+    most = plan(BACKBONE, method).passes_max
+    assert most <= min(budget, BACKBONE.grid.cells)
+    assert (method.guarantee_on(BACKBONE.grid) == "approximate") == (budget < BACKBONE.grid.cells)
+    assert ran(method, HEADS if with_heads else None, seed).stats["passes"] <= most
+
+
+def test_a_larger_budget_comes_nearer_to_ar():
+    ar = tokens(BACKBONE, methods.AR(), WORDS, sampling=Sampling(seed=3))
+    equal = [float((ran(methods.Rolling(budget=budget)).tokens == ar).float().mean())
+             for budget in (2, 12, 30)]
+    assert equal[0] < equal[1] <= equal[2] == 1
+
+
+def test_a_window_too_narrow_for_the_budget_is_refused():
+    with pytest.raises(SSDError, match="moves on 10 cells a pass; raise the window or the budget"):
+        ran(methods.Rolling(window=9, budget=5))
+    ran(methods.Rolling(window=10, budget=5))
+
+
+@given(st.integers(1, 6), st.integers(1, 4), st.integers(1, 9))
+def test_every_pass_moves_on_by_cells_whatever_row_ends_lie_between(rows, columns, count):
+    grid = Grid(rows, columns, True)
+    slots = torch.arange(grid.slots)
+    cells = [slot for slot in range(3 * grid.slots + 99) if not grid.is_row_end(slot)]
+    expected = [[cell for cell in cells if cell > slot][count - 1] for slot in slots.tolist()]
+    assert cells_on(grid, slots, count).tolist() == expected
+
+
+def test_ars_passes_give_ars_picture_where_rows_end_with_a_token():
+    grid = Grid(5, 3, True)
+    backbone, sampling = MockBackbone(grid, codes=12), Sampling(seed=3)
+    ar = events(backbone, methods.AR(), ("a sun",) * 16, sampling=sampling)[-1]
+    for method in (methods.Rolling(budget=15), methods.Rolling(fewer=1, window=2)):
+        told = events(backbone, method, ("a sun",) * 16, sampling=sampling)
+        assert told[-1].tokens.equal(ar.tokens) and method.guarantee_on(grid) == "identical"
+        assert told[-1].stats["passes"] <= told[0].plan.passes_max == ar.stats["passes"] == 15
+
+
+@given(st.floats(1, 40), st.integers(1, 12), st.integers(1, 12), st.booleans())
+def test_without_a_budget_the_passes_are_a_share_of_ars(fewer, rows, columns, row_end):
+    grid = Grid(rows, columns, row_end)
+    told = plan(grid, methods.Rolling(fewer=fewer))
+    assert told.passes_max <= max(2, told.ar_passes / fewer)
+    own = plan(grid, methods.Rolling(fewer=fewer, budget=grid.cells + 1))
+    assert own.passes_max == plan(grid, methods.AR()).passes_max

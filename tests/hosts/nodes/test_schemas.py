@@ -1,0 +1,144 @@
+"""What the nodes guarantee: names, types of links, ranges, tooltips."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+OUTPUTS = {
+    "SSD_LoadModel": ["SSD_MODEL"], "SSD_LoadHeads": ["SSD_MODEL"],
+    "SSD_Method": ["SSD_METHOD", "INT", "STRING"],
+    "SSD_Sampler": ["IMAGE", "SSD_TOKENS", "SSD_STATS", "STRING", "INT", "STRING"],
+    "SSD_StartPictures": ["SSD_STARTED", "IMAGE", "IMAGE"], "SSD_PickPictures": ["SSD_STARTED"],
+    "SSD_FinishPictures": ["IMAGE", "SSD_TOKENS", "SSD_STATS", "STRING"],
+    "SSD_Control": ["IMAGE", "IMAGE", "SSD_TOKENS", "SSD_STATS", "STRING"],
+    "SSD_LoadPicture": ["IMAGE", "SSD_TOKENS", "MASK", "STRING", "STRING", "INT", "INT", "INT",
+                        "INT"],
+    "SSD_EditByWords": ["IMAGE", "SSD_TOKENS", "MASK", "IMAGE", "STRING", "SSD_STATS"],
+    "SSD_ImageToTokens": ["SSD_TOKENS", "INT", "STRING", "MASK"], "SSD_TokensToImage": ["IMAGE"],
+    "SSD_Compare": ["IMAGE", "IMAGE", "STRING"], "SSD_RunViewer": ["IMAGE", "IMAGE", "FLOAT"],
+    "SSD_SaveImage": ["IMAGE"], "SSD_Doctor": ["STRING"]}
+FOLDERS = {"SSD/load": 2, "SSD/draw": 6, "SSD/edit": 4, "SSD/compare": 2, "SSD/tools": 2}
+SAMPLING = ["SSD_Sampler", "SSD_StartPictures", "SSD_Compare"]
+
+
+def test_there_are_sixteen_nodes_in_five_folders_of_the_menu(pack):
+    assert len(pack.schemas) == len(pack.classes) == 16
+    assert Counter(schema.category for schema in pack.schemas.values()) == FOLDERS
+    assert len({schema.display_name for schema in pack.schemas.values()}) == 16
+
+
+def test_outputs_keep_their_types_and_order(pack):
+    assert {node: [output.io_type for output in schema.outputs]
+            for node, schema in pack.schemas.items()} == OUTPUTS
+
+
+def test_everything_says_what_it_is(pack):
+    for node, schema in pack.schemas.items():
+        assert len(schema.description) > 20, node
+        for slot in (*schema.inputs, *schema.outputs):
+            assert slot.tooltip, (node, slot)
+        names = [i.id for i in schema.inputs] + [o.display_name for o in schema.outputs]
+        assert all(names), node
+
+
+def test_widgets_have_legal_ranges_and_defaults_inside_them(pack):
+    for node, schema in pack.schemas.items():
+        for widget in (i for i in schema.inputs if i.widget):
+            if widget.io_type in ("INT", "FLOAT"):
+                assert widget.min <= widget.default <= widget.max, (node, widget.id)
+            elif widget.io_type == "COMBO" and not widget.upload:  # else: files of the user's
+                assert widget.default in widget.options, (node, widget.id)
+                assert len(set(widget.options)) == len(widget.options), (node, widget.id)
+
+
+def test_execute_takes_exactly_the_inputs(pack):
+    """By name, but for knobs, sizes and numbered inputs, which come as one mapping."""
+    front = pack.module("ssd_core.output.knobs")
+    together = {one.name for one in [*front.all_knobs().values(), *front.sampling_knobs()]}
+    for node, schema in pack.schemas.items():
+        taken = inspect.signature(inspect.unwrap(pack.nodes[node].execute.__func__)).parameters
+        named = {name for name, one in taken.items()
+                 if one.kind is one.POSITIONAL_OR_KEYWORD} - {"cls"}
+        inputs = {i.id for i in schema.inputs}
+        assert named <= inputs, node
+        mapped = inputs - named
+        assert not mapped or any(one.kind is one.VAR_KEYWORD for one in taken.values()), node
+        assert all(name in together | {"size", "width", "height"} or re.fullmatch(r"\w+_\d", name)
+                   for name in mapped), node
+
+
+def test_every_knob_of_every_method_can_be_reached(pack):
+    knobs = pack.module("ssd_core.output.knobs").all_knobs()
+    methods = pack.module("ssd_core.engine.methods").METHODS
+    inputs = {i.id: i for i in pack.schemas["SSD_Method"].inputs}
+    assert inputs["method"].options[0] == "ssd"
+    assert set(inputs["method"].options) == set(methods) and set(knobs) <= set(inputs)
+
+
+def test_lists_of_methods_have_all_and_say_what_each_guarantees(pack):
+    methods = pack.module("ssd_core.engine.methods").METHODS
+    slots = [("SSD_Method", "method"), *(("SSD_Compare", f"draw_{n}") for n in range(1, 7))]
+    for node, slot in slots:
+        one = next(i for i in pack.schemas[node].inputs if i.id == slot)
+        assert set(one.options) - {"none"} == set(methods)
+        for name in methods:
+            guarantee = methods[name].guarantee
+            assert name in one.tooltip.partition(f"{guarantee} (")[2].split(")")[0]
+
+
+@pytest.mark.parametrize("node", SAMPLING)
+def test_every_sampling_knob_can_be_reached(pack, node):
+    knobs = pack.module("ssd_core.output.knobs").sampling_knobs()
+    assert {one.name for one in knobs} <= {i.id for i in pack.schemas[node].inputs}
+
+
+@pytest.mark.parametrize("node", SAMPLING)
+def test_prompt_negative_seed_and_size_come_first(pack, node):
+    """As prompts do in KSampler's graphs; all else but a few comes with the advanced inputs."""
+    widgets = [i.id for i in pack.schemas[node].inputs if i.widget]
+    assert widgets[:6] == ["prompt", "negative", "seed", "size", "width", "height"]
+
+
+def test_a_number_that_may_be_left_open_is_a_field_that_says_auto(pack):
+    """It takes links from nodes that put out numbers, and its tooltip says what auto means."""
+    front = pack.module("ssd_core.output.knobs")
+    own = {one.name for one in [*front.all_knobs().values(), *front.sampling_knobs()]
+           if one.optional}
+    found = [slot for node in ("SSD_Method", "SSD_Sampler", "SSD_Compare")
+             for slot in pack.schemas[node].inputs if slot.id in own]
+    assert {slot.id for slot in found} == own
+    for slot in found:
+        assert (slot.io_type, slot.default) == ("STRING,INT,FLOAT", "auto"), slot.id
+        assert "auto = " in slot.tooltip and "-1" not in slot.tooltip, slot.id
+
+
+def test_rounds_and_staged_rounds_are_labelled_as_in_the_paper(pack):
+    for node in ("SSD_Method", "SSD_Sampler"):
+        labels = {one.id: one.display_name for one in pack.schemas[node].inputs}
+        assert labels["rounds"] == "r / b (rounds)" and labels["incremental"] == "i (staged rounds)"
+
+
+def test_importing_the_pack_asks_for_nothing(pack):
+    """No node, no torch, no host at the root: only the folder and a function."""
+    assert pack.stubs.root.__all__ == ["WEB_DIRECTORY", "comfy_entrypoint"]
+    assert not hasattr(pack.stubs.root, "NODE_CLASS_MAPPINGS")
+
+
+def test_links_of_every_type_have_a_colour(pack):
+    colours = (ROOT / "web" / "comfy" / "link_colors.js").read_text(encoding="utf-8")
+    used = {slot.io_type for schema in pack.schemas.values()
+            for slot in (*schema.inputs, *schema.outputs) if slot.io_type.startswith("SSD_")}
+    assert set(re.findall(r"^  (SSD_\w+): ", colours, re.MULTILINE)) == used
+
+
+def test_the_search_finds_the_sampler_by_what_it_does(pack, monkeypatch):
+    newer = pack.module("nodes.newer")
+    monkeypatch.setattr(newer, "_SCHEMA", {*newer._SCHEMA, "search_aliases"})
+    monkeypatch.setattr(pack.module("nodes.sampler").io, "Schema", dict)
+    assert "speculative decoding" in pack.nodes["SSD_Sampler"].define_schema()["search_aliases"]

@@ -1,0 +1,236 @@
+/** Sources and targets in a graph, lists of sizes, picks, folded inputs, in bare Node. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { addFold, fit, fitLoaded, knobsOf } from "../../../web/comfy/advanced.js";
+import { nameChoices } from "../../../web/comfy/choices.js";
+import { sourceOf, targetsOf } from "../../../web/comfy/graph.js";
+import { modelOf } from "../../../web/comfy/known.js";
+import { numbersIn, pickByClick, toggled } from "../../../web/comfy/picking.js";
+import { queryOf } from "../../../web/comfy/plan.js";
+import { idOf, nodeAt } from "../../../web/comfy/routing.js";
+import { Sizes } from "../../../web/comfy/sizes.js";
+import { stringsFor } from "../../../web/preview/strings.js";
+
+/** A graph of nodes by id; links are [id, source, slot, target, slot]. */
+function graph(nodes, links) {
+  const made = { getNodeById: (id) => nodes[id] ?? null };
+  made.links = new Map(links.map(([id, origin, from, target, to]) => {
+    ((nodes[origin].outputs ??= [])[from] ??= { links: [] }).links.push(id);
+    nodes[target].inputs[to].link = id;
+    return [id, { origin_id: origin, target_id: target }];
+  }));
+  for (const [id, node] of Object.entries(nodes)) Object.assign(node, { id, graph: made });
+  return nodes;
+}
+
+const combo = (name, value, values) => ({ name, value, options: { values } });
+const loader = (name) => ({ type: "SSD_LoadModel", widgets: [combo("model", name, [])] });
+const sampler = () => ({
+  type: "SSD_Sampler", inputs: [{ name: "model", link: null }],
+  widgets: [combo("size", "auto", ["auto", "384x384", "512x512", "720x720"])],
+});
+
+test("a source is found past reroutes, and none is no error", () => {
+  const nodes = graph({ 1: loader("a"), 2: { type: "Reroute", inputs: [{ name: "" }] },
+    3: sampler(), 4: sampler() }, [[7, 1, 0, 2, 0], [8, 2, 0, 3, 0]]);
+  assert.equal(sourceOf(nodes[3], "model"), nodes[1]);
+  assert.equal(sourceOf(nodes[4], "model"), null);
+  assert.deepEqual(targetsOf(nodes[1], 0), [nodes[2]]);
+});
+
+test("a node inside subgraphs has an execution id, and is found by it", () => {
+  const inner = { id: 5 }, whole = { _nodes: [{ id: 3 }, { id: 12, subgraph: {
+    _nodes: [inner], getNodeById: (id) => (id === 5 ? inner : null) } }] };
+  whole.getNodeById = (id) => whole._nodes.find((node) => node.id === id) ?? null;
+  assert.equal(idOf(whole, inner), "12:5");
+  assert.equal(idOf(whole, whole._nodes[0]), "3");
+  assert.equal(idOf(whole, {}), null);
+  assert.equal(nodeAt(whole, idOf(whole, inner)), inner);
+});
+
+test("a method is planned with its widgets and the connected model", () => {
+  const schedule = { type: "SSD_Method", inputs: [{ name: "model", link: null }],
+    widgets: [{ name: "method", value: "ssd" }, { name: "rounds", value: "2" },
+      { name: "ssd_plan", serialize: false }] };
+  const nodes = graph({ 1: loader("a"), 2: schedule, 3: { ...schedule, inputs: [] } },
+    [[7, 1, 0, 2, 0]]);
+  const widgets = '{"method":"ssd","rounds":"2"}';
+  assert.deepEqual(queryOf(nodes[2]), { widgets, model: "a" });
+  assert.deepEqual(queryOf(nodes[3]), { widgets, model: "" });
+});
+
+test("choices have names in Chinese, and are saved in English", () => {
+  const quality = { name: "quality", value: "Faithful", options: { values: ["Faithful", "x"] } };
+  const size = { name: "size", options: {} };
+  nameChoices({ widgets: [quality, size] }, "zh-CN");
+  assert.deepEqual(["Faithful", "x", null].map(quality.options.getOptionLabel), ["忠实", "x", ""]);
+  assert.equal(quality.value, "Faithful");
+  assert.equal(size.options.getOptionLabel, undefined);
+  const other = { name: "quality", options: {} };
+  nameChoices({ widgets: [other] }, "en");
+  assert.equal(other.options.getOptionLabel, undefined);
+});
+
+test("a model is found past Load Draft Heads", () => {
+  const heads = { type: "SSD_LoadHeads", inputs: [{ name: "model", link: null }], widgets: [] };
+  const nodes = graph({ 1: loader("a"), 2: heads, 3: sampler() }, [[7, 1, 0, 2, 0], [8, 2, 0, 3, 0]]);
+  assert.equal(modelOf(nodes[3]), "a");
+  nodes[2].inputs[0].link = null;
+  assert.equal(modelOf(nodes[3]), undefined);
+});
+
+test("the sizes are those of the connected model, else all", async () => {
+  const nodes = graph({ 1: loader("a"), 2: sampler(), 3: sampler() }, [[7, 1, 0, 2, 0]]);
+  const asked = [];
+  const known = { a: ["512x512", "999x999"], b: [] };
+  const sizes = new Sizes(async (name) => { asked.push(name); return known[name]; });
+  const [size] = nodes[2].widgets;
+  const all = size.options.values;
+  for (const node of [nodes[2], nodes[3], nodes[2]]) await sizes.refresh(node);
+  assert.deepEqual(size.options.values, ["auto", "512x512"]);
+  size.value = "512x512";
+  await sizes.refresh(nodes[2]);
+  assert.equal(size.value, "512x512");
+  assert.deepEqual(nodes[3].widgets[0].options.values, all);
+  assert.deepEqual(asked, ["a"]);
+  nodes[1].widgets[0].value = "b";
+  await sizes.refresh(nodes[2]);
+  assert.deepEqual(size.options.values, all);
+});
+
+test("a size that came with a workflow stays until another model is connected", async () => {
+  const nodes = graph({ 1: loader("a"), 2: sampler() }, [[7, 1, 0, 2, 0]]);
+  const known = { a: ["512x512"], b: ["720x720"] };
+  const sizes = new Sizes(async (name) => known[name]);
+  const [size] = nodes[2].widgets;
+  size.value = "384x384";
+  for (let n = 0; n < 2; n++) await sizes.refresh(nodes[2]);
+  assert.equal(size.value, "384x384");
+  nodes[1].widgets[0].value = "b";
+  await sizes.refresh(nodes[2]);
+  assert.equal(size.value, "auto");
+});
+
+test("numbers are read and toggled as Pick Pictures reads them", () => {
+  assert.deepEqual(numbersIn(" 3, 1-2 ，x 5-4"), [3, 1, 2]);
+  assert.equal(toggled("2 - 4", 5), "2, 3, 4, 5");
+  assert.equal(toggled("", 2), "2");
+  assert.equal(toggled("4, 1-2", 3), "1, 2, 3, 4");
+  assert.equal(toggled("1, 2", 1), "2");
+});
+
+test("a click on a picture writes its number to the connected Pick Pictures node only", () => {
+  const pick = () => ({ type: "SSD_PickPictures", inputs: [{ name: "started" }],
+    widgets: [{ name: "pictures", value: "1" }] });
+  const nodes = graph({ 1: { type: "SSD_StartPictures" }, 2: pick(), 3: pick() }, [[7, 1, 0, 2, 0]]);
+  const pictures = [{}, {}, {}];
+  let click = null;
+  const element = { querySelectorAll: () => pictures, addEventListener: (_, f) => { click = f; } };
+  let changes = 0;
+  pickByClick(nodes[1], element, 0, () => { changes += 1; });
+  click({ target: { closest: () => pictures[2] } });
+  click({ target: { closest: () => null } });
+  assert.equal(nodes[2].widgets[0].value, "1, 3");
+  assert.equal(nodes[3].widgets[0].value, "1");
+  assert.equal(changes, 1);
+});
+
+/** A node as ComfyUI's page makes it, of these widgets. */
+function foldable(widgets, inputs = []) {
+  return {
+    widgets, inputs, size: [200, 100],
+    addWidget(type, name, value, callback) {
+      const made = { name, callback, options: {} };
+      widgets.push(made);
+      return made;
+    },
+    computeSize: () => [0, 20 * widgets.filter(({ hidden }) => !hidden).length],
+    setSize(size) { this.size = size; },
+  };
+}
+
+const shownOn = ({ widgets }) => widgets.filter(({ hidden }) => !hidden).map(({ name }) => name);
+
+test("advanced inputs fold on the canvas, but for those that are connected", () => {
+  const widgets = ["seed", "cfg", "top_k"].map(
+    (name) => ({ name, options: { advanced: name !== "seed" } }));
+  const node = foldable(widgets, [{ widget: { name: "top_k" }, link: 3 }]);
+  const words = stringsFor("en");
+  addFold(node, words, () => true);
+  assert.deepEqual(shownOn(node), ["seed", "top_k", "ssd_advanced"]);
+  assert.equal(widgets[3].label, words.moreInputs);
+  widgets[3].callback();
+  assert.deepEqual(shownOn(node), ["seed", "cfg", "top_k", "ssd_advanced"]);
+  assert.deepEqual(node.size, [200, 120]);
+});
+
+test("a node counts no folded input in its size, in Nodes 2.0 either, which folds by itself", () => {
+  const widgets = ["seed", "cfg", "top_k"].map((name) => ({ name,
+    options: { advanced: name !== "seed", hidden: name === "top_k" || undefined } }));
+  const node = foldable(widgets);
+  addFold(node, stringsFor("en"), () => false);
+  const options = () => widgets.slice(0, 3).map((one) => [one.options.advanced,
+    one.options.hidden]);
+  assert.deepEqual(options(), [[false, undefined], [true, false], [false, true]]);
+  assert.deepEqual(node.computeSize(), [0, 20]);
+  node.showAdvanced = true;
+  assert.deepEqual(shownOn(node), ["seed", "cfg"]);
+  fit(node);
+  assert.deepEqual(node.size, [200, 40]);
+});
+
+test("a folded input takes no room where the canvas lays out hidden ones too", () => {
+  const own = () => [0, 60];
+  const widgets = [undefined, own].map((computeSize, n) => (
+    { name: `knob_${n}`, computeSize, options: { advanced: true } }));
+  const node = foldable(widgets);
+  addFold(node, stringsFor("en"), () => true);
+  const heights = () => widgets.slice(0, 2).map((one) => one.computeSize?.()[1]);
+  assert.deepEqual(heights(), [-4, -4]);
+  node.showAdvanced = true;
+  assert.deepEqual(heights(), [undefined, 60]);
+});
+
+test("only the chosen method's knobs are shown, and those of others that are connected", () => {
+  const widgets = [combo("method", "ar", []), ...["k_h", "k_v", "delay"].map(
+    (name) => ({ name, value: 3, options: { advanced: name === "k_v" } }))];
+  const node = foldable(widgets, [{ widget: { name: "delay" }, link: null }]);
+  const methods = { k_h: ["mtp", "rows"], k_v: ["rows"], delay: ["wave"] };
+  addFold(node, stringsFor("en"), () => true, methods);
+  const choose = (name) => {
+    widgets[0].value = name;
+    widgets[0].callback(name);
+    return shownOn(node);
+  };
+  assert.deepEqual(shownOn(node), ["method"]);
+  assert.deepEqual(choose("mtp"), ["method", "k_h"]);
+  assert.equal(node.size[1], 40, "the node is as tall as what it shows");
+  assert.deepEqual(choose("rows"), ["method", "k_h", "ssd_advanced"]);
+  assert.deepEqual(widgets.slice(1, 4).map((one) => one.options.hidden), [false, false, true]);
+  node.inputs[0].link = 4;
+  assert.deepEqual(choose("ar"), ["method", "delay"]);
+  assert.deepEqual(widgets.slice(1, 4).map((one) => one.value), [3, 3, 3]);
+});
+
+test("what the server says of a knob's methods is read, required or not", () => {
+  class Method {}
+  Method.nodeData = { input: { required: { method: [["ar", "mtp"], {}], k_h: ["INT",
+    { methods: ["mtp"] }], model: ["SSD_MODEL"] },
+  optional: { delay: ["INT", { methods: ["wave"] }] } } };
+  assert.deepEqual(knobsOf(new Method()), { k_h: ["mtp"], delay: ["wave"] });
+  assert.deepEqual(knobsOf({}), {});
+});
+
+test("a node that was saved with a blank below its inputs loses it, one with a text keeps it", () => {
+  const widgets = (element) => [{ name: "k_h", options: { advanced: true }, element }];
+  const [bare, withText, withLine] = [foldable(widgets()), foldable(widgets({})),
+    foldable(widgets({}))];
+  withLine.widgets[0].options.getMaxHeight = () => 48;
+  for (const node of [bare, withText, withLine]) {
+    addFold(node, stringsFor("en"), () => true);
+    fitLoaded(node);
+  }
+  assert.deepEqual([bare, withText, withLine].map((node) => node.size[1]), [20, 100, 20]);
+});
