@@ -122,6 +122,7 @@ export class Jobs {
     const answer = await this.#ask("jobs");
     if (asked !== this.#asked) return;
     this.#listed = BUSY;
+    this.#again(); // before others look, so that no error of theirs ends the questions
     if (answer) this.#show(answer.jobs.filter((job) => !(neverBegan(job) && isRepeatable(job))));
     this.#again();
   }
@@ -138,7 +139,8 @@ export class Jobs {
       const answer = await this.#ask("feed",
         [...from].flatMap(([id, after]) => [["job", id], ["after", after]]));
       this.#reading = false;
-      if (!answer) return this.#again();
+      this.#again(); // before followers take it, likewise
+      if (!answer) return null;
       isNews = asked.map((each) => this.#tell(each, answer, from)).some(Boolean);
     }
     return isNews || this.#listed <= 0 ? this.refresh() : this.#again();
