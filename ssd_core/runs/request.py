@@ -428,7 +428,7 @@ class Result:
         if run.edit is not None or backbone.sources:
             return
         kind = (backbone, run.method, run.heads is not None, run.sampling)
-        note(*kind, stats, partly=not bool(run.region.mask.all()))
+        note(*kind, stats, partly=not run.region.whole)
         note_step_times(*kind, run.pictures, stats, run.tuning.graphs)
 
     @property
