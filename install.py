@@ -4,7 +4,7 @@
     python install.py app     makes .venv beside this file, draws a first postcard, opens the app;
                               more arguments go to the app (--port 8000, --share ...)
     python install.py test    makes the same .venv and runs Ruff, mypy and all tests, or those of
-                              some subjects (core, hosts, lab, repository); more arguments go to
+                              some subjects (core, models, hosts, lab, repository); more go to
                               pytest
     python install.py download NAME --models-dir FOLDER
                               fetches a backbone with the Python that runs this, such as ComfyUI's

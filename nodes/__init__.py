@@ -25,11 +25,12 @@ from .sampler import Sampler
 from .save_image import SaveImage
 from .start_pictures import StartPictures
 from .tokens_to_image import TokensToImage
+from .train_heads import TrainHeads
 
 NODES: list[type[io.ComfyNode]] = [
-    LoadModel, LoadHeads, Sampler, MethodNode, StartPictures, PickPictures, FinishPictures,
-    Control, LoadPicture, EditByWords, ImageToTokens, TokensToImage, Compare, RunViewer, SaveImage,
-    Doctor,
+    LoadModel, LoadHeads, TrainHeads, Sampler, MethodNode, StartPictures, PickPictures,
+    FinishPictures, Control, LoadPicture, EditByWords, ImageToTokens, TokensToImage, Compare,
+    RunViewer, SaveImage, Doctor,
 ]
 
 

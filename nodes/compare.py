@@ -9,6 +9,7 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.methods import AR, METHODS, Method, default_method
 from ..ssd_core.errors import SSDError
+from ..ssd_core.output.drawing import Drawing
 from ..ssd_core.output.guarantees import method_help
 from ..ssd_core.runs.comparison import Comparison, runnable
 from . import inputs, outcome, requests, running, schedules, weights
@@ -60,8 +61,10 @@ class Compare(DrawingNode):
     def execute(cls, model: weights.LoadedModel, prompt: str, negative: str, preview: bool,
                 complete_prompt: bool, **widgets: Any) -> io.NodeOutput:
         sampling, size = requests.sampling_of(widgets), requests.asked_size(widgets)
+        typed = requests.typed_words(prompt, negative)
         fitting, left_out = runnable(chosen(widgets), lambda method: requests.request_of(
-            model, method, sampling, prompt, negative, size, named=True, expand=complete_prompt))
+            model, Drawing(prompt, typed.negative, method, sampling, size, expand=complete_prompt),
+            named=True))
         if not fitting:
             raise SSDError("; ".join(left_out))
         runs = [running.NodeRun(request, model) for request in fitting.values()]

@@ -10,6 +10,7 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.backbones.prompts import two_panels
 from ..ssd_core.backbones.prompts.two_panels import CONTROLS, MAPS, TWO_PANELS
 from ..ssd_core.engine.methods import Method, default_method
+from ..ssd_core.output.drawing import Drawing
 from ..ssd_core.output.knobs import sampling_knobs
 from . import fitting, inputs, keeping, outcome, requests, running, weights
 from .drawing import DrawingNode
@@ -66,9 +67,10 @@ class Control(DrawingNode):
         height = (size := model.module.two_panels)[1]
         fields, _ = keeping.fields_of(panel, rows, None, model, batch_size)
         words = two_panels.Control(control, prompt, subject).written(size)
-        request = requests.request_of(
-            model, method or default_method(), requests.sampling_of(knobs), words, negative,
-            size, pictures=batch_size, named=method is not None, **fields)
+        drawing = Drawing(words, requests.typed_words(words, negative).negative,
+                          method or default_method(), requests.sampling_of(knobs), size, batch_size,
+                          **fields)
+        request = requests.request_of(model, drawing, named=method is not None)
         runs = [running.NodeRun(part, model) for part in request.parts()]
         ui = cls.draw(runs, preview, together=False)
         panels, *others = outcome.of(runs)

@@ -7,7 +7,7 @@ from typing import Any
 
 from comfy_api.v0_0_2 import io
 
-from . import limits, previews, running
+from . import limits, previews, running, things
 from .newer import RESENT
 
 
@@ -27,4 +27,6 @@ class DrawingNode(io.ComfyNode):
     @classmethod
     def draw(cls, runs: Sequence[running.NodeRun], preview: bool, **options: Any) -> dict | None:
         """Draw the runs on this node and return its `ui`; options: see `running.run_all`."""
-        return running.run_all(runs, previews.NodeRef.of(cls.hidden), preview, **options)
+        ui = running.run_all(runs, previews.NodeRef.of(cls.hidden), preview, **options)
+        things.remember(runs, cls.hidden)
+        return ui

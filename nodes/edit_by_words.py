@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.edits.look import change_map
 from ..ssd_core.engine.edits.words import Edit
-from ..ssd_core.engine.methods import default_method
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.grid import Grid
+from ..ssd_core.model.grid import size_of as size_in
 from ..ssd_core.model.knobs import specs
 from ..ssd_core.model.sampling import Sampling
 from ..ssd_core.output.changed_words import changed_words
-from ..ssd_core.output.masks import redrawn_cells
-from ..ssd_core.output.recipe import sampling_of
+from ..ssd_core.output.drawing import Drawing, sampling_of
+from ..ssd_core.output.picture_files import redrawn_cells
 from ..ssd_core.output.words import Words, drawn_words
 from . import fitting, inputs, outcome, requests, running, weights
 from .drawing import DrawingNode
@@ -92,7 +93,7 @@ def pictures_of(model: weights.LoadedModel, picture: TokenPictures | None,
 
 def requests_of(model: weights.LoadedModel, source: TokenPictures,
                 mask: torch.Tensor | None, prompt: str, old_prompt: str, seed: int,
-                **knobs: float | bool) -> list:
+                **knobs: Any) -> list:
     """A request for each picture: pictures of a batch may have different old words."""
     codes, made = source.for_backbone(model.module), []
     known = None if mask is None else ~redrawn_cells(mask, Grid(*codes.shape[1:]))
@@ -101,14 +102,15 @@ def requests_of(model: weights.LoadedModel, source: TokenPictures,
         old, new = words_of(model, recipe, old_prompt, prompt)
         sampling = Sampling() if recipe is None else sampling_of(recipe)
         negative = drawn_words(recipe).negative if recipe else None
-        made.append(requests.request_of(
-            weights.LoadedModel(model.backbone), default_method(),
-            replace(sampling, seed=seed, variation=0.0), prompt, negative or "",
-            size_of(source, n), keep=picture[None], old_prompt=old, fixed=(Words(new, negative),),
+        drawing = Drawing(
+            prompt, negative, sampling=replace(sampling, seed=seed, variation=0.0),
+            size=size_of(source, n), keep=picture[None], edit=Edit(old, **knobs),
+            fixed=(Words(new, negative),),
             keep_mask=None if known is None or not known[n % len(known)].any()
             else known[n % len(known)],
-            keep_pixels=None if source.pixels is None else source.pixels[n : n + 1],
-            fall_back=False, **knobs))
+            keep_pixels=None if source.pixels is None else source.pixels[n : n + 1])
+        made.append(requests.request_of(weights.LoadedModel(model.backbone), drawing,
+                                        fall_back=False))
     return made
 
 
@@ -126,8 +128,7 @@ def words_of(model: weights.LoadedModel, recipe: dict | None, old: str,
 def size_of(source: TokenPictures, n: int) -> tuple[int, int] | None:
     """The picture's (width, height); None if only its tokens are known."""
     if n < len(source.recipes):
-        width, height = source.recipes[n]["size"]
-        return width, height
+        return size_in(source.recipes[n]["size"])
     if source.pixels is None:
         return None
     height, width = source.pixels.shape[1:3]
@@ -145,9 +146,9 @@ def maps(model: weights.LoadedModel, runs: Sequence[running.NodeRun]) -> torch.T
     made = []
     with weights.resident([model.backbone], max(run.request.bytes_needed for run in runs)):
         for run in runs:
-            request = run.request
-            assert request.keep is not None and request.old_prompt is not None
-            change = change_map(request.sized, request.keep, request.old_prompt,
+            request, drawing = run.request, run.request.drawing
+            assert drawing.keep is not None and drawing.edit is not None
+            change = change_map(request.sized, drawing.keep, drawing.edit.old_prompt,
                                 request.words[0].prompt, guidance=request.sampling.cfg,
                                 min_p=request.sampling.min_p)
             made.append(as_pixels(run, change)[..., None].expand(-1, -1, -1, 3))

@@ -8,7 +8,8 @@ import comfy.model_management as mm
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.runs.request import Request
+from ..ssd_core.output.drawing import method_of
+from ..ssd_core.runs.request import Request, draws_ars_picture
 from . import finished, inputs, outcome, running, unfinished, weights
 from .drawing import DrawingNode
 from .errors import readable_errors
@@ -63,7 +64,8 @@ def keep(keys: Sequence[str], runs: Sequence[running.NodeRun]) -> None:
 
 def rest_of(recipe: dict, model: weights.LoadedModel) -> Request:
     """The request that draws the rows below those of a stopped run."""
-    if recipe["heads"] is not None and model.heads is None:
+    needs_heads = recipe["heads"] is not None and not draws_ars_picture(method_of(recipe))
+    if needs_heads and model.heads is None:
         raise SSDError("these pictures were begun with draft heads: choose the same ones in "
                        "'heads' of Load Model")
     rows = min(recipe["stopped_rows"], recipe["tokens"]["shape"][0] - 1)

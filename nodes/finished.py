@@ -15,8 +15,7 @@ import numpy as np
 import torch
 
 from ..ssd_core.backbones.base import Backbone
-from ..ssd_core.engine.events import Event, FinalRows, Started
-from ..ssd_core.engine.plan import Plan
+from ..ssd_core.engine.events import Event, FinalRows, Plan, Started
 from ..ssd_core.runs.request import Result
 from ..ssd_core.weights.model_size import stored_dtype
 

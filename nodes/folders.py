@@ -12,6 +12,7 @@ import folder_paths
 from ..ssd_core.backbones.estimates import Estimates
 from ..ssd_core.backbones.reading.checkpoint import ENDINGS
 from ..ssd_core.errors import SSDError
+from ..ssd_core.files import user_path
 from ..ssd_core.weights.catalogue import BACKBONES_FOLDER
 from ..ssd_core.weights.registry import AUTO, HEADS_FOLDER, NONE, ModelRegistry
 
@@ -101,3 +102,28 @@ def heads_path(selection: str, backbone: Path, sha256: str) -> Path | None:
     if complaint := complaint_about_heads(selection):
         raise SSDError(complaint)
     return registry().heads_for(backbone, selection, sha256)
+
+
+# Pictures
+
+
+def complaint_about_pictures(folder: str | None) -> str | None:
+    """Why a folder below ComfyUI's output folder cannot be used, or None."""
+    try:
+        pictures_folder(folder or "")
+    except SSDError as error:
+        return str(error)
+    return None
+
+
+def pictures_folder(name: str) -> Path:
+    """The folder of this name in ComfyUI's output folder; "" is the output folder itself.
+
+    Raises SSDError if there is none, or if the name leads out of it.
+    """
+    output = os.path.abspath(folder_paths.get_output_directory())
+    folder = Path(os.path.abspath(os.path.join(output, user_path(name.strip()))))
+    if not folder.is_relative_to(output) or (name.strip() and not folder.is_dir()):
+        raise SSDError(f"folder {name!r}: there is none of this name in ComfyUI's output folder: "
+                       "choose one that lies there, or leave it empty for the whole folder")
+    return folder

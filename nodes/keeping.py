@@ -6,7 +6,7 @@ import torch
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.grid import Grid
-from ..ssd_core.output.masks import redrawn_cells
+from ..ssd_core.output.picture_files import redrawn_cells
 from ..ssd_core.output.words import Words, inherited
 from .inputs import ALL
 from .types import TokenPictures

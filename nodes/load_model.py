@@ -5,6 +5,7 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.graphs import MODES
+from ..ssd_core.output.labels import known_lines
 from ..ssd_core.weights.advice import advice_lines
 from ..ssd_core.weights.catalogue import CATALOGUE
 from ..ssd_core.weights.eight_bits import EITHER
@@ -80,5 +81,5 @@ class LoadModel(io.ComfyNode):
             lines.append(f"dtype 8bit is {stored_dtype(loaded.module)} on this machine")
         if offload and not weights.may_offload():
             lines.append(NO_CARD)
-        show_text(cls.hidden.unique_id, "\n".join([*lines, line]))
+        show_text(cls.hidden.unique_id, "\n".join([*lines, line, *known_lines(loaded.module)]))
         return io.NodeOutput(loaded)

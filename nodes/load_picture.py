@@ -12,6 +12,7 @@ from comfy_execution.graph_utils import ExecutionBlocker
 from PIL import Image
 
 from ..ssd_core.errors import SSDError
+from ..ssd_core.model.grid import size_of
 from ..ssd_core.output import kept_rows
 from ..ssd_core.output.picture_files import layers, opened
 from ..ssd_core.output.recipe import (
@@ -86,7 +87,7 @@ class LoadPicture(io.ComfyNode):
         recipe = own or painted_over(path, pixels)
         check_whole(path, recipe, pixels)
         picture = torch.from_numpy(pixels)[None].float() / 255
-        width, height = recipe["size"]
+        width, height = size_of(recipe["size"]) or (0, 0)
         tokens = TokenPictures(recipe_tokens(recipe)[None], recipe["backbone"]["name"],
                                recipe["backbone"]["sha256"], (recipe,), picture)
         return io.NodeOutput(picture, tokens, mask_of(alpha), recipe["prompt"],
@@ -96,12 +97,14 @@ class LoadPicture(io.ComfyNode):
 
 def of_text(text: str) -> io.NodeOutput:
     """Tokens, mask and rows of a text; all other outputs block what is connected to them."""
-    known = kept_rows.read(text)
-    tokens = TokenPictures(known.tokens[None], known.backbone, known.sha256)
-    redrawn = torch.zeros_like(known.tokens) if known.redrawn is None else known.redrawn
+    known, backbone = kept_rows.read(text)
+    assert known.keep is not None
+    tokens = TokenPictures(known.keep, backbone["name"], backbone["sha256"])
+    redrawn = torch.zeros_like(known.keep[0]) if known.keep_mask is None else ~known.keep_mask
     unknown = ExecutionBlocker(localized("Load Picture has the tokens of a picture as text, not "
                                          "the picture itself"))
-    return io.NodeOutput(unknown, tokens, redrawn[None].float(), *[unknown] * 5, known.rows)
+    return io.NodeOutput(unknown, tokens, redrawn[None].float(), *[unknown] * 5,
+                         known.keep_rows)
 
 
 def choices() -> list[str]:

@@ -9,8 +9,8 @@ import torch
 from comfy_api.v0_0_2 import io
 from comfy_execution.graph_utils import ExecutionBlocker
 
+from ..ssd_core.engine.run_statistics import together
 from ..ssd_core.output.recipe import to_bytes
-from ..ssd_core.output.together import together
 from ..ssd_core.runs.comparison import Comparison
 from . import report, running
 from .language import localized

@@ -9,8 +9,8 @@ import comfy.model_management as mm
 from torch import nn
 
 from ..ssd_core.weights.diffusion import DiffusionPainter, load_painter, pipeline_folder
+from ..ssd_core.weights.find import PIPELINE
 from ..ssd_core.weights.load import pick_dtype
-from ..ssd_core.weights.model_folders import PIPELINE
 from . import weights
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Lock
 
 import comfy.model_management as mm
 import torch
@@ -15,6 +16,8 @@ from ..ssd_core.backbones.offload import StreamedLayers, plain_parts
 from ..ssd_core.backbones.sessions import KeptSession
 from ..ssd_core.model.transformer import Decoder
 from ..ssd_core.weights.model_size import stored_bytes
+
+READING = Lock()  # held while weights are used outside of ComfyUI's queue
 
 
 class SSDWeights(nn.Module):

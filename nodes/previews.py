@@ -28,7 +28,7 @@ MAX_LOGS = 32
 # Starts at the clock, so that serials still grow after a restart of the server.
 SERIAL = count(time.time_ns() // 1000)
 
-HIDDEN = [io.Hidden.unique_id, io.Hidden.extra_pnginfo]
+HIDDEN = [io.Hidden.unique_id, io.Hidden.extra_pnginfo, io.Hidden.prompt]
 
 
 @dataclass(frozen=True)

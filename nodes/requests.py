@@ -11,6 +11,7 @@ from ..ssd_core.engine.methods import Method
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.grid import size_of
 from ..ssd_core.model.sampling import Sampling
+from ..ssd_core.output.drawing import Drawing
 from ..ssd_core.output.knobs import sampling_knobs
 from ..ssd_core.output.words import Words
 from ..ssd_core.runs.request import Request
@@ -20,12 +21,10 @@ from .weights import LoadedModel
 from .widgets import AUTO, is_auto, number, values_of
 
 
-def request_of(model: LoadedModel, method: Method, sampling: Sampling, prompt: str, negative: str,
-               size: tuple[int, int] | None, **options: Any) -> Request:
+def request_of(model: LoadedModel, drawing: Drawing, **options: Any) -> Request:
     """The request for a node's inputs; options: further fields of Request."""
-    typed = typed_words(prompt, negative)
-    return Request(model.module, model.heads.module if model.heads else None, method, sampling,
-                   typed.prompt, typed.negative, size, device=mm.get_torch_device(), **options)
+    return Request(model.module, model.heads.module if model.heads else None, drawing,
+                   device=mm.get_torch_device(), **options)
 
 
 def typed_words(prompt: str, negative: str) -> Words:

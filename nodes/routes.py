@@ -1,4 +1,5 @@
-"""What ComfyUI's page asks the server: missed previews, its language, and facts about backbones.
+"""What ComfyUI's page asks the server: missed previews, the things of pictures, its language, and
+facts about backbones.
 
 The facts are the cost of a method, the sizes that a backbone draws and the words that it knows;
 the nodes show them before anything runs.
@@ -18,10 +19,10 @@ from server import PromptServer
 
 from ..ssd_core import load_backbone
 from ..ssd_core.backbones.base import Backbone
+from ..ssd_core.backbones.prompt_guide import offered
 from ..ssd_core.errors import SSDError
-from ..ssd_core.output.word_kinds import offered
 from ..ssd_core.weights.catalogue import CATALOGUE
-from . import folders, language, limits, previews, schedules
+from . import folders, language, learning, limits, previews, schedules, things
 
 Query = Mapping[str, str]
 
@@ -50,6 +51,19 @@ def plan_of(widgets: Mapping[str, Any], name: str) -> str:
     except SSDError as error:
         lines = [str(error)]
     return language.localized_for_all("\n".join(lines))
+
+
+def outlook_of(widgets: Mapping[str, Any], name: str) -> str:
+    """A text with the pictures that drafts could learn from, and how long that would take.
+
+    If an input is wrong, the text says so.
+    """
+    try:
+        folder, kind, epochs = (widgets[key] for key in ("folder", "kind", "epochs"))
+        text = learning.outlook(name, str(folder), str(kind), int(epochs), described(name))
+    except SSDError as error:
+        text = str(error)
+    return language.localized_for_all(text)
 
 
 def sizes_of(name: str) -> list[str]:
@@ -87,6 +101,10 @@ def plan(query: Query) -> dict[str, str]:
     return {"plan": plan_of(json.loads(query.get("widgets", "{}")), query.get("model", ""))}
 
 
+def outlook(query: Query) -> dict[str, str]:
+    return {"plan": outlook_of(json.loads(query["widgets"]), query.get("model", ""))}
+
+
 def sizes(query: Query) -> list[str]:
     return sizes_of(query.get("model", ""))
 
@@ -95,10 +113,15 @@ def words(query: Query) -> list[dict[str, Any]]:
     return kinds_of(query.get("model", ""), query.get("language", "").startswith("zh"))
 
 
+def things_of(query: Query) -> dict[str, Any]:
+    return things.of(query.get("run", ""), query.get("language", "").startswith("zh"))
+
+
 def register() -> None:
     """Add all routes to ComfyUI's server, and a look at each prompt before it is checked."""
     for path, answer in (("preview", preview), ("language", page_language), ("plan", plan),
-                         ("sizes", sizes), ("words", words)):
+                         ("outlook", outlook), ("sizes", sizes), ("things", things_of),
+                         ("words", words)):
         add(f"/ssd/{path}", answer)
     PromptServer.instance.add_on_prompt_handler(limits.without_nan)
 

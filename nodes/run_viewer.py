@@ -10,9 +10,8 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.files import atomic_write
-from ..ssd_core.output.animation import FILMS
 from ..ssd_core.output.heatmap import acceptance_sheet
-from ..ssd_core.output.replay import FilmFrame, grown, moments, side_by_side
+from ..ssd_core.output.replay import FILMS, FilmFrame, grown, moments, side_by_side
 from .errors import readable_errors
 from .filenames import place_for
 from .newer import search_aliases

@@ -75,7 +75,7 @@ class NodeRun(LiveRun):
 
     @property
     def typed(self) -> Words:
-        return Words(self.request.prompt, self.request.negative)
+        return Words(self.request.prompt, self.request.drawing.negative)
 
     @property
     def word_notes(self) -> list[str]:
@@ -223,7 +223,7 @@ def run_all(runs: Sequence[NodeRun], node_ref: previews.NodeRef, preview: bool,
 def note_order(runs: Sequence[NodeRun]) -> None:
     """Note in which order suggestions for a region fit what follows it; it takes a pass."""
     results = [run.result for run in runs]
-    if any(run.request.keep_mask is None for run in runs) or sum(
+    if any(run.request.drawing.keep_mask is None for run in runs) or sum(
             run.request.pictures for run in runs) < 2:
         return
     order = ", ".join(str(n + 1) for n in likeliest_first(results))

@@ -8,6 +8,7 @@ import torch
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.methods import Method
+from ..ssd_core.output.drawing import Drawing
 from . import inputs, keeping, outcome, requests, running, sources, weights
 from .drawing import DrawingNode
 from .errors import readable_errors
@@ -43,10 +44,10 @@ class Sampler(DrawingNode):
         fields, unused = keeping.fields_of(known, keep_rows, mask, model, batch_size)
         typed = requests.typed_words(prompt, negative)
         fixed, word_notes = keeping.words_of_known(known, fields, typed, batch_size)
-        request = requests.request_of(
-            model, chosen, requests.sampling_of(widgets), prompt, negative,
-            requests.asked_size(widgets), pictures=batch_size, named=method is not None,
-            expand=complete_prompt, fixed=fixed, **fields, **sources.fields_of(model, source))
+        drawing = Drawing(prompt, typed.negative, chosen, requests.sampling_of(widgets),
+                          requests.asked_size(widgets), batch_size, complete_prompt, fixed=fixed,
+                          **fields, **sources.fields_of(model, source))
+        request = requests.request_of(model, drawing, named=method is not None)
         runs = [running.NodeRun(part, model, [*notes, *unused, *word_notes])
                 for part in request.parts()]
         ui = cls.draw(runs, preview, together=False)

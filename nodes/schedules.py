@@ -11,14 +11,14 @@ import torch
 from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.backbones.postcard import GRID, Postcard
 from ..ssd_core.engine.decode import plan
+from ..ssd_core.engine.events import Plan
 from ..ssd_core.engine.methods import AR, METHODS, SSD, Exact, Method
-from ..ssd_core.engine.plan import Plan
 from ..ssd_core.engine.tuning import Machine, tune
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.knobs import KnobSpec
+from ..ssd_core.output.knob_words import KNOB_WORDS
 from ..ssd_core.output.knobs import all_knobs, visible_knobs
-from ..ssd_core.output.labels import plan_text
-from ..ssd_core.output.quality_presets import DEFAULT, SPEEDS
+from ..ssd_core.output.labels import DEFAULT, SPEEDS, plan_text
 from .widgets import values_of
 
 CPU = torch.device("cpu")
@@ -35,8 +35,10 @@ def schedule_knobs() -> list[KnobSpec]:
 
 
 def method_knobs() -> list[KnobSpec]:
-    """Every knob of any method once, SSD's first."""
-    return list(all_knobs(NAMES).values())
+    """Every knob of any method once, new ones last: ComfyUI stores widgets by position."""
+    places = {name: place for place, name in enumerate(KNOB_WORDS)}
+    return sorted(all_knobs(NAMES).values(),
+                  key=lambda knob: places.get(knob.name, len(places)))
 
 
 def of_quality(quality: str, widgets: Mapping[str, Any]) -> Method:

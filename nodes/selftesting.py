@@ -10,7 +10,7 @@ from functools import cache
 import comfy.model_management as mm
 from server import PromptServer
 
-from ..ssd_core.selftest.once import is_due, run_if_due
+from ..ssd_core.selftest.suite import is_due, run_if_due
 
 QUIET, LOOK = 20.0, 1.0  # s without anything queued before it begins; s between two looks
 

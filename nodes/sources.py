@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.output.source_pictures import sources_of
+from ..ssd_core.output.drawing import drawing_of
 from . import weights
 from .pictures import rgb
 from .types import TokenPictures
@@ -16,7 +16,7 @@ ROOM = 1 << 30  # bytes besides the weights of the encoder; not measured
 
 
 def fields_of(model: weights.LoadedModel, source: torch.Tensor | None) -> dict:
-    """The field of Request for an IMAGE [B, H, W, C] of source pictures, all for each picture."""
+    """The field of Drawing for an IMAGE [B, H, W, C] of source pictures, all for each picture."""
     if source is None:
         return {}
     with weights.codec_resident(model.backbone, model.module.picture_codec.encoder_bytes + ROOM):
@@ -29,7 +29,7 @@ def painted_from(tokens: TokenPictures, source: torch.Tensor | None
 
     Raises SSDError unless there are as many pictures as the tokens' recipe has.
     """
-    codes = sources_of(tokens.recipes[0]) if tokens.recipes else ()
+    codes = drawing_of(tokens.recipes[0]).sources if tokens.recipes else ()
     found = 0 if source is None else len(source)
     if found != len(codes):
         raise SSDError(f"the tokens were drawn from {len(codes)} source pictures, {found} are "

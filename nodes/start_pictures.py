@@ -9,6 +9,7 @@ import torch
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.methods import Method
+from ..ssd_core.output.drawing import Drawing
 from ..ssd_core.output.recipe import to_bytes
 from ..ssd_core.output.sheet import Tile, contact_sheet
 from . import inputs, outcome, requests, running, weights
@@ -51,10 +52,10 @@ class StartPictures(DrawingNode):
                 count: int, part: float, preview: bool, complete_prompt: bool,
                 method: Method | None = None, **widgets: Any) -> io.NodeOutput:
         chosen, notes = requests.chosen_method(method, quality, widgets)
-        request = requests.request_of(
-            model, chosen, requests.sampling_of(widgets), prompt, negative,
-            requests.asked_size(widgets), pictures=count, named=method is not None,
-            expand=complete_prompt)
+        drawing = Drawing(prompt, requests.typed_words(prompt, negative).negative, chosen,
+                          requests.sampling_of(widgets), requests.asked_size(widgets), count,
+                          complete_prompt)
+        request = requests.request_of(model, drawing, named=method is not None)
         run = running.NodeRun(request, model, notes)
         rows = min(math.ceil(part * request.grid.rows), request.grid.rows - 1)
         ui = cls.draw([run], preview, until=rows)

@@ -22,18 +22,17 @@ from ..ssd_core.engine.heads import DraftHeads
 from ..ssd_core.engine.methods import AR
 from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.fit import Fit, fit
-from ..ssd_core.weights.load import auto_dtype, best_dtype
+from ..ssd_core.weights.load import auto_dtype, best_dtype, measure_rounding
+from ..ssd_core.weights.memory import is_out_of_memory
 from ..ssd_core.weights.model_size import stored_dtype
-from ..ssd_core.weights.out_of_memory import is_out_of_memory
 from ..ssd_core.weights.quantize import KINDS
-from ..ssd_core.weights.rounding import measure_rounding
 from .folders import estimates
-from .patchers import StreamingPatcher, WholePatcher, patcher_of
+from .patchers import READING, StreamingPatcher, WholePatcher, patcher_of
 from .reading import Reading
 
 CPU = torch.device("cpu")
 # One copy for all nodes; an entry lives as long as a node's output refers to it.
-_LOADED: WeakValueDictionary[tuple, LoadedWeights] = WeakValueDictionary()
+LOADED: WeakValueDictionary[tuple, LoadedWeights] = WeakValueDictionary()
 
 Loaded = TypeVar("Loaded", bound="LoadedWeights")
 
@@ -220,9 +219,9 @@ def loaded_once(kind: type[Loaded], key: tuple, make: Callable[[], Loaded],
                 again: tuple[Callable, tuple]) -> Loaded:
     """The cached object for `key` (the file first), or a new one from `make` with this `again`."""
     key = (*key, os.stat(key[0]).st_mtime_ns)
-    if not isinstance(loaded := _LOADED.get(key), kind):
+    if not isinstance(loaded := LOADED.get(key), kind):
         with torch.inference_mode(False):  # ComfyUI also moves weights outside of inference mode
-            loaded = _LOADED[key] = make()
+            loaded = LOADED[key] = make()
             loaded.again = again
     return loaded
 
@@ -251,6 +250,8 @@ def codec_resident(backbone: LoadedBackbone, extra_bytes: int) -> Iterator[None]
 def moved(patchers: Sequence[WholePatcher], loaded: Sequence[LoadedWeights], extra_bytes: int,
           remedy: str) -> Iterator[None]:
     needed = extra_bytes + sum(patcher.model_size() for patcher in patchers)
+    with READING:  # it ends within a pass
+        pass
     try:
         for weights in loaded:
             if isinstance(offloader := getattr(weights.module, "offloader", None),

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from .engine import methods
     from .engine.decode import generate, plan
     from .engine.edits.look import change_map, object_map
+    from .engine.edits.things import Thing, thing_at, things_of
     from .engine.edits.words import Edit
-    from .engine.events import FinalRows, Finished, Pass, Started
-    from .engine.plan import Plan
+    from .engine.events import FinalRows, Finished, Pass, Plan, Started
     from .model.grid import Grid
     from .model.sampling import Sampling
     from .runs.comparison import compare
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
 __version__ = version()
 __all__ = ["Edit", "Finished", "Grid", "Pass", "Plan", "FinalRows", "SSDError", "Sampling",
-           "Started",
+           "Started", "Thing",
            "change_map", "compare", "generate", "load_backbone", "load_heads", "methods", "plan",
-           "object_map"]
+           "object_map", "thing_at", "things_of"]
 _HOMES = {"methods": ".engine", **dict.fromkeys(("generate", "plan"), ".engine.decode"),
-          **dict.fromkeys(("Finished", "Pass", "FinalRows", "Started"), ".engine.events"),
+          **dict.fromkeys(("Finished", "Pass", "Plan", "FinalRows", "Started"), ".engine.events"),
           **dict.fromkeys(("change_map", "object_map"), ".engine.edits.look"),
-          "Edit": ".engine.edits.words", "Plan": ".engine.plan", "compare": ".runs.comparison",
+          **dict.fromkeys(("Thing", "thing_at", "things_of"), ".engine.edits.things"),
+          "Edit": ".engine.edits.words", "compare": ".runs.comparison",
           "Grid": ".model.grid", "Sampling": ".model.sampling",
           **dict.fromkeys(("load_backbone", "load_heads"), ".weights.load")}
 

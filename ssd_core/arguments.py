@@ -55,7 +55,11 @@ def require_types(values: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
             continue
         if isinstance(value, str | Real):
             raise SSDError(f"{name} {shown(value)}: must be {in_words(wanted[name])}")
-        raise SSDError(f"{name}: must be {in_words(wanted[name])}, not {in_words(type(value))}")
+        raise SSDError(f"{name}: must be {in_words(wanted[name])}, not {in_words(kind_of(value))}")
+
+
+def kind_of(value: Any) -> type:
+    return type if isinstance(value, type) else type(value)
 
 
 def shown(value: str | Real) -> str:

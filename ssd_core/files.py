@@ -1,17 +1,28 @@
-"""Read and write files: never leave one half-written, always say what is wrong with one."""
+"""Read and write files: never leave one half-written, always say what is wrong with one.
+
+What others write is read only while it answers (`answered`): a file on a drive that hangs, or one
+that takes for ever to read, would else hold up its reader, everyone behind it, and the end of the
+program.
+
+A download leaves checksums in a folder of weights, as the command sha256sum writes them. A file is
+read again only where something is wrong already: that takes a while for many gigabytes.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import re
 import stat
 import tempfile
+import threading
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import copy_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -27,6 +38,17 @@ DEEPEST = 64  # objects and lists within each other
 TOO_DEEP = f"more than {DEEPEST} levels of objects and lists"
 CHECKSUM = "checksum"  # in the metadata of our safetensors files
 LONGEST_PART, LONGEST_PATH = 255, 4095  # bytes, on nearly every system
+SECONDS = 5.0  # that a file may take to answer
+T = TypeVar("T")
+_waiting: dict[Path, threading.Thread] = {}  # readers that have had no answer yet
+_lock = threading.Lock()
+SUMS = "SHA256SUMS"
+CHUNK = 1 << 22  # bytes read at once
+# Strings, which stay as they are, or what JSON has not; each match takes what it began with to its
+# end, so that no text takes long.
+STRING = r'("(?:[^"\\]|\\.)*(?:"|\\?\Z))'
+COMMENT = re.compile(STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+LAST_COMMA = re.compile(STRING + r"|,(?=\s*[\]}])", re.DOTALL)
 
 
 def user_path(typed: str | Path) -> Path:
@@ -198,3 +220,125 @@ def read_safetensors(path: Path,
         raise SSDError(f"{path}: damaged, it does not have the checksum that was saved with it: "
                        "get or make it again")
     return tensors, metadata
+
+
+def answered(path: Path, read: Callable[[], T], seconds: float | None = None) -> T:
+    """What `read()` returns or raises; SSDError if it takes longer than `seconds`, or SECONDS.
+
+    It runs on a thread of its own, which nobody waits for when the program ends. While one reader
+    of a file waits, others are refused at once.
+    """
+    seconds = SECONDS if seconds is None else seconds
+    with _lock:
+        waiting = _waiting.get(path)
+        if waiting is not None and waiting.is_alive():
+            raise no_answer(path, seconds)
+        _waiting.pop(path, None)
+    outcome: list[tuple[bool, Any]] = []
+    thread = threading.Thread(target=copy_context().run, args=(_note, read, outcome), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        with _lock:
+            _waiting[path] = thread
+        raise no_answer(path, seconds)
+    returned, value = outcome[0]
+    if not returned:
+        raise value
+    return value
+
+
+def _note(read: Callable[[], T], outcome: list[tuple[bool, Any]]) -> None:
+    try:
+        outcome.append((True, read()))
+    except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+        outcome.append((False, error))
+
+
+def no_answer(path: Path, seconds: float) -> SSDError:
+    return SSDError(f"{path}: did not answer within {seconds:g} s: is its drive still there?")
+
+
+def is_unicode(text: str) -> bool:
+    """Whether `text` can be encoded as UTF-8; half of a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def require_unicode(name: str, text: str) -> None:
+    """Raise SSDError for a text that cannot be encoded, and name the first bad character."""
+    if not is_unicode(text):
+        place = next(i for i, char in enumerate(text) if "\ud800" <= char <= "\udfff")
+        raise SSDError(f"{name}: character {place + 1} is half of one (U+{ord(text[place]):04X}): "
+                       "delete it, or type the whole character")
+
+
+def write_sums(folder: Path, sums: Mapping[str, str]) -> None:
+    """Keep the SHA-256 of files, by their paths below the folder."""
+    lines = (f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
+    write_text(folder / SUMS, "".join(lines))
+
+
+def known_sum(file: Path) -> str | None:
+    """The SHA-256 that a file should have, if its folder or the folder above knows it."""
+    for folder in (file.parent, file.parent.parent):
+        name = file.relative_to(folder).as_posix()
+        for line in lines_of(folder / SUMS):
+            digest, _, listed = line.partition("  ")
+            if listed == name:
+                return digest
+    return None
+
+
+def lines_of(path: Path) -> list[str]:
+    """The lines of a text file; none if it is not there or is no text."""
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return []
+
+
+def damaged(files: Iterable[Path]) -> list[Path]:
+    """Those files whose content is not the one that their folder knows; reads them whole."""
+    return [file for file in files if known_sum(file) not in (None, sum_of(file))]
+
+
+def sum_of(path: Path) -> str | None:
+    """The SHA-256 of a file; None if it cannot be read."""
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                digest.update(chunk)
+    except OSError:
+        return None
+    return digest.hexdigest()
+
+
+def json_text(path: Path) -> str:
+    """The text of a JSON file in any of Unicode's encodings. Raises OSError, or ValueError for
+    other bytes and for a file that is too long.
+    """
+    if (size := path.stat().st_size) > MOST_TEXT:
+        raise ValueError(f"{size >> 20} MiB long, at most {MOST_TEXT >> 20} are read")
+    raw = path.read_bytes()
+    return raw.decode(json.detect_encoding(raw))
+
+
+def without_extras(text: str) -> str:
+    """The text without comments and trailing commas."""
+    for pattern in (COMMENT, LAST_COMMA):
+        text = pattern.sub(lambda match: match[1] or "", text)
+    return text
+
+
+def parse(path: Path) -> object:
+    """What a JSON file holds. Raises OSError, or ValueError if it is not JSON even so."""
+    text = json_text(path)
+    try:
+        return json_of(text)
+    except ValueError:
+        return json_of(without_extras(text))

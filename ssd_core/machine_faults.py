@@ -8,11 +8,14 @@ After an update the combination is another one, which has no failures until they
 
 from __future__ import annotations
 
+import ctypes
 import platform
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 
 import torch
 
@@ -21,6 +24,8 @@ from .version import version
 
 FILE = "selftest.json"
 NONE, QUICK, FULL = "no", "quick", "full"
+LIBRARY = "nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1"
+LENGTH = 96  # bytes; NVML's own limit is 80
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ _retrying: ContextVar[bool] = ContextVar("retrying", default=False)
 def combination(device: torch.device) -> str:
     """Device, driver, torch and program version, which together decide what works."""
     if device.type == "cuda" and torch.cuda.is_available():
-        from .driver import driver_version
+        pass
 
         name = f"{torch.cuda.get_device_name(device)}, driver {driver_version() or 'unknown'}"
     else:
@@ -91,3 +96,17 @@ def parsed(raw: Mapping) -> Found:
 
 
 _kept = KeptEntries(FILE, parsed, asdict)
+
+
+@cache
+def driver_version() -> str:
+    """Such as "570.86.10"; empty without an NVIDIA driver."""
+    try:
+        nvml = ctypes.CDLL(LIBRARY)
+        text = ctypes.create_string_buffer(LENGTH)
+        if nvml.nvmlInit_v2() or nvml.nvmlSystemGetDriverVersion(text, LENGTH):
+            return ""
+        nvml.nvmlShutdown()
+        return text.value.decode("ascii", "replace")
+    except (OSError, AttributeError):
+        return ""

@@ -9,11 +9,11 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.prompts.alternatives import resolved
 from ssd_core.backbones.prompts.expanded import Added, Expanded, edited, pinned
+from ssd_core.output.drawing import Drawing
 from ssd_core.output.words import Words, expansions
 from ssd_core.runs.request import Request
 
 from .alternatives import with_alternative
-from .settings import Settings
 
 
 def expands(backbone: Backbone) -> bool:
@@ -21,36 +21,36 @@ def expands(backbone: Backbone) -> bool:
     return backbone.expand("a house", None, 0) is not None
 
 
-def filled(settings: Settings, backbone: Backbone, chinese: bool) -> dict | None:
+def filled(typed: Drawing, backbone: Backbone, chinese: bool) -> dict | None:
     """What the page shows: additions, or the words of another picture; None for nothing."""
-    typed, settings = settings, with_alternative(settings)
-    names, made, fixed = settings.open, None, settings.fixed
-    if settings.expand:
-        names, made = ((names, filled_in(settings, backbone, names)) if fixed is None
-                       else as_fixed(settings, fixed, backbone))
+    drawing = with_alternative(typed)
+    names, made, fixed = drawing.open, None, next(iter(drawing.fixed), None)
+    if drawing.expand:
+        names, made = ((names, filled_in(drawing, backbone, names)) if fixed is None
+                       else as_fixed(drawing, fixed, backbone))
     if made is None:
-        if fixed is None or fixed == Words(settings.prompt, settings.negative or None):
+        if fixed is None or fixed == Words(drawing.prompt, drawing.negative):
             return None
         return message(typed, text=text_of(fixed))
     chips = [chip(typed, added, chinese) for added in made.added]
     return message(typed, names, chips) if chips or names else None
 
 
-def message(settings: Settings, names: Sequence[str] = (), chips: Sequence[dict] = (),
+def message(drawing: Drawing, names: Sequence[str] = (), chips: Sequence[dict] = (),
             text: str = "") -> dict:
-    return {"prompt": settings.prompt, "open": list(names), "chips": list(chips), "text": text,
-            "pictures": settings.pictures}
+    return {"prompt": drawing.prompt, "open": list(names), "chips": list(chips), "text": text,
+            "pictures": drawing.pictures}
 
 
-def chip(typed: Settings, added: Added, chinese: bool) -> dict:
+def chip(typed: Drawing, added: Added, chinese: bool) -> dict:
     """An addition: what it says, what it takes the place of, and the prompt with it."""
     return {"name": added.name, "text": added.chinese if chinese else added.text,
             "instead": added.replaced, "pinned": pinned_into(typed, added)}
 
 
-def pinned_into(typed: Settings, added: Added) -> str:
+def pinned_into(typed: Drawing, added: Added) -> str:
     """The typed prompt with an addition in it; without its alternatives if one is rewritten."""
-    seed = typed.knobs["seed"]
+    seed = typed.sampling.seed
     own = resolved(typed.prompt, seed)
     start = own.place(added.start)
     end = own.origin[added.end - 1] + 1 if added.end > added.start else start
@@ -58,23 +58,23 @@ def pinned_into(typed: Settings, added: Added) -> str:
     return whole if resolved(whole, seed).text == wanted else wanted
 
 
-def filled_in(settings: Settings, backbone: Backbone, names: Sequence[str]) -> Expanded | None:
+def filled_in(drawing: Drawing, backbone: Backbone, names: Sequence[str]) -> Expanded | None:
     with suppress(SSDError):  # that nothing can be drawn is told as a note
-        return next(iter(expansions(backbone, settings.prompt, settings.negative or None,
-                                    [settings.knobs["seed"]], names)), None)
+        return next(iter(expansions(backbone, drawing.prompt, drawing.negative,
+                                    [drawing.sampling.seed], names)), None)
     return None
 
 
-def as_fixed(settings: Settings, fixed: Words,
+def as_fixed(drawing: Drawing, fixed: Words,
              backbone: Backbone) -> tuple[tuple[str, ...], Expanded | None]:
     """The additions, and those left open, by which the prompt becomes the words that are fixed.
 
     None if the seed or a newer version fills in others.
     """
-    whole = filled_in(settings, backbone, ())
+    whole = filled_in(drawing, backbone, ())
     names = tuple(added.name for added in whole.added
                   if added.written.strip(" ,，") not in fixed.prompt) if whole else ()
-    made = filled_in(settings, backbone, names)
+    made = filled_in(drawing, backbone, names)
     same = made is not None and Words(made.prompt, made.negative) == fixed
     return (names, made) if same else ((), None)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,19 +14,20 @@ from starlette.routing import Route
 
 from ssd_core import SSDError
 from ssd_core.backbones.postcard.words.captions import fresh_prompt
-from ssd_core.backbones.postcard.words.chinese import fresh_chinese_prompt
+from ssd_core.backbones.postcard.words.short_prompts import fresh_chinese_prompt
+from ssd_core.output.drawing import whole
 
 from . import api_history as saved
+from . import api_learning as learning
 from . import api_models as models
-from . import edits, orders, paints, panels, runs
+from . import edits, orders, paints, panels, runs, sketches
 from .alternatives import with_alternative
 from .calls import Call, answering, nowhere
-from .orders import finish_seeds, keep_top, rows_kept_from, start_seeds, submit
+from .orders import finish_seeds, keep_top, start_seeds, submit, with_rows_of
 from .payloads import listed, one_of
 from .schema import schema_view
-from .seeds import NOTHING
 from .services import Services
-from .settings import whole
+from .settings import anew, racing
 from .views import (
     asked_for,
     entry_view,
@@ -47,20 +47,31 @@ def schema(call: Call) -> dict:
 
 
 def plan(call: Call) -> dict:
-    services, settings = call.services, call.editing
+    services, drawing, parent = call.services, call.editing, call.named("parent")
     backbone, history = services.library.current.backbone, services.history
-    if not settings.parent or settings.keep_mask is None and not settings.old_prompt:
-        below = panels.fitted(backbone, with_alternative(settings)) if settings.panel else None
-        return plan_view(services, settings.anew, call.language, run=below)
-    settings = edits.fitted(backbone, history, settings)
-    keep = edits.parent_tokens(backbone, history, settings) if settings.old_prompt else None
-    return plan_view(services, settings, call.language, keep)
+    if not parent or edits.varies(drawing):
+        below = panels.fitted(backbone, with_alternative(drawing), call.panel
+                              ) if call.named("panel") else None
+        return plan_view(services, call.drawing, call.language, run=below, drafts=call.drafts)
+    drawing = edits.fitted(backbone, history, drawing, parent)
+    if drawing.edit is None:
+        return plan_view(services, drawing, call.language, drafts=call.drafts)
+    drawing = edits.with_parent(backbone, history, drawing, parent)
+    return plan_view(services, drawing, call.language, parent, drafts=call.drafts)
 
 
 def change(call: Call) -> dict:
     """Which cells of a picture other words would change."""
     services = call.services
-    return {"map": services.change_maps.of(services.library, services.history, call.editing)}
+    return {"map": services.change_maps.of(services.library, services.history, call.editing,
+                                           call.named("parent"))}
+
+
+def things(call: Call) -> dict:
+    """The things of a picture, and what a click on each may choose."""
+    services, path = call.services, call.entry(call.query("id")).path
+    return services.things.of(services.library, services.history, services.worker, path,
+                              call.language == CHINESE)
 
 
 def surprise(call: Call) -> dict:
@@ -76,7 +87,7 @@ def surprise(call: Call) -> dict:
 
 def draw(call: Call) -> dict:
     """Queue a picture; with `all`, one for each alternative in the prompt."""
-    order = orders.Draw(call.settings, call.flag("metadata", True))
+    order = orders.DrawOrder(call.drawing, call.flag("metadata", True), drafts=call.drafts)
     if not call.flag("all", False):
         return submitted(call, order)
     made = orders.draw_each(call.services, call.owner, order)
@@ -88,29 +99,34 @@ def race(call: Call) -> dict:
     values = call.values.get("values", [])
     if not isinstance(values, list):
         raise SSDError("values: must be a list, with a value for each row")
-    return submitted(call, orders.Race(
-        call.settings, call.flag("metadata", True),
-        tuple(listed("racers", call.values.get("racers"))), call.text("setting", ""),
-        tuple(values)))
+    drawing = call.drawing
+    racers = tuple((name, anew(racing(call.settings, name)).with_seed(drawing.sampling.seed))
+                   for name in listed("racers", call.values.get("racers")))
+    return submitted(call, orders.RaceOrder(drawing, call.flag("metadata", True), racers,
+                                            call.text("setting", ""), tuple(values)))
 
 
 def edit(call: Call) -> dict:
     """Redraw the cells of a picture that `settings.keep_mask` leaves open."""
     services = call.services
-    settings = edits.fitted(services.library.current.backbone, services.history, call.editing)
-    return submitted(call, orders.Edit(settings, call.flag("metadata", True)))
+    parent = call.named("parent")
+    drawing = edits.fitted(services.library.current.backbone, services.history, call.editing,
+                           parent)
+    return submitted(call, orders.EditOrder(drawing, call.flag("metadata", True), parent,
+                                            drafts=call.drafts))
 
 
 def control(call: Call) -> dict:
     """Draw below the picture `settings.panel`, a map or a subject."""
-    return submitted(call, orders.Below(call.editing, call.flag("metadata", True)))
+    return submitted(call, orders.BelowOrder(call.drawing, call.flag("metadata", True), call.panel,
+                                             drafts=call.drafts))
 
 
 def redo(call: Call) -> dict:
     source = call.entry(call.text("source")).path
-    return submitted(call, orders.Redo(call.settings, call.flag("metadata", True), source,
+    return submitted(call, orders.RedoOrder(call.drawing, call.flag("metadata", True), source,
                                        whole("rows", call.values.get("rows")),
-                                       call.text("size", "") or None))
+                                       call.text("size", "") or None, drafts=call.drafts))
 
 
 def paint(call: Call) -> dict:
@@ -120,6 +136,12 @@ def paint(call: Call) -> dict:
                         call.flag("metadata", True))
     return job_view(services, services.worker.submit(paints.PAINT, work, call.owner),
                     call.language)
+
+
+def sketch(call: Call) -> dict:
+    """Sketch the next picture while nothing else runs or waits; it is not saved."""
+    job = sketches.sketch(call.services, call.owner, call.drawing, call.language)
+    return job_view(call.services, job, call.language)
 
 
 def submitted(call: Call, order: orders.Order) -> dict:
@@ -138,10 +160,12 @@ def look(call: Call) -> dict:
 def seeds_start(call: Call) -> dict:
     """Draw the top of some seeds; `like`: a picture whose rows from elsewhere all of them keep."""
     like = call.text("like", "")
-    top = rows_kept_from(call.services, call.entry(like).id) if like else NOTHING
-    jobs = start_seeds(call.services, call.owner, call.settings,
+    drawing = call.drawing
+    if like:
+        drawing = with_rows_of(call.services, drawing, call.entry(like).id)
+    jobs = start_seeds(call.services, call.owner, drawing,
                        whole("count", call.values.get("count", 8)),
-                       one_of("part", call.values.get("part", "most"), orders.PARTS), top)
+                       one_of("part", call.values.get("part", "most"), orders.PARTS))
     return {"jobs": jobs_view(call.services, jobs, call.language)}
 
 
@@ -190,7 +214,7 @@ def job_repeat(call: Call) -> dict:
     if not isinstance(order, orders.Order):
         raise SSDError("this run cannot be repeated: start it anew")
     if not call.flag("same", False):
-        order = replace(order, settings=order.settings.changed(seed=random.getrandbits(32)))
+        order = order.with_seed(random.getrandbits(32))
     return submitted(call, order)
 
 
@@ -227,8 +251,9 @@ def feed(call: Call) -> dict:
 
 ENDPOINTS: list[tuple[str, str, Callable[[Call], Any]]] = [
     ("GET", "/schema", schema), ("POST", "/plan", plan), ("GET", "/surprise", surprise),
-    ("POST", "/draw", draw), ("POST", "/race", race),
-    ("POST", "/edit", edit), ("POST", "/change", change), ("POST", "/redo", redo),
+    ("POST", "/draw", draw), ("POST", "/sketch", sketch), ("POST", "/race", race),
+    ("POST", "/edit", edit), ("POST", "/change", change), ("GET", "/things", things),
+    ("POST", "/redo", redo),
     ("POST", "/control", control),
     ("POST", "/paint", paint),
     ("GET", "/look", look),
@@ -242,11 +267,13 @@ ENDPOINTS: list[tuple[str, str, Callable[[Call], Any]]] = [
     ("POST", "/history/undo", saved.undo), ("POST", "/history/favourite", saved.favourite),
     ("GET", "/history/zip", saved.zipped), ("GET", "/history/{entry:path}", saved.details),
     ("GET", "/thumbnail/{entry:path}", saved.thumbnail), ("GET", "/restore", saved.restore_entry),
-    ("GET", "/steps", saved.steps),
+    ("GET", "/steps", saved.steps), ("GET", "/send", saved.send),
     ("GET", "/models", models.models), ("POST", "/models/fit", models.fit),
     ("POST", "/models/use", models.use), ("POST", "/models/quote", models.quote),
     ("POST", "/models/download", models.start_download),
     ("GET", "/models/download", models.download), ("POST", "/models/cancel", models.cancel),
+    ("GET", "/learn", learning.learning), ("POST", "/learn", learning.start),
+    ("GET", "/learn/idle", learning.idle), ("POST", "/learn/idle", learning.switch),
     ("GET", "/doctor", models.doctor), ("POST", "/selftest", models.selftest),
 ]
 UPLOADS: list[tuple[str, Callable[[Call], Any]]] = [

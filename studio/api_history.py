@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from itertools import count
 from pathlib import PurePosixPath, PureWindowsPath
 from tempfile import SpooledTemporaryFile
+from urllib.parse import quote
 from zipfile import ZIP_STORED, ZipFile
 
 from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
 from ssd_core import SSDError
+from ssd_core.output.drawing import whole
 from ssd_core.output.foreign import told_by
 from ssd_core.output.recipe import CHUNK, parsed
 
 from . import edits, panels, runs
 from .calls import Call
-from .entries import called, restored
+from .entries import called, restored, saved_at
 from .errors import in_language
 from .facts import hint_text, restored_text, wanted, why_empty
 from .history import Entry
-from .pictures import as_png, decoded, opaque_cells, texts_of
-from .settings import LONGEST_TEXT, whole
+from .pictures import as_letter, as_png, decoded, opaque_cells, texts_of
+from .settings import LONGEST_TEXT, anew
 from .views import details_view, entry_view, restored_view
-from .words import say
+from .words import CHINESE, say
 
 PAGE, MOST_ENTRIES = 24, 500  # pictures in one answer
 
@@ -75,6 +78,19 @@ def favourite(call: Call) -> dict:
     ids = [call.entry(id_).id for id_ in call.ids()]
     call.services.history.favourites.mark(ids, call.flag("favourite", True))
     return {"ids": ids, "favourite": call.flag("favourite", True)}
+
+
+def send(call: Call) -> Response:
+    """A picture as a postcard: one HTML file that opens anywhere without a network."""
+    history, id_ = call.services.history, call.query("id")
+    name, drawn = PurePosixPath(id_).stem, datetime.now()
+    if (png := history.unsaved.get(id_)) is None:
+        entry = call.entry(id_)
+        png, drawn = history.png(entry.id), datetime.fromisoformat(saved_at(entry.path))
+        name = called(entry.prompt, entry.seed, entry.path.stem)
+    page = as_letter(png, f"{name}.png", drawn, call.language == CHINESE)
+    named = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}.html"}
+    return Response(page, media_type="text/html", headers=named)
 
 
 def zipped(call: Call) -> Response:
@@ -131,10 +147,11 @@ def restore_upload(call: Call) -> dict:
         return restored_elsewhere(told_by(texts), name, language)
     try:
         recipe = parsed(name, texts[CHUNK])
-        settings = restored(name, recipe)
+        drawing = restored(name, recipe)
     except SSDError as error:
         return {"settings": None, "text": in_language(language, str(error))}
-    return restored_view(settings.anew, restored_text(call.services, name, recipe, language))
+    return restored_view(anew(drawing), restored_text(call.services, name, recipe, language),
+                         {"draft_hash": call.services.library.drafts_of(recipe) or ""})
 
 
 def restored_elsewhere(words: Mapping[str, str], name: str, language: str) -> dict:
@@ -142,7 +159,7 @@ def restored_elsewhere(words: Mapping[str, str], name: str, language: str) -> di
     if not words:
         return {"settings": None, "text": say(language, "no_settings", name=name)}
     words = {name: text[:LONGEST_TEXT] for name, text in words.items()}
-    return {"settings": {"fixed": "", "open": "", **words},
+    return {"settings": {"prompt_expanded": None, "negative_expanded": None, "open": [], **words},
             "text": say(language, "restored_words", name=name)}
 
 
@@ -151,11 +168,13 @@ def restore_entry(call: Call) -> dict:
     those of one that was drawn below another picture name that one.
     """
     services, entry = call.services, call.entry(call.query("id"))
-    settings, recipe = services.history.restore(entry.path)
-    settings = edits.edited_again(services.history, entry, settings)
-    settings = panels.below_again(services.history, entry, settings)
+    drawing, recipe = services.history.restore(entry.path)
+    drawing, parent = edits.edited_again(services.history, entry, drawing)
+    drawing, panel = panels.below_again(services.history, entry, drawing)
     text = restored_text(services, entry.path.name, {**recipe, "keep_rows": 0}, call.language)
-    return restored_view(settings, text)
+    return restored_view(drawing, text, {
+        "parent": parent, "panel": panel.id, "control": panel.control, "subject": panel.subject,
+        "draft_hash": services.library.drafts_of(recipe) or ""})
 
 
 def steps(call: Call) -> dict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ssd_core import SSDError
 from ssd_core.runs.diagnostics import report
-from ssd_core.weights import quotes
+from ssd_core.weights import hub
 from ssd_core.weights.catalogue import CATALOGUE
 
 from .calls import Call
@@ -27,7 +27,7 @@ def fit(call: Call) -> dict:
     name, dtype, library = call.text("name"), call.text("dtype", "auto"), call.services.library
     if not call.services.local:
         name = listed_name(call.services, name)
-    estimate, row = library.fit(name, call.settings, dtype), CATALOGUE.get(name)
+    estimate, row = library.fit(name, call.drawing, dtype), CATALOGUE.get(name)
     seconds = (picture_seconds(row, dtype, library.device)
                if row is not None and estimate.fits else None)
     return {**fit_view(estimate, call.language), "time": time_text(seconds, call.language)}
@@ -53,14 +53,14 @@ def use(call: Call) -> dict:
 def quote(call: Call) -> dict:
     """Size and licence of a download, asked for at the Hub."""
     call.require_local()
-    quoted = quotes.quote(call.text("name"), call.services.library.models_dir)
+    quoted = hub.quote(call.text("name"), call.services.library.models_dir)
     return quote_view(quoted, call.language)
 
 
 def start_download(call: Call) -> dict:
     """Download a model; `bytes`: those that are missing by its quote, which must have been seen."""
     call.require_local()
-    quoted = quotes.quote(call.text("name"), call.services.library.models_dir)
+    quoted = hub.quote(call.text("name"), call.services.library.models_dir)
     if call.values.get("bytes") != quoted.missing:
         raise SSDError(f"bytes: {quoted.missing} are to be downloaded: ask for size and licence "
                        "first, and send this number")

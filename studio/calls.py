@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -16,15 +16,17 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ssd_core import SSDError
+from ssd_core.files import require_unicode
 from ssd_core.model.knobs import coerce
-from ssd_core.unicode import require_unicode
+from ssd_core.output.drawing import Drawing
 
 from .history import Entry
 from .jobs import Job, fault
+from .panels import Panel
 from .payloads import listed
 from .schema import LARGEST_UPLOAD
 from .services import Services
-from .settings import Settings, from_dict
+from .settings import anew, asked
 from .views import readable
 from .words import language_of
 
@@ -68,17 +70,39 @@ class Call:
         return self.visitor
 
     @property
-    def settings(self) -> Settings:
-        """The settings in the body to draw anew; those that are missing have their default."""
-        return self.editing.anew
-
-    @property
-    def editing(self) -> Settings:
-        """The same with the picture to edit, if one is named."""
+    def settings(self) -> dict[str, Any]:
+        """The settings in the body: a drawing's JSON, and the ids of pictures that it starts from.
+        """
         raw = self.values.get("settings", {})
         if not isinstance(raw, dict):
             raise SSDError("settings: must be an object, with a value for each setting")
-        return from_dict(raw)
+        return raw
+
+    @property
+    def drawing(self) -> Drawing:
+        """The drawing to make anew; what is missing has its default."""
+        return anew(self.editing)
+
+    @property
+    def editing(self) -> Drawing:
+        """The same with what stays of the picture `parent`."""
+        return replace(asked(self.settings), keep=None, keep_rows=0, sources=())
+
+    def named(self, name: str) -> str:
+        """The id, or another text, that the settings hold beside the drawing; "" for none."""
+        value = coerce(name, self.settings.get(name) or "", str)
+        require_unicode(name, value)
+        return value
+
+    @property
+    def drafts(self) -> str:
+        """The hash of the draft heads to draw with; "" for those in use."""
+        return self.named("draft_hash")
+
+    @property
+    def panel(self) -> Panel:
+        """The picture to draw below, if one is named."""
+        return Panel(self.named("panel"), self.named("control"), self.named("subject"))
 
     def text(self, name: str, default: str | None = None) -> str:
         """A text in the body; without a default it must be there."""

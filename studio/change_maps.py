@@ -8,14 +8,15 @@ from typing import Any
 
 import torch
 
+from ssd_core import SSDError
 from ssd_core.engine.edits.look import Changes
+from ssd_core.output.drawing import Drawing
 
 from .edits import parent_of
 from .entries import key_of
 from .history import History
 from .library import Library, Loaded
 from .runs import rows_of, size_of
-from .settings import Settings
 
 MOST_BYTES = 1 << 28  # of what is kept of a picture between two changes of its words
 
@@ -28,30 +29,33 @@ class ChangeMaps:
         self._last: tuple[tuple, Changes] | None = None
         self._map: tuple[tuple, torch.Tensor] | None = None
 
-    def of(self, library: Library, history: History, settings: Settings) -> list[list[float]]:
+    def of(self, library: Library, history: History, drawing: Drawing,
+           parent: str) -> list[list[float]]:
         """How much the new words change each cell of the parent, 0..1, row by row."""
         return [[round(share, 2) for share in row]
-                for row in self.shares(library, history, settings).tolist()]
+                for row in self.shares(library, history, drawing, parent).tolist()]
 
-    def shares(self, library: Library, history: History, settings: Settings) -> torch.Tensor:
+    def shares(self, library: Library, history: History, drawing: Drawing,
+               parent: str) -> torch.Tensor:
         """The same, float32 [R, C]."""
-        path, loaded = parent_of(history, settings), library.current
-        knobs: dict[str, Any] = {"guidance": settings.knobs["cfg"],
-                                 "min_p": settings.knobs["min_p"]}
-        key = (loaded.identity, key_of(path), settings.old_prompt, *knobs.values())
+        path, loaded, sampling = parent_of(history, parent), library.current, drawing.sampling
+        if drawing.edit is None:
+            raise SSDError("old_prompt: missing: say what the picture was drawn from")
+        old, knobs = drawing.edit.old_prompt, {"guidance": sampling.cfg, "min_p": sampling.min_p}
+        key = (loaded.identity, key_of(path), old, *knobs.values())
         with self._reading:
-            if self._map is None or self._map[0] != (key, settings.prompt):
-                changes = self._changes(loaded, history, settings, path, key, knobs)
-                self._map = (key, settings.prompt), changes.by(settings.prompt)
+            if self._map is None or self._map[0] != (key, drawing.prompt):
+                changes = self._changes(loaded, history, old, path, key, knobs)
+                self._map = (key, drawing.prompt), changes.by(drawing.prompt)
             return self._map[1]
 
-    def _changes(self, loaded: Loaded, history: History, settings: Settings, path: Path,
+    def _changes(self, loaded: Loaded, history: History, old: str, path: Path,
                  key: tuple, knobs: dict[str, Any]) -> Changes:
         if self._last is not None and self._last[0] == key:
             return self._last[1]
         self._last = None
         sized = loaded.backbone.resized(size_of(path, loaded.backbone))
-        changes = Changes(sized, rows_of(history, path, sized)[0], settings.old_prompt, **knobs)
+        changes = Changes(sized, rows_of(history, path, sized)[0], old, **knobs)
         if changes.before.cache.nbytes <= MOST_BYTES:
             self._last = key, changes
         return changes

@@ -4,43 +4,43 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
-from ssd_core.engine.methods import METHODS, Exact
+from ssd_core.engine.methods import Exact
 from ssd_core.engine.region import region_of
 from ssd_core.output import picture_files
+from ssd_core.output.drawing import Drawing
 
 from .history import Entry, History
 from .jobs import Job
 from .library import Library
 from .results import DrawResult
 from .runs import Work, draw, look, rows_of, size_of, with_more_rows, with_words_of
-from .settings import Settings
+from .settings import anew
 
 
-def edit(library: Library, history: History, settings: Settings, metadata: bool = True) -> Work:
-    """Redraw the cells of `settings.parent` that `settings.keep_mask` leaves open; see `draw`.
+def edit(library: Library, history: History, drawing: Drawing, parent: str,
+         metadata: bool = True, drafts: str = "") -> Work:
+    """Redraw the cells of the picture with the id `parent` that keep_mask leaves open; see `draw`.
 
-    A mask of a taller size extends the picture downward. Without mask and old words, the settings
-    are those of the parent with a variation. Raises SSDError if parent and mask do not fit
-    together.
+    A mask of a taller size extends the picture downward. Without mask and old words, the drawing
+    is that of the parent with a variation. Raises SSDError if parent and mask do not fit together.
     """
-    own, path = fitted(library.current.backbone, history, settings), parent_of(history, settings)
+    own = fitted(library.current.backbone, history, drawing, parent)
+    path = parent_of(history, parent)
     loaded = library.as_now()
 
     def work(job: Job) -> DrawResult:
         backbone = loaded().backbone
         tokens, how = rows_of(history, path, backbone.resized(size_of(path, backbone)))
-        tokens = with_more_rows(tokens, backbone.resized(own.pixels()).grid.rows)
+        tokens = with_more_rows(tokens, backbone.resized(own.size).grid.rows)
         worded = with_words_of(history, path, own)
-        asked: dict[str, Any] = {} if varies(own) else {
-            "keep": tokens, "keep_pixels": pixels_of(path, own.pixels())}
-        drawn = draw(library, history, worded, metadata=metadata,
-                     source=history.id_of(path), **asked)(job)
+        if not varies(own):
+            worded = replace(worded, keep=tokens, keep_pixels=pixels_of(path, own.size))
+        drawn = draw(library, history, worded, metadata, history.id_of(path), drafts=drafts)(job)
         same = drawn.tokens.cpu().eq(tokens.cpu()).flatten(1).all(1)
         return replace(drawn, how=how, unchanged=bool(same.all()))
 
@@ -54,14 +54,14 @@ def pixels_of(path: Path, size: tuple[int, int] | None) -> torch.Tensor:
     return torch.cat((pixels, pixels[:, -1:].expand(-1, more, -1, -1)), 1)
 
 
-def fitted(backbone: Backbone, history: History, settings: Settings) -> Settings:
-    """The settings with the size that the mask has; nothing is filled into the prompt. An edit by
+def fitted(backbone: Backbone, history: History, drawing: Drawing, parent: str) -> Drawing:
+    """The drawing with the size that the mask has; nothing is filled into the prompt. An edit by
     words is drawn by `exact` where the method cannot.
 
     Raises SSDError if there is no such size, or if the mask keeps what was never drawn.
     """
-    path, known = parent_of(history, settings), settings.kept_cells
-    if varies(settings) and not settings.knobs["variation"]:
+    path, known = parent_of(history, parent), drawing.keep_mask
+    if varies(drawing) and not drawing.sampling.variation:
         raise SSDError("keep_mask: missing: say which cells of the picture stay, or in old_prompt "
                        "the words that it was drawn from")
     seen = look(history, path, backbone)
@@ -75,28 +75,28 @@ def fitted(backbone: Backbone, history: History, settings: Settings) -> Settings
     drawn = seen.rows if seen.finished is None else seen.finished
     if known[drawn:].any():
         raise SSDError(f"{path.name}: only {drawn} of its rows were drawn: keep at most those")
-    able = not settings.old_prompt or METHODS[settings.method].takes_words
-    return replace(settings, size=f"{width}x{height}", expand=False,
-                   method=settings.method if able else Exact.name)
+    able = drawing.edit is None or drawing.method.takes_words
+    return replace(drawing, size=(width, height), expand=False,
+                   method=drawing.method if able else Exact())
 
 
-def varies(settings: Settings) -> bool:
+def varies(drawing: Drawing) -> bool:
     """Whether nothing of the parent is kept: its own settings draw it again, with a variation."""
-    return settings.keep_mask is None and not settings.old_prompt
+    return drawing.keep_mask is None and drawing.edit is None
 
 
-def parent_of(history: History, settings: Settings) -> Path:
-    """The file of the picture to edit."""
-    if not settings.parent:
+def parent_of(history: History, parent: str) -> Path:
+    """The file of the picture to edit, by its id."""
+    if not parent:
         raise SSDError("parent: missing: name the picture to edit by its id")
-    return history.entry(settings.parent).path
+    return history.entry(parent).path
 
 
-def parent_tokens(backbone: Backbone, history: History, settings: Settings) -> torch.Tensor:
-    """Tokens [1, R, C] of the picture to edit, zeros in rows that are new."""
-    path = parent_of(history, settings)
+def with_parent(backbone: Backbone, history: History, drawing: Drawing, parent: str) -> Drawing:
+    """The drawing with the tokens of the picture to edit, zeros in rows that are new."""
+    path = parent_of(history, parent)
     tokens, _ = rows_of(history, path, backbone.resized(size_of(path, backbone)))
-    return with_more_rows(tokens, backbone.resized(settings.pixels()).grid.rows)
+    return replace(drawing, keep=with_more_rows(tokens, backbone.resized(drawing.size).grid.rows))
 
 
 def sized_as(backbone: Backbone, size: tuple[int, int], mask: torch.Tensor) -> tuple[int, int]:
@@ -110,16 +110,15 @@ def sized_as(backbone: Backbone, size: tuple[int, int], mask: torch.Tensor) -> t
                    f"{size[0]}x{size[1]} pixels")
 
 
-def edited_again(history: History, entry: Entry, settings: Settings) -> Settings:
-    """The settings that draw an edited picture again: from its source, or else from itself.
+def edited_again(history: History, entry: Entry, drawing: Drawing) -> tuple[Drawing, str]:
+    """What draws an edited picture again, and the id of its parent: its source, or else itself.
 
     What a mask keeps is the same in both. An edit by words needs its source.
     """
     source = known(history, entry.source)
-    if settings.old_prompt and not source:
-        return settings.anew
-    return replace(settings, parent="" if settings.keep_mask is None and not settings.old_prompt
-                   else source or entry.id)
+    if drawing.edit is not None and not source:
+        return anew(drawing), ""
+    return drawing, "" if varies(drawing) else source or entry.id
 
 
 def known(history: History, id_: str | None) -> str:

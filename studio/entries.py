@@ -6,19 +6,19 @@ import io
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from ssd_core import SSDError
-from ssd_core.files import require_file, require_regular, slug
+from ssd_core.files import is_unicode, require_file, require_regular, slug
+from ssd_core.output.drawing import Drawing, method_of
 from ssd_core.output.labels import label
 from ssd_core.output.picture_files import opened, upright
-from ssd_core.output.recipe import method_of, read_recipe, recipe_of
-from ssd_core.unicode import is_unicode
+from ssd_core.output.recipe import read_recipe, recipe_of
 
 from .pictures import decoded
-from .settings import Settings, from_recipe
+from .settings import of_recipe
 
 MOST_BYTES = 64 << 20
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -116,9 +116,12 @@ def read_entry(id_: str, path: Path) -> Entry:
         except SSDError:
             recipe = {}
     kind = next((kind for kind in ("race", "partial") if f"-{kind}" in path.stem), "picture")
-    return Entry(id_, path, kind, width, height, recipe.get("prompt"), recipe.get("seed"),
-                 recipe.get("method"), label(method_of(recipe)) if recipe else None,
-                 recipe.get("source"))
+    entry = Entry(id_, path, kind, width, height)
+    if not recipe:
+        return entry
+    return replace(entry, prompt=recipe["prompt"], seed=recipe["seed"],
+                   method=recipe["method"], label=label(method_of(recipe)),
+                   source=recipe.get("source"))
 
 
 def require_whole(path: Path) -> None:
@@ -147,8 +150,8 @@ def shrunk(path: Path) -> bytes:
     return buffer.getvalue()
 
 
-def restore(path: Path) -> tuple[Settings, dict]:
-    """Settings and recipe of any PNG that has one, whichever program saved it.
+def restore(path: Path) -> tuple[Drawing, dict]:
+    """Drawing and recipe of any PNG that has one, whichever program saved it.
 
     Raises SSDError if the picture is incomplete or too large, or has no valid recipe.
     """
@@ -158,13 +161,13 @@ def restore(path: Path) -> tuple[Settings, dict]:
     return restored(path, recipe), recipe
 
 
-def restored(path: Path | str, recipe: Mapping) -> Settings:
-    """The settings of a checked recipe; errors call its picture `path`."""
+def restored(path: Path | str, recipe: Mapping) -> Drawing:
+    """The drawing of a checked recipe; errors call its picture `path`."""
     if "sources" in recipe:
         raise SSDError(f"{path}: it was drawn from source pictures, which the app does not take: "
                        "draw it by SSD Sampler in ComfyUI, or by 'ssd generate --like'")
     try:
-        return from_recipe(recipe)
+        return of_recipe(recipe)
     except SSDError as error:
         raise SSDError(f"{path}: its recipe is damaged ({error}): use another picture") from error
 

@@ -8,7 +8,7 @@ from functools import cache
 
 import torch
 
-from ssd_core.measure.bandwidth import copy_bandwidth
+from ssd_core.measure.machine import copy_bandwidth
 from ssd_core.weights.catalogue import KnownBackbone
 from ssd_core.weights.memory import WEIGHT_BYTES
 from ssd_core.weights.model_size import ModelSize

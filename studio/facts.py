@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ssd_core.backbones.stored import int8_kernel_of
+from ssd_core.backbones.base import int8_kernel_of
 from ssd_core.output.picture_files import opened
 from ssd_core.output.recipe import drawn_by
 from ssd_core.output.words import drawn_words
 from ssd_core.weights.model_size import stored_dtype
+from ssd_core.weights.registry import NONE
 
 from .entries import own_name, saved_at
 from .errors import in_language
@@ -102,4 +103,7 @@ def restored_text(services: Services, name: str, recipe: Mapping, language: str)
         text += say(language, "other_dtype", dtype=recipe["dtype"], now=dtype)
     elif drawn_by(recipe) != int8_kernel_of(now):
         text += say(language, "other_kernel")
+    elif (drafts := services.library.drafts_of(recipe)) != "":
+        key = "drafts_gone" if drafts is None else f"drafts_{'none' if drafts == NONE else 'kept'}"
+        text += say(language, key, drafts=str(recipe["heads"])[:10])
     return text

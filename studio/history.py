@@ -20,8 +20,8 @@ from pathlib import Path
 import torch
 
 from ssd_core import SSDError
-from ssd_core.answered import answered
-from ssd_core.files import atomic_write, slug, user_path
+from ssd_core.files import answered, atomic_write, slug, user_path
+from ssd_core.output.drawing import Drawing
 from ssd_core.output.recipe import png_bytes, save_png
 from ssd_core.output.words import FIELDS as WORDS
 
@@ -40,7 +40,6 @@ from .entries import (
     stamp_of,
 )
 from .favourites import Favourites
-from .settings import Settings
 from .unsaved import Pictures, Unsaved
 
 BESIDE_PIXELS = 1 << 20  # bytes that a recipe takes at most
@@ -240,7 +239,7 @@ class History:
         except OSError as error:
             raise SSDError(f"{path}: cannot be read: {error.strerror}") from error
 
-    def restore(self, path: Path) -> tuple[Settings, dict]:
+    def restore(self, path: Path) -> tuple[Drawing, dict]:
         return answered(path, partial(restore, path))
 
     def unwritten(self, path: Path) -> dict | None:

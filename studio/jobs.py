@@ -24,6 +24,7 @@ GRACE_SECONDS = 600.0  # or when no page has asked about it for this time
 LOOK_SECONDS = 60.0  # between checks of paused jobs
 MOST_WAITING = 256  # jobs, of all visitors
 MOST_VISITORS = 4096  # whose turns are remembered; the latest
+TO_NOBODY, TO_RUNS, TO_ALL = range(3)  # to whom a job gives way; sketches are no runs
 log = logging.getLogger(__name__)
 
 
@@ -38,13 +39,14 @@ class Job:
     `pause`), done, failed or cancelled. error: one line if it failed. result: what the work
     returned, or stored before it failed or was cancelled. freed: it was paused and then its memory
     was freed. progress (0..1) and seconds_left (None while unknown) are set by the work. order:
-    what was asked for, by which it can be asked for again.
+    what was asked for, by which it can be asked for again. gives_way: every job that gives way less
+    cancels it; no list shows it, unless it gives way TO_NOBODY.
     """
 
     def __init__(self, worker: Worker, title: str, owner: str, tag: str = "",
-                 order: Any = None) -> None:
+                 order: Any = None, gives_way: int = TO_NOBODY) -> None:
         self.id, self.title, self.owner, self.tag = uuid.uuid4().hex, title, owner, tag
-        self.order = order
+        self.order, self.gives_way = order, gives_way
         self.state = "waiting"
         self.error: str | None = None
         self.result: Any = None
@@ -164,10 +166,13 @@ class Job:
 class Worker:
     """The thread that runs jobs: visitors take turns, each visitor's jobs keep their order."""
 
-    def __init__(self, idle: Callable[[], None] = lambda: None) -> None:
-        """idle: called on the thread when a job has ended and no other waits."""
+    def __init__(self, idle: Callable[[], None] = lambda: None,
+                 rested: Callable[[], None] = lambda: None) -> None:
+        """idle: called on the thread when a job has ended and no other waits. rested: likewise,
+        after every LOOK_SECONDS without a job.
+        """
         self.running: Job | None = None
-        self._idle = idle
+        self._idle, self._rested = idle, rested
         self.last_error: str | None = None  # for Doctor
         self._jobs: dict[str, Job] = {}
         self._waiting: deque[tuple[Job, Callable[[Job], Any]]] = deque()
@@ -182,13 +187,15 @@ class Worker:
 
     def submit(self, title: str, work: Callable[[Job], Any], owner: str = "",
                tag: str = "", messages: Sequence[dict] = (), order: Any = None,
-               ahead_of: str = "") -> Job:
+               ahead_of: str = "", gives_way: int = TO_NOBODY) -> Job:
         """Queue `work`; its return value becomes the job's result.
 
         messages: what the page gets at once, such as the messages of the job that this continues.
         ahead_of: a title; the owner's waiting jobs of that kind run later than this one.
+        gives_way: this job is cancelled at once if one that gives way less runs or waits, else by
+        the next of those.
         """
-        job = Job(self, title, owner, tag, order)
+        job = Job(self, title, owner, tag, order, gives_way)
         job.messages.extend(messages)
         with self._changed:
             if self._closed:
@@ -196,12 +203,22 @@ class Worker:
             self.require_room()
             self._forget()
             self._jobs[job.id] = job
+            self._make_way(job)
             self._waiting = deque(pair for pair in self._waiting if not pair[0].over)
             place = next((n for n, (other, _) in enumerate(self._waiting)
                           if (other.owner, other.title) == (owner, ahead_of)), len(self._waiting))
             self._waiting.insert(place, (job, work))
             self._changed.notify_all()
         return job
+
+    def _make_way(self, new: Job) -> None:
+        """Cancel what gives way to a new job, or the new job if it gives way to another one."""
+        others = [job for job in self._jobs.values() if job is not new and not job.over]
+        for job in others:
+            if job.gives_way > new.gives_way:
+                job.cancel()
+        if any(job.gives_way < new.gives_way for job in others):
+            new.cancel()
 
     def require_room(self, count: int = 1) -> None:
         """Raise SSDError if so many more jobs are too many for the queue."""
@@ -258,10 +275,10 @@ class Worker:
                 "error": None, "progress": 0.0, "seconds_left": None}
 
     def of(self, owner: str, *titles: str) -> list[Job]:
-        """A visitor's known jobs with these titles, or all of them, oldest first."""
+        """A visitor's known jobs with these titles, or all that give no way, oldest first."""
         with self._changed:
-            return [job for job in self._jobs.values()
-                    if job.owner == owner and (not titles or job.title in titles)]
+            return [job for job in self._jobs.values() if job.owner == owner
+                    and (job.title in titles if titles else not job.gives_way)]
 
     def forget(self, *jobs: Job) -> None:
         """Drop ended jobs that nobody will ask about again."""
@@ -296,12 +313,14 @@ class Worker:
         while True:
             self._expire()
             with self._changed:
-                if not self._changed.wait_for(lambda: self._waiting or self._closed, LOOK_SECONDS):
-                    continue
+                asked = self._changed.wait_for(lambda: self._waiting or self._closed, LOOK_SECONDS)
                 if self._closed:
                     return
-                taken = self._next()
+                taken = self._next() if asked else None
                 self.running = taken[0] if taken else None
+            if not asked:
+                self._rested()
+                continue
             if taken is not None:
                 self._do(*taken)
             del taken  # else the job's result stays in memory until the next job

@@ -4,38 +4,43 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from ssd_core import SSDError, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.estimates import Estimates
+from ssd_core.backbones.presets import resolve_sampling
 from ssd_core.engine.graphs import graphs_off_reason_of
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.files import user_path
+from ssd_core.output.drawing import Drawing, method_of
 from ssd_core.runs import diagnostics as doctor
-from ssd_core.runs.request import Request, resolved_method
+from ssd_core.runs.request import Request, draws_ars_picture, resolved_method
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone
 from ssd_core.weights.fit import Fit, fit, gib
 from ssd_core.weights.load import pick_device
+from ssd_core.weights.memory import empty_caches
 from ssd_core.weights.model_size import stored_dtype
-from ssd_core.weights.out_of_memory import empty_caches
-from ssd_core.weights.registry import AUTO, LocalModel, ModelRegistry
+from ssd_core.weights.registry import AUTO, NONE, LocalModel, ModelRegistry
 
-from .settings import Settings
+from .settings import anew, request_of
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A loaded backbone. problem: one line if its draft heads could not be used."""
+    """A loaded backbone. problem: one line if its draft heads could not be used. heads_file: where
+    they are from.
+    """
 
     name: str
     backbone: Backbone
     heads: DraftHeads | None
     problem: str | None = None
+    heads_file: Path | None = None
 
     @property
     def identity(self) -> tuple[str, str, str | None]:
@@ -63,6 +68,7 @@ class Library:
         self._offload, self._graphs, self._estimates = offload, graphs, estimates
         self._choice = (self._first, dtype)
         self._loaded: Loaded | None = None
+        self._earlier: DraftHeads | None = None  # others than those in use, asked for last
         self._lock = threading.Lock()
         self.registry.named(self._first)
 
@@ -81,22 +87,67 @@ class Library:
         finally:
             self._lock.release()
 
-    def as_now(self) -> Callable[[], Loaded]:
+    def as_now(self, drafts: str = "") -> Callable[[], Loaded]:
         """A function that returns the backbone loaded now; it keeps no backbone in memory.
 
         It raises SSDError if another backbone was loaded in between: seed, size and plan were
-        chosen for the first one.
+        chosen for the first one. Drafts may have learned meanwhile. drafts: as of `loaded_with`.
         """
-        name, identity = self.current.name, self.current.identity
+        name, identity = self.current.name, self.current.identity[:2]
+        self.loaded_with(drafts)
 
         def later() -> Loaded:
             now = self.current
-            if now.identity != identity:
+            if now.identity[:2] != identity:
                 raise SSDError(f"{name} was replaced by {now.name} while this run waited: look at "
                                "the plan and start again")
-            return now
+            return self.loaded_with(drafts)
 
         return later
+
+    def loaded_with(self, drafts: str = "") -> Loaded:
+        """The loaded backbone with the draft heads of this hash; "" for those in use, NONE for
+        none. SSDError if they are gone.
+        """
+        loaded = self.current
+        if not drafts or drafts == loaded.identity[2]:
+            self._earlier = None
+            return loaded
+        if drafts == NONE:
+            return replace(loaded, heads=None, heads_file=None)
+        if (earlier := self._earlier) is None or earlier.sha256 != drafts:
+            if (file := self.registry.drafts_by_hash(drafts)) is None:
+                raise SSDError(f"the drafts {drafts[:10]}, by which this picture was drawn, are "
+                               "gone: change its words or its seed to draw with those in use")
+            earlier = self._earlier = load_heads(file, loaded.backbone)
+        return replace(loaded, heads=earlier)
+
+    def drafts_of(self, recipe: Mapping) -> str | None:
+        """The drafts that draw the picture of a checked recipe again, as of `loaded_with`; "" also
+        if any do, or if another backbone drew it. None if they are gone.
+        """
+        loaded, method, wanted = self.current, method_of(recipe), recipe["heads"]
+        own = recipe["backbone"]["sha256"] == loaded.backbone.sha256
+        if not own or draws_ars_picture(method) or wanted == loaded.identity[2]:
+            return ""
+        if wanted is None:
+            return NONE if method.uses_heads else ""
+        return wanted if self.registry.drafts_by_hash(wanted) else None
+
+    def renew_drafts(self) -> None:
+        """Load the draft heads that belong to the loaded backbone by now; the backbone stays."""
+        with self._lock:
+            if (loaded := self._loaded) is None:
+                return
+            loaded.backbone.session.release()  # its graphs read the former ones
+            self._earlier, self._loaded = None, self._with_drafts(loaded.name, loaded.backbone)
+        free_memory()
+
+    @property
+    def are_drafts_fixed(self) -> bool:
+        """Whether the app was started with certain draft heads, or none, for the loaded backbone.
+        """
+        return self.current.name == self._first and self._heads not in (None, AUTO)
 
     def use(self, name: str, dtype: str = AUTO) -> None:
         """Replace the loaded backbone with another one; the old one is dropped first.
@@ -109,7 +160,7 @@ class Library:
             former, was_loaded = self._choice, self._loaded is not None
             for free in self.before_switch:
                 free()
-            self._loaded, self._choice = None, (name, dtype)
+            self._loaded, self._earlier, self._choice = None, None, (name, dtype)
             free_memory()
             try:
                 self._loaded = self._load(name, dtype)
@@ -125,7 +176,7 @@ class Library:
         with self._lock:
             for free in self.before_switch:
                 free()
-            self._loaded = None
+            self._loaded, self._earlier = None, None
             free_memory()
             yield
 
@@ -133,6 +184,10 @@ class Library:
         path = self.registry.backbone_path(name)
         backbone = load_backbone(path, str(self.device), dtype, self._offload, self._graphs,
                                  estimates=self._estimates)
+        return self._with_drafts(name, backbone)
+
+    def _with_drafts(self, name: str, backbone: Backbone) -> Loaded:
+        path = self.registry.backbone_path(name)
         choice = self._heads if name == self._first else None
         heads = self.registry.heads_for(path, choice, backbone.sha256)
         try:
@@ -144,12 +199,12 @@ class Library:
         problem = None
         if choice in (None, AUTO):
             problem = self.registry.heads_mismatch(path, backbone.sha256)
-        return Loaded(name, backbone, drafts, problem)
+        return Loaded(name, backbone, drafts, problem, heads)
 
     # Memory
 
-    def fit(self, name: str, settings: Settings, dtype: str = AUTO) -> Fit:
-        """The memory that a run with these settings would need, and whether it would fit.
+    def fit(self, name: str, drawing: Drawing, dtype: str = AUTO) -> Fit:
+        """The memory that a drawing would need, and whether it would fit.
 
         name: a backbone on this machine or in the catalogue. Raises SSDError if unknown.
         """
@@ -162,9 +217,10 @@ class Library:
             dtype = self._choice[1]
         else:
             target, heads, has_heads = self._shapes(name), None, self._has_heads(name)
-        method, _ = resolved_method(settings.chosen_method(), target.preset, has_heads)
-        return fit(target, method, settings.pictures, dtype, settings.guided(target.preset),
-                   settings.pixels() if loaded else None, str(self.device), heads,
+        method, _ = resolved_method(drawing.method, target.preset, has_heads)
+        guided = resolve_sampling(drawing.sampling, target.preset).cfg != 1
+        return fit(target, method, drawing.pictures, dtype, guided,
+                   drawing.size if loaded else None, str(self.device), heads,
                    replaced=None if loaded else current.backbone)
 
     def _shapes(self, name: str) -> Backbone | KnownBackbone:
@@ -174,17 +230,16 @@ class Library:
     def _has_heads(self, name: str) -> bool:
         return any(model.name == name and model.heads for model in self.models())
 
-    def require_room(self, settings: Settings, runs: int = 1, keep_rows: int = 0,
-                     freed: int = 0) -> int:
-        """The bytes that one paused run with these settings holds.
+    def require_room(self, drawing: Drawing, runs: int = 1, freed: int = 0) -> int:
+        """The bytes that one paused run of a drawing holds.
 
         Raises SSDError unless `runs` of them fit in memory once `freed` bytes are given back.
         """
         loaded = self.current
-        request = settings.request(loaded.backbone, loaded.heads).parts()[0]
+        request = request_of(anew(drawing), loaded.backbone, loaded.heads).parts()[0]
         estimate = fit(loaded.backbone, request.method, request.pictures, self._choice[1],
                        request.sampling.cfg != 1, request.size, str(self.device), loaded.heads,
-                       keep_rows)
+                       drawing.keep_rows)
         if estimate.free is None:
             return estimate.cache
         free = estimate.free + freed

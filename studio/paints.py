@@ -12,8 +12,9 @@ import torch
 
 from ssd_core import SSDError
 from ssd_core.backbones.glm_image import GlmImage
+from ssd_core.output.drawing import method_of
 from ssd_core.output.labels import label
-from ssd_core.output.recipe import method_of, read_recipe, recipe_tokens
+from ssd_core.output.recipe import read_recipe, recipe_tokens
 from ssd_core.output.words import drawn_words
 from ssd_core.weights.diffusion import GUIDANCE, STEPS, load_painter, pipeline_folder
 from ssd_core.weights.load import pick_dtype

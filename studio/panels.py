@@ -5,7 +5,7 @@ The backbone draws two panels; the saved picture is the upper one, and only the 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from PIL import Image, ImageOps
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.prompts.two_panels import Control, control_of
-from ssd_core.output.packed import pack_mask
+from ssd_core.output.drawing import Drawing
 from ssd_core.output.picture_files import upright
 
 from .edits import known
@@ -25,41 +25,50 @@ from .library import Library
 from .pictures import decoded
 from .results import DrawResult
 from .runs import Work, draw
-from .settings import Settings
+from .settings import anew
 
 
-def draw_below(library: Library, history: History, settings: Settings,
-               metadata: bool = True) -> Work:
-    """Draw the lower panel of two. The upper one is the picture with the id `settings.panel`.
+@dataclass(frozen=True)
+class Panel:
+    """A saved picture to draw below.
 
-    `settings.control` says what that picture is: a depth map, edges, a pose or a subject. Otherwise
-    as `draw`. Raises SSDError for a backbone without controls, and for settings that lack one.
+    id: of the picture; "" for none. control: what it is, one of the backbone's `controls`: a depth
+    map, edges, a pose or a subject. subject: what it shows, if it is one.
     """
-    own, path = fitted(library.current.backbone, settings), history.entry(settings.panel).path
+
+    id: str = ""
+    control: str = ""
+    subject: str = ""
+
+
+def draw_below(library: Library, history: History, drawing: Drawing, panel: Panel,
+               metadata: bool = True, drafts: str = "") -> Work:
+    """Draw the lower panel of two; otherwise as `draw`.
+
+    Raises SSDError for a backbone without controls, and for a panel that names none.
+    """
+    own, path = fitted(library.current.backbone, drawing, panel), history.entry(panel.id).path
     loaded = library.as_now()
 
     def work(job: Job) -> DrawResult:
-        backbone = loaded().backbone.resized(own.pixels())
+        backbone = loaded().backbone.resized(own.size)
         pixels = as_upper_panel(path, backbone.size)
         tokens = backbone.encode(pixels.to(backbone.device)).cpu()
-        return draw(library, history, own, tokens, metadata=metadata, source=history.id_of(path),
-                    keep_pixels=pixels, cut=backbone.size[1] // 2)(job)
+        return draw(library, history, replace(own, keep=tokens, keep_pixels=pixels), metadata,
+                    history.id_of(path), backbone.size[1] // 2, drafts)(job)
 
     return work
 
 
-def fitted(backbone: Backbone, settings: Settings) -> Settings:
-    """The settings that draw both panels: size and prompt are theirs, the upper half stays."""
+def fitted(backbone: Backbone, drawing: Drawing, panel: Panel) -> Drawing:
+    """What draws both panels: size and prompt are theirs, the upper half stays."""
     backbone.require_controls()
-    if not settings.panel:
+    if not panel.id:
         raise SSDError("panel: missing: name the picture to draw below by its id")
-    width, height = size = backbone.two_panels
-    grid = backbone.resized(size).grid
-    known = torch.zeros(grid.rows, grid.columns, dtype=torch.bool)
-    known[: grid.rows // 2] = True
-    control = Control(settings.control, settings.prompt, settings.subject)
-    return replace(settings.anew, size=f"{width}x{height}", expand=False, fixed=None,
-                   keep_mask=pack_mask(known), prompt=control.written(size))
+    size = backbone.two_panels
+    control = Control(panel.control, drawing.prompt, panel.subject)
+    return replace(anew(drawing), size=size, expand=False, fixed=(), prompt=control.written(size),
+                   keep_rows=backbone.resized(size).grid.rows // 2)
 
 
 def as_upper_panel(path: Path, size: tuple[int, int]) -> torch.Tensor:
@@ -74,12 +83,12 @@ def as_upper_panel(path: Path, size: tuple[int, int]) -> torch.Tensor:
     return torch.cat((pixels, pixels[:, -1:].expand(-1, height - height // 2, -1, -1)), 1)
 
 
-def below_again(history: History, entry: Entry, settings: Settings) -> Settings:
-    """The settings of a picture that was drawn below another one, while the history has that one;
-    those of any other picture as they are.
+def below_again(history: History, entry: Entry, drawing: Drawing) -> tuple[Drawing, Panel]:
+    """What draws a picture below another one again, while the history has that one; any other
+    drawing as it is.
     """
-    control, panel = control_of(settings.prompt), known(history, entry.source)
+    control, panel = control_of(drawing.prompt), known(history, entry.source)
     if control is None or not panel:
-        return settings
-    return replace(settings.anew, panel=panel, control=control.kind, subject=control.subject,
-                   prompt=control.prompt, size=None)
+        return drawing, Panel()
+    return (replace(anew(drawing), prompt=control.prompt, size=None),
+            Panel(panel, control.kind, control.subject))

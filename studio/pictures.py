@@ -6,6 +6,7 @@ import io
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 
 from PIL import Image
@@ -13,14 +14,16 @@ from PIL.PngImagePlugin import PngInfo
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
-from ssd_core.output.foreign import COMMENT, EXIF, NOTE, OWN, UNICODE, texts_of
-from ssd_core.output.masks import redrawn_cells, transparent_part
+from ssd_core.output.foreign import exif_of, texts_of
+from ssd_core.output.letter import letter
 from ssd_core.output.packed import pack_mask
 from ssd_core.output.picture_files import (
     MOST_PIXELS,
     Size,
     fitted,
     opened,
+    redrawn_cells,
+    transparent_part,
     upright,
 )
 from ssd_core.output.recipe import CHUNK
@@ -28,7 +31,6 @@ from ssd_core.output.recipe import CHUNK
 FORMATS = {"png": "image/png", "jpeg": "image/jpeg", "webp": "image/webp"}
 SCALES, QUALITY = (1, 2), 92
 KEPT = ("parameters", CHUNK)  # texts of a picture that say how it was drawn
-MOST_EXIF = 60_000  # bytes that fit into a JPEG
 DECODING = threading.BoundedSemaphore(2)  # one of 64 million pixels may need a GiB
 
 
@@ -78,15 +80,10 @@ def converted(png: bytes, kind: str, scale: int, smooth: bool) -> bytes:
         return encoded(larger, kind, {name: texts[name] for name in KEPT if name in texts})
 
 
-def exif_of(texts: Mapping[str, str]) -> bytes:
-    """EXIF with the texts; the recipe is left out where it is too large for a JPEG."""
-    exif = Image.Exif()
-    if "parameters" in texts:
-        exif.get_ifd(EXIF)[COMMENT] = UNICODE + texts["parameters"].encode("utf-16-be")
-    recipe = OWN + texts.get(CHUNK, "").encode()
-    if len(OWN) < len(recipe) <= MOST_EXIF:
-        exif.get_ifd(EXIF)[NOTE] = recipe
-    return exif.tobytes()
+def as_letter(png: bytes, name: str, drawn: datetime, chinese: bool) -> str:
+    """A picture as a postcard in one HTML file, made while few others are in memory."""
+    with DECODING:
+        return letter(png, name, drawn, chinese)
 
 
 def encoded(image: Image.Image, kind: str, texts: Mapping[str, str] | None = None) -> bytes:

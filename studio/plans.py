@@ -10,11 +10,15 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.postcard.words.aliases import weighted
 from ssd_core.backbones.prompts.alternatives import every_prompt, has_alternatives
-from ssd_core.engine.methods import AR
-from ssd_core.engine.methods.tunable import Tunable
-from ssd_core.engine.plan import Plan
+from ssd_core.engine.events import Plan
+from ssd_core.engine.methods import AR, Rolling
+from ssd_core.engine.methods.window import Tunable
+from ssd_core.engine.own_runs import KnownMethod, known_of
+from ssd_core.engine.prior_passes import ENOUGH, is_postcard
 from ssd_core.engine.tuning import brief, duration
+from ssd_core.output.drawing import Drawing
 from ssd_core.output.guarantees import guarantee_holds
+from ssd_core.output.labels import SPEEDS, percent
 from ssd_core.output.unknown import limits_of, objects_in
 from ssd_core.runs.cost_estimate import CostEstimate
 from ssd_core.runs.request import FALLBACK_NOTE, Request
@@ -23,8 +27,8 @@ from ssd_core.weights.model_size import stored_dtype
 from .additions import moved
 from .alternatives import with_alternative
 from .errors import in_language
-from .settings import STOPS, Settings, stop_of
-from .words import CHINESE, say
+from .settings import STOPS, checked_words, stop_of
+from .words import CHINESE, method_title, say
 
 Span = tuple[int, int]  # [start, end) of a text
 
@@ -84,7 +88,19 @@ def about_cost(request: Request, language: str) -> list[str]:
     lines.append(say(language, "plan_cost", time=time_text(cost.seconds, language)))
     if (first := request.tuning.first) is not None:
         lines.append(say(language, "plan_first", time=time_text(first, language)))
+    if request.plan.stand_in:
+        lines.append(say(language, "plan_measuring"))
     return lines
+
+
+def about_prior(plan: Plan, language: str) -> list[str]:
+    """Where the expected passes come from; nothing of postcard's own, or if there are none."""
+    if plan.stand_in:
+        return [say(language, "plan_stand_in")]
+    if plan.prior_pictures == 0:
+        return []
+    kind = "plan_measured" if plan.prior_pictures >= ENOUGH else "plan_so_far"
+    return [say(language, kind, count=plan.prior_pictures, enough=ENOUGH)]
 
 
 def step_times_text(request: Request, language: str) -> str:
@@ -92,10 +108,11 @@ def step_times_text(request: Request, language: str) -> str:
     request = request.parts()[0]
     tuning, method, plain = request.tuning, request.method, isinstance(request.method, AR)
     cost, ar = tuning.cost, tuning.ar
+    prior = about_prior(request.plan, language)
     if cost is None or ar is None:
-        return about_passes(request.plan, language)
+        return " ".join([about_passes(request.plan, language), *prior])
     lines = [say(language, "plan_step_times_plain" if plain else "plan_step_times",
-                 passes=f"{cost.passes:.0f}", ms=brief(cost.ms), most=f"{ar.passes:.0f}")]
+                 passes=f"{cost.passes:.0f}", ms=brief(cost.ms), most=f"{ar.passes:.0f}"), *prior]
     if isinstance(method, Tunable) and method.window:
         lines.append(say(language, f"plan_{method.window_knob}", size=method.window))
     if not plain:
@@ -105,15 +122,39 @@ def step_times_text(request: Request, language: str) -> str:
     return " ".join(lines)
 
 
-def about_speed(settings: Settings, backbone: Backbone, language: str) -> str:
+def about_speed(drawing: Drawing, backbone: Backbone, language: str) -> str:
     """What the chosen speed means for the picture."""
-    stop = stop_of(settings)
+    stop = stop_of(drawing, backbone.grid)
     if stop is None:
         return say(language, "speed_custom")
-    about = say(language, f"about_{STOPS[stop].name}")
+    about = about_quality(STOPS[stop].name, backbone, language)
     if STOPS[stop].name == "faithful" and not guarantee_holds(backbone):
         about += " " + say(language, "about_rounding", dtype=stored_dtype(backbone))
     return about
+
+
+def about_quality(name: str, backbone: Backbone, language: str) -> str:
+    """What a quality means for the picture; how good it is by few passes was seen on postcard only.
+    """
+    method = SPEEDS[name].method
+    if isinstance(method, Rolling) and not is_postcard(backbone):
+        return say(language, "about_budget", times=f"{method.fewer:g}")
+    return say(language, f"about_{name}")
+
+
+def known_lines(backbone: Backbone, language: str) -> list[str]:
+    """What methods take here with the loaded model, or that it has drawn nothing yet."""
+    lines = [known_line(known, language) for known in known_of(backbone)]
+    return lines or [say(language, "known_nothing")] * (not is_postcard(backbone))
+
+
+def known_line(known: KnownMethod, language: str) -> str:
+    line = say(language, "known_method", title=method_title(known.method, language),
+               passes=f"{known.passes:.0f}", time=time_text(known.seconds, language),
+               count=known.pictures)
+    if known.acceptance is None or not known.heads:
+        return line
+    return say(language, "known_drafts", line=line, share=percent(known.acceptance))
 
 
 @dataclass(frozen=True)
@@ -134,14 +175,14 @@ class Note:
     without: str | None = None
 
 
-def notes_of(settings: Settings, backbone: Backbone, language: str) -> list[Note]:
+def notes_of(drawing: Drawing, backbone: Backbone, language: str) -> list[Note]:
     """What is wrong with the prompts, and which words are drawn as negative, unknown, or known
     only beside others. A thing that cannot be drawn is asked about. Weights are not used: those
     of a model that takes any text are part of its text.
     """
-    prompt = settings.prompt
+    prompt = drawing.prompt
     try:
-        request = with_alternative(settings).checked_words(backbone)
+        request = checked_words(with_alternative(drawing), backbone)
     except SSDError as error:
         refused = Note("refused", in_language(language, str(error)))
         spans = backbone.unknown_spans(prompt) if backbone.names_nothing_known(prompt) else []

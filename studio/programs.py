@@ -19,14 +19,13 @@ import gradio as gr
 from starlette.datastructures import QueryParams
 
 from ssd_core import SSDError
-from ssd_core.model.knobs import coerce
-from ssd_core.model.sampling import NEW_SEED
+from ssd_core.model.knobs import NEW_NUMBER, coerce
 
 from . import api, api_history, api_models
 from .calls import TOKEN, VISITOR, Call
 from .jobs import fault
 from .services import Services
-from .settings import from_dict, racing, to_dict
+from .settings import RACED_SPEEDS
 from .views import job_view, readable
 from .words import language_of
 
@@ -84,7 +83,7 @@ class Programs:
             A job; its `result` says what an edit by words kept.
         """
         edited = settings_of(prompt, quality, seed, settings, parent=id, old_prompt=old_prompt,
-                             keep_mask=keep_mask or "", pictures=pictures)
+                             keep_mask=keep_mask, pictures=pictures)
         return await self.over(api.edit, self.call(request, {"settings": edited}))
 
     async def race(self, request: gr.Request, prompt: str, racers: list[str], seed: str = "",
@@ -243,10 +242,9 @@ def settings_of(prompt: str, quality: str, seed: str, settings: dict | None, **m
     """Settings as the API takes them."""
     if not isinstance(settings, dict | None):
         raise SSDError("settings: must be an object, with a value for each setting")
-    raw = {**(settings or {}), **more, "prompt": prompt,
-           "seed": str(seed) or str(NEW_SEED)}
-    asked = from_dict(raw)
-    return to_dict(racing(asked, coerce("quality", quality, str)) if quality else asked)
+    raw = {**(settings or {}), **more, "prompt": prompt, "seed": str(seed) or str(NEW_NUMBER)}
+    racer = coerce("quality", quality, str)
+    return {**raw, **RACED_SPEEDS.get(racer, {"method": racer} if racer else {})}
 
 
 def visitor_of(request: gr.Request) -> str:

@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from PIL import Image
 
 from ssd_core import SSDError
 from ssd_core.engine.methods import AR
 from ssd_core.files import atomic_write
+from ssd_core.output.drawing import Drawing
 from ssd_core.output.guarantees import identical_share
 from ssd_core.output.recipe import to_bytes
 from ssd_core.output.sheet import Tile, contact_sheet
 from ssd_core.runs.comparison import Comparison, compare_with_ar, conditions
 from ssd_core.runs.live import LiveRun
-from ssd_core.runs.request import Result
+from ssd_core.runs.request import Picture, Result
 
 from .alternatives import with_alternative
 from .history import Entry, History
@@ -33,7 +33,7 @@ from .library import Library
 from .results import Facts, Saved, not_saved
 from .running import advance_together, guarded, show_places
 from .runs import Work
-from .settings import Settings, check, value_of
+from .settings import asked, request_of
 
 MOST_RACERS, MOST_PICTURES = 6, 48
 SETTINGS = ("seed", "cfg", "temperature", "prompt")  # that rows may differ in
@@ -61,7 +61,7 @@ class Raced:
 
 
 @dataclass
-class Grid:
+class RaceGrid:
     """A race as it goes on: its rows of runs, and what is said of each row.
 
     captions: of each row; none without a setting that rows differ in.
@@ -81,13 +81,13 @@ class Grid:
         pictures = [next(run.result.pictures()) for run in done]
         ar = next((run for run in done if isinstance(run.request.method, AR)), None)
         for run, picture in zip(done, pictures, strict=True):
-            self.raced.saved.take(self.history, picture, run.result.recipes()[0], self.metadata,
+            self.raced.saved.take(self.history, picture.pixels, picture.recipe, self.metadata,
                                   Facts.of(run, 0, judged=run is not ar))
         if row == 0 and len(done) > 1:
             self.raced.equal = identical_share(done[0].result.tokens, done[1].result.tokens)
         self._note_tiles(row, [run.result for run in done], pictures)
         for run, picture in zip(done, pictures, strict=True):
-            run.finish(picture[None])
+            run.finish(picture.pixels[None])
 
     def end(self) -> None:
         """Save all pictures with their words as one PNG; if that fails, its problem is kept."""
@@ -103,11 +103,11 @@ class Grid:
             self.raced.saved.problem = self.raced.saved.problem or str(not_saved(error))
 
     def _note_tiles(self, row: int, results: Sequence[Result],
-                    pictures: Sequence[torch.Tensor]) -> None:
+                    pictures: Sequence[Picture]) -> None:
         comparison = Comparison.of(results)
         places = [run.panel for run in self.rows[row] if run.result.finished]
         for n, (place, picture) in enumerate(zip(places, pictures, strict=True)):
-            tile = comparison.tile(str(n), to_bytes(picture))
+            tile = comparison.tile(str(n), to_bytes(picture.pixels))
             self.tiles[place] = replace(tile, lines=(*self.captions[row:row + 1], *tile.lines))
 
     def _sheet(self, title: str, below: str) -> Image.Image:
@@ -121,25 +121,22 @@ class Grid:
                              columns=columns)
 
 
-def race(library: Library, history: History, settings: Settings,
-         methods: Sequence[Settings | str], metadata: bool = True, setting: str = "",
-         values: Sequence[Any] = ()) -> Work:
+def race(library: Library, history: History, racers: Sequence[Drawing], metadata: bool = True,
+         setting: str = "", values: Sequence[Any] = ()) -> Work:
     """Methods draw one picture with the same prompt and seed, each on its own clock.
 
-    methods: at most MOST_RACERS; a name means `settings` with that method. setting, values: one of
-    SETTINGS, and its value in each row. The work returns Raced. Raises SSDError at once for too few
-    or too many.
+    racers: at most MOST_RACERS, which differ in their methods. setting, values: one of SETTINGS,
+    and its value in each row. The work returns Raced. Raises SSDError at once for too few or too
+    many.
     """
-    require_number(len(methods), setting, values)
-    racers = [replace(settings, method=method) if isinstance(method, str) else method
-              for method in methods]
-    rows = list(zip(*(row_settings(replace(racer, pictures=1), setting, values)
+    require_number(len(racers), setting, values)
+    rows = list(zip(*(row_drawings(replace(racer, pictures=1), setting, values)
                       for racer in racers), strict=True))
     loaded = library.as_now()
 
     def work(job: Job) -> Raced:
         now = loaded()
-        requests = [[racer.request(now.backbone, now.heads, named=True) for racer in row]
+        requests = [[request_of(racer, now.backbone, now.heads, named=True) for racer in row]
                     for row in rows]
         history.require_room(2 * len(rows) * len(racers), requests[0][0].sizes[0])  # and the sheet
         for row in requests:
@@ -148,17 +145,14 @@ def race(library: Library, history: History, settings: Settings,
         runs = [[LiveRun(request, send=job.tell, panel=next(places)) for request in row]
                 for row in requests]
         captions = [f"{setting} {value}" for value in values] if setting else []
-        return run_rows(job, Grid(runs, captions, history, metadata))
+        return run_rows(job, RaceGrid(runs, captions, history, metadata))
 
     return work
 
 
-def row_settings(settings: Settings, setting: str, values: Sequence[Any]) -> list[Settings]:
-    """The settings of each row; as they are if rows differ in nothing."""
-    rows = [settings.changed(**{setting: value_of(setting, value)}) for value in values
-            ] if setting else [settings]
-    for row in rows:
-        check(row)
+def row_drawings(drawing: Drawing, setting: str, values: Sequence[Any]) -> list[Drawing]:
+    """The drawing of each row; as it is if rows differ in nothing."""
+    rows = [asked({setting: value}, drawing) for value in values] if setting else [drawing]
     return [with_alternative(row) for row in rows]
 
 
@@ -176,7 +170,7 @@ def require_number(racers: int, setting: str, values: Sequence[Any]) -> None:
                        "choose fewer methods or values")
 
 
-def run_rows(job: Job, grid: Grid) -> Raced:
+def run_rows(job: Job, grid: RaceGrid) -> Raced:
     """Run one row after the other; a stopped job keeps what was finished."""
     everything = [run for row in grid.rows for run in row]
     job.result = grid.raced

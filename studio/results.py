@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import torch
 
 from ssd_core import SSDError
-from ssd_core.output.together import together
+from ssd_core.engine.run_statistics import together
 from ssd_core.runs.live import LiveRun
 from ssd_core.runs.request import Request
 from ssd_core.runs.suggestions import likeliest_first
@@ -135,7 +135,8 @@ def follow(job: Job, runs: Sequence[LiveRun], history: History, metadata: bool,
 def suggested(runs: Sequence[LiveRun]) -> list[int]:
     """The order of several pictures of a region; none of other runs."""
     several = sum(run.request.pictures for run in runs) > 1
-    region = all(run.request.keep_mask is not None and run.request.edit is None for run in runs)
+    region = all(run.request.drawing.keep_mask is not None and run.request.drawing.edit is None
+                 for run in runs)
     return likeliest_first([run.result for run in runs]) if several and region else []
 
 
@@ -143,16 +144,16 @@ def save(run: LiveRun, saved: Saved, history: History, metadata: bool, source: s
          cut: int) -> None:
     """Save a finished run's pictures, each with its recipe, and show them."""
     pictures = []
-    for index, (picture, recipe) in enumerate(zip(run.result.pictures(), recipes_of(run, source),
-                                                  strict=True)):
-        pictures.append(picture)
-        saved.take(history, picture[cut:], recipe, metadata, Facts.of(run, index))
+    for index, picture in enumerate(run.result.pictures()):
+        pictures.append(picture.pixels)
+        saved.take(history, picture.pixels[cut:], from_source(picture.recipe, source), metadata,
+                   Facts.of(run, index))
     run.finish(torch.stack(pictures))
 
 
-def recipes_of(run: LiveRun, source: str) -> list[dict]:
-    """A recipe for each picture; of a redone one it names the picture that it began with."""
-    return [{**recipe, "source": source} if source else recipe for recipe in run.result.recipes()]
+def from_source(recipe: dict, source: str) -> dict:
+    """The recipe of a redone picture, which names the picture that it began with."""
+    return {**recipe, "source": source} if source else recipe
 
 
 def drawn_by(runs: Sequence[LiveRun], saved: Saved, source: str) -> DrawResult:
@@ -165,7 +166,8 @@ def drawn_by(runs: Sequence[LiveRun], saved: Saved, source: str) -> DrawResult:
     tokens = [result.tokens for result in results] if last.finished else [last.tokens]
     return DrawResult(last.request.label, torch.cat(tokens), together(done) if done else {},
                       saved, last.stopped_rows,
-                      recipes=[] if last.finished else recipes_of(runs[-1], source),
+                      recipes=[] if last.finished else [
+                          from_source(recipe, source) for recipe in last.recipes()],
                       notes=[note for result in results if result.edit
                              for note in result.edit.notes])
 

@@ -13,7 +13,7 @@ from ssd_core import SSDError
 from ssd_core.engine.events import FinalRows
 from ssd_core.runs.live import LiveRun
 from ssd_core.runs.scheduling import race
-from ssd_core.weights.out_of_memory import is_out_of_memory
+from ssd_core.weights.memory import is_out_of_memory
 
 from .jobs import Cancelled, Job
 from .library import free_memory

@@ -16,6 +16,8 @@ import torch
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
+from ssd_core.model.grid import size_of as sized
+from ssd_core.output.drawing import Drawing
 from ssd_core.output.picture_files import upright
 from ssd_core.output.pixels import tops
 from ssd_core.output.recipe import (
@@ -34,38 +36,37 @@ from .jobs import Cancelled, Job
 from .library import Library
 from .pictures import decoded
 from .results import DrawResult, follow
-from .settings import Settings
+from .settings import request_of
 
 __all__ = ["DrawResult", "draw", "look", "redo", "save_partial"]
 Work = Callable[[Job], Any]
 HELD = "its own tokens, which this app still holds"
 
 
-def draw(library: Library, history: History, settings: Settings,
-         keep: torch.Tensor | None = None, keep_rows: int = 0, metadata: bool = True,
-         source: str = "", keep_pixels: torch.Tensor | None = None, cut: int = 0) -> Work:
-    """Draw all pictures of `settings`, below the first keep_rows rows of keep [B or 1, R, C].
+def draw(library: Library, history: History, drawing: Drawing, metadata: bool = True,
+         source: str = "", cut: int = 0, drafts: str = "") -> Work:
+    """Draw all pictures of a drawing.
 
-    source: id of the picture that these rows are from. keep_pixels: see `Request`. cut: pixels at
-    the top that are not saved. They are drawn at once, or one after the other where that is sooner.
+    source: id of the picture of which it keeps a part. cut: pixels at the top that are not saved.
+    drafts: the hash of the draft heads of a picture that is drawn again; "" for those in use.
+    They are drawn at once, or one after the other where that is sooner.
     The work returns a DrawResult; if it was stopped, the job's result has what was finished. It
     uses the backbone that is loaded now, and fails if another one is loaded by then.
     """
-    loaded = library.as_now()
+    loaded = library.as_now(drafts)
 
     def work(job: Job) -> DrawResult:
         now = loaded()
-        if settings.pictures > 1:
-            library.require_room(settings, keep_rows=keep_rows)
-        request = settings.request(now.backbone, now.heads, keep, keep_rows,
-                                   keep_pixels=keep_pixels)
+        if drawing.pictures > 1:
+            library.require_room(drawing)
+        request = request_of(drawing, now.backbone, now.heads)
         history.require_room(request.pictures, request.sizes[0])
         runs = [LiveRun(part, send=job.tell, panel=panel)
                 for panel, part in enumerate(request.parts())]
         try:
             return follow(job, runs, history, metadata, source, cut)
         except Cancelled:
-            if keep_pixels is None and not cut and job.has_followers:
+            if drawing.keep_pixels is None and not cut and job.has_followers:
                 keep_stopped(history, library, job.result, metadata)
             raise
 
@@ -80,8 +81,8 @@ def keep_stopped(history: History, library: Library, drawn: DrawResult, metadata
         drawn.saved.problem = drawn.saved.problem or str(problem)
 
 
-def redo(library: Library, history: History, settings: Settings, source: Path, keep_rows: int,
-         size: str | None = None, metadata: bool = True) -> Work:
+def redo(library: Library, history: History, drawing: Drawing, source: Path, keep_rows: int,
+         size: str | None = None, metadata: bool = True, drafts: str = "") -> Work:
     """Redraw a PNG below its first keep_rows rows; see `draw`.
 
     size: "WIDTHxHEIGHT" of the new picture, as wide and taller; None for the size of the PNG.
@@ -96,12 +97,12 @@ def redo(library: Library, history: History, settings: Settings, source: Path, k
             raise SSDError(f"{source.name}: only {seen.finished} of its rows were drawn: keep at "
                            "most those")
         tokens, how = rows_of(history, source, backbone.resized((width, height)))
-        own = with_words_of(history, source, settings)
-        own = replace(own, size=size or f"{width}x{height}")
+        own = replace(with_words_of(history, source, drawing),
+                      size=sized(size) or (width, height), keep_rows=keep_rows)
         if size:
-            tokens = with_more_rows(tokens, backbone.resized(own.pixels()).grid.rows)
-        drawn = draw(library, history, own, tokens, keep_rows, metadata,
-                     history.id_of(source))(job)
+            tokens = with_more_rows(tokens, backbone.resized(own.size).grid.rows)
+        drawn = draw(library, history, replace(own, keep=tokens), metadata,
+                     history.id_of(source), drafts=drafts)(job)
         return replace(drawn, how=how, unchanged=tokens.equal(drawn.tokens[:1].to(tokens)))
 
     return work
@@ -127,7 +128,7 @@ def save_partial(history: History, library: Library, drawn: DrawResult,
         if recipe["backbone"]["sha256"] != loaded.backbone.sha256:
             raise SSDError("the stopped picture was drawn by another backbone, but "
                            f"{loaded.name} is loaded: load the other one again")
-        backbone = loaded.backbone.resized(tuple(recipe["size"]))
+        backbone = loaded.backbone.resized(sized(recipe["size"]))
         picture, = tops(backbone, tokens[None], drawn.stopped_rows)
         drawn.partial.append(history.save(picture, recipe, "partial", metadata=metadata))
     return drawn.partial[0]
@@ -137,7 +138,7 @@ def save_partial(history: History, library: Library, drawn: DrawResult,
 
 
 @dataclass(frozen=True)
-class Source:
+class Redoable:
     """A PNG to redo.
 
     how: where its tokens come from. finished: rows finished, if it was stopped early. rows,
@@ -159,7 +160,7 @@ class Source:
         return self.how.startswith("encoded")
 
 
-def look(history: History, path: Path, backbone: Backbone) -> Source:
+def look(history: History, path: Path, backbone: Backbone) -> Redoable:
     """What a redo of this PNG would use; nothing is encoded.
 
     Raises SSDError if the picture is incomplete or the backbone does not support its size.
@@ -168,14 +169,14 @@ def look(history: History, path: Path, backbone: Backbone) -> Source:
     grid, taller = backbone.resized(size).grid, taller_sizes(backbone, size)
     rows, columns = grid.rows, grid.columns
     if (recipe := remembered_recipe(history, path, backbone)) is not None:
-        return Source(HELD, stopped_rows(recipe, rows), rows, columns, taller)
+        return Redoable(HELD, stopped_rows(recipe, rows), rows, columns, taller)
     with decoded(path) as image:
         recipe = recipe_of(path, image)
         reason = reason_to_encode(recipe, backbone, np.array(upright(image)))
     words = (typed_words(recipe), drawn_words(recipe)) if recipe else ()
     if recipe is None or reason is not None:
-        return Source(f"encoded: {reason}", None, rows, columns, taller, *words)
-    return Source("tokens from its recipe", stopped_rows(recipe, rows), rows, columns, taller,
+        return Redoable(f"encoded: {reason}", None, rows, columns, taller, *words)
+    return Redoable("tokens from its recipe", stopped_rows(recipe, rows), rows, columns, taller,
                   *words)
 
 
@@ -198,14 +199,13 @@ def remembered_recipe(history: History, path: Path, backbone: Backbone) -> dict 
     return recipe if recipe and recipe["backbone"]["sha256"] == backbone.sha256 else None
 
 
-def with_words_of(history: History, path: Path, settings: Settings) -> Settings:
-    """The settings with the words that a picture without recipe was drawn from.
+def with_words_of(history: History, path: Path, drawing: Drawing) -> Drawing:
+    """The drawing with the words that a picture without recipe was drawn from.
 
-    They are unchanged if another prompt was typed since, or if nothing is remembered of it.
+    It is unchanged if another prompt was typed since, or if nothing is remembered of it.
     """
-    typed = Words(settings.prompt, settings.negative or None)
-    words = inherited(history.unwritten(path), typed)
-    return replace(settings, fixed=words[0]) if words and not settings.fixed else settings
+    words = inherited(history.unwritten(path), Words(drawing.prompt, drawing.negative))
+    return replace(drawing, fixed=words) if words and not drawing.fixed else drawing
 
 
 def stopped_rows(recipe: Mapping, rows: int) -> int | None:

@@ -5,33 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from ssd_core import __version__
-from ssd_core.backbones.base import Backbone
+from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.engine.methods import AR, METHODS
 from ssd_core.model.knobs import KnobSpec
-from ssd_core.model.variation import STRENGTHS
-from ssd_core.output.animation import can_write_mp4
+from ssd_core.model.noise import STRENGTHS
 from ssd_core.output.knob_words import KNOB_WORDS
-from ssd_core.output.knobs import MOST_PICTURES, UNSET_NUMBER, all_knobs, sampling_knobs
-from ssd_core.output.quality_presets import SPEEDS
+from ssd_core.output.knobs import MOST_PICTURES, all_knobs, sampling_knobs
+from ssd_core.output.labels import SPEEDS
+from ssd_core.output.replay import can_write_mp4
 from ssd_core.weights.memory import WEIGHT_BYTES
 
 from .additions import expands
 from .orders import PARTS
+from .plans import about_quality
 from .prompts import SEEDS, example_prompts
 from .races import MOST_PICTURES as MOST_RACED
 from .races import MOST_RACERS, SETTINGS
 from .seeds import MOST_SEEDS
 from .services import Services
-from .settings import (
-    AS_CHOSEN,
-    KNOBS,
-    LONGEST_TEXT,
-    STOPS,
-    Settings,
-    first_value,
-    to_dict,
-    with_preset,
-)
+from .settings import AS_CHOSEN, KNOBS, LONGEST_TEXT, STOPS, first_value, first_values
 from .settings import SEEDS as SEED_KNOBS
 from .vocabulary import draws, word_kinds
 from .words import CHINESE, knob_label, method_label, page_texts, run_names, say, title
@@ -45,11 +37,11 @@ def schema_view(services: Services, language: str) -> dict:
     loaded = services.library.current
     backbone = loaded.backbone
     return {"version": __version__, "language": language, "local": services.local,
-            "settings": to_dict(with_preset(Settings(), backbone.preset)),
+            "settings": first_values(backbone.preset),
             "knobs": [knob_view(knob, language) for knob in ordered_knobs()],
             "methods": [method_view(name, language) for name in METHODS],
-            "qualities": qualities(language), "as_chosen": AS_CHOSEN, "parts": list(PARTS),
-            "rows": list(SETTINGS), "strengths": STRENGTHS,
+            "qualities": qualities(backbone, language), "as_chosen": AS_CHOSEN,
+            "parts": list(PARTS), "rows": list(SETTINGS), "strengths": STRENGTHS,
             "limits": limits(), "dtypes": ["auto", *WEIGHT_BYTES],
             "model": {"name": services.for_visitors(loaded.name), "heads": loaded.heads is not None,
                       "sizes": [f"{width}x{height}" for width, height in backbone.sizes],
@@ -77,16 +69,15 @@ def ordered_knobs() -> tuple[KnobSpec, ...]:
 def knob_view(knob: KnobSpec, language: str) -> dict[str, Any]:
     """A knob for a form. methods: those that have it; empty if it matters with each.
 
-    unset: the value that leaves the choice to the method or model, null if there is none.
+    optional: whether null leaves the choice to the method or the model.
     """
-    first = first_value(knob)
+    first = first_value(knob, Preset())
     words = KNOB_WORDS.get(knob.name)
     return {"name": knob.name, "kind": "choice" if knob.choices else KINDS[knob.kind],
             "label": knob_label(knob.name, knob.help, language),
             "help": words.help if words and language == CHINESE else knob.help,
-            "default": str(first) if knob.name in SEED_KNOBS else
-            UNSET_NUMBER if first is None else first,
-            "unset": UNSET_NUMBER if knob.optional else None, "low": knob.least,
+            "default": str(first) if knob.name in SEED_KNOBS else first,
+            "optional": knob.optional, "low": knob.least,
             "high": None if knob.name in SEED_KNOBS else knob.most, "step": knob.step,
             "choices": list(knob.choices), "basic": knob.visibility == "basic",
             "range": knob.range_text if has_range(knob) else "", "methods": list(knob.methods)}
@@ -102,20 +93,15 @@ def method_view(name: str, language: str) -> dict:
             "knobs": [knob.name for knob in KNOBS.values() if name in knob.methods]}
 
 
-def qualities(language: str) -> list[dict]:
+def qualities(backbone: Backbone, language: str) -> list[dict]:
     """The choices of speed from slowest to fastest, and the settings that each makes.
 
     compares: whether it is there for comparison only.
     """
     return [{"name": stop.name, "label": title(SPEEDS[stop.name], language),
-             "about": say(language, f"about_{stop.name}"), "settings": unset(stop.knobs),
+             "about": about_quality(stop.name, backbone, language), "settings": dict(stop.knobs),
              "compares": SPEEDS[stop.name].method == AR()}
             for stop in STOPS]
-
-
-def unset(knobs: Any) -> dict:
-    """Knobs as JSON: -1 for None."""
-    return {name: UNSET_NUMBER if value is None else value for name, value in knobs.items()}
 
 
 def limits() -> dict[str, int]:

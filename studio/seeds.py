@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import torch
-
 from ssd_core import SSDError
+from ssd_core.output.drawing import Drawing
 from ssd_core.runs.live import LiveRun
 
 from .alternatives import with_alternative
@@ -25,22 +24,11 @@ from .jobs import Cancelled, Job
 from .library import Library, Loaded, free_memory
 from .results import DrawResult, follow
 from .running import advance, guarded
-from .settings import Settings
+from .settings import request_of
 
 Work = Callable[[Job], Any]
 MOST_SEEDS = 64
 LEFT_ALONE = 300.0  # seconds until a paused run may be freed for another visitor
-
-
-@dataclass(frozen=True)
-class KeptRows:
-    """Every seed's picture begins with the first `rows` rows of tokens [1, R, C]."""
-
-    tokens: torch.Tensor | None = None
-    rows: int = 0
-
-
-NOTHING = KeptRows()
 
 
 @dataclass(frozen=True)
@@ -62,26 +50,25 @@ class ParkedSeeds:
         self._lock = threading.RLock()
         library.before_switch.append(self.drop_all)
 
-    def start(self, settings: Settings, count: int = 8, part: float = 1 / 3,
-              owner: str = "", top: KeptRows = NOTHING) -> list[tuple[int, Work]]:
+    def start(self, drawing: Drawing, count: int = 8, part: float = 1 / 3,
+              owner: str = "") -> list[tuple[int, Work]]:
         """(seed, work) for `count` seeds, each to be submitted as a job of `owner`.
 
         Each work draws the first `part` of one picture's own rows and pauses its job. The owner's
-        earlier paused runs are dropped. Raises SSDError for settings that cannot run; then they
+        earlier paused runs are dropped. Raises SSDError for a drawing that cannot run; then they
         are not.
         """
         if not 1 <= count <= MOST_SEEDS or not 0 < part <= 1:
             raise SSDError(f"cannot start {count} seeds of {part:.0%}: start 1 to {MOST_SEEDS}")
-        settings = replace(settings, pictures=1)
+        drawing = replace(drawing, pictures=1)
         loaded = self.library.as_now()
-        with_alternative(settings).request(loaded().backbone, loaded().heads, top.tokens, top.rows)
-        nbytes = self._require_room(settings, count, owner)
+        request_of(with_alternative(drawing), loaded().backbone, loaded().heads)
+        nbytes = self._require_room(drawing, count, owner)
         self.drop_owner(owner)
         with self._lock:
             start = self._starts[owner] = object()
-        each = [with_alternative(settings.changed(seed=seed))
-                for seed in settings.sampling().seeds(count)]
-        return [(own.knobs["seed"], partial(self._draw_top, loaded, own, top, part, start, nbytes))
+        each = [with_alternative(drawing.with_seed(seed)) for seed in drawing.sampling.seeds(count)]
+        return [(own.sampling.seed, partial(self._draw_top, loaded, own, part, start, nbytes))
                 for own in each]
 
     def finish(self, ids: Sequence[str], owner: str = "", metadata: bool = True) -> list[Work]:
@@ -123,7 +110,7 @@ class ParkedSeeds:
             runs = [self._parked[id_].run for id_ in ids if id_ in self._parked]
         return [(run.result.rows, run.request.grid.rows) for run in runs]
 
-    def _require_room(self, settings: Settings, count: int, owner: str) -> int:
+    def _require_room(self, drawing: Drawing, count: int, owner: str) -> int:
         """The bytes that each of so many runs will hold.
 
         Raises SSDError if they do not fit in place of the owner's paused ones, even after freeing
@@ -135,26 +122,25 @@ class ParkedSeeds:
             old = [id_ for id_, parked in self._parked.items()
                    if parked.job.owner != owner and parked.job.seconds_parked > LEFT_ALONE]
         try:
-            return self.library.require_room(settings, runs=count, freed=own)
+            return self.library.require_room(drawing, runs=count, freed=own)
         except SSDError:
             if not old:
                 raise
         self.drop(old)
         free_memory()
-        return self.library.require_room(settings, runs=count, freed=own)
+        return self.library.require_room(drawing, runs=count, freed=own)
 
     # Works
 
-    def _draw_top(self, loaded: Callable[[], Loaded], settings: Settings, top: KeptRows,
-                  part: float, start: object, nbytes: int, job: Job) -> None:
+    def _draw_top(self, loaded: Callable[[], Loaded], drawing: Drawing, part: float,
+                  start: object, nbytes: int, job: Job) -> None:
         now = loaded()
         self._require(start, job)
-        run = LiveRun(settings.request(now.backbone, now.heads, top.tokens, top.rows),
-                      send=job.tell)
+        run = LiveRun(request_of(drawing, now.backbone, now.heads), send=job.tell)
         self.history.require_room(1, run.request.sizes[0])
-        own = run.request.grid.rows - top.rows
+        own = run.request.grid.rows - drawing.keep_rows
         with guarded(run):
-            advance(job, run, top.rows + math.ceil(own * part))
+            advance(job, run, drawing.keep_rows + math.ceil(own * part))
             run.refine()  # people choose by what they see
             with self._lock:
                 self._require(start, job)

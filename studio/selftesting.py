@@ -8,8 +8,7 @@ from contextlib import suppress
 from ssd_core import SSDError
 from ssd_core.machine_faults import FULL
 from ssd_core.selftest.machine import Machine
-from ssd_core.selftest.once import is_due, run_if_due
-from ssd_core.selftest.suite import LIMITS, SelfTest, dtypes_of
+from ssd_core.selftest.suite import LIMITS, SelfTest, dtypes_of, is_due, run_if_due
 from ssd_core.weights.model_size import stored_dtype
 
 from .jobs import Job

@@ -20,8 +20,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from ssd_core import SSDError
-from ssd_core.output.animation import FILMS
-from ssd_core.output.replay import moments
+from ssd_core.output.replay import FILMS, moments
 from ssd_core.proxies import without_proxies
 
 from .api import api_routes

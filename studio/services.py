@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from .change_maps import ChangeMaps
 from .downloads import Downloads
 from .history import History
 from .jobs import Worker
+from .learning import Learning
 from .library import Library
 from .seeds import ParkedSeeds
 from .sharing import without_folders
+from .things import Things
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,15 @@ class Services:
     language: str = "auto"
     local: bool = True
     change_maps: ChangeMaps = field(default_factory=ChangeMaps)
+    things: Things = field(default_factory=Things)
 
     def __post_init__(self) -> None:
         self.library.before_switch.append(self.change_maps.drop)
+        self.library.before_switch.append(self.things.drop)
+
+    @cached_property
+    def learning(self) -> Learning:
+        return Learning(self.worker, self.library, self.history)
 
     def place(self, folder: Path) -> str:
         """Where pictures are, as a visitor may know it: on a shared app, without the way there."""

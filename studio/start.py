@@ -20,7 +20,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from ssd_core import SSDError
-from ssd_core.backbones.estimates import Estimates, PassCounts, StoredStepTimes
+from ssd_core.backbones.estimates import Estimates
 from ssd_core.errors import shortened
 from ssd_core.kept_files import cache_folder
 from ssd_core.proxies import require_usable, without_proxies
@@ -85,16 +85,16 @@ def main(
         require_mcp()
     if share:
         require_usable()
-    estimates = Estimates(PassCounts(output_dir), StoredStepTimes(cache_folder()))
-    library = Library(models_dir, backbone, heads, device, dtype, offload, graphs, estimates)
+    library = Library(models_dir, backbone, heads, device, dtype, offload, graphs,
+                      Estimates.stored_in(cache_folder()))
     library.use(backbone, dtype)  # report errors here, before a page opens
     history = History(output_dir)
     history.require_writable()
     local = host in LOOPBACK and not share and not names
     if not local:
         sys.stderr.write(f"{shared_line(auth)}\n")
-    services = Services(Worker(idle=lambda: when_idle(services)), library, history,
-                        ParkedSeeds(library, history),
+    worker = Worker(lambda: when_idle(services), lambda: services.learning.when_rested())
+    services = Services(worker, library, history, ParkedSeeds(library, history),
                         Downloads(models_dir), language, local)
     with private_cache():
         serve(services, host, port, share, open_, True, users, mcp, root, names)

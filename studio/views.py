@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 from urllib.parse import quote
-
-import torch
 
 from ssd_core import SSDError
 from ssd_core.backbones.prompts.alternatives import (
@@ -17,14 +16,15 @@ from ssd_core.backbones.prompts.alternatives import (
     resolved,
 )
 from ssd_core.errors import shortened
+from ssd_core.output.drawing import Drawing
 from ssd_core.output.recipe import read_recipe
 from ssd_core.runs.cost_estimate import cost_estimate
 from ssd_core.runs.request import Request
 from ssd_core.weights.advice import advice_on, sizes_text
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone, Licence
 from ssd_core.weights.fit import Fit, gib
+from ssd_core.weights.hub import DownloadPlan
 from ssd_core.weights.model_size import stored_dtype
-from ssd_core.weights.quotes import DownloadPlan
 from ssd_core.weights.registry import LocalModel
 
 from .additions import filled
@@ -36,25 +36,27 @@ from .facts import caption, copied, facts
 from .guarantees import guarantee, race_rows
 from .history import Entry
 from .jobs import Job
+from .learning import Learned
 from .measurements import figures, summary
 from .models import InUse
-from .orders import Order, Race
+from .orders import Order, RaceOrder
 from .paints import is_paintable
 from .plans import (
     about_speed,
     edit_step_times_text,
     edit_text,
+    known_lines,
     notes_of,
     request_text,
     step_times_text,
 )
 from .races import Raced
 from .results import FinishedPicture
-from .runs import DrawResult, Source
+from .runs import DrawResult, Redoable
 from .selftesting import SELFTEST
 from .services import Services
-from .settings import STOPS, Settings, stop_of, to_dict, with_preset
-from .stored_words import fixed_text, texts
+from .settings import STOPS, as_json, first_values, request_of, stop_of
+from .sketches import sketch_cost
 from .words import CHINESE, run_title, say
 
 # Smaller ones first; all draw any text and come as safetensors.
@@ -134,16 +136,18 @@ def job_view(services: Services, job: Job, language: str) -> dict:
             **{key: news[key] for key in ("state", "position", "error", "progress",
                                           "seconds_left")},
             "expired": job.freed, "rows": list(rows[0]) if rows else None,
-            "settings": to_dict(order.settings) if isinstance(order, Order) else None,
+            "settings": {**as_json(order.drawing), **order.named} if isinstance(order, Order)
+            else None,
             **race_view(order),
             "saved": saved_by(job, language), "result": result_view(services, job, language)}
 
 
 def race_view(order: object) -> dict:
     """Who races, and the setting with whose values there are rows, if there are."""
-    if not isinstance(order, Race):
+    if not isinstance(order, RaceOrder):
         return {"racers": [], "setting": "", "values": []}
-    return {"racers": list(order.racers), "setting": order.setting, "values": list(order.values)}
+    return {"racers": [name for name, _ in order.racers], "setting": order.setting,
+            "values": list(order.values)}
 
 
 def result_view(services: Services, job: Job, language: str) -> dict | None:
@@ -162,13 +166,23 @@ def result_view(services: Services, job: Job, language: str) -> dict | None:
                 "problem": readable_or_none(services, language, result.saved.problem)}
     if job.title == SELFTEST and isinstance(result, str):
         return {"summary": result}
+    if isinstance(result, Learned):
+        return learned_view(result, language)
     return in_use_view(services, result, language) if isinstance(result, InUse) else None
+
+
+def learned_view(learned: Learned, language: str) -> dict:
+    """Whether new drafts are in use, and how good they are, in a line."""
+    key = "learned_first" if learned.before is None else "learned"
+    before = "" if learned.before is None else f"{learned.before:.2f}"
+    text = say(language, key if learned.better else f"{key}_worse", before=before,
+               after=f"{learned.after:.2f}", count=learned.held_out)
+    return {"better": learned.better, "text": text}
 
 
 def in_use_view(services: Services, now: InUse, language: str) -> dict:
     """A newly loaded model, and the settings that are its own."""
-    own = to_dict(with_preset(Settings(), now.preset))
-    names = ("k_h", "k_v", "rounds", "incremental", "cfg")
+    own, names = first_values(now.preset), ("k_h", "k_v", "rounds", "incremental", "cfg")
     return {"name": now.name, "heads": now.heads,
             "problem": readable_or_none(services, language, now.problem),
             "sizes": sizes_of(now.sizes),
@@ -182,57 +196,60 @@ def sizes_of(sizes: Iterable[tuple[int, int]]) -> list[str]:
 # Plans
 
 
-def plan_view(services: Services, settings: Settings, language: str,
-              keep: torch.Tensor | None = None, run: Settings | None = None) -> dict:
-    """What a run with these settings takes, and what is wrong with its words.
+def plan_view(services: Services, drawing: Drawing, language: str, parent: str = "",
+              run: Drawing | None = None, drafts: str = "") -> dict:
+    """What a drawing takes, and what is wrong with its words.
 
-    keep: the tokens of a picture that is edited by words. run: the settings that are drawn for
-    these, if they are others.
+    parent: id of the picture that it edits by words. run: what is drawn for it, if that is another
+    drawing. drafts: as of `runs.draw`.
     """
-    backbone, stop = services.library.current.backbone, stop_of(settings)
-    return {"settings": to_dict(settings), "quality": None if stop is None else STOPS[stop].name,
-            "notes": [vars(note) for note in notes_of(settings, backbone, language)],
-            "filled": filled(settings, backbone, language == CHINESE),
-            "alternatives": alternatives_view(settings),
-            **cost_view(services, run or with_alternative(settings), language, keep)}
+    backbone = services.library.current.backbone
+    stop = stop_of(drawing, backbone.grid)
+    return {"settings": as_json(replace(drawing, keep=None)),
+            "quality": None if stop is None else STOPS[stop].name,
+            "notes": [vars(note) for note in notes_of(drawing, backbone, language)],
+            "filled": filled(drawing, backbone, language == CHINESE),
+            "alternatives": alternatives_view(drawing),
+            "sketch": None if parent or run else vars(sketch_cost(services, drawing, language)),
+            **cost_view(services, run or with_alternative(drawing), language, parent, drafts)}
 
 
-def alternatives_view(settings: Settings) -> dict | None:
+def alternatives_view(drawing: Drawing) -> dict | None:
     """How many prompts there are to choose from, and the one that the seed draws."""
-    if not has_alternatives(settings.prompt):
+    if not has_alternatives(drawing.prompt):
         return None
-    own = resolved(settings.prompt, settings.knobs["seed"])
-    return {"count": len(every_prompt(settings.prompt)), "most": MOST_ALTERNATIVES,
+    own = resolved(drawing.prompt, drawing.sampling.seed)
+    return {"count": len(every_prompt(drawing.prompt)), "most": MOST_ALTERNATIVES,
             "prompt": own.text, "words": own.words}
 
 
-def cost_view(services: Services, settings: Settings, language: str,
-              keep: torch.Tensor | None = None) -> dict:
-    """Passes and seconds; `problem` says why the settings do not fit the model, if they do not."""
-    loaded = services.library.current
+def cost_view(services: Services, drawing: Drawing, language: str, parent: str = "",
+              drafts: str = "") -> dict:
+    """Passes and seconds; `problem` says why the drawing does not fit the model, if it does not."""
     try:
-        request = settings.request(loaded.backbone, loaded.heads, keep)
+        loaded = services.library.loaded_with(drafts)
+        request = request_of(drawing, loaded.backbone, loaded.heads)
         text, plan = request_text(request, language), request.plan
-        if keep is not None:
-            return edit_cost_view(services, settings, request, language)
+        if parent:
+            return edit_cost_view(services, drawing, parent, request, language)
     except SSDError as error:
         return {"text": "", "problem": readable(services, language, str(error)), "plan": None,
                 "about": "", "step_times": "", "seconds": None, "ar_seconds": None}
     tuning = request.parts()[0].tuning
     return {"text": text, "problem": None, "plan": plan.to_json(),
-            "about": about_speed(settings, loaded.backbone, language),
+            "about": about_speed(drawing, loaded.backbone, language),
             "step_times": step_times_text(request, language),
             "seconds": tuning.cost.seconds if tuning.cost else None,
             "ar_seconds": tuning.ar.seconds if tuning.ar else None}
 
 
-def edit_cost_view(services: Services, settings: Settings, request: Request,
+def edit_cost_view(services: Services, drawing: Drawing, parent: str, request: Request,
                    language: str) -> dict:
     """What an edit by words takes beside drawing its words anew; raises SSDError."""
     cost = cost_estimate(request, services.change_maps.shares(services.library, services.history,
-                                                              settings))
+                                                              drawing, parent))
     return {"text": edit_text(cost, language), "problem": None, "plan": request.plan.to_json(),
-            "about": about_speed(settings, request.backbone, language),
+            "about": about_speed(drawing, request.backbone, language),
             "step_times": edit_step_times_text(cost, language), "seconds": cost.seconds,
             "ar_seconds": None}
 
@@ -275,21 +292,21 @@ def known_source(services: Services, entry: Entry) -> str | None:
         return None
 
 
-def source_view(source: Source, language: str) -> dict:
+def source_view(source: Redoable, language: str) -> dict:
     """A picture to redo: its rows, the sizes to extend it to, and its words by its recipe."""
-    typed = source.typed
+    typed, drawn = source.typed, source.drawn
     return {"how": in_language(language, source.how), "encoded": source.encoded,
             "rows": source.rows, "columns": source.columns,
             "finished": source.finished, "taller": list(source.taller),
             "prompt": typed.prompt if typed else None,
-            "negative": (typed.negative or "") if typed else None,
-            "fixed": fixed_text(typed, source.drawn) if typed else None,
-            "drawn": texts(source.drawn) if source.drawn else None}
+            "negative": typed.negative if typed else None,
+            "prompt_expanded": drawn.prompt if drawn else None,
+            "negative_expanded": drawn.negative if drawn else None}
 
 
-def restored_view(settings: Settings, text: str) -> dict:
+def restored_view(drawing: Drawing, text: str, named: Mapping[str, str] = {}) -> dict:  # noqa: B006
     """Settings of a picture; the switch of what is filled in stays as it is."""
-    raw = to_dict(settings)
+    raw = {**as_json(drawing), **named}
     del raw["expand"]
     return {"text": text, "settings": raw}
 
@@ -308,7 +325,8 @@ def models_view(services: Services, language: str) -> dict:
             "in_use": {"name": services.for_visitors(loaded.name),
                        "dtype": stored_dtype(loaded.backbone),
                        "heads": loaded.heads is not None,
-                       "sizes": sizes_of(loaded.backbone.sizes)},
+                       "sizes": sizes_of(loaded.backbone.sizes),
+                       "measured": known_lines(loaded.backbone, language)},
             "places": [services.for_visitors(str(place)) for place in library.places()],
             "known": known, "local": services.local}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssd_core.backbones.base import Backbone
-from ssd_core.output.word_kinds import offered
+from ssd_core.backbones.prompt_guide import offered
 from ssd_core.weights.advice import advice_lines
 from ssd_core.weights.catalogue import CATALOGUE
 

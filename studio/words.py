@@ -15,9 +15,9 @@ from typing import Protocol
 
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
+from ssd_core.engine.own_runs import name_of
 from ssd_core.output.knob_words import KNOB_WORDS
-from ssd_core.output.labels import label
-from ssd_core.output.quality_presets import SPEEDS, QualityPreset
+from ssd_core.output.labels import SPEEDS, QualityPreset, label
 
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
 MACHINES = re.compile(r" (window|cells|budget)=\S+")  # knobs that are chosen for the machine
@@ -72,6 +72,12 @@ def run_names(language: str) -> dict[str, str]:
 def run_title(name: str, language: str) -> str:
     """The name of the speed that a run of this label had; the label itself if it was none."""
     return run_names(language).get(MACHINES.sub("", name), name)
+
+
+def method_title(name: str, language: str) -> str:
+    """The name of the speed that draws by a method, as KnownMethod has it; else the method's."""
+    return next((title(speed, language) for speed in SPEEDS.values()
+                 if name_of(speed.method) == name), name)
 
 
 def title(speed: QualityPreset, language: str) -> str:

@@ -24,15 +24,17 @@ __all__ = ["chromium"]  # one browser for all tests: Playwright starts only once
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))
 
+from support.probed_once import probe_once  # noqa: E402
 from support.small_bundle import write_small_bundle  # noqa: E402
 
 from ssd_core.backbones.base import Backbone  # noqa: E402
 from ssd_core.backbones.estimates import Estimates  # noqa: E402
 from ssd_core.cli.beside import take  # noqa: E402
+from ssd_core.weights import load as loading  # noqa: E402
 
 take("ssd_lab")
 
-settings.register_profile("engine", derandomize=True, deadline=None, max_examples=25,
+settings.register_profile("engine", derandomize=True, deadline=None, max_examples=15,
                           suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("nightly", settings.get_profile("engine"), derandomize=False,
                           max_examples=250, print_blob=True)
@@ -92,6 +94,14 @@ def spread(cases, count):
     """So many of the cases, at even distances; `by_day` of a law that all of them obey."""
     count = min(count, len(cases))
     return [cases[n * len(cases) // count] for n in range(count)]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def weights_are_probed_once():
+    """Nine tenths of what it takes to load a tiny model."""
+    with pytest.MonkeyPatch.context() as patch:
+        probe_once(patch, loading)
+        yield
 
 
 @pytest.fixture(scope="session")

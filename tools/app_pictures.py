@@ -65,12 +65,10 @@ def all_qualities(page: Page) -> None:
 def edit(page: Page) -> None:
     go(page, "create")
     page.locator("#filmstrip button").first.click()
-    page.click("[data-tool=edit]")
-    box = page.locator(".mask-field").bounding_box()
-    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 0.5 * box["height"])
-    page.mouse.down()
-    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.6 * box["height"], steps=9)
-    page.mouse.up()
+    page.hover(".mask-field")
+    page.locator(".touch-things button", has_text="house").press("Enter")
+    page.locator(".touch-chip", has_text="blue").focus()
+    page.wait_for_selector(".edit-legend", timeout=PATIENCE)
 
 
 def finished_seeds(page: Page) -> None:

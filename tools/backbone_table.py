@@ -8,7 +8,7 @@ from method_tables import rows_of
 
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import Rows
-from ssd_core.weights.advice import advice_on, sizes_text
+from ssd_core.weights.advice import ADVICE, advice_on, sizes_text
 from ssd_core.weights.catalogue import CATALOGUE, GB, KnownBackbone
 from ssd_core.weights.fit import fit
 
@@ -17,14 +17,8 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "backbones.md"
 COLUMNS = ("folder in `ssd_backbones`", "files from", "GB on disk", "licence", "grid",
            "pixels", "preset: k_h, k_v, r, i; cfg", "GiB to draw: bf16", "int8", "int4",
            "tested against")
-ADVICE = ("model", "good prompts", "weak points", "reported in")
+ADVISED = ("model", "good prompts", "weak points", "reported in")
 DTYPES = ("bf16", "int8", "int4")
-CHAMELEON, WRITTEN_OUT = "transformers' Chameleon", "its equations written out"
-ORACLES = {"Janus-Pro": "transformers' Janus", "LlamaGen": WRITTEN_OUT, "Tar": WRITTEN_OUT,
-           "Lumina-mGPT": CHAMELEON, "Lumina-mGPT 2.0": CHAMELEON, "Anole": CHAMELEON,
-           "Emu3": "transformers' Emu3", "Emu3.5": "transformers' Qwen3",
-           "SimpleAR": "transformers' Qwen2; its codec's equations written out",
-           "GLM-Image": "transformers' GLM-Image"}
 
 
 def repositories(row: KnownBackbone) -> str:
@@ -48,7 +42,7 @@ def cells(row: KnownBackbone) -> list[str]:
     licence = f"[{row.licence.name}]({row.licence.link})"
     return [f"`{row.name}`", repositories(row), disk, licence, str(row.grid), sizes_text(row),
             schedule(row.preset), *(memory(row, dtype) for dtype in DTYPES),
-            ORACLES[row.family]]
+            advice_on(row).oracle]
 
 
 def advice() -> list[list[str]]:
@@ -67,7 +61,16 @@ def with_table(text: str, columns: tuple[str, ...], lines: list[list[str]]) -> s
     return before + "".join(f"| {' | '.join(line)} |\n" for line in lines) + after
 
 
+def require_advice() -> None:
+    """Raise an error if a family of the catalogue has no advice."""
+    for family in sorted({row.family for row in CATALOGUE.values()} - ADVICE.keys()):
+        raise SystemExit(f"the family {family} has no advice: add it to ADVICE in "
+                         "ssd_core/weights/advice.py, and its Chinese to the notes of "
+                         "ssd_core/assets/chinese.json")
+
+
 def pages() -> dict[Path, str]:
     """The page with its tables up to date."""
-    text = with_table(PAGE.read_text(encoding="utf-8"), ADVICE, advice())
+    require_advice()
+    text = with_table(PAGE.read_text(encoding="utf-8"), ADVISED, advice())
     return {PAGE: with_table(text, COLUMNS, list(map(cells, CATALOGUE.values())))}

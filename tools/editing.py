@@ -13,7 +13,7 @@ from stills import save
 
 from ssd_core import Sampling, change_map, load_backbone, methods
 from ssd_core.backbones.base import Backbone
-from ssd_core.model.variation import STRENGTHS
+from ssd_core.model.noise import STRENGTHS
 from ssd_core.output.recipe import to_bytes
 from ssd_core.runs.request import Request, Result
 from ssd_core.runs.suggestions import likeliest_first

@@ -1,13 +1,15 @@
 """Make all files that follow from the code: texts, workflows, pictures; --check only compares.
 
     python tools/make.py texts                      after a change to a node, a method or a knob
+    python tools/make.py golden                     after a name that others rely on has changed
     python tools/make.py workflows [NAME ...]       after a change to tools/workflow_graphs.py
     python tools/make.py blueprints [NAME ...]      after a change to tools/blueprint_graphs.py
     python tools/make.py pictures [NAME ...]        after a change to their content
     python tools/make.py moments [NAME ...]         after a change to a page, to look at it
 
 texts: locales, help pages, new widgets in the workflows, the workflow inside PNGs, tables of the
-documents; needs neither ComfyUI nor a browser.
+documents, new names of the golden set; needs neither ComfyUI nor a browser.
+golden: the golden set (golden.py) as it is now, renamed and removed names too; never after 0.1.0.
 workflows: laid out by ComfyUI's own page and run for their thumbnails; COMFYUI_PATH names a
 ComfyUI and COMFYUI_PYTHON its Python.
 blueprints: by the same page. pictures: drawn by `postcard`, some in a headless Chromium.
@@ -32,6 +34,9 @@ if find_spec("torch") is None:
 import backbone_table  # noqa: E402
 import blueprint_graphs as all_blueprints  # noqa: E402
 import card_table  # noqa: E402
+import figure_tables  # noqa: E402
+import first_model  # noqa: E402
+import golden as golden_set  # noqa: E402
 import knob_pages  # noqa: E402
 import method_tables  # noqa: E402
 import padding  # noqa: E402
@@ -44,8 +49,8 @@ from workflow_graphs import GRAPHS, complaints  # noqa: E402
 from ssd_core.files import write_text  # noqa: E402
 
 # In this order: the workflow inside PNGs is made of the workflows.
-TEXTS = (knob_pages, word_list, method_tables, backbone_table, scale, card_table, padding,
-         workflow_template)
+TEXTS = (knob_pages, word_list, method_tables, backbone_table, scale, first_model, card_table,
+         figure_tables, padding, workflow_template, golden_set)
 
 
 def stale(texts: dict[Path, str]) -> dict[Path, str]:
@@ -67,6 +72,14 @@ def texts(names: list[str], check: bool) -> list[str]:
             if not check:
                 write(path, text)
     return [f"{path} is stale: run python tools/make.py texts" for path in changed if check]
+
+
+def golden(names: list[str], check: bool) -> list[str]:
+    if check:
+        return list(golden_set.complaints(golden_set.read(golden_set.PATH), golden_set.golden()))
+    for path, text in stale(golden_set.pages(anew=True)).items():
+        write(path, text)
+    return []
 
 
 def write(path: Path, text: str) -> None:
@@ -118,8 +131,8 @@ def unknown(names: list[str], known: dict) -> None:
 
 
 WHAT: dict[str, Callable[[list[str], bool], list[str]]] = {
-    "texts": texts, "workflows": workflows, "blueprints": blueprints, "pictures": pictures,
-    "moments": moments}
+    "texts": texts, "golden": golden, "workflows": workflows, "blueprints": blueprints,
+    "pictures": pictures, "moments": moments}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -131,8 +144,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail if something "
                                                              "is missing or stale")
     asked = parser.parse_args(arguments)
-    if asked.names and asked.what == "texts":
-        parser.error("texts are made all at once")
+    if asked.names and asked.what in ("texts", "golden"):
+        parser.error(f"{asked.what}: made all at once")
     complaints = WHAT[asked.what](asked.names, asked.check)
     for line in complaints:
         print(line, file=sys.stderr)

@@ -9,7 +9,7 @@ programs, loading weights, reading prompts and writing files are left out.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -19,34 +19,42 @@ from method_tables import rows_of
 from ssd_core import methods, plan
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.train.common import gigabytes
-from ssd_core.train.draft_heads import CELLS_AT_ONCE
-from ssd_core.train.heads_recipe import (
+from ssd_core.train.expected import kind_that_fits, learning_bytes, learning_products
+from ssd_core.train.heads import (
+    BATCH,
+    BOTH,
     CHECKPOINT_BYTES,
     DISK_BYTES,
-    LEARNING_BYTES,
+    K_H,
+    K_V,
+    ROW,
     HeadsRecipe,
 )
 from ssd_core.train.self_distill import MOST_AT_ONCE
 from ssd_core.weights.catalogue import CATALOGUE, GB, KnownBackbone
 from ssd_core.weights.fit import fit
-from ssd_core.weights.memory import MemoryEstimate, Setting
 from ssd_core.weights.model_size import ModelSize
 from ssd_lab.evaluate.frontier import CARDS, roofline
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "training.md"
 LAUNCHES = ROOT / "lab" / "benchmarks" / "results" / "launches.md"
+OWN_HEAD = "backbone | both learn with"
 NIGHT_HEAD, BYTES_HEAD = "step | on the card", "backbone | on a card"
 # An RTX 4090. Bytes; bf16 operations a second with fp32 sums, dense.
 MEMORY, PRODUCTS = 24 * GB, 165e12
+SINGLE = 82.6e12  # float32 operations a second, in which drafts learn
 BANDWIDTH = CARDS[0].bandwidth  # of the same card; bytes a second that copying reaches
 REACHED = 0.4  # of the data sheet's products a second, in passes over hundreds of cells
 TAKEN = 1 * GB  # of a card's memory, by the driver and the desktop
 ADAMW_BYTES = 36  # of a parameter, read and written by one step with its clip
-STATES = 13  # float32 hidden states of a cell alive at once: of the teacher, and within a head
 PICTURES = 60_000
 NIGHT = (5_000, 20_000, PICTURES)
 GRADIENT_BYTES = 4  # of a parameter; a sum over cards sends it about twice
+OWN = HeadsRecipe(Path(), pictures_from=["pictures"], kind=BOTH)
+ALL_HEADS = HeadsRecipe(Path(), k_h=K_H, k_v=K_V)  # from the pictures of train self-distill
+WORDS = {BOTH: "both", ROW: "row drafter"}
+CARDS_GB, OWN_PICTURES = (12, 16, 24), 200
 BACKBONES = ("Janus-Pro-1B", "Janus-Pro-7B", "Lumina-mGPT-7B-768", "Emu3-Gen")
 
 
@@ -72,7 +80,7 @@ class Work:
     @property
     def head_parameters(self) -> int:
         with torch.device("meta"):
-            heads = DraftHeads(self.row.shape.hidden, HeadsRecipe.k_h, HeadsRecipe.k_v)
+            heads = DraftHeads(self.row.shape.hidden, K_H, K_V)
         return sum(weight.numel() for weight in heads.parameters())
 
     def picture_bytes(self, pictures: int) -> int:
@@ -110,15 +118,26 @@ class Work:
 
     # Learning
 
-    def learning_bytes(self) -> float:
+    def learning_bytes(self) -> int:
         """Bytes on a card: the backbone, the heads with their optimizer, activations of a part."""
-        model = ModelSize.of(self.row)
-        slots = self.row.prompt_slots + self.row.grid.slots
-        at_once = max(1, CELLS_AT_ONCE // self.row.grid.cells)
-        weights = 2 * (model.matrices + model.other_parameters) + 4 * model.codec_parameters
-        layer = MemoryEstimate(model, Setting(at_once, guided=False), slots).layer
-        states = 4 * STATES * at_once * slots * self.row.shape.hidden
-        return weights + LEARNING_BYTES * self.head_parameters + layer + states
+        return self.weights("bf16") + learning_bytes(self.row, ALL_HEADS)
+
+    def weights(self, dtype: str) -> int:
+        return fit(self.row, methods.AR(), 1, dtype, device="meta", free=0).weights
+
+    def kind_on(self, memory: float) -> str:
+        """What can learn on a card of so many bytes, with the first dtype that leaves room."""
+        dtypes = ("bf16", "int8")
+        kinds = {dtype: kind_that_fits(self.row, OWN, int(memory - TAKEN - self.weights(dtype)))
+                 for dtype in dtypes}
+        return next((f"{WORDS[kind]}, {dtype}" for kind in WORDS for dtype in dtypes
+                     if kinds[dtype] == kind), "neither")
+
+    def own_hours(self, kind: str, pictures: int) -> float:
+        """Learning from one's own pictures."""
+        teacher, drafts = learning_products(ModelSize.of(self.row), replace(OWN, kind=kind),
+                                            pictures)
+        return (teacher / PRODUCTS + drafts / SINGLE) / REACHED / 3600
 
     def step_seconds(self, batch: int) -> float:
         """One step: the batch, then AdamW."""
@@ -144,7 +163,7 @@ def night_table() -> list[list[str]]:
     """Janus-Pro-1B on one consumer card: each stage, for three numbers of pictures."""
     work = Work(CATALOGUE["Janus-Pro-1B"])
     draw = [work.drawing_hours(count) for count in NIGHT]
-    learn = [work.learning_hours(count, HeadsRecipe.batch) for count in NIGHT]
+    learn = [work.learning_hours(count, BATCH) for count in NIGHT]
     files = (DISK_BYTES + CHECKPOINT_BYTES) * work.head_parameters
     return [["`train self-distill`", gigabytes(work.drawing_bytes(work.at_once)),
              gigabytes(work.picture_bytes(PICTURES)), *map(duration, draw)],
@@ -162,7 +181,16 @@ def bytes_table() -> list[list[str]]:
         2 * GRADIENT_BYTES * work.head_parameters))] for work in works]
 
 
-TABLES = {NIGHT_HEAD: night_table, BYTES_HEAD: bytes_table}
+def own_table() -> list[list[str]]:
+    """What learns from one's own pictures, on cards of several sizes, and how long it takes."""
+    works = [Work(CATALOGUE[name]) for name in BACKBONES]
+    return [[work.row.name, *(gigabytes(learning_bytes(work.row, replace(OWN, kind=kind), True))
+                              for kind in WORDS),
+             *(work.kind_on(size * GB) for size in CARDS_GB),
+             *(duration(work.own_hours(kind, OWN_PICTURES)) for kind in WORDS)] for work in works]
+
+
+TABLES = {NIGHT_HEAD: night_table, BYTES_HEAD: bytes_table, OWN_HEAD: own_table}
 
 
 def pages() -> dict[Path, str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from knob_pages import page_file
 
-from ssd_core.backbones.postcard.words.chips import KINDS
-from ssd_core.output.word_kinds import offered
+from ssd_core.backbones.postcard.words.short_prompts import KINDS
+from ssd_core.backbones.prompt_guide import offered
 
 NODE = "SSD_Sampler"
 HEADS = {"en": "## Words that postcard knows", "zh": "## postcard 认识的词"}

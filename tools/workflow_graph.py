@@ -8,7 +8,7 @@ PROMPT = "a red house by a lake"
 # The page's own widget behind a seed: what it does with the seed after a run.
 SEED_STAYS = {"control_after_generate": "fixed"}
 SEED_CHANGES = {"control_after_generate": "randomize"}
-LONG_NOTE = (340, 430)  # Nodes 2.0 shows more of a long text, and would cover the node below
+LONG_NOTE = (340, 480)  # Nodes 2.0 shows more of a long text, and would cover the node below
 
 
 @dataclass
@@ -20,6 +20,7 @@ class Graph:
     the English. form: widgets that app mode shows, as (name, widget), besides those of the nodes in
     `shown`. opens_as_app: whether the graph opens in app mode. models: by node, the files of its
     weights. sizes: by node, its smallest (width, height) in px, if not the usual one of its type.
+    muted: nodes that do not run until somebody wakes them.
     """
 
     thumbnail: list[str]  # nodes whose pictures make it, in order
@@ -32,6 +33,7 @@ class Graph:
     opens_as_app: bool = False
     models: dict[str, list[dict[str, str]]] = field(default_factory=dict)
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    muted: list[str] = field(default_factory=list)
 
     def add(self, name: str, kind: str, column: int, title: str | None = None, **widgets) -> str:
         self.nodes[name] = (kind, column, widgets, title)

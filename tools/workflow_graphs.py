@@ -32,7 +32,7 @@ TITLES = {
     "Where it lies": "位置", "Mask": "蒙版", "The region redone": "重画的区域",
     "Other words": "新的提示词", "Edited": "编辑后", "Where the words act": "新词起作用的地方",
     "As drawn": "原图", "Larger": "放大后", "Subtle": "细微", "Medium": "中等", "Strong": "强烈",
-    "Film": "影片", "Map": "分布图"}
+    "Film": "影片", "Map": "分布图", "Learn": "学习"}
 
 
 def quick_start() -> Graph:
@@ -302,7 +302,7 @@ def upscale() -> Graph:
 
 
 def large_models() -> Graph:
-    graph = Graph([], ["Model", "Draw", "Picture"])
+    graph = Graph([], ["Model", "Draw", "Picture", "Learn"])
     graph.note("Choose a model in *Load Model*. If its files are not in "
                "*models/ssd_backbones* yet, **Run** shows a command that downloads them: it prints "
                "size and licence and asks first. Once loaded, the node says which sizes it draws "
@@ -313,7 +313,8 @@ def large_models() -> Graph:
                "- **Emu3.5-Image**: 1024 x 1024; int4 on a card of 32 GB; top-k 5120\n"
                "- **GLM-Image**: put *Tokens to Image* between the sampler and *Save Image*\n\n"
                "If memory is short, choose dtype *int8* or *offload*. *Faithful* draws the picture "
-               "of normal decoding; *Balanced* and *Fast* are quicker and change it.",
+               "of normal decoding; *Balanced* and *Fast* are quicker and change it.\n\n"
+               "After twenty pictures, wake *Train Draft Heads* (Ctrl+M) and press **Run**.",
                "请在 *加载模型* 中选择模型。如果它的文件还不在 *models/ssd_backbones* "
                "中，点击 **运行** 会给出"
                "下载命令：它先显示大小和许可证并询问。加载之后，节点会说明它能画哪些尺"
@@ -325,7 +326,8 @@ def large_models() -> Graph:
                "- **GLM-Image**：在采样器和 *保存图像* 之间接上 *词元转图像*\n\n"
                "内存不足时请选择精度 *int8* 或 *轮流占用*。*忠实* 画出普通解码的图像；*均衡"
                "* 和 *快速* 更快，"
-               "但会改变图像。", long=True)
+               "但会改变图像。\n\n画了二十张之后，请启用 *训练草稿头* (Ctrl+M) 并点击 **运行**。",
+               long=True)
     graph.model(JANUS)
     graph.models["model"] = [{"name": f"{JANUS}/model.safetensors", "directory": "ssd_backbones",
                               "url": f"https://huggingface.co/{JANUS_FILE}"}]
@@ -333,6 +335,9 @@ def large_models() -> Graph:
                   prompt="a lighthouse on a cliff above a stormy sea, oil painting")
     graph.save("sampler", 2, "SSD/large-model")
     graph.tell("report", "sampler", 3, 2, "Report")
+    graph.add("learn", "SSD_TrainHeads", 3)
+    graph.link("model", 0, "learn", "model")
+    graph.muted = ["learn"]
     graph.app(["save"], model="model", sampler="prompt seed size quality")
     return graph
 

@@ -32,7 +32,7 @@ from support.comfyui_server import Client, Run, comfyui  # noqa: E402
 COLUMN_GAP, ROW_GAP, SIDE = 70, 40, 512  # px
 CARD, TITLE, LINE = (910, 512), 44, 30  # px
 
-BUILD = """([nodes, links, sizes, titles, columnGap, rowGap]) => {
+BUILD = """([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
     app.graph.clear();
     const made = {}, columns = [];
     for (const [name, [kind, column, widgets, title]] of Object.entries(nodes)) {
@@ -42,6 +42,7 @@ BUILD = """([nodes, links, sizes, titles, columnGap, rowGap]) => {
         // A new node may find the values of a cleared graph's node that had its id.
         node.widgets?.forEach((w, n) => { w.value = defaults[n]; });
         if (title) node.title = title;
+        if (muted.includes(name)) node.mode = LiteGraph.NEVER;
         for (const [key, value] of Object.entries(widgets)) {
             const widget = key === "text" ? node.widgets[0]
                 : node.widgets.find((w) => w.name === key);
@@ -101,7 +102,8 @@ PAINTED = """() => [...document.querySelectorAll(".ssd-pixels")].every((canvas) 
 def build(page: Page, graph: Graph) -> tuple[dict, dict, dict[str, str]]:
     """(workflow, API form, node ids by name) from ComfyUI's page."""
     workflow, ids = json.loads(page.page.evaluate(
-        BUILD, [graph.nodes, graph.links, graph.sizes, graph.columns, COLUMN_GAP, ROW_GAP]))
+        BUILD, [graph.nodes, graph.links, graph.sizes, graph.muted, graph.columns, COLUMN_GAP,
+                ROW_GAP]))
     page.frame()
     return workflow, page.api_form(), {name: str(id_) for name, id_ in ids.items()}
 

@@ -21,12 +21,12 @@ from torch.profiler import profile as profiler
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.invariance import Widths, rounding
-from ssd_core.driver import driver_version
 from ssd_core.engine.decode import alone
 from ssd_core.engine.first_replay import TOLERANCE, difference
 from ssd_core.engine.graphs import Work
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.measure.bandwidth import copy_bandwidth, read_bytes
+from ssd_core.machine_faults import driver_version
+from ssd_core.measure.machine import copy_bandwidth, read_bytes
 from ssd_core.model.attention_kernel import attention_kernel
 from ssd_core.model.int8_kernels import importable
 from ssd_core.model.products import (

@@ -30,8 +30,8 @@ from ssd_core.engine.decode import PreparedRun, prepare
 from ssd_core.engine.events import Finished, Pass
 from ssd_core.engine.graphs import CudaRecorder, GraphRunner, Recorder, Work
 from ssd_core.engine.methods import AR, SSD, Exact, Method, Rolling
-from ssd_core.measure.bandwidth import read_bytes
 from ssd_core.measure.launches import CountedGraphs, Launches
+from ssd_core.measure.machine import read_bytes
 
 SUBJECTS: dict[str, tuple[Method, ...]] = {
     "Janus-Pro-7B": (AR(), SSD(), Exact(48), Rolling()),

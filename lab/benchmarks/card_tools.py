@@ -19,7 +19,7 @@ from ssd_core.engine.graphs import CudaRecorder, EagerRunner, Work
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR
 from ssd_core.engine.state import DecodeState
-from ssd_core.measure.bandwidth import synchronised
+from ssd_core.measure.machine import synchronised
 from ssd_core.model.grid import Grid
 from ssd_core.weights.catalogue import known
 

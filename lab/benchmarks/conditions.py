@@ -11,7 +11,7 @@ import torch
 
 import ssd_core
 from ssd_core.files import write_text
-from ssd_core.measure.best import in_words
+from ssd_core.measure.bench import in_words
 from ssd_core.measure.machine import OtherWork, processor, waiting
 from ssd_core.measure.tables import table
 from ssd_core.model.processor import capabilities, has_bf16

@@ -26,14 +26,14 @@ from edit_table import ANEW, AR, BEFORE, BOX, ISLOCK, WORDS, write
 from islock import islock
 from script import options
 
-from ssd_core import Sampling, SSDError, load_backbone, load_heads, methods
+from ssd_core import Edit, Sampling, SSDError, load_backbone, load_heads, methods
 from ssd_core.engine.methods import default_method
 from ssd_core.output.changed_words import changed_words
+from ssd_core.output.drawing import Drawing
 from ssd_core.output.recipe import to_bytes
 from ssd_core.output.words import Words
 from ssd_core.runs.batch.queue import work
-from ssd_core.runs.batch.task import Exists, LoadedModels
-from ssd_core.runs.batch.workers import LocalWorker
+from ssd_core.runs.batch.workers import Exists, LoadedModels, LocalWorker
 from ssd_core.runs.request import Request
 from ssd_core.weights.model_size import stored_dtype
 from ssd_lab.evaluate.metrics import require_postcards
@@ -75,15 +75,16 @@ class Edits:
     def __init__(self, loaded: LoadedModels, case: Case) -> None:
         self.loaded, self.case = loaded, case
         self.parent = self.request(case.old).run()
-        self.pixels = next(self.parent.pictures())
+        self.pixels = next(self.parent.pictures()).pixels
         self.reading = read(to_bytes(self.pixels))
         self.box = case.box()
 
     def request(self, prompt: str, method: methods.Method | None = None, **options) -> Request:
         """A run as hosts make it, but for one thread and nothing chosen for this machine."""
-        return Request(self.loaded.backbone, self.loaded.heads, method or default_method(),
-                       Sampling(seed=self.case.seed), prompt, named=True, threads=THREADS,
-                       **options)
+        drawing = Drawing(prompt, None, method or default_method(),
+                          Sampling(seed=self.case.seed), **options)
+        return Request(self.loaded.backbone, self.loaded.heads, drawing, named=True,
+                       threads=THREADS)
 
     def ways(self) -> list[str]:
         return [way for way in (BEFORE, AR, ANEW, WORDS, BOX, ISLOCK)
@@ -97,8 +98,9 @@ class Edits:
             picture = backbone.decode(done.tokens)[0]
             return self.verified(done.tokens, picture, done.passes, done.seconds)
         result = self.parent if way == BEFORE else self.asked(way).run()
-        return self.verified(result.tokens, next(result.pictures()), result.measured["passes"],
-                             result.measured["seconds"]["total"])
+        picture, stats = next(result.pictures()), result.measured
+        return self.verified(picture.tokens[None], picture.pixels, stats["passes"],
+                             stats["seconds"]["total"])
 
     def asked(self, way: str) -> Request:
         new, keep = self.case.new, {"keep": self.parent.tokens, "keep_pixels": self.pixels[None]}
@@ -109,7 +111,7 @@ class Edits:
             return self.request(new, keep_mask=~torch.from_numpy(self.box), **keep)
         if way == WORDS:
             old, drawn = changed_words(self.loaded.backbone, self.recipe, new)
-            return self.request(new, fixed=(Words(drawn, None),), old_prompt=old, **keep)
+            return self.request(new, fixed=(Words(drawn, None),), edit=Edit(old), **keep)
         return self.request(new)
 
     @property

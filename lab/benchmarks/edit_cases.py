@@ -12,12 +12,12 @@ from typing import TypeVar
 import numpy as np
 
 from ssd_core.backbones.postcard.words.captions import MAX_TOKENS, PLURAL, plain_parts
-from ssd_core.backbones.postcard.words.frame import PLACES
 from ssd_core.backbones.postcard.words.spelling import length_of
 from ssd_core.backbones.postcard.words.world import (
     COLOURS,
     GROUNDS,
     KINDS,
+    PLACES,
     TIMES,
     WATER,
     has_light,

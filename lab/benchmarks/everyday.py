@@ -35,14 +35,13 @@ from ssd_core.engine.events import finished
 from ssd_core.engine.methods import Method
 from ssd_core.engine.tuning import filled
 from ssd_core.model.grid import size_of
+from ssd_core.output.drawing import Drawing
 from ssd_core.output.guarantees import NEEDED, heads_use
-from ssd_core.output.labels import label
+from ssd_core.output.labels import SPEEDS, label
 from ssd_core.output.pixels import pixels
-from ssd_core.output.quality_presets import SPEEDS
 from ssd_core.output.recipe import to_bytes
 from ssd_core.runs.batch.queue import work
-from ssd_core.runs.batch.task import LoadedModels, PicturesTask, in_groups
-from ssd_core.runs.batch.workers import LocalWorker
+from ssd_core.runs.batch.workers import LoadedModels, LocalWorker, PicturesTask, in_groups
 from ssd_core.runs.request import Request
 from ssd_core.weights.model_size import stored_dtype
 from ssd_lab.postcards import read
@@ -78,8 +77,8 @@ class Row:
         backbone = loaded.backbone
         method = filled(self.method.resolve(backbone.preset), backbone.grid, backbone.device.type)
         drafted = heads_use(method.name) == NEEDED or getattr(method, "drafter", "") == "row"
-        return Request(backbone, loaded.heads if drafted else None, method, Sampling(seed=seed),
-                       prompt, named=True, **EXPANSIONS[self.expansion])
+        drawing = Drawing(prompt, None, method, Sampling(seed=seed), **EXPANSIONS[self.expansion])
+        return Request(backbone, loaded.heads if drafted else None, drawing, named=True)
 
 
 @dataclass(frozen=True)

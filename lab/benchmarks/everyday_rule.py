@@ -21,7 +21,7 @@ from itertools import product
 from pathlib import Path
 
 from ssd_core.backbones.postcard.words.aliases import MARKS, said, without_repeats
-from ssd_core.backbones.postcard.words.wording import meaning
+from ssd_core.backbones.postcard.words.phrases import meaning
 from ssd_lab.postcards import Claim, Reading
 from ssd_lab.postcards.claims import COUNTS, claims
 from ssd_lab.postcards.reading import which_hold

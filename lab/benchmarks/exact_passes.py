@@ -23,17 +23,16 @@ from ssd_core import Sampling, generate
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.postcard.words.captions import fresh_caption
 from ssd_core.engine.events import finished
-from ssd_core.engine.methods import AR, GSD, SJD, Exact, Jacobi, Method, Rolling, Wave
-from ssd_core.engine.prior_passes import key_of
+from ssd_core.engine.methods import AR, GSD, SJD, Exact, Jacobi, Method, Wave
+from ssd_core.engine.own_runs import key_of
 from ssd_core.files import ASSETS, write_text
 from ssd_core.output.guarantees import identical_share
-from ssd_core.runs.batch.task import LoadedModels
+from ssd_core.runs.batch.workers import LoadedModels
 from ssd_lab.evaluate.metrics import PROMPT_SEED
 
 WINDOWS = (48, 96, 24, 8, 12, 16, 192)
 OTHERS = (SJD, GSD, Jacobi)  # plans choose their windows, too
 CELLS = (2, 3, 4, 6, 8, 12, 16, 24)  # of each row, for wave
-BUDGETS = {8.0: (27, 39, 48, 72), 12.0: (39, 48, 72)}  # values of `fewer` and windows, for rolling
 
 
 def drawn(loaded: LoadedModels, method: Method, captions: list[str]):
@@ -53,9 +52,6 @@ def settings(with_row: bool) -> Iterator[tuple[Method, bool]]:
             yield Exact(window, "row"), True
         yield from ((kind(window), False) for kind in OTHERS)
     yield from ((Wave(cells=cells), False) for cells in CELLS)
-    for fewer, windows in BUDGETS.items():
-        yield from ((Rolling(window=window, fewer=fewer), heads)
-                    for window in windows for heads in (True, False))
 
 
 def passes(loaded: LoadedModels, captions: list[str]) -> dict[str, list[int]]:

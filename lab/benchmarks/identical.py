@@ -22,7 +22,7 @@ from ssd_core.backbones.postcard.words.captions import fresh_caption
 from ssd_core.engine.events import finished
 from ssd_core.engine.methods import AR, SSD, Exact, Jacobi, Method, Rolling
 from ssd_core.files import write_text
-from ssd_core.runs.batch.task import LoadedModels
+from ssd_core.runs.batch.workers import LoadedModels
 from ssd_lab.evaluate.metrics import PROMPT_SEED
 
 DTYPES = ("fp32", "bf16", "int8")

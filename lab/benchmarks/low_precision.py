@@ -20,7 +20,7 @@ from script import options
 
 from ssd_core import Sampling, SSDError, load_backbone
 from ssd_core.engine.methods import AR
-from ssd_core.measure.bandwidth import synchronised
+from ssd_core.measure.machine import synchronised
 from ssd_core.model.transformer import Decoder
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.load import DTYPES, pick_device

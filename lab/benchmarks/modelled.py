@@ -2,11 +2,11 @@
 
     python lab/benchmarks/modelled.py [--out FILE.md]
 
-Nothing here was run on a card or with real weights. Passes are those of a stand-in (stand_in.py)
-on the true grid, at 1.4 and at 2 nats a token. A pass is modelled to take the longest of 45
-launches of 5 microseconds, of reading the layers, the image head and half of the last cache in
-bf16, and of its products, at 69 % of the card's stated bandwidth (what gpt-fast reaches with 7B on
-an A100) and half of its stated bf16 products.
+Nothing here was run on a card or with real weights. Passes are those of the stand-in like Lumina-
+mGPT (stand_in.py) on the true grid, at 1.4 and at 2 nats a token. A pass is modelled to take the
+longest of 45 launches of 5 microseconds, of reading the layers, the image head and half of the last
+cache in bf16, and of its products, at 69 % of the card's stated bandwidth (what gpt-fast reaches
+with 7B on an A100) and half of its stated bf16 products.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from functools import cache
 
 from conditions import table, write_page
 from script import described, options
-from stand_in import StandIn
+from stand_in import LUMINA_SHARES, StandIn
 
 from ssd_core import Sampling, generate
 from ssd_core.engine.events import finished
-from ssd_core.engine.methods import AR, SJD, Exact, Method, Rolling
+from ssd_core.engine.methods import AR, Exact, Method, Rolling
 from ssd_core.model.grid import Grid
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.model_size import ModelSize
@@ -30,8 +30,6 @@ from ssd_lab.evaluate.frontier import roofline
 ENTROPIES = (1.4, 2.0)  # nats a token
 LAUNCHES = 45  # of a pass with graphs: results/launches.md
 REACHED, COMPUTED = 0.69, 0.5  # shares of the stated bandwidth and products
-LEFT = 0.31  # of the stand-in: by it SJD takes as few passes as upstream's, see `calibration`
-CALIBRATION, SJD_WINDOW, SJD_FASTER = Grid(48, 48, True), 16, 694 / 324
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,8 @@ ROWS = (
 @cache
 def passes(grid: Grid, method: Method, entropy: float) -> int:
     """Passes of one picture of the stand-in."""
-    run = generate(StandIn(grid, entropy, LEFT), "a", method, sampling=Sampling(seed=1, cfg=1.0))
+    stand_in = StandIn(grid, entropy, LUMINA_SHARES)
+    run = generate(stand_in, "a", method, sampling=Sampling(seed=1, cfg=1.0))
     taken = finished(run).stats["passes"]
     print(grid, method.name, getattr(method, "window", ""), entropy, taken, flush=True)
     return taken
@@ -131,15 +130,6 @@ def lines() -> Iterator[list[str]]:
                f"{rolled:.1f}"]
 
 
-def calibration() -> str:
-    """How many times fewer passes than AR `sjd` takes, for the stand-in's number `fixed`."""
-    taken = passes(CALIBRATION, SJD(window=SJD_WINDOW), sum(ENTROPIES) / 2)
-    return (f"The stand-in was set (left = {LEFT:g}) so that `sjd` with a window of {SJD_WINDOW} "
-            f"takes about as many times fewer passes as Lumina-mGPT 2.0's authors gain by it "
-            f"({SJD_FASTER:.2f} in seconds): {CALIBRATION.cells / taken:.2f} on {CALIBRATION} at "
-            f"{sum(ENTROPIES) / 2:g} nats.")
-
-
 HEAD = ["model", "grid", "card", "published seconds", "AR: passes", "modelled s",
         "`exact`: window", "passes at 1.4 to 2 nats", "modelled s", "`rolling`: passes",
         "modelled s"]
@@ -149,7 +139,7 @@ def main() -> None:
     out = options(__doc__, "modelled.md").parse_args().out
     rows = list(lines())
     write_page(out, "Modelled seconds on graphics cards", f"**Modelled, not measured.** "
-               f"{described(__doc__)} Made by `python lab/benchmarks/modelled.py`.", calibration(),
+               f"{described(__doc__)} Made by `python lab/benchmarks/modelled.py`.",
                table(HEAD, rows),
                "`exact` draws AR's picture; `rolling` an approximate one in at most an eighth of "
                "the passes. Prefill, pixels and GLM-Image's second stage are left out. Published "

@@ -32,8 +32,8 @@ from ssd_core.backbones.emu3 import NEGATIVE, POSITIVE
 from ssd_core.engine.decode import prompt_branches
 from ssd_core.engine.events import finished
 from ssd_core.engine.methods import AR, SSD
-from ssd_core.measure.bandwidth import synchronised
-from ssd_core.measure.best import fastest, in_words, settings, take_turns, thread_counts
+from ssd_core.measure.bench import fastest, in_words, settings, take_turns, thread_counts
+from ssd_core.measure.machine import synchronised
 from ssd_core.model.grid import Grid
 from ssd_core.model.processor import prefers_column_major
 from ssd_core.weights.catalogue import KnownBackbone, known

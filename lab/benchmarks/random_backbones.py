@@ -15,14 +15,11 @@ from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.chameleon import Anole, Lumina
 from ssd_core.backbones.codecs.colours import CodeColours
 from ssd_core.backbones.codecs.cosmos import Cosmos, CosmosShape
-from ssd_core.backbones.codecs.ibq import IBQ
-from ssd_core.backbones.codecs.movq import MoVQ, MoVQShape
-from ssd_core.backbones.codecs.movqgan import MoVQGAN
-from ssd_core.backbones.codecs.vqgan import VQGAN, VQGANShape
+from ssd_core.backbones.codecs.movq import MoVQ, MoVQGAN, MoVQShape
+from ssd_core.backbones.codecs.vqgan import IBQ, VQGAN, VQGANShape
 from ssd_core.backbones.emu3 import Emu3
 from ssd_core.backbones.emu3_5 import Emu35
-from ssd_core.backbones.glm_grids import STEP
-from ssd_core.backbones.glm_image import SECTIONS, GlmImage, Rotation
+from ssd_core.backbones.glm_image import SECTIONS, STEP, GlmImage, Rotation
 from ssd_core.backbones.janus import Janus
 from ssd_core.backbones.llamagen import ClassLlamaGen, TextLlamaGen
 from ssd_core.backbones.lumina2 import Lumina2

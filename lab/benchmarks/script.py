@@ -15,7 +15,7 @@ from conditions import RESULTS
 
 from ssd_core import SSDError, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
-from ssd_core.runs.batch.task import LoadedModels
+from ssd_core.runs.batch.workers import LoadedModels
 
 PROMPT = "a red house on the left, a yellow boat on the right, on a lake, at sunset."
 

@@ -20,8 +20,15 @@ from conditions import CPU, conditions, table, write_page
 from script import loadable, options
 
 from ssd_core.engine.methods import AR
-from ssd_core.measure.bench import AR_DTYPES
-from ssd_core.measure.best import Setting, fastest, in_words, settings, take_turns, thread_counts
+from ssd_core.measure.bench import (
+    AR_DTYPES,
+    Setting,
+    fastest,
+    in_words,
+    settings,
+    take_turns,
+    thread_counts,
+)
 from ssd_core.train import self_distill
 from ssd_core.train.picture_files import load_pictures
 

@@ -22,7 +22,7 @@ from random_backbones import Words
 from script import options, postcard
 
 from ssd_core import Sampling, generate
-from ssd_core.backbones import glm_grids
+from ssd_core.backbones import glm_image
 from ssd_core.backbones.codecs.colours import CodeColours
 from ssd_core.backbones.glm_image import GlmImage, Rotation
 from ssd_core.backbones.postcard.words.world import scene_of
@@ -61,7 +61,7 @@ def codes_of(seeds: range, codec: torch.nn.Module) -> torch.Tensor:
 
 def stand_in(codes: int) -> GlmImage:
     """A model of random weights; its sketch is half as wide as the picture, as at 1024 px."""
-    glm_grids.SKETCH = SKETCH
+    glm_image.SKETCH = SKETCH
     model = GlmImage(SHAPE, codes + 4, codes, Words(), Rotation(1e4, SECTIONS))
     generator = torch.Generator().manual_seed(0)
     for name, weight in model.named_parameters():
@@ -71,8 +71,8 @@ def stand_in(codes: int) -> GlmImage:
             weight.data.zero_()
         else:
             weight.data.normal_(0, 0.5 / math.sqrt(weight.shape[-1]), generator=generator)
-    model.picture_codec = CodeColours(torch.randn(codes, 4, generator=generator), glm_grids.STEP)
-    model.sizes = ((SIDE * glm_grids.STEP,) * 2,)
+    model.picture_codec = CodeColours(torch.randn(codes, 4, generator=generator), glm_image.STEP)
+    model.sizes = ((SIDE * glm_image.STEP,) * 2,)
     model.apply_size()
     return model
 

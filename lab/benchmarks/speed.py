@@ -25,9 +25,18 @@ from ssd_core.engine.decode import prompt_branches
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import Method
 from ssd_core.engine.threads import using_threads
-from ssd_core.measure.bench import AR_DTYPES, Entrant, bench
-from ssd_core.measure.best import Setting, fastest, in_words, settings, thread_counts
+from ssd_core.measure.bench import (
+    AR_DTYPES,
+    Entrant,
+    Setting,
+    bench,
+    fastest,
+    in_words,
+    settings,
+    thread_counts,
+)
 from ssd_core.model.processor import has_bf16
+from ssd_core.output.drawing import Drawing
 from ssd_core.runs.request import Request
 from ssd_core.weights.load import DTYPES
 
@@ -64,8 +73,10 @@ class LoadedModels:
     heads: DraftHeads
 
     def entrants(self, wanted: Sequence[tuple[str, Method]], pictures: int = 1) -> list[Entrant]:
-        return [Entrant(label, Request(self.backbone, self.heads, method, Sampling(seed=7), PROMPT,
-                                       pictures=pictures, fall_back=False))
+        return [Entrant(label, Request(
+                    self.backbone, self.heads,
+                    Drawing(PROMPT, None, method, Sampling(seed=7), pictures=pictures),
+                    fall_back=False))
                 for label, method in wanted]
 
     def plain(self, counts: Sequence[int]) -> list[Setting]:

@@ -31,7 +31,7 @@ from ssd_core.engine.methods import AR, METHODS, SSD, Exact, Method, Rolling, Ro
 from ssd_core.measure.tables import with_error, write_with_rows
 from ssd_core.output.guarantees import HELPFUL, NEEDED, UNUSED, heads_use
 from ssd_core.train import heads as heads_stage
-from ssd_core.train.heads_recipe import LOSSES, HeadsRecipe
+from ssd_core.train.heads import LOSSES, HeadsRecipe
 from ssd_core.weights.model_size import stored_dtype
 from ssd_lab.evaluate.metrics import Trial
 from ssd_lab.evaluate.plots import plot, require_matplotlib

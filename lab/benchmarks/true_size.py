@@ -34,8 +34,8 @@ from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Method
 from ssd_core.engine.threads import using_threads
 from ssd_core.files import write_text
-from ssd_core.measure.bandwidth import copy_bandwidth, read_bytes, synchronised
-from ssd_core.measure.best import in_words, thread_counts
+from ssd_core.measure.bench import in_words, thread_counts
+from ssd_core.measure.machine import copy_bandwidth, read_bytes, synchronised
 from ssd_core.weights.catalogue import KnownBackbone, known
 from ssd_core.weights.load import DTYPES, pick_device, pick_dtype
 from ssd_core.weights.model_size import stored_dtype

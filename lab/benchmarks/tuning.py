@@ -30,9 +30,10 @@ from threads import other_work
 from ssd_core import Sampling
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.methods import AR, SJD, SSD, Exact, Jacobi, Method, Rolling, Wave
-from ssd_core.engine.methods.tunable import Tunable
+from ssd_core.engine.methods.window import Tunable
 from ssd_core.kept_files import VARIABLE
-from ssd_core.runs.batch.task import LoadedModels
+from ssd_core.output.drawing import Drawing
+from ssd_core.runs.batch.workers import LoadedModels
 from ssd_core.runs.request import Request
 
 METHODS = {"ar": AR(), "faithful": Exact(), "balanced": Rolling(fewer=8.0),
@@ -72,12 +73,13 @@ class Way:
 def ways(name: str, loaded: LoadedModels, batch: int) -> Iterator[Way]:
     """The program's choice, then every other possible choice."""
     method, backbone, heads = METHODS[name], loaded.backbone, loaded.heads
-    asked = Request(backbone, heads, method, Sampling(seed=3), PROMPT, pictures=batch)
+    drawing = Drawing(PROMPT, None, method, Sampling(seed=3), pictures=batch)
+    asked = Request(backbone, heads, drawing)
     yield Way(f"{asked.label}{', one by one' * asked.alone}", asked.parts(), True)
     for variant in swept(method, backbone):
         for threads in sorted({1, torch.get_num_threads()}):
-            together = Request(backbone, heads, variant, asked.sampling, PROMPT, pictures=batch,
-                               named=True, threads=threads)
+            together = Request(backbone, heads, replace(drawing, method=variant), named=True,
+                               threads=threads)
             label = f"{together.label}, {threads} threads"
             yield Way(label, [together])
             if batch > 1:

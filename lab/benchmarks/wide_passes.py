@@ -3,8 +3,8 @@
     python lab/benchmarks/wide_passes.py
 
 Random weights, guidance on, one picture. Milliseconds are measured, decoder and image head. Seconds
-a picture are computed from them and from the passes that `postcard` takes (prior_passes.json): what
-real weights would take is not known.
+a picture are computed from them and from the passes of a stand-in that is as hard to guess
+(stand_in_passes.json): what real weights would take is not known.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from random_backbones import random_backbone
 from script import described, options
 
 from ssd_core.backbones.base import Backbone
-from ssd_core.engine.prior_passes import bundled
+from ssd_core.engine.prior_passes import stand_in_shares
 from ssd_core.engine.threads import using_threads
-from ssd_core.measure.best import thread_counts
+from ssd_core.measure.bench import thread_counts
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.load import DTYPES
 from ssd_core.weights.quantize import quantise, quantise_image_head, quantiser
@@ -55,10 +55,10 @@ def measured(repeats: int) -> Iterator[tuple[str, int, float]]:
 
 
 def faithful(ms: dict[int, float]) -> tuple[int, float]:
-    """The window of `exact` that costs least with the passes of `postcard`, and its seconds."""
-    passes = bundled()["passes"]
-    seconds = {cells: ms[cells] * passes[f"exact/{cells}/none"] / 1000
-             for cells in CELLS if f"exact/{cells}/none" in passes}
+    """The window of `exact` that costs least with the passes of a stand-in, and its seconds."""
+    shares = stand_in_shares(known(NAME).grid)
+    seconds = {cells: ms[cells] * AR_PASSES * shares[f"exact/{cells}/none"] / 1000
+               for cells in CELLS if f"exact/{cells}/none" in shares}
     window = min(seconds, key=seconds.__getitem__)
     return window, seconds[window]
 

@@ -21,10 +21,9 @@ from script import options
 from ssd_core import Sampling
 from ssd_core.backbones.postcard.words.captions import fresh_caption
 from ssd_core.engine.methods import SSD
-from ssd_core.runs.batch.models import ModelSpec
-from ssd_core.runs.batch.open import WorkerOptions, crew_of
 from ssd_core.runs.batch.queue import work
 from ssd_core.runs.batch.render import RenderItem, RenderSettings, draw_tasks
+from ssd_core.runs.batch.workers import ModelSpec, WorkerOptions, crew_of
 from ssd_lab.evaluate.metrics import PROMPT_SEED
 
 MODELS = ModelSpec("postcard", "postcard", device="cpu", dtype="fp32")

@@ -16,9 +16,9 @@ from pathlib import Path
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SJD, SSD, Exact, Method, Rolling, Rows, Wave
 from ssd_core.files import atomic_write
-from ssd_core.measure.bench import Entrant, bench
-from ssd_core.measure.best import in_words
+from ssd_core.measure.bench import Entrant, bench, in_words
 from ssd_core.measure.tables import table, with_error, write_with_rows
+from ssd_core.output.drawing import Drawing
 from ssd_core.runs.request import Request
 
 from .metrics import Decoded, with_errors
@@ -159,8 +159,9 @@ def timed(shards: Shards, entries: Sequence[Entry], repeats: int) -> list[dict]:
         return [{"median_seconds": None, "threads": None} for _ in entries]
     trial = shards.trial
     rows = bench([Entrant(shards.label(entry), Request(
-                      trial.backbone, shards.heads_for(entry), entry.method,
-                      shards.sampling(entry), trial.captions[0], fall_back=False))
+                      trial.backbone, shards.heads_for(entry),
+                      Drawing(trial.captions[0], None, entry.method, shards.sampling(entry)),
+                      fall_back=False))
                   for entry in entries], repeats)
     return [{"median_seconds": row["median_seconds"], "threads": row["threads"],
              "median_seconds_se": with_errors({"s": row["all_seconds"]})["s_se"]} for row in rows]

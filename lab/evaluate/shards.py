@@ -27,8 +27,7 @@ from ssd_core.model.sampling import Sampling
 from ssd_core.output.guarantees import HELPFUL, guarantee, heads_use
 from ssd_core.output.labels import label
 from ssd_core.runs.batch.queue import work
-from ssd_core.runs.batch.task import Exists, LoadedModels
-from ssd_core.runs.batch.workers import LocalWorker, Place, WorkerPool
+from ssd_core.runs.batch.workers import Exists, LoadedModels, LocalWorker, Place, WorkerPool
 
 from ..train.features import load_classifier
 from .metrics import Decoded, Trial, decode_all, identical, measure, with_errors

@@ -11,8 +11,19 @@ from ssd_core.backbones.postcard.words.captions import (
     fresh_prompt,
     plain_caption,
 )
-from ssd_core.backbones.postcard.words.frame import FRAMES, SQUARE, TALL, WIDE, Frame, frame_of
-from ssd_core.backbones.postcard.words.world import SIZE, Scene, SceneObject, is_valid, sample_scene
+from ssd_core.backbones.postcard.words.world import (
+    FRAMES,
+    SIZE,
+    SQUARE,
+    TALL,
+    WIDE,
+    Frame,
+    Scene,
+    SceneObject,
+    frame_of,
+    is_valid,
+    sample_scene,
+)
 
 from .checker import check, read
 from .claims import Claim, claims

@@ -10,8 +10,7 @@ from functools import cache
 import numpy as np
 from PIL import Image
 
-from ssd_core.backbones.postcard.words.frame import Frame
-from ssd_core.backbones.postcard.words.world import GLEAM, SHADOW
+from ssd_core.backbones.postcard.words.world import GLEAM, SHADOW, Frame
 
 
 def axes(frame: Frame) -> tuple[np.ndarray, np.ndarray]:

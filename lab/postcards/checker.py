@@ -7,12 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from ssd_core.backbones.postcard.scenery import coarse, read_scenery
-from ssd_core.backbones.postcard.words.frame import frame_of
-from ssd_core.backbones.postcard.words.world import TIMES
+from ssd_core.backbones.postcard.words.world import TIMES, frame_of
 
 from .claims import Claim
 from .reading import Reading, which_hold
-from .silhouettes import find_things
+from .silhouettes import FoundThing, find_things
 
 
 def read(picture: np.ndarray) -> Reading:
@@ -20,10 +19,19 @@ def read(picture: np.ndarray) -> Reading:
     scenery, frame = read_scenery(picture), frame_of(*picture.shape[:2])
     assert frame is not None  # or the scenery could not be read
     lit = scenery.time if scenery.time in TIMES else "day"
-    things = find_things(coarse(picture), lit, scenery.ground, frame)
-    if balloons := [place for place, (kind, _) in things.items() if kind == "balloon"]:
+    found = find_things(coarse(picture), lit, scenery.ground, frame)
+    if balloons := [place for place, thing in found.items() if thing.kind == "balloon"]:
         scenery = read_scenery(picture, balloons)
+    things = {place: (thing.kind, thing.colour) for place, thing in found.items()}
     return Reading(**vars(scenery), things=things)
+
+
+def outlined(picture: np.ndarray) -> dict[str, FoundThing]:
+    """The thing at each occupied place of a picture, uint8 [H, W, 3] RGB, of one of the FRAMES."""
+    scenery, frame = read_scenery(picture), frame_of(*picture.shape[:2])
+    assert frame is not None
+    lit = scenery.time if scenery.time in TIMES else "day"
+    return find_things(coarse(picture), lit, scenery.ground, frame)
 
 
 def check(image: np.ndarray, claims: Iterable[Claim]) -> tuple[bool, ...]:

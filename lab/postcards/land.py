@@ -9,8 +9,16 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from ssd_core.backbones.postcard.scenery import depth, ground_rows
-from ssd_core.backbones.postcard.words.frame import CELL, Frame
-from ssd_core.backbones.postcard.words.world import GLEAM, GROUND, ROAD, SHADOW, WATER, Scene
+from ssd_core.backbones.postcard.words.world import (
+    CELL,
+    GLEAM,
+    GROUND,
+    ROAD,
+    SHADOW,
+    WATER,
+    Frame,
+    Scene,
+)
 
 from .brush import axes, below, blend, curve, drift, lens, shade, spot
 from .ridges import paint_ridge

@@ -8,12 +8,15 @@ from functools import cache
 import numpy as np
 from PIL import Image, ImageDraw
 
-from ssd_core.backbones.postcard.words.frame import CELL, PLACES, SQUARE, Frame
 from ssd_core.backbones.postcard.words.world import (
+    CELL,
     GROUND,
     NIGHT_PAINT,
     PAINT,
+    PLACES,
+    SQUARE,
     WATER,
+    Frame,
     Scene,
     SceneObject,
 )

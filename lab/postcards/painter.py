@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssd_core.backbones.postcard.words.frame import SQUARE, Frame
-from ssd_core.backbones.postcard.words.world import Scene
+from ssd_core.backbones.postcard.words.world import SQUARE, Frame, Scene
 
 from .land import paint_land
 from .objects import paint_objects

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ssd_core.backbones.postcard.scenery import HAZE, sky_rows
-from ssd_core.backbones.postcard.words.frame import Frame
-from ssd_core.backbones.postcard.words.world import CAP, HILL, ROCK, WOOD, Scene
+from ssd_core.backbones.postcard.words.world import CAP, HILL, ROCK, WOOD, Frame, Scene
 
 from .brush import axes, below, blend, curve, shade
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssd_core.backbones.postcard.words.frame import CELL
+from ssd_core.backbones.postcard.words.world import CELL
 
 
 def grid_ratio(picture: np.ndarray) -> float:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from ssd_core.backbones.postcard.scenery import STEP, cloud_shades, coarse, far, overlap, stroked
-from ssd_core.backbones.postcard.words.frame import CELL, PLACES, SQUARE, Frame
-from ssd_core.backbones.postcard.words.world import COLOURS, KINDS, NIGHT_PAINT, PAINT, colours_of
+from ssd_core.backbones.postcard.words.world import (
+    CELL,
+    COLOURS,
+    KINDS,
+    NIGHT_PAINT,
+    PAINT,
+    PLACES,
+    SQUARE,
+    Frame,
+    colours_of,
+)
 
-from .objects import FEET, HEIGHT, LIT, TINTS, TRIMS, WIDTH, template, tinted
+from .objects import FEET, HEIGHT, LIT, TINTS, TRIMS, WIDTH, sprite, template, tinted
 
 _COLOUR_REACH = 54.0  # largest distance of a px from a thing's colour, RGB
 _THING_OVERLAP = 0.42  # least overlap (IoU) of a colour mask with a silhouette
@@ -19,6 +29,28 @@ _HIGH = {"ground": 160, "sky": 144}  # rows of a window, px
 _SIDE = (WIDTH + 2 * CELL) // 2  # columns searched on both sides of a place, px
 _CLOSE = 48  # px from a place's centre, within which a thing may stand
 _FINE = 4  # px by which a silhouette may be off, beside its shift by cells
+_MOVES = tuple((dx * CELL + fx, dy * CELL + fy) for dx in (-1, 0, 1) for dy in (0, 1)
+               for fx in (-_FINE, 0, _FINE) for fy in (-_FINE, 0, _FINE))
+_COVERED = 0.3  # least share of a cell that a thing covers
+
+
+@dataclass(frozen=True)
+class FoundThing:
+    """A thing in a picture; x, y: the upper left corner of its sprite, px."""
+
+    kind: str
+    colour: str
+    x: int
+    y: int
+
+    def cells(self, frame: Frame) -> np.ndarray:
+        """The cells that it covers, bool [rows, columns]."""
+        cover = np.zeros((frame.height + 2 * HEIGHT, frame.width + 2 * WIDTH), dtype=np.float32)
+        top, left = self.y + HEIGHT, self.x + WIDTH
+        cover[top : top + HEIGHT, left : left + WIDTH] = sprite(self.kind, "red", False)[1][..., 0]
+        inside = cover[HEIGHT:-HEIGHT, WIDTH:-WIDTH]
+        blocks = inside.reshape(frame.rows, CELL, frame.columns, CELL)
+        return blocks.mean((1, 3)) > _COVERED
 
 
 @cache
@@ -27,11 +59,9 @@ def _shapes(zone: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
     high, above = _HIGH[zone], _ABOVE[zone]
     kinds = tuple(k for k in KINDS if (k == "balloon") == (zone == "sky"))
     names, tables = [], []
-    moves = [(dx * CELL + fx, dy * CELL + fy) for dx in (-1, 0, 1) for dy in (0, 1)
-             for fx in (-_FINE, 0, _FINE) for fy in (-_FINE, 0, _FINE)]
     for kind in kinds:
         y = above - (FEET if zone == "ground" else 0)
-        for dx, dy in moves:
+        for dx, dy in _MOVES:
             window = np.zeros((high + HEIGHT, 2 * _SIDE + 2 * CELL, 1), dtype=np.float32)
             x = CELL + _SIDE - WIDTH // 2 + dx
             window[y + dy : y + dy + HEIGHT, x : x + WIDTH, 0] = template(kind)
@@ -89,8 +119,8 @@ def _behind(band: np.ndarray, zone: str, time: str, frame: Frame) -> np.ndarray:
 
 
 def _find_thing(small: np.ndarray, place: str, time: str, ground: str, dim: float,
-                frame: Frame) -> tuple[str, str] | None:
-    """The kind and colour of the thing at a place of a coarse picture, if any."""
+                frame: Frame) -> FoundThing | None:
+    """The thing at a place of a coarse picture, if any."""
     thing, best = None, _THING_OVERLAP
     left = (frame.x_of(place) - _SIDE) // STEP
     for zone in _HIGH:
@@ -108,13 +138,16 @@ def _find_thing(small: np.ndarray, place: str, time: str, ground: str, dim: floa
         if scores.max() > best:
             colour, shape = np.unravel_index(int(scores.argmax()), scores.shape)
             best = float(scores.max())
-            thing = (kinds[int(shape)], COLOURS[int(colour)])
+            dx, dy = _MOVES[int(shape) % len(_MOVES)]
+            foot = frame.balloon * CELL if zone == "sky" else frame.feet_of(place) - FEET
+            thing = FoundThing(kinds[int(shape)], COLOURS[int(colour)],
+                               frame.x_of(place) - WIDTH // 2 + dx, foot + dy)
     return thing
 
 
 def find_things(small: np.ndarray, time: str, ground: str,
-                frame: Frame = SQUARE) -> dict[str, tuple[str, str]]:
-    """The kind and colour at each occupied place of a coarse picture."""
+                frame: Frame = SQUARE) -> dict[str, FoundThing]:
+    """The thing at each occupied place of a coarse picture."""
     dim = NIGHT_PAINT if time == "night" else 1.0
     things = {place: _find_thing(small, place, time, ground, dim, frame) for place in PLACES}
     return {place: thing for place, thing in things.items() if thing}

@@ -8,8 +8,16 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
 from ssd_core.backbones.postcard.scenery import fog_share, sky_rows
-from ssd_core.backbones.postcard.words.frame import CELL, PLACES, Frame
-from ssd_core.backbones.postcard.words.world import CLOUD, LIGHT, LIGHT_RADIUS, VEIL, Scene
+from ssd_core.backbones.postcard.words.world import (
+    CELL,
+    CLOUD,
+    LIGHT,
+    LIGHT_RADIUS,
+    PLACES,
+    VEIL,
+    Frame,
+    Scene,
+)
 
 from .brush import axes, blend, drift, paste, shade, spot
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssd_core.backbones.postcard import GRID, SHAPE
-from ssd_core.model.flags import flag
+from ssd_core.model.knobs import flag
 
 
 @dataclass(frozen=True)

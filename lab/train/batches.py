@@ -14,8 +14,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from ssd_core.backbones.postcard.words.captions import fresh_caption
-from ssd_core.backbones.postcard.words.frame import Frame
-from ssd_core.backbones.postcard.words.world import Scene, scene_of
+from ssd_core.backbones.postcard.words.world import Frame, Scene, scene_of
 from ssd_core.model.grid import Grid
 
 from .backbone_recipe import BackboneRecipe

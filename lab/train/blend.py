@@ -26,7 +26,7 @@ from ssd_core.backbones.postcard import Postcard
 from ssd_core.backbones.postcard.words.captions import fresh_caption
 from ssd_core.backbones.postcard.words.world import scene_of
 from ssd_core.errors import SSDError
-from ssd_core.model.flags import flag
+from ssd_core.model.knobs import flag
 from ssd_core.model.sampling import Sampling, guide, probabilities
 from ssd_core.train.checkpoints import Checkpoint, training_steps
 from ssd_core.train.common import (

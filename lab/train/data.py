@@ -14,8 +14,7 @@ from tqdm import tqdm
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.codecs.codec import PictureCodec
-from ssd_core.backbones.postcard.words.frame import SQUARE, TALL, WIDE, Frame
-from ssd_core.backbones.postcard.words.world import SIZE, scene_of
+from ssd_core.backbones.postcard.words.world import SIZE, SQUARE, TALL, WIDE, Frame, scene_of
 from ssd_core.files import atomic_write
 
 from ..postcards.painter import paint

@@ -20,7 +20,7 @@ from ssd_core.backbones.codecs.codec import PictureCodec
 from ssd_core.backbones.codecs.vqgan import nearest_codes
 from ssd_core.backbones.drafter import BLOCKS, WIDTH, Downsampler, Drafter, Upsampler, save_samplers
 from ssd_core.errors import SSDError
-from ssd_core.model.flags import flag
+from ssd_core.model.knobs import flag
 from ssd_core.train.checkpoints import Checkpoint, training_steps
 from ssd_core.train.common import (
     REQUIRED,

@@ -19,16 +19,18 @@ from torch import nn
 
 from ssd_core.backbones.postcard import PROMPT_LENGTH, Postcard
 from ssd_core.backbones.postcard.words.captions import fresh_caption
-from ssd_core.backbones.postcard.words.frame import PLACES, SQUARE, Frame
 from ssd_core.backbones.postcard.words.world import (
     COLOURS,
     GROUNDS,
     KINDS,
     LIGHTS,
     PATHS,
+    PLACES,
     RIDGES,
     SKIES,
+    SQUARE,
     TIMES,
+    Frame,
     Scene,
     scene_of,
 )

@@ -25,7 +25,7 @@ from ssd_core.backbones.codecs.vq import PATCH, VQTokenizer
 from ssd_core.backbones.postcard.words.world import scene_of
 from ssd_core.errors import SSDError
 from ssd_core.files import write_safetensors
-from ssd_core.model.flags import flag
+from ssd_core.model.knobs import flag
 from ssd_core.train.checkpoints import Checkpoint, training_steps
 from ssd_core.train.common import cosine, descend, mixed_precision, remember_rates, set_rate
 from ssd_core.weights.load import load_backbone

@@ -18,7 +18,7 @@ from torch import nn
 from ..errors import SSDError
 from ..model.grid import Grid, nearest_sizes
 from ..model.kv_cache import KVCache
-from ..model.products import Int8Matrix, product
+from ..model.products import INTEGERS, Int8Matrix, int8_kernel, parts_of, product
 from ..model.sampling import Sampling
 from ..model.transformer import Decoder
 from .codecs.codec import PictureCodec, in_float32
@@ -33,6 +33,7 @@ M = TypeVar("M", bound=nn.Module)
 
 SMALL_SLOTS = 1 << 20  # slots of a smaller picture are numbered from here in the noise field
 NEAR = 4  # sizes that a refusal names
+SHORT_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
 
 
 def empty(*sizes: int) -> nn.Parameter:
@@ -137,7 +138,7 @@ class Backbone(PromptGuide, nn.Module):
 
     def overflowed(self) -> str:
         """Return one line about numbers that are not finite; checks files that have a checksum."""
-        from .reading.checksums import damaged
+        from ..files import damaged
 
         problem = f"the numbers overflowed in {str(self.dtype)[6:]}"
         if broken := damaged(self.files):
@@ -267,3 +268,27 @@ class Backbone(PromptGuide, nn.Module):
 
     def new_cache(self, rows: int, slots: int) -> KVCache:
         return self.ensure_on_device(self.decoder).new_cache(rows, slots)
+
+
+def stored_dtype(backbone: Backbone) -> str:
+    """Name the dtype that layers are stored in; the `dtype` of quantised tensors is another."""
+    if backbone.in_int8:
+        return "int8"
+    weight = backbone.decoder.layers[0].get_parameter("qkv")
+    each = stored_bytes(weight) / weight.numel()
+    if each >= 1.5:
+        return SHORT_NAMES[backbone.dtype]
+    return "int4" if each < 0.75 else "fp8"
+
+
+def int8_kernel_of(backbone: Backbone) -> str:
+    """What multiplies int8 matrices on the backbone's device; pictures by other kernels than
+    INTEGERS differ in details from those by it.
+    """
+    in_halves = backbone.in_int8 and backbone.dtype != torch.float32
+    return int8_kernel(backbone.device) if in_halves else INTEGERS
+
+
+def stored_bytes(weight: torch.Tensor) -> int:
+    """Bytes of a tensor; of a quantised tensor, those of all its parts."""
+    return sum(part.numel() * part.element_size() for part in parts_of(weight))

@@ -17,9 +17,7 @@ from ..model.transformer import DecoderShape
 from . import presets
 from .codecs.find import draws, read_codec
 from .codecs.movq import movq_of
-from .prompts.byte_level import WORDS
-from .prompts.text import Text, read_text, require_length
-from .prompts.tiktoken_text import read_tiktoken
+from .prompts.text import WORDS, Text, read_text, read_tiktoken, require_length
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import head_key, number, read_constants, require_names
 from .reading.weights import decoder_shape, two_sizes

@@ -12,7 +12,7 @@ import torch
 from ..model.transformer import DecoderShape
 from . import presets
 from .codecs.find import draws, read_codec
-from .codecs.ibq import ibq_of
+from .codecs.vqgan import ibq_of
 from .emu3 import (
     BEGIN,
     CELLS,

@@ -1,4 +1,4 @@
-"""What runs took on this machine: passes by kind of run, and the time of a pass.
+"""What runs took on this machine: the last pictures by kind of run, and the time of a pass.
 
 `Estimates` holds both for the backbones of a program. A host names the folder where they are
 stored; without one they stay in memory. Only hashes, counts and times are stored.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from bisect import bisect
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -17,7 +17,7 @@ from ..errors import SSDError
 from ..files import atomic_write, json_of, small_text
 
 MOST_KEYS = 64  # entries in a file
-MEMORY = 32  # largest weight of a mean, in runs
+LAST = 64  # pictures that are kept of each kind of run
 STEP = 1.2  # the most that a new timing lowers a figure, so that no plan jumps
 UP, DOWN = 1.05, 1.1  # the most that one run raises or lowers figures; other programs only slow it
 TIMINGS = 2  # that must agree before another method is taken
@@ -37,6 +37,10 @@ class StoredFigures(Generic[Entry]):
     def __init__(self, folder: str | Path | None = None) -> None:
         self.entries: dict[str, Entry] = {}
         self.path = None if folder is None else Path(folder) / self.file
+        self.load()
+
+    def load(self) -> None:
+        """Read the file, if there is one."""
         if self.path is not None:
             with suppress(OSError, ValueError, TypeError, AttributeError, LookupError,
                           OverflowError):
@@ -67,22 +71,44 @@ class StoredFigures(Generic[Entry]):
                 temporary.write_text(json.dumps(raw), encoding="utf-8")
 
 
-class PassCounts(StoredFigures[tuple[float, int]]):
-    """Mean passes and number of runs, by the keys of engine/prior_passes.py."""
+@dataclass(frozen=True)
+class DrawnPicture:
+    """What one picture took.
 
-    file = "prior_passes.json"
+    when: seconds since 1970. heads: the beginning of the draft heads' sha256, "" without them.
+    place: a hash of the device and its arithmetic. seconds: its share of its run, without pixels.
+    acceptance: the share of first drafts that the model kept; None if there were none.
+    """
 
-    def parsed(self, raw: Any) -> tuple[float, int]:
-        mean, runs = raw
-        if not (0 < mean < 1e6 and runs > 0):
+    when: int
+    heads: str
+    place: str
+    passes: float
+    seconds: float
+    acceptance: float | None = None
+
+
+class StoredPictures(StoredFigures[list[DrawnPicture]]):
+    """The last pictures of each kind, the latest last, by the keys of engine/own_runs.py."""
+
+    file = "drawn_pictures.json"
+
+    def parsed(self, raw: Any) -> list[DrawnPicture]:
+        pictures = [DrawnPicture(*each) for each in raw[-LAST:]]
+        if not pictures or not all(
+                0 < each.passes < 1e6 and 0 <= each.seconds < 1e7 and each.when >= 0
+                and 0 <= (each.acceptance or 0) <= 1 and isinstance(each.heads, str)
+                and isinstance(each.place, str) for each in pictures):
             raise ValueError(raw)
-        return float(mean), int(runs)
+        return pictures
 
-    def add(self, key: str, passes: float) -> None:
-        """Include a run in the mean."""
-        mean, runs = self.entries.get(key, (passes, 0))
-        runs = min(runs + 1, MEMORY)
-        self.put(key, (mean + (passes - mean) / runs, runs))
+    def to_json(self, entry: list[DrawnPicture]) -> Any:
+        return [list(astuple(each)) for each in entry]
+
+    def add(self, key: str, pictures: list[DrawnPicture]) -> None:
+        """Include the pictures of a run, beside those that other programs have added."""
+        self.load()
+        self.put(key, [*self.entries.get(key, []), *pictures][-LAST:])
 
 
 @dataclass
@@ -266,10 +292,10 @@ def positive(value: Any) -> float:
 class Estimates:
     """The figures of a program, for the choices and plans of its later runs."""
 
-    passes: PassCounts = field(default_factory=PassCounts)
+    pictures: StoredPictures = field(default_factory=StoredPictures)
     step_times: StoredStepTimes = field(default_factory=StoredStepTimes)
 
     @classmethod
     def stored_in(cls, folder: str | Path | None) -> Estimates:
         """Figures that are loaded from this folder and saved there; None: in memory only."""
-        return cls(PassCounts(folder), StoredStepTimes(folder))
+        return cls(StoredPictures(folder), StoredStepTimes(folder))

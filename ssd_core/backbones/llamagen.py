@@ -3,6 +3,9 @@
 Rotary positions follow the picture's cells. In the condition slots before the picture the complex
 rotation is 0, so their queries and keys are zero. Reads the original .pt files and Hugging Face's
 names.
+
+assets/imagenet_classes.txt has one line per class in the order of ImageNet-1k: its WordNet names,
+separated by commas.
 """
 
 from __future__ import annotations
@@ -10,21 +13,22 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
 from ..errors import SSDError
+from ..files import ASSETS
 from ..model.grid import Grid
 from ..model.transformer import Decoder, DecoderShape, axial_angles
 from . import presets
 from .base import Backbone, empty
 from .codecs.find import draws, read_codec
-from .prompts.flan_t5 import SLOTS, FlanT5
-from .prompts.imagenet import class_of, label_of
-from .prompts.kept import PromptCache
 from .prompts.text import Text
+from .prompts.text_model import SLOTS, FlanT5, PromptCache
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import head_key, require_names
 from .reading.weights import (
@@ -39,6 +43,7 @@ from .reading.weights import (
     two_sizes,
 )
 
+NAMES = ASSETS / "imagenet_classes.txt"
 FAMILY = "LlamaGen"
 HIDDEN, NO_TEXT = -1, -2  # stand-ins for text ids: masked slot, learned features
 CLASSES, NO_CAPTION = "cls_embedding.embedding_table.weight", "cls_embedding.uncond_embedding"
@@ -47,6 +52,57 @@ TABLE = "freqs_cis"  # rotary positions, stored in some files
 HEADS = {3200: 32, 4096: 32}  # 3B and 7B; all others have a head_dim of 64
 SIZES = {768: "-b", 1024: "-l", 1280: "-xl", 1536: "-xxl", 3200: "-3b"}
 EPS = 1e-5  # regardless of config.json
+
+
+def class_of(prompt: str, classes: int) -> int:
+    """The class of a prompt: a number, a whole line of names, or one name of a line.
+
+    Raises SSDError with near matches for an unknown name, and with the class numbers for a name
+    that several classes share.
+    """
+    wanted = " ".join(prompt.lower().split())
+    if wanted.isascii() and wanted.isdecimal():
+        if int(wanted) >= classes:
+            raise SSDError(f"class {wanted}: give 0 .. {classes - 1}, or the name of a class")
+        return int(wanted)
+    numbers = [number for number in classes_by_name().get(wanted, ()) if number < classes]
+    if not numbers:
+        near = get_close_matches(wanted, classes_by_name(), n=4)
+        raise SSDError(f"class {prompt.strip()!r} is not one of ImageNet's: give a number or a "
+                       f"name, such as {', '.join(near or ('golden retriever', 'balloon'))}")
+    if len(numbers) > 1:
+        raise SSDError(f"class {prompt.strip()!r} is the name of several classes: give a number, "
+                       f"{' or '.join(map(str, numbers))}")
+    return numbers[0]
+
+
+def label_of(number: int) -> str:
+    """The names of a class, or its number where another class has the same."""
+    line = names()[number]
+    return line if classes_by_name()[line.lower()] == (number,) else str(number)
+
+
+@cache
+def names() -> list[str]:
+    """One line of names per class, in the order of their numbers."""
+    return NAMES.read_text(encoding="utf-8").splitlines()
+
+
+@cache
+def classes_by_name() -> dict[str, tuple[int, ...]]:
+    """Class numbers by lower-case name, both whole lines and their parts.
+
+    A line's first name takes precedence over the same word among other lines' further names.
+    """
+    lines = [line.lower().split(", ") for line in names()]
+    first: dict[str, tuple[int, ...]] = {}
+    further: dict[str, tuple[int, ...]] = {}
+    for number, (name, *others) in enumerate(lines):
+        first[name] = (*first.get(name, ()), number)
+        for other in others:
+            further[other] = (*further.get(other, ()), number)
+    whole = {", ".join(names): (number,) for number, names in enumerate(lines) if len(names) > 1}
+    return further | first | whole
 
 
 @dataclass(frozen=True)

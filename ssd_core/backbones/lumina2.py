@@ -27,7 +27,7 @@ from .chameleon import (
     sources_of,
 )
 from .codecs.find import draws, read_codec
-from .codecs.movqgan import movqgan_of
+from .codecs.movq import movqgan_of
 from .prompts.text import read_text
 from .prompts.two_panels import CONTROLS, DUAL_PANEL, TWO_PANELS
 from .reading.checkpoint import Checkpoint, read_json

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .prompts.choices import Choices, scene_choices, thing_choices
 
 if TYPE_CHECKING:
     from .prompts.expanded import Expanded
@@ -124,6 +126,15 @@ class PromptGuide:
         """Return the phrases that name a thing, as typed; here all parts between marks."""
         return [part.strip() for part in _MARKS.split(prompt) if part.strip()]
 
+    def choices(self, prompt: str, phrase: str | None = None) -> list[Choices]:
+        """Return the prompts that change one thing of a picture, or with None its scene.
+
+        phrase: one of `objects`. Here nothing is known but words that most models know.
+        """
+        if not self.takes_any_words:
+            return []
+        return scene_choices(prompt) if phrase is None else thing_choices(prompt, phrase)
+
     @property
     def reads_pictures(self) -> bool:
         """Whether `seen` can say anything."""
@@ -145,3 +156,17 @@ class PromptGuide:
         additions (`Added.name`) to omit. fill: False moves the negations and adds nothing.
         """
         return None
+
+
+def offered(kinds: Iterable[Kind], chinese: bool = False) -> list[dict[str, Any]]:
+    """Each kind with its role and chips; a chip's first phrase is the one to insert."""
+    return [{"name": kind.chinese if chinese else kind.name, "role": kind.role,
+             "chips": [{"phrases": written(chip, chinese), "attribute": chip.attribute,
+                        "plural": chip.plural, "colour": chip.english[0]} for chip in kind.chips]}
+            for kind in kinds]
+
+
+def written(chip: Chip, chinese: bool) -> list[str]:
+    """The chip's phrases, those of the requested language first."""
+    own, other = (chip.chinese, chip.english)[:: 1 if chinese else -1]
+    return [*own, *other]

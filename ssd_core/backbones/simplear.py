@@ -17,8 +17,15 @@ from ..model.transformer import DecoderShape
 from . import presets
 from .codecs.cosmos import Cosmos, cosmos_of
 from .codecs.files import load_weights
-from .prompts.byte_level import ADDED, MERGES, VOCABULARY, read_vocabulary_files
-from .prompts.text import Text, read_text, require_length
+from .prompts.text import (
+    ADDED,
+    MERGES,
+    VOCABULARY,
+    Text,
+    read_text,
+    read_vocabulary_files,
+    require_length,
+)
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import head_key, number, read_constants, refusal, require_names
 from .reading.weights import decoder_shape, two_sizes

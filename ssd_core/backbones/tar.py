@@ -21,10 +21,10 @@ from ..model.transformer import Decoder, DecoderShape
 from . import presets
 from .base import Backbone, empty
 from .codecs.find import draws, read_codec
-from .prompts import ta_tok
-from .prompts.kept import PromptCache
+from .prompts import tar_language
 from .prompts.tar_language import COUNT, TarLanguage
 from .prompts.text import Text, require_length
+from .prompts.text_model import PromptCache
 from .reading.checkpoint import Checkpoint
 from .reading.weights import (
     LLAMAGEN,
@@ -160,13 +160,13 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ta
     return backbone.eval()
 
 
-def read_reader(checkpoint: Checkpoint, backbone: Tar) -> ta_tok.TaTok:
+def read_reader(checkpoint: Checkpoint, backbone: Tar) -> tar_language.TaTok:
     """Read the TA-Tok stored beside the weights."""
-    companion = checkpoint.companion(ta_tok.matches)
+    companion = checkpoint.companion(tar_language.matches)
     if companion is None:
         raise SSDError(f"{checkpoint.root}: TA-Tok is missing, which {backbone.name} "
                        "needs: put csuhan/TA-Tok's ta_tok.pth beside these weights")
-    reader = ta_tok.read_ta_tok(companion)
+    reader = tar_language.read_ta_tok(companion)
     if (width := reader.width) != (expected := backbone.condition.shape[1]):
         raise SSDError(f"{companion.files[0]}: its features have {width} numbers, {backbone.name} "
                        f"reads {expected}: files of two models")

@@ -41,6 +41,7 @@ COMMANDS = {
     "fit": "Estimate a run's memory on the device, and suggest a setting that would fit.",
     "convert": "Rewrite .bin, .pt, .pth and .ckpt weights as safetensors; the old files stay.",
     "vary": "Draw variations of a picture, each a picture of its own with the recipe inside.",
+    "send": "Make a postcard of a picture: one HTML file that opens anywhere without a network.",
     "selftest": "Draw small pictures in every way this machine offers, and compare them.",
     "colours": "Fit the colour of each code from pictures, for previews of models without pixels.",
     "app": "Open the app in a browser; `ssd app --help` lists its options.",
@@ -49,6 +50,9 @@ COMMANDS = {
     "train": "Train a stage of the bundled backbone; self-distill and heads make draft heads for "
              "any backbone, mulo joins two sizes.",
 }
+
+
+OF_THE_LAB = ("evaluate", "frontier")  # commands of the package ssd_lab
 
 
 class Commands(TyperGroup):
@@ -74,9 +78,14 @@ class Commands(TyperGroup):
 def command_named(name: str) -> Any:
     """A command, or a group of them, from the module of its name."""
     with stopping_at_once():
+        from .beside import take
         from .options import takes_groups
 
-        module = import_module(f".{'studio' if name == 'app' else name}", __name__)
+        if name in OF_THE_LAB:
+            take("ssd_lab")
+            module = import_module(f"ssd_lab.commands.{name}")
+        else:
+            module = import_module(f".{'studio' if name == 'app' else name}", __name__)
     if hasattr(module, "app"):
         return typer.main.get_command(module.app)
     single = typer.Typer(add_completion=False)

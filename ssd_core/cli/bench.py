@@ -11,10 +11,10 @@ from ..engine.methods import AR
 from ..errors import SSDError
 from ..measure.bench import AR_DTYPES, Entrant, bench
 from ..measure.machine import OtherWork
+from ..output.drawing import Drawing
 from ..runs.request import Request
-from ..weights.free import free_bytes
 from ..weights.load import DTYPES
-from ..weights.memory import WEIGHT_BYTES
+from ..weights.memory import WEIGHT_BYTES, free_bytes
 from ..weights.quantize import KINDS
 from .options import Json, Loading, PictureOptions, SamplingOptions, flag
 from .output import Reporter, note
@@ -62,8 +62,9 @@ def command(course: BenchOptions, drawing: SamplingOptions, loading: Loading,
         raise SSDError("repeats must be at least 1 and warmup at least 0")
     pictures, others = PictureOptions(batch=course.batch).batch, course.further_dtypes()
     backbone, heads = load(loading, [method for _, method in methods])
-    entrants = [Entrant(label, Request(backbone, heads, method, sampling, course.prompt,
-                                       pictures=pictures, fall_back=False))
+    wanted = Drawing(course.prompt, None, sampling=sampling, pictures=pictures)
+    entrants = [Entrant(label, Request(backbone, heads, replace(wanted, method=method),
+                                       fall_back=False))
                 for label, method in methods]
     for entrant in entrants:
         entrant.request.check()  # before any of them runs
@@ -88,7 +89,7 @@ def ar_in(dtypes: Sequence[str], entrants: Sequence[Entrant], loading: Loading
         try:
             check_room(first.request.backbone, dtype)
             backbone, _ = load(replace(loading, dtype=dtype), [])
-            request = replace(first.request, backbone=backbone, method=AR())
+            request = replace(first.request, backbone=backbone).by(AR())
             request.check()
         except SSDError as error:
             note(f"AR in {dtype} is left out: {error}")

@@ -11,8 +11,7 @@ import torch
 import typer
 from tqdm import tqdm
 
-from ..backbones.codecs.colour_table import ColourFit, write_table
-from ..backbones.codecs.colours import CodeColours
+from ..backbones.codecs.colours import CodeColours, ColourFit, write_table
 from ..backbones.codecs.glm_encoder import source_grid
 from ..errors import SSDError
 from ..output.picture_files import ENDINGS, pixels_of

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from ..engine.methods import Method
 from ..files import atomic_write
+from ..output.drawing import Drawing
 from ..runs.comparison import HEAD, Comparison, checked_requests, is_ar
 from ..runs.request import Request, Result
 from .generate import Prompt, print_words, result_of, save_all, summary
 from .options import Json, Loading, PictureOptions, SamplingOptions, flag
 from .output import Reporter, note
 from .paths import check_writable, free
-from .saving import saving
+from .saving import kept_when_stopped, saving
 from .session import decode, load, print_notes
 from .specs import ALL, parse_methods
-from .stopped import kept_when_stopped
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,9 @@ def command(prompt: Prompt, trial: CompareOptions, drawing: SamplingOptions,
     backbone, heads = load(loading, [method for _, method in methods], picture.pixels())
 
     def request_of(method: Method) -> Request:
-        return Request(backbone, heads, method, sampling, prompt, picture.negative,
-                       pictures=picture.batch, fall_back=False, expand=picture.expand)
+        drawing = Drawing(prompt, picture.negative, method, sampling, pictures=picture.batch,
+                          expand=picture.expand)
+        return Request(backbone, heads, drawing, fall_back=False)
 
     requests, left_out = checked_requests(
         None if trial.methods.strip() == ALL else dict(methods), request_of)

@@ -15,25 +15,30 @@ from ..backbones.base import Backbone
 from ..backbones.prompts import alternatives
 from ..engine.edits.words import Edit
 from ..engine.region import region_of
+from ..engine.run_statistics import together
 from ..errors import SSDError
 from ..model.knobs import specs
 from ..output.changed_words import changed_words
+from ..output.drawing import Drawing
 from ..output.knobs import check_pictures
-from ..output.masks import mask_of_box, mask_of_file, redrawn_cells, transparent_part
 from ..output.packed import tokens_sha256
-from ..output.picture_files import pixels_of
+from ..output.picture_files import (
+    mask_of_box,
+    mask_of_file,
+    pixels_of,
+    redrawn_cells,
+    transparent_part,
+)
 from ..output.recipe import tokens_from_png
-from ..output.together import together
 from ..output.words import Words
 from ..runs.cost_estimate import cost_estimate
 from ..runs.request import Request, Result
 from ..runs.suggestions import best_first, fit_of
 from .generate import all_drawn, save_all
-from .like import Source
+from .like import RunSettings, drawable, recipe_in, told_in
 from .options import Canvas, Json, Knobs, Loading, SamplingOptions, flag, knob_flags
 from .output import Reporter, note
 from .paths import batch_paths, check_writable, free
-from .photographs import drawable, recipe_in, told_in
 from .session import load, print_notes
 
 Picture = Annotated[Path, typer.Argument(help="The picture to edit.", show_default=False)]
@@ -104,7 +109,7 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     """Edit a picture by its words, or draw a region of it anew; the rest stays."""
     report = Reporter(json)
     recipe = recipe_in(picture)
-    source = Source.of_recipe(recipe, context)
+    source = RunSettings.of_recipe(recipe, context)
     paths = editing.paths(picture)
     check_writable(paths)
     method, canvas = knobs.chosen(), source.picture(canvas)
@@ -121,11 +126,11 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     old, new = words_of(backbone, recipe, editing.old or told_in(picture).get("prompt"), prompt,
                         by_words)
     report.words([new] if new != prompt else [], None)
-    words = {"old_prompt": old, **editing.knobs} if by_words else {}
-    request = Request(backbone, heads, method, sampling, prompt, canvas.negative,
-                      pictures=editing.suggest, keep=keep, keep_mask=mask,
-                      keep_pixels=pixels, fall_back=False,
-                      fixed=(Words(new, canvas.negative or None),), **words)
+    wanted = Drawing(prompt, canvas.negative, method, sampling, pictures=editing.suggest, keep=keep,
+                     keep_mask=mask, keep_pixels=pixels,
+                     edit=Edit(old or "", **editing.knobs) if by_words else None,
+                     fixed=(Words(new, canvas.negative or None),))
+    request = Request(backbone, heads, wanted, fall_back=False)
     print_notes(request)
     if by_words and (slower := cost_estimate(request).note):
         note(slower)
@@ -161,6 +166,7 @@ def outcome(done: Sequence[Result], fits: Sequence[float], paths: Sequence[Path]
     fits: of each picture, see `fit_of`. paths: of the best picture first.
     """
     request, stats = done[0].request, together([result.measured for result in done])
+    words = request.drawing.edit
     drawn = [(result, n) for result in done for n in range(result.request.pictures)]
     every = [suggestion(*drawn[n], fits[n], path)
              for n, path in zip(best_first(fits), paths, strict=True)]
@@ -171,7 +177,8 @@ def outcome(done: Sequence[Result], fits: Sequence[float], paths: Sequence[Path]
             "seconds": stats["seconds"]["total"],
             "mask_share": 1 - every[0]["kept_share"],
             "objects": stats["edit"]["objects"][0] if edits else [], "notes": list(notes),
-            "old_prompt": request.old_prompt, "prompt_drawn": request.words[0].prompt,
+            "old_prompt": words.old_prompt if words else None,
+            "prompt_drawn": request.words[0].prompt,
             **every[0], "suggestions": every}
 
 
@@ -180,7 +187,7 @@ def suggestion(result: Result, n: int, fit: float, path: Path) -> dict:
 
     Words may let any cell stay; all cells of a region are drawn anew, even if a token comes again.
     """
-    keep, tokens = result.request.keep, result.tokens[n]
+    keep, tokens = result.request.drawing.keep, result.tokens[n]
     assert keep is not None
     stayed = tokens == keep[0] if result.edit else ~result.request.region.mask[0]
     return {"image": str(path), "seed": result.request.seeds[n], "fit": fit,

@@ -10,6 +10,8 @@ import typer
 from ..backbones.base import Backbone
 from ..errors import SSDError
 from ..model.grid import size_of
+from ..output.labels import known_lines
+from ..train.expected import learning_fit
 from ..weights.catalogue import CATALOGUE, KnownBackbone, known
 from ..weights.fit import fit
 from ..weights.load import load_backbone
@@ -17,7 +19,7 @@ from ..weights.memory import WEIGHT_BYTES
 from ..weights.quantize import ABOUT
 from .options import Json, Knobs, flag
 from .output import Reporter
-from .session import registry
+from .session import estimates, registry
 
 Name = Annotated[str, typer.Argument(metavar="NAME_OR_PATH", show_default=False,
                                      help="Backbone: bundled, known (download --list) or a path.")]
@@ -34,6 +36,7 @@ class FitOptions:
     cfg: float | None = flag(None, "Guidance; 1 runs one branch. Default: the backbone's own.")
     size: str | None = flag(None, "WxH in pixels. Default: the backbone's own.")
     offload: bool = flag(False, "Decoder and picture codec take turns on the device.")
+    learn: bool = flag(False, "Also whether draft heads can learn from your pictures beside it.")
     models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME.")
 
 
@@ -52,8 +55,15 @@ def command(name: Name, estimate: FitOptions, knobs: Knobs, json: Json = False) 
             for part, value in memory.to_json().items() if part in PARTS]
     report.table({"of the memory": "part", "GiB": "gib"}, rows)
     report.print(f"{target.name}: {memory.advice}")
+    for line in known_lines(target) if isinstance(target, Backbone) else ():
+        report.print(line)
+    learning = {}
+    if estimate.learn:
+        free = None if memory.free is None else memory.free - memory.weights
+        learning = learning_fit(target, free)
+        report.print(learning["advice"])
     report.result({"name": target.name, "method": method.name, "batch": estimate.batch,
-                   **memory.to_json()})
+                   **memory.to_json(), **({"learning": learning} if learning else {})})
 
 
 def described(name: str, models_dir: str | None) -> Backbone | KnownBackbone:
@@ -64,4 +74,4 @@ def described(name: str, models_dir: str | None) -> Backbone | KnownBackbone:
         if name.lower() not in map(str.lower, CATALOGUE):
             raise
         return known(name)
-    return load_backbone(path, "meta")
+    return load_backbone(path, "meta", estimates=estimates())

@@ -13,22 +13,21 @@ import typer
 
 from ..backbones.base import Backbone
 from ..backbones.prompts import alternatives
+from ..engine.run_statistics import together
 from ..errors import SSDError
-from ..output.labels import accepted
+from ..output.drawing import Drawing
+from ..output.labels import accepted, prior_text
 from ..output.packed import tokens_sha256
 from ..output.picture_files import pixels_of
 from ..output.recipe import save_png, tokens_from_png
-from ..output.together import together
 from ..output.words import Words, inherited
 from ..runs.request import Request, Result
-from .like import Like, Source
+from .like import Like, RunSettings, drawable, recipe_in
 from .options import Json, Knobs, Loading, PictureOptions, SamplingOptions, flag
 from .output import Reporter, note
 from .paths import batch_paths, check_writable, free
-from .photographs import drawable, recipe_in
-from .saving import saving
+from .saving import kept_when_stopped, saving
 from .session import decode, load, print_notes
-from .stopped import kept_when_stopped
 
 Prompt = Annotated[str, typer.Argument(help="What the picture should show.", show_default=False)]
 OwnPrompt = Annotated[str | None, typer.Argument(
@@ -44,7 +43,7 @@ class KeepOptions:
     keep_rows: int = flag(0, "Number of token rows to keep.")
 
     def options(self, backbone: Backbone, typed: Words, report: Reporter) -> dict:
-        """The Request's fields keep and keep_rows, and fixed if the prompt is the parent's."""
+        """The drawing's fields keep and keep_rows, and fixed if the prompt is the parent's."""
         if self.keep is None:
             return {"keep_rows": self.keep_rows} if self.keep_rows else {}
         if self.keep_rows == 0:
@@ -64,7 +63,7 @@ class SourceOptions:
                                            "repeat it for several. For GLM-Image.")
 
     def options(self, backbone: Backbone) -> dict:
-        """The Request's field sources."""
+        """The drawing's field sources."""
         if not self.source:
             return {}
         return {"sources": backbone.read_sources([pixels_of(path) for path in self.source])}
@@ -82,7 +81,7 @@ def command(context: typer.Context, knobs: Knobs, drawing: SamplingOptions, pict
             keeping: KeepOptions, drawn_from: SourceOptions, saving: OutputOptions, like: Like,
             loading: Loading, prompt: OwnPrompt = None, json: Json = False) -> None:
     """Draw a prompt and save the picture(s) with the recipe inside."""
-    report, source = Reporter(json), Source.of(like, context)
+    report, source = Reporter(json), RunSettings.of(like, context)
     method, sampling = source.method(knobs), source.sampling(drawing)
     typed, picture, loading = (source.prompt(prompt), source.picture(picture),
                                source.loading(loading))
@@ -92,16 +91,18 @@ def command(context: typer.Context, knobs: Knobs, drawing: SamplingOptions, pict
         lambda ending: batch_paths(Path(f"{stem}-{sampling.seed}{ending}.png"), picture.batch))
     check_writable(paths)
     backbone, heads = load(loading, [method], picture.pixels())
-    request = Request(backbone, heads, method, sampling, text, picture.negative,
-                      pictures=picture.batch, fall_back=not source.names_method,
-                      expand=picture.expand,
-                      **{**source.options(backbone, heads),
-                         **keeping.options(backbone, Words(text, picture.negative or None), report),
-                         **drawn_from.options(backbone)})
+    wanted = Drawing(text, picture.negative, method, sampling, pictures=picture.batch,
+                     expand=picture.expand,
+                     **{**source.options(backbone, heads),
+                        **keeping.options(backbone, Words(text, picture.negative or None), report),
+                        **drawn_from.options(backbone)})
+    request = Request(backbone, heads, wanted, fall_back=not source.names_method,
+                      drawn_before=source.drawn_before(backbone))
     print_notes(request, picture.strict_words)
     print_words(request, report, typed)
-    if request.tuning_text:
-        note(request.tuning_text)
+    request.check()
+    for line in filter(None, (request.tuning_text, prior_text(request.plan))):
+        note(line)
     done = draw(request.parts(), paths)
     result = result_of(done, paths, done[0].request.method.name, typed)
     report.print(summary(result))
@@ -135,18 +136,17 @@ def print_words(request: Request, report: Reporter, typed: str) -> None:
 def expanded(requests: Sequence[Request], typed: str) -> dict:
     """The words drawn, by picture, and the negative prompt; None if they equal the typed ones."""
     drawn = [words for request in requests for words in request.words]
-    same = all(words == Words(typed, requests[0].negative) for words in drawn)
+    same = all(words == Words(typed, requests[0].drawing.negative) for words in drawn)
     return {"prompt_expanded": None if same else [words.prompt for words in drawn],
             "negative_expanded": None if same else drawn[0].negative}
 
 
 def save_all(done: Sequence[Result], paths: list[Path]) -> None:
     """Save one PNG per picture, with its recipe."""
-    drawn = ((picture, recipe) for result in done
-             for picture, recipe in zip(result.pictures(), result.recipes(), strict=True))
+    drawn = (picture for result in done for picture in result.pictures())
     with saving() as save:
-        for path, (picture, recipe) in zip(paths, drawn, strict=True):
-            save(path, partial(save_png, picture=picture, recipe=recipe))
+        for path, picture in zip(paths, drawn, strict=True):
+            save(path, partial(save_png, picture=picture.pixels, recipe=picture.recipe))
 
 
 def result_of(done: Sequence[Result], paths: list[Path], label: str, typed: str) -> dict:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TypeVar
@@ -14,17 +16,47 @@ from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
 from ..model.sampling import Sampling
-from ..output.kept_cells import kept_of
-from ..output.recipe import method_of, other_dtype, read_recipe, sampling_of
-from ..output.source_pictures import sources_of
+from ..output.drawing import Drawing, drawing_of, method_of, sampling_of
+from ..output.foreign import texts_of, told_by
+from ..output.picture_files import Size, fitted, opened, upright
+from ..output.recipe import other_dtype, read_recipe, recipe_of
 from ..output.words import drawn_words
 from .options import Canvas, Knobs, Loading, SamplingOptions, flag
-from .photographs import told_in
 from .specs import build_method
 
 C = TypeVar("C", bound=Canvas)
 NO_HEADS = "none"
 NO_PROMPT = "no prompt: write what the picture should show, or name a picture with --like"
+
+
+def recipe_in(path: Path) -> dict | None:
+    """The recipe in a picture, if it has one."""
+    with opened(path) as image:
+        return recipe_of(path, image)
+
+
+def told_in(path: Path) -> dict[str, str]:
+    """prompt, negative and seed, as far as another program wrote them into a picture."""
+    with opened(path) as image:
+        return {} if recipe_of(path, image) else told_by(texts_of(image))
+
+
+@contextmanager
+def drawable(path: Path, sizes: Sequence[Size]) -> Iterator[tuple[Path, str]]:
+    """A picture of one of these sizes, for the block, and a phrase on how it was made.
+
+    One of such a size is taken as it is, another one is cut to its middle and scaled.
+    """
+    with opened(path) as image:
+        picture = upright(image)
+    if picture.size in sizes:
+        yield path, ""
+        return
+    picture = fitted(picture, sizes)
+    with tempfile.TemporaryDirectory(prefix="ssd-") as folder:
+        png = Path(folder, "picture.png")
+        picture.save(png)
+        yield png, f"cut and scaled to {picture.width}x{picture.height}, "
 
 
 @dataclass(frozen=True)
@@ -37,7 +69,7 @@ class Like:
 
 
 @dataclass(frozen=True)
-class Source:
+class RunSettings:
     """The settings of a run: the flags, and a recipe for those that are not set.
 
     flags_set: names of the parameters on the command line. foreign: what another program's picture
@@ -49,13 +81,13 @@ class Source:
     foreign: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, like: Like, context: typer.Context) -> Source:
+    def of(cls, like: Like, context: typer.Context) -> RunSettings:
         if like.like is not None and (foreign := told_in(like.like)):
             return cls(None, named_in(context), foreign)
         return cls.of_recipe(None if like.like is None else read_recipe(like.like), context)
 
     @classmethod
-    def of_recipe(cls, recipe: Mapping | None, context: typer.Context) -> Source:
+    def of_recipe(cls, recipe: Mapping | None, context: typer.Context) -> RunSettings:
         return cls(recipe, named_in(context))
 
     def loading(self, flags: Loading) -> Loading:
@@ -69,8 +101,7 @@ class Source:
         if self.recipe is None:
             negative = self.foreign.get("negative")
             return replace(flags, **self._silent({"negative": negative} if negative else {}))
-        width, height = self.recipe["size"]
-        own = {"negative": self.recipe["negative"], "size": f"{width}x{height}"}
+        own = {name: self.recipe[name] for name in ("negative", "size")}
         return replace(flags, **self._silent(own))
 
     def prompt(self, typed: str | None) -> str:
@@ -102,7 +133,7 @@ class Source:
         return self.recipe is not None or "method" in self.flags_set
 
     def options(self, backbone: Backbone, heads: DraftHeads | None) -> dict:
-        """Further fields of the Request: the words drawn and the rows kept.
+        """Further fields of the Drawing: the words drawn and the rows kept.
 
         Raises SSDError if backbone or heads differ from the recipe's, unless flags name them.
         """
@@ -110,23 +141,25 @@ class Source:
             return {}
         self._require_same("backbone", backbone.sha256, self.recipe["backbone"]["sha256"])
         self._require_same("heads", heads.sha256 if heads else None, self.recipe["heads"])
-        typed = {"prompt", "negative", "expand"} & self.flags_set
-        return {**({} if typed else {"fixed": (drawn_words(self.recipe),)}), **self._kept(backbone),
-                "sources": sources_of(self.recipe),
-                "drawn_before": other_dtype(self.recipe, backbone)}
+        typed, drawing = {"prompt", "negative", "expand"} & self.flags_set, drawing_of(self.recipe)
+        fixed = {} if typed else {"fixed": (drawn_words(self.recipe),)}
+        return {**fixed, **self._kept(drawing, backbone), "sources": drawing.sources}
 
-    def _kept(self, backbone: Backbone) -> dict:
-        if self.recipe is None or {"keep", "keep_rows"} & self.flags_set:
+    def drawn_before(self, backbone: Backbone) -> str | None:
+        """A line about the recipe's picture, if this backbone may draw another one."""
+        return None if self.recipe is None else other_dtype(self.recipe, backbone)
+
+    def _kept(self, drawing: Drawing, backbone: Backbone) -> dict:
+        """What the recipe's picture kept. drawing: that of the recipe."""
+        if self.recipe is None or drawing.keep is None or {"keep", "keep_rows"} & self.flags_set:
             return {}
-        options, rows = kept_of(self.recipe), self.recipe["keep_rows"]
-        if not options:
-            return {}
+        rows = self.recipe["keep_rows"]
         if backbone.sha256 != self.recipe["backbone"]["sha256"] or "size" in self.flags_set:
             what = f"the picture's top {rows} rows" if rows else "cells of the picture"
             raise SSDError(f"{what} were kept from another one, which needs its own backbone and "
                            "size: leave --backbone and --size out, or draw all rows with "
                            "--keep-rows 0")
-        return options
+        return {name: getattr(drawing, name) for name in ("keep", "keep_rows", "keep_mask", "edit")}
 
     def _require_same(self, flag_name: str, loaded: str | None, wanted: str | None) -> None:
         if flag_name not in self.flags_set and wanted not in (loaded, None):

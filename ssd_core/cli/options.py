@@ -17,9 +17,8 @@ import typer
 
 from ..engine.methods import SSD, Method, default_method
 from ..files import user_path
-from ..model.flags import flag
 from ..model.grid import size_of
-from ..model.knobs import KnobSpec
+from ..model.knobs import KnobSpec, flag
 from ..model.sampling import Sampling
 from ..output.guarantees import guarantee_list
 from ..output.knobs import all_knobs, check_pictures, sampling_knobs

@@ -15,8 +15,9 @@ from ..backbones.prompts import alternatives
 from ..engine.decode import plan
 from ..errors import SSDError
 from ..model.grid import Grid
+from ..output.labels import prior_text
 from ..output.unknown import word_notes
-from ..output.words import FIELDS, Words, expansions, recorded
+from ..output.words import FIELDS, Words, expansions
 from ..weights.eight_bits import about
 from ..weights.find import is_bundled
 from ..weights.load import auto_dtype, load_backbone, pick_device
@@ -25,6 +26,7 @@ from .options import EXPAND, Json, Knobs, flag
 from .output import Reporter, note
 from .session import estimates, registry
 
+OF_PRIOR = ("prior_pictures", "stand_in")  # of the plan's figures; a line says them in words
 Prompt = Annotated[str | None, typer.Argument(help="Show what would be drawn for this prompt.",
                                               show_default=False)]
 
@@ -87,8 +89,9 @@ class ExpansionOptions:
         for line in word_notes(backbone, texts, [prompt]):
             note(f"warning: {line}")
         drawn = [Words(expanded.prompt, expanded.negative) for expanded in made]
-        chosen = Words(prompt, typed.negative)
-        return {**dict.fromkeys(FIELDS), **recorded(typed, (*drawn, chosen)[0])}
+        chosen = (*drawn, Words(prompt, typed.negative))[0]
+        return dict(zip(FIELDS, (None, None) if chosen == typed else
+                        (chosen.prompt, chosen.negative), strict=True))
 
 
 def command(knobs: Knobs, target: PlanOptions, expansion: ExpansionOptions, prompt: Prompt = None,
@@ -97,13 +100,16 @@ def command(knobs: Knobs, target: PlanOptions, expansion: ExpansionOptions, prom
     method, report = knobs.chosen(), Reporter(json)
     words: dict[str, str | None] = {}
     resolved, heads = target.resolved()
-    counted = plan(resolved, method, heads=heads, device=pick_device("auto").type).to_json()
+    planned = plan(resolved, method, heads=heads, device=pick_device("auto").type)
+    counted = planned.to_json()
     if prompt is not None:
         words = expansion.words(prompt, target)
         report.words(filter(None, [words["prompt_expanded"]]), words["negative_expanded"])
     if target.grid is None:
         note(dtypes_line(target.local.path, pick_device("auto")))
     rows = [{"figure": name.replace("_", " "), "value": value}
-            for name, value in counted.items() if value not in (None, "")]
+            for name, value in counted.items() if name not in OF_PRIOR and value not in (None, "")]
     report.table({"figure": "figure", method.name: "value"}, rows)
+    if source := prior_text(planned):
+        report.print(source)
     report.result({**counted, **words})

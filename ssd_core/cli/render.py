@@ -16,16 +16,26 @@ from ..engine.decode import prepare
 from ..errors import SSDError
 from ..files import slug
 from ..model.sampling import Sampling
+from ..output.drawing import Drawing
 from ..output.knobs import check_pictures
 from ..output.labels import label
 from ..output.unknown import require_known, word_notes
 from ..output.words import Words, words_to_draw
-from ..runs.batch.begun import agreed, as_begun
-from ..runs.batch.finished import named_as, require_same, there_already
-from ..runs.batch.open import WorkerOptions, crew_of
 from ..runs.batch.prompts import read_prompts
 from ..runs.batch.queue import missing, work
-from ..runs.batch.render import RenderItem, RenderSettings, at_once, draw_tasks, quickest
+from ..runs.batch.render import (
+    RenderItem,
+    RenderSettings,
+    agreed,
+    as_begun,
+    at_once,
+    draw_tasks,
+    named_as,
+    quickest,
+    require_same,
+    there_already,
+)
+from ..runs.batch.workers import WorkerOptions, crew_of
 from ..runs.request import Request
 from .options import EXPAND, CanvasOptions, Json, Knobs, Loading, SamplingOptions, flag
 from .output import Reporter, note
@@ -65,9 +75,10 @@ def command(prompts: File, rendering: RenderOptions, knobs: Knobs, drawing: Samp
     check_folder(nearest_folder(out / "picture.png"))
     loaded, models = load_for(workers, loading, [method], canvas.pixels())
     backbone, lines = loaded.backbone, read_prompts(prompts, loaded.backbone)
-    first = Request(backbone, loaded.heads, method, drawing.sampling(), lines[0], canvas.negative,
+    first = Request(backbone, loaded.heads, Drawing(lines[0], canvas.negative, method,
+                                                    drawing.sampling()),
                     fall_back=knobs.method is None)
-    how = as_begun(RenderSettings.of(first), first.asked, out)
+    how = as_begun(RenderSettings.of(first), first.drawing.method, out)
     prepare(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
     require_drawable(backbone, lines, prompts)
     print_warnings(first, lines, canvas.strict_words)
@@ -105,7 +116,7 @@ def to_draw(prompts: Sequence[str], each: int, sampling: Sampling) -> list[Rende
 
 def worded(picture: RenderItem, first: Request, fill: bool) -> RenderItem:
     """The picture with the words it is drawn from, by its own seed, as `generate` does."""
-    typed = Words(picture.prompt, first.negative)
+    typed = Words(picture.prompt, first.drawing.negative)
     seed = first.sampling.offset_seed(picture.number).seed
     drawn = words_to_draw(first.backbone, typed, seed, first.sampling.cfg != 1, fill)
     return picture if drawn == typed else replace(picture, drawn=drawn)
@@ -129,7 +140,7 @@ def print_warnings(request: Request, prompts: Sequence[str], strict: bool) -> No
     """Print warnings about method and words; with `strict`, raise SSDError for unknown words."""
     if request.note and request.note != request.tuning.note:  # which concerns a single picture
         note(f"warning: {request.note}")
-    texts = [*prompts, request.negative or ""]
+    texts = [*prompts, request.drawing.negative or ""]
     if strict:
         require_known(request.backbone, texts)
     for line in word_notes(request.backbone, texts, prompts, NAMED):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 import typer
@@ -15,23 +15,18 @@ from ..engine.heads import DraftHeads
 from ..engine.methods import Method, default_method
 from ..errors import SSDError
 from ..model.knobs import coerce
-from ..model.noise import varied_cells
+from ..model.noise import STRENGTHS, varied_cells
 from ..model.sampling import Sampling
-from ..model.variation import STRENGTHS
+from ..output.drawing import Drawing, method_of
 from ..output.knobs import check_pictures
 from ..output.picture_files import pixels_of
-from ..output.recipe import (
-    method_of,
-    recipe_tokens,
-    tokens_from_png,
-)
-from ..runs.request import Request, restored
+from ..output.recipe import recipe_tokens, tokens_from_png
+from ..runs.request import Request, drawn_again
 from .generate import draw, result_of, summary
-from .like import Source, named_in
+from .like import RunSettings, drawable, named_in, recipe_in
 from .options import Json, Loading, flag
 from .output import Reporter, note
 from .paths import batch_paths, check_writable, free
-from .photographs import drawable, recipe_in
 from .session import load, print_notes
 
 Picture = Annotated[Path, typer.Argument(help="A PNG that was saved with its settings, or any "
@@ -85,7 +80,7 @@ def command(context: typer.Context, picture: Picture, varying: VaryOptions, load
     if recipe is None and varying.words is None:
         raise SSDError(f"{picture}: this picture has no settings in it: say with --from what it "
                        "shows")
-    source = Source(None if varying.words else recipe, named_in(context))
+    source = RunSettings(None if varying.words else recipe, named_in(context))
     method = default_method() if source.recipe is None else method_of(source.recipe)
     paths = batch_paths(varying.out, varying.count) if varying.out else free(
         lambda ending: batch_paths(Path(f"{picture.stem}-vary{ending}.png"), varying.count))
@@ -116,12 +111,14 @@ def of_recipe(recipe: Mapping, varying: VaryOptions, backbone: Backbone,
     """
     if recipe.get("variation"):
         note(AGAIN)
-    fields = restored(recipe, backbone, heads, None)
-    method = fields["method"]
-    if method.guarantee == "identical" and hasattr(method, "guess") and "keep" not in fields:
-        fields |= {"keep": recipe_tokens(recipe)[None], "method": replace(method, guess="parent")}
-    return Request(**{**fields, "sampling": varying.sampling(fields["sampling"]),
-                      "pictures": varying.count})
+    request = Request.of_recipe(recipe, backbone, heads)
+    drawing = drawn_again(recipe)
+    method: Any = drawing.method
+    if method.guarantee == "identical" and hasattr(method, "guess") and drawing.keep is None:
+        drawing = replace(drawing, keep=recipe_tokens(recipe)[None],
+                          method=replace(method, guess="parent"))
+    return replace(request, drawing=replace(
+        drawing, sampling=varying.sampling(drawing.sampling), pictures=varying.count))
 
 
 def of_photograph(path: Path, varying: VaryOptions, method: Method,
@@ -137,7 +134,6 @@ def of_photograph(path: Path, varying: VaryOptions, method: Method,
     sampling = varying.sampling(Sampling())
     masks = [~varied_cells(sized.grid, seed, varying.share)
              for seed in sampling.variation_seeds(varying.count)]
-    request = Request(backbone, None, method, sampling, coerce("from", varying.words, str),
-                      size=sized.size, pictures=varying.count, keep=tokens, named=True,
-                      keep_mask=torch.stack(masks), keep_pixels=pixels)
-    return request, tokens[0]
+    drawing = Drawing(coerce("from", varying.words, str), None, method, sampling, sized.size,
+                      varying.count, keep=tokens, keep_mask=torch.stack(masks), keep_pixels=pixels)
+    return Request(backbone, None, drawing, named=True), tokens[0]

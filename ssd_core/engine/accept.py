@@ -1,8 +1,9 @@
 """Acceptance rules: pure functions that accept or repair draft tokens.
 
-They use no model, cache or configuration. Shapes everywhere: tokens [B, n] int64, draft_probs (q of
-the paper, from Eq. 2) and target_probs (p, Eq. 1) [B, n, V] float32, uniforms [B, n] in [0, 1),
-exponential noise [B, n, V].
+They use no model, cache or configuration. `residual` is SSD's rule (section 3.3); others name their
+paper, and `coupled`, for AR's own tokens, is ours. Shapes everywhere: tokens [B, n] int64,
+draft_probs (q of the paper, from Eq. 2) and target_probs (p, Eq. 1) [B, n, V] float32, uniforms
+[B, n] in [0, 1), noise [B, n, V] or [B, n, 1] as `sample` takes it.
 """
 
 from __future__ import annotations
@@ -35,14 +36,17 @@ def residual(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torc
 
 def accept_mask(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
                  uniforms: torch.Tensor) -> torch.Tensor:
-    """[B, n] bool: accept a draft with probability min(1, p / q) (SSD Eq. 4)."""
+    """[B, n] bool: accept a draft with probability min(1, p / q), its alpha in SSD Eq. 4."""
     index = tokens[..., None]
     target = target_probs.gather(-1, index)[..., 0]
     return uniforms * draft_probs.gather(-1, index)[..., 0] < target
 
 
 def residual_weights(draft_probs: torch.Tensor, target_probs: torch.Tensor) -> torch.Tensor:
-    """max(0, p - q) of SSD Eq. 5, not normalised; p itself where rounding leaves no mass."""
+    """max(0, p - q) [B, n, V], the numerator of SSD Eq. 5; p itself where rounding leaves no mass.
+
+    Sampling needs no denominator.
+    """
     weights = (target_probs - draft_probs).clamp_(min=0)
     return torch.where(weights.amax(-1, keepdim=True) > 0, weights, target_probs)
 

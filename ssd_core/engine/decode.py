@@ -19,16 +19,15 @@ from ..backbones.presets import resolve_sampling
 from ..backbones.prompts import alternatives
 from ..backbones.sessions import release_all
 from ..errors import SSDError
+from ..files import require_unicode
 from ..model.attention_kernel import one_attention_kernel
 from ..model.grid import Grid
 from ..model.knobs import coerce
 from ..model.sampling import Sampling
-from ..unicode import require_unicode
-from .clock import Stopwatch
 from .edits.maps import read
 from .edits.rule import Rule
 from .edits.words import Edit, Revision, require_editable
-from .events import Event, FinalRows, Finished, Started
+from .events import Event, FinalRows, Finished, Plan, Started
 from .first_replay import WrongReplay
 from .graphs import (
     EagerRunner,
@@ -40,11 +39,10 @@ from .graphs import (
 )
 from .heads import DraftHeads
 from .methods import AR, Method
-from .plan import Plan
-from .prior_passes import prior_passes
+from .prior_passes import prior_of
 from .region import Region, region_of
 from .repeat_near_ties import margin, repeats
-from .run_statistics import nothing_drawn, statistics
+from .run_statistics import Stopwatch, nothing_drawn, statistics
 from .sessions import RunShape, is_ready, state_of
 from .sketches import enlarged, fitted, joined, prompts_after, with_sketch
 from .state import DecodeState
@@ -428,14 +426,17 @@ def plan_of(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, 
             edit: Revision | None = None) -> Plan:
     """`plan` for a region; method: resolved."""
     device, grid = device or device_of(grid_or_backbone), region.grid
-    prior = None if isinstance(grid_or_backbone, Grid) else prior_passes(
+    prior = None if isinstance(grid_or_backbone, Grid) or edit else prior_of(
         grid_or_backbone, method.for_device(grid, device), heads, region)
     sketch = grid_or_backbone.sketch() if isinstance(grid_or_backbone, Backbone) else None
     own, method = (method, method) if sketch is None else fitted(method, sketch.grid, grid)
     known = method.plan(region) if edit is None else edited_plan(method.plan(region), edit)
     if isinstance(grid_or_backbone, Backbone) and may_repeat(grid_or_backbone, method):
         known = replace(known, passes_max=known.passes_max + known.ar_passes)
-    plan = replace(known, tuning=method.tuning(grid, device), prior_passes=None if edit else prior)
+    plan = replace(known, tuning=method.tuning(grid, device))
+    if prior is not None and known.passes is None:
+        plan = replace(plan, prior_passes=prior.passes, prior_pictures=prior.pictures,
+                       stand_in=prior.stand_in)
     return plan if sketch is None else joined(own.plan(sketch.grid), plan)
 
 

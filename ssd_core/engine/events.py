@@ -6,14 +6,48 @@ The browser preview reads the same schema. Fields are only ever added.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TypeVar
 
 import torch
 
-from .plan import Plan
+from ..backbones.presets import PAPER
 
+PAPER_AR_PASSES = {setting.grid: setting.ar_passes for setting in PAPER.values()}
 T = TypeVar("T", bound="EventBase")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Passes of this engine (None if they depend on the picture) and of the paper's formula.
+
+    The prefill counts as one pass. Guidance branches that share a forward pass count once. tuning:
+    the method's tuning for this device, in words. prior_passes: the passes of similar runs, if
+    known. prior_pictures: the own pictures by this method that count in them. stand_in: whether
+    they are those of a stand-in, because this backbone has not drawn this way yet.
+    """
+
+    passes: int | None
+    passes_max: int
+    paper_passes: int | None
+    ar_passes: int
+    paper_ar_passes: int | None
+    tuning: str = ""
+    prior_passes: int | None = None
+    prior_pictures: int = 0
+    stand_in: bool = False
+
+    @property
+    def step_acceleration(self) -> float | None:
+        return None if self.passes is None else self.ar_passes / self.passes
+
+    def to_json(self) -> dict:
+        return {**asdict(self), "step_acceleration": self.step_acceleration}
+
+
+def blocks(first: int, rows: int, k_v: int) -> list[range]:
+    """Split rows first..rows-1 into blocks of up to k_v rows."""
+    return [range(y, min(y + k_v, rows)) for y in range(first, rows, k_v)]
 
 
 @dataclass(frozen=True)

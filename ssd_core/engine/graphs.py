@@ -22,8 +22,7 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 
-from ..backbones.base import Backbone
-from ..backbones.stored import stored_dtype
+from ..backbones.base import Backbone, stored_dtype
 from ..errors import SSDError
 from ..machine_faults import fault_of, note_fault
 from .first_replay import ROOM, TOLERANCE, WrittenBuffers, WrongReplay, checked, tensors_in

@@ -1,8 +1,11 @@
 """Draft heads: small networks that estimate the backbone's hidden state some cells ahead (Eq. 2).
 
-SSD, section 3.3. Horizontal head d estimates h at raster cell c + d, vertical head d at the cell d
-rows below. The backbone's own norm and image head turn the estimate into the draft distribution q.
-Training minimises the distance to the true h (Eq. 3: train/draft_heads.py). A `HeadFeatures` names
+SSD, section 3.3. h of a cell is the state that predicts it: the decoder's output one slot earlier,
+before the final norm; e is the embedding of the token chosen there. From h and e of a cell, the
+horizontal head of offset i estimates h of the i-th next cell along the raster, the vertical head of
+offset i that of the cell i rows below. Each head is one f of Eq. 2. The backbone's own norm and
+image head turn the estimate into the draft distribution q (`DecodeState.draft_probs`).
+Training minimises the distance to the true h (Eq. 3: train/heads.py). A `HeadFeatures` names
 input and target: [h_pre; e] -> h_pre, or another line of Table 3. A file may also contain a row
 drafter (row_drafter.py), with or without heads.
 """
@@ -188,6 +191,7 @@ def save_heads(heads: DraftHeads, path: Path, backbone: Backbone, training: dict
                 "row": heads.row is not None,
                 **asdict(heads.space), **training}
     tensors = {k: v.detach().half().cpu().contiguous() for k, v in heads.state_dict().items()}
+    metadata["sha256"] = sha256_of(tensors)
     write_safetensors(tensors, path, {
         k: v if isinstance(v, str) else json.dumps(v) for k, v in metadata.items()})
 

@@ -1,6 +1,8 @@
-"""Prior pass counts by window, from figures shipped with postcard and the user's own runs.
+"""Passes that a run will take, before it runs: of this backbone's own pictures, or of a stand-in.
 
-Figures of own runs are in the backbone's `estimates`. Knows no host.
+`postcard` comes with figures of its own (assets/postcard/prior_passes.json). Every other backbone
+begins with those of a stand-in as hard as large models (assets/stand_in_passes.json), never with
+postcard's. Knows no host.
 """
 
 from __future__ import annotations
@@ -8,110 +10,112 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass
 from functools import cache
+from statistics import fmean
 
 from ..backbones.base import Backbone
-from ..backbones.presets import resolve_sampling
 from ..files import ASSETS
 from ..model.grid import Grid
-from ..model.sampling import Sampling
 from .methods import Method
-from .methods.tunable import Tunable
+from .methods.window import Tunable
+from .own_runs import kind_of, own_pictures
 from .region import Region
 
 BUNDLED = ASSETS / "postcard" / "prior_passes.json"
-CURVE_GRID = Grid(24, 24)  # the grid of the shipped figures, postcard's
-PRIOR = 4  # weight of the shipped curve, in runs, because pictures differ
-UNSET = Sampling()
-ENOUGH = 10  # own runs after which their mean replaces a shipped figure
+STAND_IN = ASSETS / "stand_in_passes.json"
+CURVE_GRID = Grid(24, 24)  # the grid of postcard's figures
+PRIOR = 4  # weight of the first figures, in pictures, because pictures differ
+ENOUGH = 10  # own pictures after which they alone count; by a window, their mean
 
 
-def kind_of(method: Method, heads: bool) -> tuple[str, str] | None:
-    """(name, drafter) of a method whose passes depend on its window alone, else None.
-
-    None also if any other knob differs from its default.
+@dataclass(frozen=True)
+class Prior:
+    """Expected passes. pictures: the own ones by this method, with any window, that count in them.
+    stand_in: there are none, so that the passes are a stand-in's.
     """
-    if not isinstance(method, Tunable):
+
+    passes: int
+    pictures: int
+    stand_in: bool
+
+
+def prior_of(backbone: Backbone | type[Backbone], method: Method, heads: bool,
+             region: Region) -> Prior | None:
+    """The expected passes over a region, or None if nothing is known."""
+    if not isinstance(method, Tunable) or not (curve := expected_passes(backbone, method, heads)):
         return None
-    knobs = {f.name: getattr(method, f.name) for f in fields(method)}
-    own = {name: knobs[name] for name in ("window", "cells", "drafter", "fewer") if name in knobs}
-    if method != type(method)(**own):
-        return None
-    name = f"{method.name}-{own['fewer']:g}" if "fewer" in own else method.name
-    return name, knobs.get("drafter", "none") if heads else "none"
+    whole = between(curve, method.window_on(backbone.grid))
+    return Prior(max(1, round(whole * region.cells / backbone.grid.cells)),
+                 sum(map(len, own_of(backbone, method, heads).values())),
+                 by_stand_in(backbone, method, heads))
 
 
-def key_of(method: Tunable, backbone: Backbone | type[Backbone], heads: bool) -> str:
-    name, drafter = kind_of(method, heads) or (method.name, "other")
-    return f"{name}/{method.window_on(backbone.grid)}/{drafter}"
+def by_stand_in(backbone: Backbone | type[Backbone], method: Tunable, heads: bool) -> bool:
+    """Whether `expected_passes` rest on a stand-in alone."""
+    return not is_postcard(backbone) and not own_of(backbone, method, heads) and (
+        first_figures(backbone, method, heads) != {})
 
 
-def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, stats: Mapping,
-         partly: bool = False) -> None:
-    """Record a finished run if plans estimate runs of its kind and its sampling is the default.
+def expected_passes(backbone: Backbone | type[Backbone], method: Tunable,
+                    heads: bool) -> dict[int, float]:
+    """Passes of a whole picture by window: the first figures, fitted to the user's own pictures.
 
-    partly: some cells were known.
+    Empty if nothing is known about methods like this.
     """
-    used, default = (resolve_sampling(each, backbone.preset) for each in (sampling, UNSET))
-    plain = all(getattr(used, name) == getattr(default, name)
-                for name in ("temperature", "top_k", "top_p", "min_p"))
-    if isinstance(method, Tunable) and kind_of(method, heads) and plain and not partly and (
-            backbone.sha256):
-        key = key_of(method.for_device(backbone.grid, backbone.device.type), backbone, heads)
-        each = stats["passes_each"]
-        backbone.estimates.passes.add(f"{backbone.sha256[:16]}/{backbone.grid}/{key}",
-                                      sum(each) / len(each))
+    own = own_of(backbone, method, heads)
+    passes = {window: fmean(each) for window, each in own.items()}
+    curve = first_figures(backbone, method, heads)
+    if not curve:
+        return passes
+    count = {window: len(each) for window, each in own.items()}
+    extra = sum(count[window] * (passes[window] / between(curve, window) - 1) for window in own)
+    total = sum(count.values())
+    moved = 1 + extra / (weight_beside(total) + total)
+    first = {window: weight_beside(count[window]) for window in own}
+    return {**{window: moved * known for window, known in curve.items()},
+            **{window: (first[window] * moved * between(curve, window)
+                        + count[window] * passes[window]) / (first[window] + count[window])
+               for window in own}}
 
 
-def prior_passes(backbone: Backbone | type[Backbone], method: Method, heads: bool,
-                 region: Region) -> int | None:
-    """The prior pass count of runs with exactly this window, or None if nothing is known.
-
-    Own runs count from the first run if no figure is shipped, else after ENOUGH runs.
-    """
-    if not isinstance(method, Tunable) or kind_of(method, heads) is None:
-        return None
-    grid, key = backbone.grid, key_of(method, backbone, heads)
-    own, runs = backbone.estimates.passes.entries.get(f"{backbone.sha256[:16]}/{grid}/{key}",
-                                                       (None, 0))
-    shipped = bundled_for(backbone).get(key)
-    known = shipped if shipped and runs < ENOUGH else own
-    if known is None:
-        return None
-    return max(1, round(known * region.cells / grid.cells))
+def weight_beside(pictures: int) -> int:
+    """The weight of the first figures beside so many own pictures, in pictures."""
+    return PRIOR if pictures < ENOUGH else 0
 
 
-def expected_passes(backbone: Backbone, method: Tunable, heads: bool) -> dict[int, float]:
-    """Passes of a whole picture by window: postcard's curve, fitted to the user's own runs.
+def own_of(backbone: Backbone | type[Backbone], method: Tunable,
+           heads: bool) -> dict[int, list[float]]:
+    """The passes of the user's own pictures by window."""
+    kind = kind_of(method, heads)
+    if kind is None:
+        return {}
+    return {int(window): [each.passes for each in pictures]
+            for key, pictures in own_pictures(backbone).items()
+            for name, window, by in [key.split("/")] if (name, by) == kind}
 
-    Empty if nothing is known about methods like this. Other backbones start with postcard's ratio
-    of passes to cells, which their own runs correct.
+
+def first_figures(backbone: Backbone | type[Backbone], method: Tunable,
+                  heads: bool) -> dict[int, float]:
+    """Passes of a whole picture by window, before anything was drawn.
+
+    Draft heads of other backbones count for nothing: how much theirs save is not known.
     """
     kind = kind_of(method, heads)
     if kind is None:
         return {}
-    grid, means = backbone.grid, backbone.estimates.passes.entries
-    share = method.slowest_passes(grid) / method.slowest_passes(CURVE_GRID)
-    curve = {window: share * passes for window, passes in windows(bundled()["passes"], *kind)}
-    prefix = f"{backbone.sha256[:16]}/{grid}/"
-    own = {key.removeprefix(prefix): record for key, record in means.items()
-           if key.startswith(prefix)}
-    passes = dict(windows({key: mean for key, (mean, _) in own.items()}, *kind))
-    runs = dict(windows({key: count for key, (_, count) in own.items()}, *kind))
-    if not curve:
-        return passes
-    extra = sum(runs[window] * (passes[window] / between(curve, window) - 1) for window in passes)
-    moved = 1 + extra / (PRIOR + sum(runs.values()))
-    return {**{window: moved * known for window, known in curve.items()},
-            **{window: (PRIOR * moved * between(curve, window) + runs[window] * passes[window])
-               / (PRIOR + runs[window]) for window in passes}}
+    slowest = method.slowest_passes(backbone.grid)
+    if is_postcard(backbone):
+        share = slowest / method.slowest_passes(CURVE_GRID)
+        return {window: share * passes for window, passes in windows(bundled()["passes"], *kind)}
+    return {window: slowest * share
+            for window, share in windows(stand_in_shares(backbone.grid), kind[0], "none")}
 
 
 def windows(figures: Mapping[str, float], name: str, drafter: str) -> list[tuple[int, float]]:
-    """(window, passes) of the figures of a kind."""
-    parts = [(key.split("/"), passes) for key, passes in figures.items()]
-    return [(int(window), passes) for (own, window, by), passes in parts
+    """(window, figure) of the figures of a kind, by the keys of own_runs.py."""
+    parts = [(key.split("/"), figure) for key, figure in figures.items()]
+    return [(int(window), figure) for (own, window, by), figure in parts
             if (own, by) == (name, drafter)]
 
 
@@ -129,15 +133,27 @@ def between(curve: Mapping[int, float], window: int) -> float:
     return curve[below] * (curve[above] / curve[below]) ** part
 
 
-def bundled_for(backbone: Backbone | type[Backbone]) -> dict[str, int]:
-    """The shipped figures if this is `postcard` (a class has no hash yet), else an empty dict."""
-    shipped = bundled()
-    same = backbone.sha256 in ("", shipped["sha256"]) and backbone.name == "postcard"
-    return shipped["passes"] if same else {}
+def is_postcard(backbone: Backbone | type[Backbone]) -> bool:
+    """Whether the shipped figures are of this backbone; a class has no hash yet."""
+    return backbone.name == "postcard" and backbone.sha256 in ("", bundled()["sha256"])
+
+
+def stand_in_shares(grid: Grid) -> dict[str, float]:
+    """The stand-in's passes by the keys of own_runs.py, on the grid whose rows are nearest in
+    length, as shares of the passes that the slowest picture would take.
+    """
+    shares = stand_in()["shares"]
+    nearest = min(shares, key=lambda name: abs(math.log(Grid.parse(name).columns / grid.columns)))
+    return shares[nearest]
 
 
 @cache
 def bundled() -> dict:
-    if not BUNDLED.is_file():
-        return {"sha256": "", "passes": {}}
+    """postcard's `sha256`, and its `passes` by the keys of own_runs.py."""
     return json.loads(BUNDLED.read_text(encoding="utf-8"))
+
+
+@cache
+def stand_in() -> dict:
+    """A stand-in's `source` in words, and its `shares` by grid; see `stand_in_shares`."""
+    return json.loads(STAND_IN.read_text(encoding="utf-8"))

@@ -1,17 +1,22 @@
-"""The statistics of a run: its counters, and what docs/contract.md lists."""
+"""The statistics of a run: counters, the seconds of its stages, and what docs/contract.md lists."""
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..model.noise import Slots
-from .plan import Plan
+from .events import Plan
 
 if TYPE_CHECKING:
     from .state import DecodeState
+
+Moment = Any  # float seconds, or torch.cuda.Event
 
 
 class RunCounters:
@@ -92,3 +97,56 @@ def nothing_drawn(plan: Plan, pictures: int) -> dict:
             "tokens_per_second": 0.0, "acceptance": {}, "acceptance_by_offset": {},
             "passes_each": [0] * pictures, "converged_rows": [0] * pictures, "drafter_passes": 0,
             "captured": 0, "cache_bytes": 0, "threads": []}
+
+
+class Stopwatch:
+    """Seconds per stage, without the time that the consumer of the events spends.
+
+    On a card the moments are events in its queue, so recording them does not wait.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._on_card = device.type == "cuda"
+        self._laps: list[tuple[str, Moment, Moment]] = []
+        self.restart()
+
+    def _now(self) -> Moment:
+        if not self._on_card:
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def restart(self) -> None:
+        self._mark = self._now()
+
+    def lap(self, stage: str) -> None:
+        now = self._now()
+        self._laps.append((stage, self._mark, now))
+        self._mark = now
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds so far by stage; waits for the card to finish the recorded work."""
+        seconds = dict.fromkeys(("prefill", "draft", "verify", "commit"), 0.0)
+        if self._on_card and self._laps:
+            self._laps[-1][2].synchronize()
+        for stage, start, end in self._laps:
+            seconds[stage] += start.elapsed_time(end) / 1000 if self._on_card else end - start
+        return seconds
+
+
+def together(stats: Sequence[Mapping]) -> Mapping:
+    """The statistics of consecutive runs as one: sums, and the mean acceptance by round."""
+    if len(stats) == 1:
+        return stats[0]
+    rounds = dict.fromkeys(key for run in stats for key in run["acceptance"])
+    passes, ar_passes = (sum(run[key] for run in stats) for key in ("passes", "ar_passes"))
+    seconds = {stage: sum(run["seconds"].get(stage, 0.0) for run in stats)
+               for stage in stats[0]["seconds"]}
+    tokens = sum(run["tokens_per_second"] * run["seconds"]["total"] for run in stats)
+    return {**stats[0], "passes": passes, "ar_passes": ar_passes, "seconds": seconds,
+            "step_acceleration": ar_passes / passes,
+            "tokens_per_second": tokens / max(seconds["total"], 1e-9),
+            "acceptance": {key: fmean(run["acceptance"][key] for run in stats
+                                      if key in run["acceptance"]) for key in rounds}}

@@ -15,10 +15,9 @@ import torch.nn.functional as F
 
 from ..backbones.base import Backbone
 from ..model.grid import Grid
-from .events import Event, Finished, Pass, Sketched
+from .events import Event, Finished, Pass, Plan, Sketched
 from .methods import Method
-from .methods.tunable import Tunable
-from .plan import Plan
+from .methods.window import Tunable
 
 Events = Generator[Event, None, None]
 

@@ -19,15 +19,13 @@ import torch.nn.functional as F
 from ..backbones.base import Backbone
 from ..model.knobs import derived
 from ..model.near_ties import sample_with_ties
-from ..model.noise import NoiseField, Slots
+from ..model.noise import NoiseField, Slots, Variation
 from ..model.sampling import Sampling, guide, probabilities, sample
-from ..model.variation import Variation
-from .clock import Stopwatch
 from .events import Pass
 from .graphs import KEYS, EagerRunner, PassRunner, rounded, rounded_cells, rounded_keys
 from .heads import DraftHeads
 from .region import KnownCells, Region, by_slot, cells_on
-from .run_statistics import RunCounters
+from .run_statistics import RunCounters, Stopwatch
 
 if TYPE_CHECKING:
     from .edits.rule import Rule
@@ -349,6 +347,16 @@ class DecodeState:
         if self.rule is not None:
             return self.rule.sampled(self, slots)
         return sample(self._target_probs(slots), self.noise.fixed_at(slots))
+
+    def sampled_or_kept(self, slots: Slots, share: torch.Tensor) -> torch.Tensor:
+        """Capturable: tokens [B, n]. A slot's token stays if its probability is at least `share`
+        [B, n] of that of the sample; otherwise it is `sampled_at`.
+        """
+        probs, current = self._target_probs(slots), self.codes(slots)
+        sampled = sample(probs, self.noise.fixed_at(slots))
+        p_current, p_sampled = (probs.gather(-1, each[..., None])[..., 0]
+                                for each in (current, sampled))
+        return torch.where(p_current >= share * p_sampled, current, sampled)
 
     def sampled_with_ties(self, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
         """Capturable: `sampled_at`, and which samples [B, n] rounding may decide (near_ties.py)."""

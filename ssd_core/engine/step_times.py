@@ -29,7 +29,6 @@ from ..files import atomic_write
 from ..kept_files import cache_folder, switched_off
 from ..model.processor import processor
 from ..model.sampling import Sampling
-from .clock import Stopwatch
 from .first_replay import WrongReplay
 from .graphs import (
     KEYS,
@@ -46,6 +45,7 @@ from .heads import DraftHeads
 from .methods import AR, Exact, Method, Rolling
 from .methods.exact import FirstGuess, resample
 from .methods.window import Window
+from .run_statistics import Stopwatch
 from .state import DecodeState, PictureSlots
 from .threads import cores_held, drawing, free_now, using_threads
 

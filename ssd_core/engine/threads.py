@@ -80,9 +80,9 @@ def free_now(most: int, look: Callable[[], int | None] = running,
     return best
 
 
-def cores_held(look: Callable[[], int | None] = running) -> bool:
+def cores_held() -> bool:
     """Whether other programs compute on all cores, so that a single thread must wait, too."""
-    busy = look()
+    busy = running()
     return busy is not None and busy > (os.cpu_count() or 1)
 
 
@@ -94,9 +94,8 @@ class Threads:
     """
 
     def __init__(self, most: int, look: Callable[[], int | None] = running,
-                 clock: Callable[[], float] = time.perf_counter,
-                 wait: Callable[[float], None] = time.sleep) -> None:
-        self.most, self.look, self.clock, self.wait = most, look, clock, wait
+                 clock: Callable[[], float] = time.perf_counter) -> None:
+        self.most, self.look, self.clock = most, look, clock
         self.free_looks, self.used = 0, set[int]()  # used: the numbers of all steps
         self.count, self.looked = 0, clock()
 
@@ -119,7 +118,7 @@ class Threads:
     def _look_again(self) -> None:
         free = spare(self.most, self.look(), self.count)
         if free < self.count:  # work that ends at once does not count
-            self.wait(APART)
+            time.sleep(APART)
             free = max(free, spare(self.most, self.look(), self.count))
         self.free_looks = self.free_looks + 1 if free > self.count else 0
         if free < self.count or self.free_looks >= TRUSTED:

@@ -20,8 +20,8 @@ from ..backbones.estimates import TIMINGS, StepTimes
 from ..model.grid import Grid
 from .heads import DraftHeads
 from .methods import AR, Exact, Method, Rolling
-from .methods.tunable import Tunable
-from .prior_passes import between, expected_passes
+from .methods.window import Tunable
+from .prior_passes import between, by_stand_in, expected_passes
 from .region import Region
 from .sessions import RunSession
 from .step_times import captures_of, step_times_of
@@ -116,9 +116,14 @@ class Machine:
                    key=lambda cost: cost.seconds)
 
     def ar_is_quicker(self, method: Method, pictures: int) -> bool:
-        """Whether AR takes less time than the method, by each of several timings."""
+        """Whether AR takes less time than the method, by each of several timings.
+
+        Not known before the method has drawn here: a stand-in's passes decide nothing for good.
+        """
         step_times = self.step_times_of(pictures)
         if step_times is None or 0 < len(step_times.timings) < TIMINGS:
+            return False
+        if isinstance(method, Tunable) and by_stand_in(self.backbone, method, self.heads):
             return False
         worth = WORTH if step_times.timings else BY_RUNS
         machines = [replace(self, step_times_of=partial(same, each)) for each in [step_times,

@@ -1,29 +1,88 @@
 """Times methods side by side in one run, each with its best number of threads. Prints nothing.
 
-The time is wall-clock time of decoding the tokens, without pixels. Every method is timed with one
-thread and with all; the faster setting counts. Ratios are to AR with its best setting: in the same
-dtype, and in the fastest of all measured dtypes.
+The time is wall-clock time of decoding the tokens, without pixels. Settings take turns, so that a
+machine that slows down affects all of them, and the fastest counts: every method is timed with one
+thread and with all. Ratios are to AR with its best setting: in the same dtype, and in the fastest
+of all measured dtypes.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import torch
 
 from ..engine.events import Event, finished
 from ..engine.methods import AR
+from ..engine.threads import using_threads
 from ..runs.request import Request
 from ..runs.scheduling import Clock
 from ..weights.model_size import stored_dtype
-from .best import Setting, fastest, settings, take_turns, thread_counts
 
 Watch = Callable[[str, Event], None]
 AR_DTYPES = ("fp32", "bf16", "int8")  # AR counts with the fastest of these
+
+
+@dataclass
+class Setting:
+    """Work with a number of threads, and the seconds and results of its runs.
+
+    run: does the work and returns its statistics.
+    """
+
+    label: str
+    dtype: str
+    threads: int
+    run: Callable[[], Mapping]
+    seconds: list[float] = field(default_factory=list)
+    outcomes: list[Mapping] = field(default_factory=list)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    def __str__(self) -> str:
+        """Such as "fp32, 2 threads"."""
+        return f"{self.dtype}, {in_words(self.threads)}"
+
+
+def in_words(threads: int) -> str:
+    return f"{threads} thread{'s' * (threads > 1)}"
+
+
+def thread_counts(device: torch.device) -> tuple[int, ...]:
+    """Return 1 and all of torch's threads; on a card, where threads do not matter, only all."""
+    threads = torch.get_num_threads()
+    return (threads,) if device.type != "cpu" else tuple(sorted({1, threads}))
+
+
+def settings(label: str, dtype: str, counts: Iterable[int],
+             run: Callable[[], Mapping]) -> list[Setting]:
+    """Return a setting of the same work for each number of threads."""
+    return [Setting(label, dtype, count, run) for count in counts]
+
+
+def take_turns(timed: Sequence[Setting], repeats: int, warmup: int = 1,
+               clock: Clock = time.perf_counter) -> None:
+    """Time every setting once, then all again, `repeats` times; warm-up runs do not count."""
+    for repeat in range(-warmup, repeats):
+        for setting in timed:
+            with using_threads(setting.threads):
+                start = clock()
+                outcome = setting.run()
+                seconds = clock() - start
+            if repeat >= 0:
+                setting.seconds.append(seconds)
+                setting.outcomes.append(outcome)
+
+
+def fastest(timed: Iterable[Setting]) -> Setting:
+    """Return the setting with the smallest median, which is the baseline."""
+    return min(timed, key=lambda setting: setting.median)
 
 
 @dataclass(frozen=True)
@@ -44,7 +103,7 @@ class Entrant:
 
     def ar(self) -> Entrant:
         """Return AR for the same pictures."""
-        return replace(self, label=AR.name, request=replace(self.request, method=AR()))
+        return replace(self, label=AR.name, request=self.request.by(AR()))
 
     def run(self, watch: Watch) -> Mapping:
         """Draw, and return the run's statistics."""

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import secrets
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import cache
 from numbers import Integral, Real
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from ..errors import SSDError
-from ..unicode import is_unicode
+from ..files import is_unicode
 
 LARGEST = 1 << 20  # default limit of integers: beyond any grid, safe in JSON
+NEW_NUMBER = -1  # see `KnobSpec.fresh`
 T = TypeVar("T")
 WANTED = {int: "a whole number", float: "a number", str: "text",
           bool: "True or False"}
@@ -29,7 +31,7 @@ class KnobSpec:
     kind: the type of all values but None, which is legal if the default is None. none_means: what
     None means, in words. help: one line for the user. above: an exclusive lower limit. visibility:
     "basic", "expert", or "never" if no host offers it. methods: those that have it, in a table of
-    several methods.
+    several methods. fresh: whether NEW_NUMBER stands for a number drawn at random.
     """
 
     name: str
@@ -44,6 +46,7 @@ class KnobSpec:
     visibility: str = "expert"
     none_means: str = ""
     methods: tuple[str, ...] = ()
+    fresh: bool = False
 
     @property
     def optional(self) -> bool:
@@ -57,6 +60,8 @@ class KnobSpec:
         if value is None and self.optional:
             return None
         value = coerce(self.name, value, self.kind)
+        if self.fresh and value == NEW_NUMBER:
+            return secrets.randbits(32)
         self.require_legal(value)
         return value
 
@@ -145,14 +150,24 @@ def _not_none(hint: Any) -> type:
     return kind
 
 
-def check_knobs(record: object) -> None:
-    """Raise SSDError for the first field of a frozen dataclass with a wrong type or value.
+class CheckedFirst(type):
+    """The type of `KnobRecord`, whose calls make records."""
 
-    Converts numbers of other libraries, such as numpy's, to Python's.
+    if not TYPE_CHECKING:
+        def __call__(cls, *values: Any, **named: Any) -> Any:
+            known = {spec.name: spec for spec in specs(cls)}
+            own = {**dict(zip(known, values, strict=False)), **named}
+            return super().__call__(*values[len(known):], **{
+                name: known[name].checked(value) if name in known else value
+                for name, value in own.items()})
+
+
+class KnobRecord(metaclass=CheckedFirst):
+    """The base class of frozen dataclasses of knobs.
+
+    Values are checked before they are set, and numbers of other libraries, such as numpy's, become
+    Python's. Raises SSDError for the first value of a wrong type or out of range.
     """
-    owner: type = type(record)
-    for spec in specs(owner):
-        object.__setattr__(record, spec.name, spec.checked(getattr(record, spec.name)))
 
 
 def derived(record: T, **values: Any) -> T:
@@ -180,6 +195,17 @@ def _as(value: Any, kind: type) -> Any:
         return None
     if kind is int:
         return int(value) if isinstance(value, Integral) else None
-    if isinstance(value, int | float):
+    if isinstance(value, int):
+        return value if value.bit_length() <= 64 else None
+    if isinstance(value, float):
         return value if math.isfinite(value) else None
     return float(value) if isinstance(value, Real) and math.isfinite(value) else None
+
+
+def flag(default: Any, text: str, *names: str) -> Any:
+    """Declare a field that becomes an option with this help text.
+
+    default: dataclasses.MISSING: the option is required. names: of the option, instead of the
+    field's own.
+    """
+    return dataclasses.field(default=default, metadata={"help": text, "names": names})

@@ -8,19 +8,27 @@ operations, table look-ups and single multiplications, so the bits agree on ever
 The race samples the tokens of a picture, with one number per code: two similar distributions then
 mostly give the same token, and coupled methods depend on this. Drafts and repairs need no such
 coupling, so one uniform number U per slot is enough for them (`fresh`).
+
+In a variation a share of the cells draws from the noise of another seed. Which cells does not
+depend on any noise that draws, so every variation is a fair sample. A cell that changes lets all
+after it change, in raster order; so the new ones are rare at the top, and the rarer the smaller the
+share is. What a smaller share changes, a larger one with the same seed does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 
 import torch
 
 from .grid import Grid
-from .variation import CHANCES, Variation, chances
+from .sampling import Sampling
 
+STRENGTHS = {"subtle": 0.03, "medium": 0.15, "strong": 0.5}  # shares of the cells
+CHANCES = 1 << 24  # a chance is a multiple of 1 / CHANCES
 VERSION = 1  # stored in recipes, because another field would draw other pictures
 TABLE_BITS = 16
 CACHED_NUMBERS = 1 << 25  # a picture's field up to this size is computed once and cached
@@ -32,6 +40,27 @@ _WORD = 0xFFFFFFFF
 
 
 Slots = slice | torch.Tensor  # a slice for every picture, or slots [B, n] of each picture
+
+
+@dataclass(frozen=True)
+class Variation:
+    """seeds: of the other noise, one per picture. chances: of every slot, out of CHANCES."""
+
+    seeds: Sequence[int]
+    chances: Sequence[int]
+
+    @classmethod
+    def of(cls, sampling: Sampling, grid: Grid, pictures: int) -> Variation | None:
+        """None for no variation."""
+        if not sampling.variation:
+            return None
+        return cls(sampling.variation_seeds(pictures), chances(grid, sampling.variation))
+
+
+def chances(grid: Grid, share: float) -> list[int]:
+    """The chance of each slot to draw from the other noise; `share` on average, all of 1."""
+    return [round(share * (share + (1 - share) * (2 * (slot // grid.width) + 1) / grid.rows)
+                  * CHANCES) for slot in range(grid.slots)]
 
 
 class Purpose(IntEnum):

@@ -275,10 +275,10 @@ def seconds_of(multiply: Multiply, device: torch.device) -> float:
             return inf
 
 
-def best_of(work: Callable[[], object], device: torch.device, repeats: int = 5) -> float:
-    """Seconds of the fastest run; the first run only warms up."""
+def best_of(work: Callable[[], object], device: torch.device) -> float:
+    """Seconds of the fastest of five runs, after one that only warms up."""
     seconds, in_a_row = [], 1 if device.type == "cpu" else IN_A_ROW
-    for _ in range(repeats + 1):
+    for _ in range(6):
         begin = clock_of(device)
         for _ in range(in_a_row):
             work()

@@ -7,20 +7,18 @@ fp32.
 from __future__ import annotations
 
 import math
-import secrets
 from dataclasses import dataclass
 
 import torch
 
-from .knobs import check_knobs, derived, knob
+from .knobs import KnobRecord, derived, knob
 
-NEW_SEED = -1
 BLOCK = 64  # numbers, see `likeliest`
 COLD = 1e-5  # below this, logits could overflow; sampling is greedy long before
 
 
 @dataclass(frozen=True)
-class Sampling:
+class Sampling(KnobRecord):
     """How tokens are sampled; image i of a batch uses seed + i (mod 2^64). Seed -1: a new one.
 
     A variation has the seed of the picture that it varies; image i uses variation_seed + i.
@@ -30,7 +28,7 @@ class Sampling:
     """
 
     seed: int = knob(0, "Random seed. Picture n of a batch uses seed + n.",
-                     low=0, high=(1 << 64) - 1, visibility="basic")
+                     low=0, high=(1 << 64) - 1, visibility="basic", fresh=True)
     cfg: float = knob(None, "Guidance scale: higher values follow the prompt more closely; 1 "
                             "switches guidance off and halves the work.",
                       low=1, high=100, step=0.5, visibility="basic",
@@ -51,11 +49,6 @@ class Sampling:
     variation_seed: int = knob(0, "Which variation: picture n of a batch uses this number + n, and "
                                   "all have the same seed. No effect if variation is 0.",
                                low=0, high=(1 << 64) - 1)
-
-    def __post_init__(self) -> None:
-        if isinstance(self.seed, int) and self.seed == NEW_SEED:
-            object.__setattr__(self, "seed", secrets.randbits(32))
-        check_knobs(self)
 
     @property
     def resolved_temperature(self) -> float:

@@ -14,6 +14,7 @@ from difflib import SequenceMatcher
 
 from ..backbones.base import Backbone
 from ..errors import SSDError
+from ..model.grid import size_of
 from .pixels import pixels
 from .recipe import recipe_tokens, to_bytes
 from .words import drawn_words, typed_words
@@ -40,7 +41,7 @@ def with_what_is_seen(backbone: Backbone, recipe: Mapping, old: str, new: str) -
     same = recipe["backbone"]["sha256"] == backbone.sha256
     if not (backbone.reads_pictures and same) or backbone.device.type == "meta":
         return old, new
-    sized = backbone.resized(tuple(recipe["size"]))
+    sized = backbone.resized(size_of(recipe["size"]))
     (picture,) = pixels(sized, recipe_tokens(recipe)[None])
     for phrase in backbone.seen(to_bytes(picture), (old, new)):
         longer = f"{old}, {phrase}", f"{new}, {phrase}"

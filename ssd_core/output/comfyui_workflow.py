@@ -18,8 +18,9 @@ from ..engine.methods import AR, METHODS
 from ..files import ASSETS
 from . import kept_rows
 from .chinese import in_chinese
+from .drawing import knobs_in
 from .knobs import all_knobs, sampling_knobs
-from .quality_presets import SPEEDS
+from .labels import SPEEDS
 from .words import drawn_words
 
 TEMPLATE = ASSETS / "workflow.json"
@@ -36,7 +37,7 @@ def workflow_of(recipe: Mapping) -> dict:
     """A workflow that draws a recipe's picture again."""
     graph = copy.deepcopy(template()["quick_start"])
     graph["id"] = str(uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(recipe, sort_keys=True)))
-    name, (width, height) = recipe["backbone"]["name"], recipe["size"]
+    name = recipe["backbone"]["name"]
     fill(node_of(graph, LOADER), model=name, dtype=recipe["dtype"],
          heads="none" if recipe.get("heads") is None else AUTO)
     fill(node_of(graph, SAVER), filename_prefix=f"SSD/{name}")
@@ -44,9 +45,9 @@ def workflow_of(recipe: Mapping) -> dict:
     words = drawn_words(recipe)
     drawn = {knob.name: recipe[knob.name] for knob in sampling_knobs() if knob.name in recipe}
     drawn["seed"] = exact(drawn["seed"])
-    fill(sampler, prompt=words.prompt, negative=words.negative or "", size=f"{width}x{height}",
+    fill(sampler, prompt=words.prompt, negative=words.negative or "", size=recipe["size"],
          batch_size=1, **known(sampler, {**drawn, "complete_prompt": False}))
-    lost = set_method(graph, recipe["method"], recipe["knobs"])
+    lost = set_method(graph, recipe["method"], knobs_in(recipe))
     if "keep_mask" in recipe:
         keep(graph, recipe, "mask")
     elif recipe["keep_rows"]:
@@ -141,7 +142,7 @@ def note(recipe: Mapping, lost: list[str]) -> str:
     if "keep_mask" in recipe:
         lines.append("Some of its cells were kept from another picture: *Load Picture* has them as "
                      "text.")
-    if "edit" in recipe:
+    if "old_prompt" in recipe:
         lines.append("It was edited by its words, which *Edit by Words* does: here it is drawn "
                      "from its new words alone.")
     if recipe.get("heads") and recipe["backbone"]["name"] != BUNDLED:

@@ -19,6 +19,7 @@ MOST_CHARACTERS = 4 << 20
 EXIF, COMMENT, NOTE = 0x8769, 0x9286, 0x927C  # tags: where these texts stand in JPEG and WebP
 OWN = b"ssd\0"  # how our recipe begins there
 UNICODE = b"UNICODE\0"
+MOST_EXIF = 60_000  # bytes that fit into a JPEG
 SEEDS = 1 << 64
 NEGATIVE = "Negative prompt:"
 SEED = re.compile(r"(?:^|, )Seed: (\d+)(?:,|$)")
@@ -49,6 +50,17 @@ def commented(comment: bytes) -> str:
         return comment[8:].decode("utf-8", "replace")
     text = comment[len(UNICODE):]
     return text.decode("utf-16-le" if text[1:2] == b"\0" else "utf-16-be", "replace")
+
+
+def exif_of(texts: Mapping[str, str]) -> bytes:
+    """EXIF with the texts; the recipe is left out where it is too large for a JPEG."""
+    exif = Image.Exif()
+    if "parameters" in texts:
+        exif.get_ifd(EXIF)[COMMENT] = UNICODE + texts["parameters"].encode("utf-16-be")
+    recipe = OWN + texts.get(CHUNK, "").encode()
+    if len(OWN) < len(recipe) <= MOST_EXIF:
+        exif.get_ifd(EXIF)[NOTE] = recipe
+    return exif.tobytes()
 
 
 def told_by(texts: Mapping[str, str]) -> dict[str, str]:

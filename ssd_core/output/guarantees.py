@@ -95,9 +95,9 @@ def by_guarantee(names: Iterable[str] = METHODS,
     return {words[word] if words else word: group for word, group in groups.items() if group}
 
 
-def guarantee_list(names: Iterable[str] = METHODS) -> str:
+def guarantee_list() -> str:
     """For help texts: "identical: ar, exact; same distribution: strict"."""
-    return "; ".join(f"{word}: {', '.join(group)}" for word, group in by_guarantee(names).items())
+    return "; ".join(f"{word}: {', '.join(group)}" for word, group in by_guarantee().items())
 
 
 def heads_use(name: str) -> str:

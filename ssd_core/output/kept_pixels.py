@@ -11,7 +11,7 @@ import torch
 
 from ..backbones.base import Backbone
 from ..errors import SSDError
-from .kept_cells import of_picture
+from .drawing import mask_of_picture
 from .pixels import pixels
 
 
@@ -25,9 +25,7 @@ def with_kept_pixels(backbone: Backbone, drawn: Iterable[torch.Tensor], mask: to
     if own is None:
         own = torch.stack(list(pixels(backbone, keep)))
     for n, picture in enumerate(drawn):
-        known = of_picture(mask, n)
-        assert known is not None
-        yield blended(picture, own[n % len(own)].to(picture), known)
+        yield blended(picture, own[n % len(own)].to(picture), mask_of_picture(mask, n))
 
 
 def blended(drawn: torch.Tensor, own: torch.Tensor, known: torch.Tensor) -> torch.Tensor:

@@ -5,69 +5,37 @@ A workflow inside a PNG cannot refer to a file on another machine, so it contain
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-
-import numpy as np
-import torch
 
 from ..errors import SSDError
-from ..model.grid import LONGEST_SIDE
-from .kept_cells import kept_of
-from .packed import pack, pack_mask, unpack, unpack_mask
+from .drawing import Drawing, drawing_of
 
-KIND, WIDTH = "<i4", 4  # of a token in a recipe, and its bytes
-
-
-@dataclass(frozen=True)
-class KeptRows:
-    """tokens [R, C], zeros below the first `rows`; name and hash of their backbone.
-
-    redrawn: bool [R, C] if cells were kept by a mask; then all tokens are the parent's.
-    """
-
-    tokens: torch.Tensor
-    rows: int
-    backbone: str
-    sha256: str
-    redrawn: torch.Tensor | None = None
+KEPT = ("keep", "keep_rows", "keep_mask")  # of a drawing's JSON
 
 
 def written(recipe: Mapping) -> str:
     """The rows or cells that the picture of a checked recipe kept from another picture."""
-    if "keep_mask" in recipe:
-        cells = kept_of(recipe)
-        return json.dumps({"backbone": recipe["backbone"], "parent": pack(cells["keep"][0]),
-                           "keep_mask": pack_mask(cells["keep_mask"])}, separators=(",", ":"))
-    shape = recipe["tokens"]["shape"]
-    top = base64.b64decode(recipe["tokens"]["data"])[: WIDTH * shape[1] * recipe["keep_rows"]]
-    return json.dumps({"backbone": recipe["backbone"], "shape": shape,
-                       "rows": base64.b64encode(top).decode("ascii")}, separators=(",", ":"))
+    drawing = drawing_of(recipe)
+    if drawing.keep is not None and drawing.keep_rows:
+        drawing.keep[:, drawing.keep_rows :] = 0  # not needed, and zeros are short
+    raw = drawing.to_json()
+    return json.dumps({"backbone": recipe["backbone"], **{name: raw[name] for name in KEPT
+                                                          if name in raw}}, separators=(",", ":"))
 
 
-def read(text: str) -> KeptRows:
-    """Parse a text made by `written`; SSDError for any other."""
+def read(text: str) -> tuple[Drawing, dict[str, str]]:
+    """A drawing that keeps what `written` has told, and name and sha256 of the backbone.
+
+    SSDError for any other text.
+    """
     try:
-        saved = json.loads(text)
-        if "keep_mask" in saved:
-            return with_mask(saved)
-        (rows, columns), backbone = saved["shape"], saved["backbone"]
-        codes = np.frombuffer(base64.b64decode(saved["rows"], validate=True), KIND)
-        top = torch.from_numpy(codes.astype(np.int64)).view(-1, columns)
-        tokens = torch.zeros(min(rows, LONGEST_SIDE), columns, dtype=torch.long)
-        tokens[: len(top)] = top
-        return KeptRows(tokens, len(top), str(backbone["name"]), str(backbone["sha256"]))
-    except (ValueError, TypeError, KeyError, RuntimeError, RecursionError) as error:
+        raw = json.loads(text)
+        drawing = Drawing.from_json({name: raw[name] for name in KEPT if name in raw})
+        keep, mask, rows = drawing.keep, drawing.keep_mask, drawing.keep_rows
+        if keep is None or rows > keep.shape[1] or mask is not None and mask.shape != keep[0].shape:
+            raise ValueError("rows and mask do not fit the tokens")
+        return drawing, {key: str(raw["backbone"][key]) for key in ("name", "sha256")}
+    except (ValueError, TypeError, KeyError, RecursionError, SSDError) as error:
         raise SSDError("text: this is not the text of tokens: drop a picture that kept a part of "
                        "another one onto the page, which fills it in") from error
-
-
-def with_mask(saved: Mapping) -> KeptRows:
-    """ValueError, TypeError or KeyError if it is malformed."""
-    tokens, known = unpack(saved["parent"]), unpack_mask(saved["keep_mask"])
-    if tokens.shape != known.shape:
-        raise ValueError("the mask does not fit the tokens")
-    backbone = saved["backbone"]
-    return KeptRows(tokens, 0, str(backbone["name"]), str(backbone["sha256"]), ~known)

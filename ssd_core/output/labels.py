@@ -1,14 +1,20 @@
-"""Methods and plans as text, the same in every host. Knows no host."""
+"""Methods, plans and the choices of speed as text, the same in every host. Knows no host."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
-from ..engine.methods import Method
+from ..backbones.base import Backbone
+from ..engine.events import Plan
+from ..engine.methods import AR, Exact, Method, Rolling, default_method
 from ..engine.methods.ssd import RowSchedule
-from ..engine.plan import Plan
+from ..engine.own_runs import KnownMethod, known_of
+from ..engine.prior_passes import ENOUGH, is_postcard
+from ..engine.tuning import duration
+
+UNMEASURED = "first run on this model: measuring"
 
 
 def label(method: Method) -> str:
@@ -46,11 +52,39 @@ def plan_text(method: Method, plan: Plan, where: str) -> str:
     else:
         lines.append(f"{plan.passes} passes; AR takes {plan.ar_passes}, "
                      f"{plan.step_acceleration:.2f} times as many")
+    if source := prior_text(plan):
+        lines.append(source)
     if plan.tuning:
         lines.append(plan.tuning)
     if plan.paper_passes and plan.paper_ar_passes:
         lines.append(f"the paper counts {plan.paper_passes} against {plan.paper_ar_passes}")
     return "\n".join(lines)
+
+
+def prior_text(plan: Plan) -> str:
+    """Where the plan's prior passes come from; empty for postcard's own, or if there are none."""
+    if plan.stand_in:
+        return (f"{UNMEASURED}; until it has drawn, passes are what a stand-in for models of this "
+                "size takes")
+    if plan.prior_pictures >= ENOUGH:
+        return f"passes measured over {plan.prior_pictures} pictures on this machine"
+    if plan.prior_pictures:
+        return f"passes measured so far: {plan.prior_pictures} of {ENOUGH} pictures"
+    return ""
+
+
+def known_text(known: KnownMethod) -> str:
+    """A line: what a method takes with a backbone on this machine."""
+    drafts = ("" if known.acceptance is None or not known.heads
+              else f", {percent(known.acceptance)} of drafts accepted")
+    return (f"{known.method}: {known.passes:.0f} passes and {duration(known.seconds)} a picture"
+            f"{drafts} (drawn here: {known.pictures})")
+
+
+def known_lines(backbone: Backbone) -> list[str]:
+    """A line for each method that drew with this backbone, or that it has drawn nothing yet."""
+    known = [known_text(each) for each in known_of(backbone)]
+    return known or [UNMEASURED] * (not is_postcard(backbone))
 
 
 def accepted(acceptance: Mapping[str, float]) -> str:
@@ -62,3 +96,29 @@ def accepted(acceptance: Mapping[str, float]) -> str:
 def percent(share: float) -> str:
     """Rounded down, so that "100%" means all."""
     return f"{math.floor(share * 100)}%"
+
+
+@dataclass(frozen=True)
+class QualityPreset:
+    """A choice of speed: its names in English and Chinese, its method, and what it guarantees."""
+
+    title: str
+    chinese: str
+    method: Method
+    guarantee: str
+
+
+# From slowest to fastest; none needs draft heads. The budgets are the same for every model: they do
+# as well on stand-ins that are as hard as Janus-Pro and Lumina-mGPT. Of real weights nothing is
+# known (lab/benchmarks/results/budgets.md).
+SPEEDS = {
+    "plain": QualityPreset("Reference", "参考", AR(), "token by token, the slowest"),
+    "faithful": QualityPreset("Faithful", "忠实", Exact(),
+                      "the picture of normal decoding in fewer forward passes; the report "
+                      "says if it is identical"),
+    "balanced": QualityPreset("Balanced", "均衡", Rolling(fewer=8.0),
+                      "a similar picture in at most an eighth of the passes"),
+    "fast": QualityPreset("Fast", "快速", Rolling(fewer=12.0),
+                  "at most a twelfth of the passes; details suffer"),
+}
+DEFAULT = next(name for name, speed in SPEEDS.items() if speed.method == default_method())

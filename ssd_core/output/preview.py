@@ -15,23 +15,27 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from PIL import Image
+from torch.utils.weak import WeakIdKeyDictionary
 
 from ..backbones.base import Backbone
 from ..engine.events import Event, FinalRows, Pass, Sketched, Started
 from ..engine.methods import Method
 from ..engine.sketches import enlarged
 from ..model.grid import Grid
-from ..weights.out_of_memory import empty_caches, is_out_of_memory
+from ..weights.memory import empty_caches, is_out_of_memory
 from .guarantees import guarantee
-from .palette import palette
 from .pieces import Piece
 from .pixels import pixels, repeat_last_row
 from .recipe import to_bytes
 
+MOST_PICTURES = 32  # decoded to make a palette; larger codebooks use smaller patches
+LARGE, SAMPLED = 50_000, 2  # codes from which on so many pictures of some codes must do
+GREY = 128
 VERSION = 1
 # The share of the run's seconds that all messages may take. Only this thread's CPU time counts, so
 # that a busy machine does not stop the preview.
@@ -39,6 +43,89 @@ BUDGET = 0.03
 PASSES, REFINING = 0.4, 0.5  # shares of BUDGET for pass messages and for decoding rows
 KEPT_SECONDS = 0.5  # kept rows are shown decoded if that takes at most this long
 ACCEPTED, REPAIRED, DRAFT, COMMITTED, UNTOUCHED = (ord(letter) for letter in "ardc.")
+
+
+@dataclass(frozen=True)
+class Palette:
+    """colours uint8 [codes, 3]; seconds: the measured time to decode one picture."""
+
+    colours: np.ndarray
+    seconds: float
+
+
+_MADE = WeakIdKeyDictionary()  # keyed by a weight, which all sizes of a backbone share
+
+
+def palette(backbone: Backbone) -> Palette:
+    """The backbone's palette, made once while it is loaded; grey if memory runs out."""
+    try:
+        if backbone.norm not in _MADE:
+            _MADE[backbone.norm] = make_palette(backbone)
+        return _MADE[backbone.norm]
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        empty_caches()
+        return Palette(np.full((backbone.codes, 3), GREY, np.uint8), math.inf)
+
+
+def make_palette(backbone: Backbone) -> Palette:
+    """Decode patchworks of all codes, and average the pixels of each code's patch.
+
+    Of a large codebook some codes are decoded; the others' colours are fitted to their vectors.
+    """
+    make = scattered if backbone.codes >= LARGE else patchwork
+    codes = make(backbone.grid.rows, backbone.grid.columns, backbone.codes)
+    sums, counts = np.zeros((backbone.codes, 3)), np.zeros((backbone.codes, 1))
+    begin = time.perf_counter()
+    for picture in codes:
+        tokens = torch.from_numpy(picture)[None].to(backbone.device)
+        with torch.inference_mode():
+            pixels = backbone.decode(tokens)[0].float().cpu()
+        colours = cell_means(pixels.numpy(), *picture.shape)
+        np.add.at(sums, picture.ravel(), colours.reshape(-1, 3))
+        np.add.at(counts, picture.ravel(), 1)
+    seconds = (time.perf_counter() - begin) / len(codes)
+    means = sums / np.maximum(counts, 1)
+    if not (seen := counts[:, 0] > 0).all():
+        vectors = backbone.picture_codec.code_vectors[: backbone.codes].detach().float().cpu()
+        means[~seen] = fitted(vectors.numpy(), means, seen)
+    return Palette((means * 255).round().astype(np.uint8), seconds)
+
+
+def fitted(vectors: np.ndarray, colours: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Colours of the unseen codes by least squares in their vectors [codes, d] and squares."""
+    terms = np.concatenate((np.ones((len(vectors), 1)), vectors, vectors**2), axis=1)
+    weights = np.linalg.lstsq(terms[seen], colours[seen], rcond=None)[0]
+    return (terms[~seen] @ weights).clip(0, 1)
+
+
+def scattered(rows: int, columns: int, codes: int) -> np.ndarray:
+    """SAMPLED token pictures int64 [n, R, C] of codes from all over the codebook, a cell each."""
+    step = int(codes * 0.618)
+    while math.gcd(step, codes) > 1:
+        step += 1
+    return (np.arange(SAMPLED * rows * columns) * step % codes).reshape(-1, rows, columns)
+
+
+def patchwork(rows: int, columns: int, codes: int) -> np.ndarray:
+    """Token pictures int64 [n, R, C] in which every code fills a square patch."""
+    for side in (4, 3, 2, 1):
+        across, down = max(1, columns // side), max(1, rows // side)
+        pictures = -(-codes // (across * down))
+        if pictures <= MOST_PICTURES:
+            break
+    y = np.minimum(np.arange(rows) // side, down - 1)[:, None]
+    x = np.minimum(np.arange(columns) // side, across - 1)[None]
+    patch = y * across + x
+    return (np.arange(pictures)[:, None, None] * across * down + patch) % codes
+
+
+def cell_means(pixels: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """Mean colour of each cell: [H, W, 3] -> [R, C, 3]."""
+    height, width, _ = pixels.shape
+    cells = pixels.reshape(rows, height // rows, columns, width // columns, 3)
+    return cells.mean((1, 3))
 
 
 class CellMarks:
@@ -56,12 +143,12 @@ class CellMarks:
         self.pending: list[Pass] = []  # read only when a message is sent
 
     def note(self, event: Pass) -> None:
-        if event.stage != "prefill":
+        if event.stage != "prefill" and event.cells.shape[1]:  # some passes only feed
             self.pending.append(event)
 
     def to_message(self) -> dict:
         """`first` and `marks` of a message; `first` is a single number if all pictures agree."""
-        first, last = self._settle() if self.pending else np.zeros((2, len(self.letters)), int)
+        first, last = self._settle()
         cells = self.letters[:, :, :-1].reshape(len(self.letters), -1)
         marks = [row[a:b].tobytes().decode("ascii")
                  for row, a, b in zip(cells, first, last, strict=True)]
@@ -76,7 +163,7 @@ class CellMarks:
     def _settle(self) -> tuple[np.ndarray, np.ndarray]:
         """Apply the pending passes; return first and end [B] of the raster cells they changed."""
         every = np.arange(len(self.letters))[:, None]
-        rasters = []
+        rasters = [np.zeros((len(self.letters), 0), np.int64)]
         for event in self.pending:
             y, x = event.cells.cpu().numpy().transpose(2, 0, 1)  # [B, n] each
             letters, current = letters_of(event).cpu().numpy(), self.letters[every, y, x]
@@ -88,6 +175,8 @@ class CellMarks:
             rasters.append(y * self.columns + np.minimum(x, self.columns - 1))
         self.pending = []
         raster = np.concatenate(rasters, 1)
+        if raster.size == 0:  # a pass of an edit may judge slots that are no cells
+            return raster.sum(1), raster.sum(1)
         return raster.min(1), raster.max(1) + 1
 
 
@@ -134,7 +223,8 @@ class Preview:
         self.first_row, self.row, self.shown, self.refined = keep_rows, keep_rows, 0, 0
         self.seconds, self.spent, self.over = 0.0, 0.0, False
         self.last: Pass | None = None
-        envelope = {"version": VERSION, "node": node, "run": str(uuid.uuid4()), "panel": panel}
+        self.run = str(uuid.uuid4())
+        envelope = {"version": VERSION, "node": node, "run": self.run, "panel": panel}
         self.send = lambda kind, **fields: send({**envelope, "kind": kind, **fields})
 
     def __call__(self, event: Event, seconds: float) -> None:

@@ -12,7 +12,7 @@ import binascii
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import TypeGuard
@@ -22,28 +22,23 @@ import torch
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from ..backbones.base import Backbone
+from ..backbones.base import Backbone, int8_kernel_of
 from ..backbones.presets import resolve_sampling
-from ..backbones.stored import int8_kernel_of
-from ..engine.edits.words import Edit
 from ..engine.heads import DraftHeads
-from ..engine.methods import METHODS, Method
 from ..errors import SSDError, first_line
-from ..files import atomic_write, refuse_newer
+from ..files import atomic_write, is_unicode, refuse_newer
 from ..model.attention_kernel import DEFAULT, attention_kernel
+from ..model.grid import size_of
 from ..model.knobs import LARGEST
 from ..model.noise import VERSION as NOISE_VERSION
 from ..model.products import INTEGERS
-from ..model.sampling import Sampling
-from ..unicode import is_unicode
 from ..weights.memory import WEIGHT_BYTES
 from ..weights.model_size import stored_dtype
 from .comfyui_workflow import workflow_of
-from .kept_cells import check_kept, kept_keys
+from .drawing import Drawing, knobs_in
 from .packed import pack, unpack
 from .picture_files import Size, opened, upright
-from .source_pictures import source_keys, sources_of
-from .words import Words, drawn_words, recorded
+from .words import Words, drawn_words
 
 VERSION = 1
 CHUNK = "ssd_recipe"
@@ -53,25 +48,14 @@ MAX_CHARACTERS = 1 << 20  # an Emu3 recipe, 90 x 90 tokens, has about 45,000
 # Writing
 
 
-def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
-                sampling: Sampling, tokens: torch.Tensor, stats: Mapping, *, index: int,
-                prompt: str, negative: str | None = None, keep_rows: int = 0,
-                drawn: Words | None = None, parent: torch.Tensor | None = None,
-                keep_mask: torch.Tensor | None = None, edit: Edit | None = None) -> dict:
-    """The recipe of picture `index` of a run; tokens [R, C] are that picture's. method: resolved.
-
-    drawn: the words it was drawn from; None: the typed ones. parent, keep_mask [R, C]: the tokens
-    it started from, and which of them it kept. edit: by words, from those of the parent.
-    """
+def make_recipe(backbone: Backbone, heads: DraftHeads | None, drawing: Drawing,
+                tokens: torch.Tensor, stats: Mapping) -> dict:
+    """The recipe of one picture with tokens [R, C]; see `settings`."""
     from .. import __version__
 
-    known = settings(backbone, heads, method, sampling, index=index, prompt=prompt,
-                     negative=negative, keep_rows=keep_rows, drawn=drawn)
-    return {
-        **known, **source_keys(backbone.sources), **kept_keys(parent, keep_mask, edit),
-        **kernel_keys(backbone),
-        "tokens": pack(tokens), "versions": {"ssd": __version__, "torch": torch.__version__},
-        "passes": stats["passes"], "seconds": dict(stats["seconds"])}
+    return {**settings(backbone, heads, drawing), **kernel_keys(backbone), "tokens": pack(tokens),
+            "versions": {"ssd": __version__, "torch": torch.__version__},
+            "passes": stats["passes"], "seconds": dict(stats["seconds"])}
 
 
 def kernel_keys(backbone: Backbone) -> dict[str, dict[str, str]]:
@@ -83,25 +67,20 @@ def kernel_keys(backbone: Backbone) -> dict[str, dict[str, str]]:
     return {"kernels": kernels} if kernels else {}
 
 
-def settings(backbone: Backbone, heads: DraftHeads | None, method: Method, sampling: Sampling, *,
-             index: int, prompt: str, negative: str | None = None, keep_rows: int = 0,
-             drawn: Words | None = None) -> dict:
+def settings(backbone: Backbone, heads: DraftHeads | None, drawing: Drawing) -> dict:
     """The part of a recipe that is known before the run and determines the picture.
 
-    method: resolved.
+    drawing: of one picture, with its method resolved; its words to draw are left out where they
+    are those that were typed.
     """
-    typed, sampling = Words(prompt, negative), sampling.offset_seed(index)
-    known = {
-        "version": VERSION,
-        "backbone": {"name": backbone.name, "sha256": backbone.sha256},
-        "dtype": stored_dtype(backbone),
-        "heads": heads.sha256 if heads else None,
-        "method": method.name, "knobs": asdict(method),
-        "prompt": prompt, "negative": negative, **recorded(typed, drawn or typed),
-        **asdict(resolve_sampling(sampling, backbone.preset)), "noise_version": NOISE_VERSION,
-        "size": list(backbone.size), "keep_rows": keep_rows}
-    return {key: value for key, value in known.items()
-            if sampling.variation or not key.startswith("variation")}
+    typed = (Words(drawing.prompt, drawing.negative or None),)
+    drawn = replace(drawing, size=backbone.size, sources=backbone.sources,
+                    fixed=() if drawing.fixed == typed else drawing.fixed,
+                    sampling=resolve_sampling(drawing.sampling, backbone.preset))
+    return {"version": VERSION, "noise_version": NOISE_VERSION,
+            "backbone": {"name": backbone.name, "sha256": backbone.sha256},
+            "dtype": stored_dtype(backbone), "heads": heads.sha256 if heads else None,
+            **drawn.to_json()}
 
 
 def save_png(path: Path, picture: torch.Tensor, recipe: dict | None,
@@ -132,11 +111,10 @@ def png_bytes(picture: torch.Tensor, recipe: dict | None,
 
 def parameters(recipe: Mapping) -> str:
     """The recipe in the text format of Automatic1111's web UI, which many tools show."""
-    width, height = recipe["size"]
-    knobs = " ".join(f"{name}={value}" for name, value in recipe["knobs"].items())
+    knobs = " ".join(f"{name}={value}" for name, value in knobs_in(recipe).items())
     settings = {
         "Steps": recipe["passes"], "Sampler": f"{recipe['method']} {knobs}".strip(),
-        "CFG scale": recipe["cfg"], "Seed": recipe["seed"], "Size": f"{width}x{height}",
+        "CFG scale": recipe["cfg"], "Seed": recipe["seed"], "Size": recipe["size"],
         "Model hash": recipe["backbone"]["sha256"][:10], "Model": recipe["backbone"]["name"],
         "Temperature": recipe["temperature"], "Top K": recipe["top_k"], "Top P": recipe["top_p"],
         "Min P": recipe["min_p"], **varied(recipe), **drawn_as(recipe),
@@ -223,7 +201,7 @@ def reason_to_encode(recipe: Mapping | None, backbone: Backbone, pixels: np.ndar
         return "it carries no recipe"
     if recipe["backbone"]["sha256"] != backbone.sha256:
         return f"its recipe is of another backbone ({recipe['backbone']['name'][:40]!r})"
-    if list(pixels.shape[1::-1]) != recipe["size"]:
+    if pixels.shape[1::-1] != size_of(recipe["size"]):
         return "it is a part of the picture that its recipe draws"
     if recipe.get("pixels_sha256") != pixels_sha256(pixels):
         return "it was changed since its recipe was written"
@@ -280,11 +258,6 @@ def refuse_newer_recipe(path: Path | str, recipe: Mapping) -> None:
         refuse_newer(path, f"{kind}/{recipe.get(key)}", f"{kind}/{own}")
 
 
-def sampling_of(recipe: Mapping) -> Sampling:
-    """The sampling of a checked recipe, which reproduces its tokens."""
-    return Sampling(**{f.name: recipe[f.name] for f in fields(Sampling) if f.name in recipe})
-
-
 def other_dtype(recipe: Mapping, backbone: Backbone) -> str | None:
     """A note if a recipe's picture was drawn with these weights in another dtype or by another
     int8 kernel.
@@ -319,28 +292,29 @@ def check(recipe: Mapping) -> None:
     for key in ("name", "sha256"):
         require(recipe["backbone"], key, is_text)
     try:
-        sampling_of(recipe)
-        method_of(recipe)
+        drawing = Drawing.from_json(recipe)
     except SSDError as error:
         raise ValueError(str(error)) from error
     rows = len(recipe_tokens(recipe))
-    check_kept(recipe)
-    sources_of(recipe)
+    check_kept(drawing, recipe_tokens(recipe))
     for key, most in (("keep_rows", rows - 1), ("stopped_rows", rows)):
         if recipe.get(key, 0) > most:
             raise ValueError(f"{key} {recipe[key]}: must lie in 0 .. {most}")
 
 
-def method_of(recipe: Mapping) -> Method:
-    """The recipe's method with its knobs; knobs that the method lacks are ignored.
-
-    Raises SSDError for an unknown method or an illegal knob.
-    """
-    kind = METHODS.get(recipe["method"])
-    if kind is None:
-        raise SSDError(f"method {recipe['method']!r}: choose one of {', '.join(METHODS)}")
-    return kind(**{f.name: recipe["knobs"][f.name] for f in fields(kind)
-                   if f.name in recipe["knobs"]})
+def check_kept(drawing: Drawing, tokens: torch.Tensor) -> None:
+    """Raise ValueError unless what was kept fits the picture's tokens [R, C]."""
+    keep, mask = drawing.keep, drawing.keep_mask
+    if keep is not None and keep[0].shape != tokens.shape:
+        raise ValueError("keep has another shape than tokens")
+    if drawing.edit is not None and keep is None:
+        raise ValueError("the edit has no picture that it keeps")
+    if mask is None:
+        return
+    if keep is None or mask.shape != tokens.shape:
+        raise ValueError("keep_mask does not fit tokens and keep")
+    if mask.all() or not mask.any():
+        raise ValueError("keep_mask must keep some cells, not all")
 
 
 def require(mapping: Mapping, key: str, kind: Callable[[object], bool]) -> None:
@@ -352,16 +326,22 @@ def is_int(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def is_seed(value: object) -> bool:
-    return is_int(value) and 0 <= value < 1 << 64
-
-
 def is_count(value: object) -> bool:
     return is_int(value) and 0 <= value <= LARGEST
 
 
 def is_version(value: object) -> bool:
     return is_int(value) and value >= 1
+
+
+def is_seed(value: object) -> bool:
+    """Not -1, which asks for a new one."""
+    return is_int(value) and value >= 0
+
+
+def is_there(value: object) -> bool:
+    """Whatever it is: `Drawing.from_json` checks it."""
+    return True
 
 
 def is_set(value: object) -> bool:
@@ -385,18 +365,11 @@ def is_mapping(value: object) -> TypeGuard[dict]:
     return isinstance(value, dict)
 
 
-def is_size(value: object) -> bool:
-    return (isinstance(value, list) and len(value) == 2
-            and all(is_int(side) and 1 <= side <= LARGEST for side in value))
-
-
 FIELDS: dict[str, Callable[[object], bool]] = {
     "version": is_version, "noise_version": is_version, "backbone": is_mapping, "dtype": is_dtype,
-    "heads": is_text_or_none, "method": is_text, "knobs": is_mapping, "prompt": is_text,
-    "negative": is_text_or_none, "size": is_size, "keep_rows": is_count, "tokens": is_mapping,
-    "seed": is_seed, "passes": is_count, "seconds": is_mapping, "versions": is_mapping,
-    **dict.fromkeys(("cfg", "temperature", "top_k", "top_p", "min_p"), is_set)}
+    "heads": is_text_or_none, "tokens": is_mapping, "passes": is_count, "seconds": is_mapping,
+    "versions": is_mapping, "negative": is_there, "keep_rows": is_count,
+    "seed": is_seed, **dict.fromkeys(("prompt", "method", "size", "cfg", "temperature", "top_k",
+                                      "top_p", "min_p"), is_set)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
-    "stopped_rows": is_count, "keep_mask": is_mapping, "parent": is_mapping, "edit": is_mapping,
-    "source": is_text, "kernels": is_mapping, "pixels_sha256": is_text,
-    "prompt_expanded": is_text, "negative_expanded": is_text_or_none}
+    "stopped_rows": is_count, "source": is_text, "kernels": is_mapping, "pixels_sha256": is_text}

@@ -1,7 +1,7 @@
 """Replay a run from its preview messages: the pictures at every moment. Knows no host.
 
 Nothing is decoded again: final cells have the pixels of the finished picture, even where the live
-preview had time for plain colours only. animation.py writes the moments to a file.
+preview had time for plain colours only. `webp` and `mp4` write the moments to a file.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import pairwise
 from operator import itemgetter
 from types import MappingProxyType
@@ -28,11 +29,13 @@ GROUND, PEN, GAP = 32, 255, 8  # grey of rows not drawn yet; grey of the pen; px
 TILE = 8  # px of the patterns below; a test compares them with web/preview/drawing.js
 SKY, ORANGE = (86, 180, 233, 72), (230, 159, 0, 110)
 BLACK, WHITE, GREY, NONE = (40, 16, 0, 190), (255, 255, 255, 230), (128, 128, 128, 70), (0,) * 4
+QUALITY = 90  # of WebP
+CRF, MP4_FPS = "18", 24  # of MP4: x264's quality (less is better), frames per second
 
 
 @dataclass(frozen=True)
 class FilmFrame:
-    """A picture uint8 [H, W, 3] that the film shows for `seconds`."""
+    """A picture uint8 [H, W, 3 or 4] that the film shows for `seconds`."""
 
     picture: np.ndarray
     seconds: float
@@ -236,3 +239,58 @@ def tint(letter: int, x: int, y: int) -> tuple[int, ...]:
     if letter == DRAFT:
         return WHITE if x % 3 == y % 3 == 1 else GREY
     return SKY if letter == ACCEPTED else GREY
+
+
+def can_write_mp4() -> bool:
+    """Whether the optional package av is installed."""
+    return find_spec("av") is not None
+
+
+def webp(moments: Iterable[FilmFrame], loop: int = 0) -> bytes:
+    """An animated WebP that plays `loop` times; 0: without end."""
+    durations: list[int] = []
+
+    def images() -> Iterable[Image.Image]:
+        for moment in moments:
+            durations.append(max(1, round(moment.seconds * 1000)))
+            yield Image.fromarray(moment.picture)
+
+    first, *rest = images()
+    file = io.BytesIO()
+    first.save(file, "WEBP", save_all=True, append_images=rest, duration=durations, loop=loop,
+               quality=QUALITY, method=2)
+    return file.getvalue()
+
+
+def mp4(moments: Iterable[FilmFrame]) -> bytes:
+    """An H.264 video that browsers and phones play; SSDError if the package av is missing."""
+    if not can_write_mp4():
+        raise SSDError("an MP4 needs the package av: install it with `pip install av`, or choose "
+                       "WebP, which needs nothing")
+    import av
+
+    file = io.BytesIO()
+    with av.open(file, "w", format="mp4") as container:
+        stream, owed = None, 0.0
+        for moment in moments:
+            picture = even(moment.picture)
+            if stream is None:
+                stream = container.add_stream("libx264", MP4_FPS, options={"crf": CRF})
+                stream.height, stream.width = picture.shape[:2]
+                stream.pix_fmt = "yuv420p"
+            owed += moment.seconds * MP4_FPS
+            while owed >= 1:
+                container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
+                owed -= 1
+        if stream is not None:
+            container.mux(stream.encode())
+    return file.getvalue()
+
+
+def even(picture: np.ndarray) -> np.ndarray:
+    """A picture [H, W, 3] whose sides are even, as the video format needs."""
+    height, width = picture.shape[:2]
+    return np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+
+
+FILMS = {"webp": webp, "mp4": mp4}  # by the ending of the file

@@ -58,11 +58,6 @@ def inherited(parent: Mapping | None, typed: Words) -> tuple[Words, ...]:
     return (drawn_words(parent),) if parent is not None and same else ()
 
 
-def recorded(typed: Words, drawn: Words) -> dict[str, str | None]:
-    """A recipe's fields for words that differ from the typed ones; {} if they do not."""
-    return {} if typed == drawn else dict(zip(FIELDS, (drawn.prompt, drawn.negative), strict=True))
-
-
 def typed_words(recipe: Mapping) -> Words:
     return Words(recipe["prompt"], recipe["negative"] or None)
 

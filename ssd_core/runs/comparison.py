@@ -19,6 +19,7 @@ from ..engine.heads import DraftHeads
 from ..engine.methods import AR, METHODS, Method
 from ..errors import SSDError
 from ..model.sampling import Sampling
+from ..output.drawing import Drawing
 from ..output.guarantees import identical_share
 from ..output.labels import percent
 from ..output.recipe import to_bytes
@@ -107,7 +108,8 @@ class Comparison:
 
         pictures: uint8 [H, W, 3]; None: decode them.
         """
-        drawn = pictures or [to_bytes(next(result.pictures())) for result in self.results.values()]
+        drawn = pictures or [to_bytes(next(result.pictures()).pixels)
+                             for result in self.results.values()]
         tiles = [self.tile(label, picture)
                  for label, picture in zip(self.results, drawn, strict=True)]
         first = next(iter(self.results.values())).request
@@ -165,8 +167,8 @@ def compare(backbone: Backbone, prompt: str, methods: Mapping[str, Method] | Non
     SSDError before any method runs.
     """
     def request_of(method: Method) -> Request:
-        return Request(backbone, heads, method, sampling, prompt, negative, size, pictures,
-                       fall_back=False)
+        drawing = Drawing(prompt, negative, method, sampling, size, pictures)
+        return Request(backbone, heads, drawing, fall_back=False)
 
     requests, left_out = checked_requests(methods, request_of)
     return Comparison({label: request.run(partial(on_event, label))

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 WHOLE = 0.5  # of a row's cells; from here on what lies below it changes, too
 FIRST = 0.25  # the same of the first row, which nothing above it holds
-CELLS_A_PASS = 6  # that `exact` makes final, where nothing else is known
 UNTOUCHED = 200  # cells that a pass makes final where nothing changes
 RULE = 1.4  # an edit's passes in passes of the same width: its rule reads the old picture, too
 NEAR_THINGS = 0.4  # share of the passes that feed the words without things, on a CPU
@@ -59,14 +58,16 @@ def cost_estimate(request: Request, change: torch.Tensor | None = None) -> CostE
     change [R, C]: the result of `change_map`, if it is known.
     """
     request.check()
-    edit, grid, machine = request.edit, request.grid, machine_of(request)
-    assert edit is not None and request.keep is not None
+    drawing, grid, machine = request.drawing, request.grid, machine_of(request)
+    edit = drawing.edit
+    assert edit is not None and drawing.keep is not None
     exact = machine.with_window(Exact()).for_device(grid, machine.device)
     assert isinstance(exact, Exact)
-    anew = machine.passes(exact) or grid.cells / CELLS_A_PASS
+    anew = machine.passes(exact)
+    assert anew is not None  # a stand-in's at least
     new = request.words[0].prompt
     if change is None:
-        change = change_map(request.sized, request.keep[0], edit.old_prompt, new,
+        change = change_map(request.sized, drawing.keep[0], edit.old_prompt, new,
                             guidance=request.sampling.cfg, min_p=request.sampling.min_p)
     share = share_drawn(change, edit.reach, request.region.mask[0])
     objects = len(unchanged_objects(request.backbone, edit.old_prompt, new)) if edit.hold else 0

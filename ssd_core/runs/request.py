@@ -23,28 +23,25 @@ from ..engine.decode import (
     prepare,
     prompt_branches,
 )
-from ..engine.edits.words import Edit
-from ..engine.events import Event, FinalRows, Finished, Pass
+from ..engine.events import Event, FinalRows, Finished, Pass, Plan
 from ..engine.heads import DraftHeads
 from ..engine.methods import SSD, Method, Rows
-from ..engine.plan import Plan
-from ..engine.prior_passes import note
+from ..engine.own_runs import note
 from ..engine.region import Region, region_of
 from ..engine.step_times import note_rest, note_step_times, step_times_of
 from ..engine.tuning import Machine, Tuning, filled, sooner_alone, threads, tune
 from ..errors import SSDError
 from ..model.grid import Grid
-from ..model.knobs import coerce
+from ..model.knobs import derived
 from ..model.sampling import Sampling
 from ..output import labels
+from ..output.drawing import Drawing, drawing_of
 from ..output.guarantees import guarantee, guarantee_holds, guarantee_text
-from ..output.kept_cells import kept_of, of_picture
 from ..output.kept_pixels import check_pixels, with_kept_pixels
 from ..output.knobs import check_pictures
 from ..output.pixels import pixels
 from ..output.preview import Preview
-from ..output.recipe import make_recipe, method_of, other_dtype, sampling_of
-from ..output.source_pictures import sources_of
+from ..output.recipe import make_recipe, other_dtype
 from ..output.unknown import misplaced_in, unknown_in, word_notes
 from ..output.words import Words, drawn_words, expansions, shared
 from ..weights.fit import run_bytes
@@ -58,107 +55,78 @@ FALLBACK_NOTE = ("there are no draft heads: drawn by 'rows', the same schedule w
 
 @dataclass(eq=False)
 class Request:
-    """A run, checked and prepared once. A host sets the fields; afterwards they hold the values
-    that the run will use, and nobody changes them.
+    """A drawing with a loaded model: a run, checked and prepared once.
+
+    A host sets the fields; afterwards they hold the values that the run will use, and nobody
+    changes them.
 
     backbone: as loaded; `sized` is the same with the size of this run.
     heads: the draft heads; None if the method uses none.
-    method: resolved.
-    sampling: with its cfg set.
-    prompt: with the alternative that the seed draws of `{a|b}`.
-    negative: the negative prompt; None if it is empty.
-    size: (width, height) in px, set.
-    pictures: B.
-    keep: tokens [B or 1, R, C] of a picture, of which a part is kept.
-    keep_rows: the number of rows at the top that are kept.
-    keep_mask: bool [R, C] or [B or 1, R, C], True for cells that are kept.
-    keep_pixels: [B or 1, H, W, 3] float 0..1, the pixels of the picture `keep`, which kept cells
-        retain; None: with a mask those that `keep` decodes to.
+    drawing: what was asked for: with its method resolved, its size and cfg, and the alternative of
+        its prompt that the seed draws.
     fall_back: see `resolved_method`, whose note becomes `note`.
     named: the user asked for this very method, as in a comparison, so that no quicker one replaces
         it; implied if fall_back is False.
     device: where the run will draw, if the backbone is elsewhere now.
     threads: the exact number of threads; None: the quickest.
     drawn_before: a line about the picture that a recipe draws again, for `notes`.
-    expand: whether the backbone completes the prompt, that of picture i by seed + i; never for an
-        edit. Negations move to the negative prompt in both cases.
-    open: names of additions to omit.
-    fixed: the words to draw whatever `expand` is, for all pictures or for each: those of a picture
-        that is kept, varied or drawn again.
-    old_prompt: the words of the picture `keep`, which the prompt edits within keep_mask.
-    reach, hold: see `Edit`.
-    sources: pictures that the backbone reads.
     note: why another method draws than the one that was asked for.
     tuning: what was set for this machine, and its cost.
     alone: whether the pictures are done sooner one after the other, see `parts`.
-    asked: the method before any tuning.
+    method: the method that draws, which `drawing.method` may not be.
 
     Raises SSDError if size, method and heads do not fit together; `check` checks the other fields.
     """
 
     backbone: Backbone
     heads: DraftHeads | None
-    method: Method
-    sampling: Sampling
-    prompt: str
-    negative: str | None = None
-    size: tuple[int, int] | None = None
-    pictures: int = 1
-    keep: torch.Tensor | None = None
-    keep_rows: int = 0
+    drawing: Drawing
     fall_back: bool = True
     named: bool = False
     device: torch.device | None = None
     threads: int | None = None
     drawn_before: str | None = None
-    expand: bool = False
-    open: tuple[str, ...] = ()
-    fixed: tuple[Words, ...] = ()
-    keep_mask: torch.Tensor | None = None
-    keep_pixels: torch.Tensor | None = None
-    old_prompt: str | None = None
-    reach: float = 0.25
-    hold: bool = True
-    sources: tuple[torch.Tensor, ...] = ()
     note: str | None = field(default=None, init=False)
     tuning: Tuning = field(init=False)
     alone: bool = field(default=False, init=False)
-    asked: Method = field(init=False)
+    method: Method = field(init=False)
     grid: Grid = field(init=False)
     _prepared: PreparedRun | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        require_fields(self, "size", "pictures")
-        backbone = self.backbone.resized(check_size(self.size)).drawn_from(self.sources)
-        self.size, self.grid = backbone.size, backbone.grid
-        self.pictures = coerce("pictures", self.pictures, int)
-        self.asked, self.note = resolved_method(
-            self.method, backbone.preset, self.heads is not None, self.fall_back)
-        self.heads = self.heads if self.asked.uses_heads else None
-        check_needs(self.asked, backbone, self.heads)
-        self.prompt = alternatives.resolved(self.prompt, self.sampling.seed).text
-        self.negative = self.negative or None
-        self.sampling = resolve_sampling(self.sampling, backbone.preset)
+        require_fields(self)
+        drawing = self.drawing
+        backbone = self.backbone.resized(check_size(drawing.size)).drawn_from(drawing.sources)
+        self.grid = backbone.grid
+        method, self.note = resolved_method(
+            drawing.method, backbone.preset, self.heads is not None, self.fall_back)
+        self.heads = self.heads if method.uses_heads else None
+        check_needs(method, backbone, self.heads)
+        self.drawing = replace(
+            drawing, method=method,
+            prompt=alternatives.resolved(drawing.prompt, drawing.sampling.seed).text,
+            negative=drawing.negative or None, size=backbone.size,
+            sampling=resolve_sampling(drawing.sampling, backbone.preset))
         self._tune(backbone)
 
     def _tune(self, backbone: Backbone) -> None:
         """Tune for this machine: the window, AR in place of `exact`, pictures one by one or
         together.
         """
-        asked, region = self.asked, None
+        asked, pictures, region = self.drawing.method, self.pictures, None
         with suppress(SSDError):  # `check` says what does not fit
-            region = self.region if self.pictures > 0 else None
+            region = self.region if pictures > 0 else None
         self.tuning = Tuning(asked)
         if region is not None:
             machine = Machine.of(backbone, self.heads, self.branches, region, self.device)
             named = self.named or not self.fall_back or not guarantee_holds(backbone)
-            if self.edit is not None:  # its cost is not known
-                method = machine.with_window(asked, self.pictures)
-                self.tuning = Tuning(method, threads=threads(machine, method, self.pictures))
+            if self.drawing.edit is not None:  # its cost is not known
+                method = machine.with_window(asked, pictures)
+                self.tuning = Tuning(method, threads=threads(machine, method, pictures))
             else:
-                self.tuning = tune(machine, asked, self.pictures, named)
-                self.alone = self.pictures > 1 and sooner_alone(
-                    machine, asked, self.tuning, self.pictures, named)
+                self.tuning = tune(machine, asked, pictures, named)
+                self.alone = pictures > 1 and sooner_alone(machine, asked, self.tuning, pictures,
+                                                           named)
         self.method = filled(self.tuning.method, self.grid, self.device_type)
         self.heads = self.heads if self.tuning.method.uses_heads else None
         self.note = self.note or self.tuning.note
@@ -166,14 +134,46 @@ class Request:
     @classmethod
     def of_recipe(cls, recipe: Mapping, backbone: Backbone, heads: DraftHeads | None,
                   device: torch.device | None = None) -> Request:
-        """The request that draws the picture of a checked recipe again; see `restored`."""
-        return cls(**restored(recipe, backbone, heads, device))
+        """The request that draws the picture of a checked recipe again.
+
+        Raises SSDError if backbone or heads are not those of the recipe. AR's picture does not
+        depend on heads: any will do for it, or none.
+        """
+        drawing = drawn_again(recipe)
+        require_models(recipe, backbone, heads, drawing.method)
+        if draws_ars_picture(drawing.method) and (heads is None or heads.row is None):
+            drawing = replace(drawing, method=by_any_heads(drawing.method))
+        return cls(backbone, None if recipe["heads"] is None else heads, drawing,
+                   fall_back=False, device=device,
+                   drawn_before=other_dtype(recipe, backbone))
+
+    def by(self, method: Method) -> Request:
+        """The same by another method."""
+        return replace(self, drawing=replace(self.drawing, method=method))
+
+    # What was asked for
+
+    @property
+    def prompt(self) -> str:
+        return self.drawing.prompt
+
+    @property
+    def sampling(self) -> Sampling:
+        return self.drawing.sampling
+
+    @property
+    def pictures(self) -> int:
+        return self.drawing.pictures
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.drawing.size or self.backbone.size
 
     # The run
     @property
     def sized(self) -> Backbone:
         """The backbone at this run's size; made anew, as its tables follow the weights' device."""
-        return self.backbone.resized(self.size).drawn_from(self.sources)
+        return self.backbone.resized(self.size).drawn_from(self.drawing.sources)
 
     def check(self) -> None:
         """Raise SSDError if the run cannot start; computes nothing."""
@@ -197,13 +197,13 @@ class Request:
         return self._prepared
 
     def _checked(self) -> PreparedRun:
-        check_pictures(self.pictures)
-        check_pixels(self.keep_pixels, self.size or self.backbone.size, self.pictures)
-        drawn = self.words
+        drawing, drawn = self.drawing, self.words
+        check_pictures(drawing.pictures)
+        check_pixels(drawing.keep_pixels, self.size, drawing.pictures)
         run = prepare(self.sized, [words.prompt for words in drawn], self.method, self.heads,
-                      self.sampling, drawn[0].negative, keep=self.keep, keep_rows=self.keep_rows,
-                      threads=self.threads or self.tuning.threads, keep_mask=self.keep_mask,
-                      edit=self.edit, device=self.device_type)
+                      drawing.sampling, drawn[0].negative, keep=drawing.keep,
+                      keep_rows=drawing.keep_rows, keep_mask=drawing.keep_mask, edit=drawing.edit,
+                      threads=self.threads or self.tuning.threads, device=self.device_type)
         return replace(run, plan=replace(run.plan, tuning=self.tuning_text or run.plan.tuning),
                        graphs=self.tuning.graphs)
 
@@ -218,16 +218,11 @@ class Request:
     def parts(self) -> list[Request]:
         """The requests that draw these pictures soonest: this one, or one per picture."""
         check_pictures(self.pictures)
-        legal = self.keep is None or len(self.keep) in (1, self.pictures)
+        keep = self.drawing.keep
+        legal = keep is None or len(keep) in (1, self.pictures)
         if not (self.alone and legal):  # the run itself refuses an illegal keep
             return [self]
-        return [replace(self, method=self.asked, pictures=1, sampling=self.sampling.offset_seed(n),
-                        **kept_of_picture(self, n)) for n in range(self.pictures)]
-
-    @property
-    def edit(self) -> Edit | None:
-        """The edit by words, if the pictures' old words are given."""
-        return None if self.old_prompt is None else Edit(self.old_prompt, self.reach, self.hold)
+        return [replace(self, drawing=self.drawing.of_picture(n)) for n in range(self.pictures)]
 
     def learn(self) -> None:
         """Measure step times on the weights' current device, if unknown, for later requests."""
@@ -246,7 +241,7 @@ class Request:
     @property
     def plan(self) -> Plan:
         """The plan; its `tuning` says what was set for this machine, and its cost."""
-        if self.edit is not None:
+        if self.drawing.edit is not None:
             return self.prepare().plan
         known = plan_of(self.sized, self.method, self.region, self.heads is not None,
                         self.device_type)
@@ -255,7 +250,7 @@ class Request:
     @property
     def region(self) -> Region:
         """The cells to draw; raises SSDError if the kept ones do not fit."""
-        return region_of(self.grid, self.pictures, self.keep_rows, self.keep_mask)
+        return region_of(self.grid, self.pictures, self.drawing.keep_rows, self.drawing.keep_mask)
 
     @property
     def tuning_text(self) -> str:
@@ -266,27 +261,29 @@ class Request:
     @cached_property
     def expansions(self) -> list[Expanded]:
         """The expanded prompt of each picture; [] if nothing is added to it and nothing moved."""
-        if self.fixed or self.edit:
+        drawing = self.drawing
+        if drawing.fixed or drawing.edit:
             return []
-        return expansions(self.backbone, self.prompt, self.negative, self.seeds, self.open,
-                          self.expand)
+        return expansions(self.backbone, drawing.prompt, drawing.negative, self.seeds,
+                          drawing.open, drawing.expand)
 
     @cached_property
     def words(self) -> tuple[Words, ...]:
         """The words of each picture; without guidance, none of the negations in the prompt."""
         expanded = [Words(made.prompt, made.negative) for made in self.expansions]
-        drawn = expanded or self.fixed or (Words(self.prompt, self.negative),)
-        if self.sampling.cfg == 1 and not self.negative:
+        negative = self.drawing.negative
+        drawn = expanded or self.drawing.fixed or (Words(self.prompt, negative),)
+        if self.sampling.cfg == 1 and not negative:
             drawn = [replace(words, negative=None) for words in drawn]
         return shared(drawn, max(1, self.pictures))
 
     @property
     def label(self) -> str:
-        return labels.label(self.asked if self.tuning.stands_in else self.method)
+        return labels.label(self.drawing.method if self.tuning.stands_in else self.method)
 
     @property
     def seeds(self) -> list[int]:
-        return self.sampling.seeds(self.pictures)
+        return self.drawing.seeds
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:
@@ -301,7 +298,7 @@ class Request:
     @property
     def typed(self) -> list[str]:
         """The typed prompt; [] if it is not what is drawn, as words are fixed."""
-        return [] if self.fixed else [self.prompt]
+        return [] if self.drawing.fixed else [self.prompt]
 
     @property
     def misplaced_words(self) -> list[str]:
@@ -333,31 +330,30 @@ class Request:
                 notes: Sequence[str] = ()) -> Preview:
         """A preview panel for the run; notes: sentences to show beside the pictures."""
         return Preview(self.sized, self.method, send, label=self.label, node=node, panel=panel,
-                       pictures=self.pictures, keep=self.keep, own=self.keep_pixels,
-                       keep_rows=self.region.kept_rows, notes=notes,
-                       known=kept_by(self) if self.keep_mask is not None else None)
+                       pictures=self.pictures, keep=self.drawing.keep,
+                       own=self.drawing.keep_pixels, keep_rows=self.region.kept_rows, notes=notes,
+                       known=kept_by(self) if self.drawing.keep_mask is not None else None)
 
     def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
         """The recipe of picture `index` with tokens [R, C]."""
-        return make_recipe(self.sized, self.heads, self.recorded, self.sampling, tokens, stats,
-                           index=index, prompt=self.prompt, negative=self.negative,
-                           keep_rows=self.keep_rows, drawn=self.words[index],
-                           parent=of_picture(self.parent, index),
-                           keep_mask=of_picture(self.keep_mask, index), edit=self.edit)
+        drawn = replace(self.drawing, keep=self.parent, method=self.recorded, fixed=self.words)
+        return make_recipe(self.sized, self.heads, drawn.of_picture(index), tokens, stats)
 
     @property
     def parent(self) -> torch.Tensor | None:
         """`keep`, if more than the rows that the picture shows anyway is needed to draw again."""
-        partly = self.keep_mask is not None or self.edit is not None
-        return self.keep if partly or self.recorded.starts_from_parent(masked=False) else None
+        drawing = self.drawing
+        partly = drawing.keep_mask is not None or drawing.edit is not None
+        return drawing.keep if partly or self.recorded.starts_from_parent(masked=False) else None
 
     @property
     def recorded(self) -> Method:
         """The method for recipes, without what changes no picture: window, guesses, a stand-in."""
-        own = self.tuning.stands_in or type(self.method) is type(self.asked)
+        asked = self.drawing.method
+        own = self.tuning.stands_in or type(self.method) is type(asked)
         same = own and self.method.guarantee == "identical"
-        usual = {"guess": "auto"} if same and hasattr(self.asked, "guess") else {}
-        return replace(self.asked, **usual) if same else self.method
+        usual = {"guess": "auto"} if same and hasattr(asked, "guess") else {}
+        return replace(asked, **usual) if same else self.method
 
     @cached_property
     def _identity(self) -> tuple:
@@ -369,6 +365,21 @@ class Request:
 
     def __hash__(self) -> int:
         return hash(self._identity)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a run.
+
+    pixels: [H, W, 3] float 0..1 on the CPU. tokens: [R, C] int64. stats: of its run, as `Finished`
+    has them. guarantee: a word of docs/contract.md.
+    """
+
+    pixels: torch.Tensor
+    tokens: torch.Tensor
+    recipe: dict
+    stats: Mapping
+    guarantee: str
 
 
 @dataclass
@@ -415,9 +426,9 @@ class Result:
         elif isinstance(event, Finished):
             self.stats = event.stats
             self._final = [FinalRows(0, self.rows, event.tokens)]
-            if event.object_cells is not None and self.request.keep is not None:
-                self.edit = Edited.of(self.request.keep, event.tokens, event.object_cells,
-                                      event.stats)
+            keep = self.request.drawing.keep
+            if event.object_cells is not None and keep is not None:
+                self.edit = Edited.of(keep, event.tokens, event.object_cells, event.stats)
             self._record(event.stats)
 
     def _record(self, stats: Mapping) -> None:
@@ -425,11 +436,11 @@ class Result:
         a run that read source pictures in place of a sketch, say nothing about other runs.
         """
         run, backbone = self.request, self.request.sized
-        if run.edit is not None or backbone.sources:
+        if run.drawing.edit is not None or backbone.sources:
             return
-        kind = (backbone, run.method, run.heads is not None, run.sampling)
-        note(*kind, stats, partly=not run.region.whole)
-        note_step_times(*kind, run.pictures, stats, run.tuning.graphs)
+        note(backbone, run.method, run.heads, run.sampling, stats, partly=not run.region.whole)
+        note_step_times(backbone, run.method, run.heads is not None, run.sampling, run.pictures,
+                        stats, run.tuning.graphs)
 
     @property
     def tokens(self) -> torch.Tensor:
@@ -456,10 +467,12 @@ class Result:
         drew = self.rows > self.request.region.kept_rows
         return None if self.finished else self.rows if drew else 0
 
-    def pictures(self) -> Iterator[torch.Tensor]:
-        """The pictures, [H, W, 3] float 0..1 on the CPU, decoded one after the other."""
+    def pictures(self) -> Iterator[Picture]:
+        """The pictures of a finished run, decoded one after the other."""
         decoded = self._timed(pixels(self.request.sized, self.tokens))
-        return finished_pictures(self.request, self.edit, decoded)
+        shown = finished_pictures(self.request, self.edit, decoded)
+        for picture, tokens, recipe in zip(shown, self.tokens, self.recipes(), strict=True):
+            yield Picture(picture, tokens, recipe, self.measured, self.guarantee)
 
     def _timed(self, decoded: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:
         """The pictures; the seconds of the first one are recorded for later plans."""
@@ -504,30 +517,32 @@ def resolved_method(method: Method, preset: Preset, heads: bool,
     return rows.resolve(preset), FALLBACK_NOTE
 
 
-def restored(recipe: Mapping, backbone: Backbone, heads: DraftHeads | None,
-             device: torch.device | None) -> dict:
-    """The fields; raises SSDError if backbone or heads are not those of the checked recipe.
-
-    device: see `Request`.
-    """
-    require_models(recipe, backbone, heads)
-    return {"backbone": backbone, "heads": None if recipe["heads"] is None else heads,
-            "method": method_of(recipe), "sampling": sampling_of(recipe),
-            "prompt": recipe["prompt"], "negative": recipe["negative"],
-            "size": tuple(recipe["size"]), "fall_back": False, "device": device,
-            "drawn_before": other_dtype(recipe, backbone), "fixed": (drawn_words(recipe),),
-            "sources": sources_of(recipe), **kept_of(recipe)}
+def drawn_again(recipe: Mapping) -> Drawing:
+    """The drawing of a checked recipe, by the words that its picture was drawn from."""
+    return replace(drawing_of(recipe), fixed=(drawn_words(recipe),))
 
 
-def require_models(recipe: Mapping, backbone: Backbone, heads: DraftHeads | None) -> None:
-    """Raise SSDError if backbone or heads are not those of the recipe."""
+def draws_ars_picture(method: Method) -> bool:
+    """Whether a method draws AR's picture whatever drafts its tokens."""
+    return method.guarantee == "identical"
+
+
+def by_any_heads(method: Method) -> Method:
+    """The same without a row drafter."""
+    return derived(method, drafter="heads") if method.needs_row_drafter() else method
+
+
+def require_models(recipe: Mapping, backbone: Backbone, heads: DraftHeads | None,
+                   method: Method) -> None:
+    """Raise SSDError if backbone or heads are not those of the recipe; method: the recipe's."""
     name = recipe["backbone"]["name"]
     if name == backbone.name and recipe["backbone"]["sha256"] != backbone.sha256:
         raise SSDError(f"the picture was drawn by other weights of {name} than those that are "
                        f"loaded; only its prompt can be drawn anew: {recipe['prompt']!r}")
+    own_heads = None if draws_ars_picture(method) else recipe["heads"]
     for what, loaded, wanted in (
             ("backbone", backbone.sha256, recipe["backbone"]["sha256"]),
-            ("draft heads", heads and heads.sha256, recipe["heads"])):
+            ("draft heads", heads and heads.sha256, own_heads)):
         if wanted not in (loaded, None):
             raise SSDError(
                 f"the recipe was made with {what} {wanted[:10]}, but {loaded[:10]} is loaded: "
@@ -541,12 +556,13 @@ def identity(request: Request) -> tuple:
 
     Different objects may hold the weights.
     """
-    top = None if request.keep is None else request.keep[:, : request.keep_rows]
+    drawing = request.drawing
+    top = None if drawing.keep is None else drawing.keep[:, : drawing.keep_rows]
     tables = [each if each is None else each.tolist()
-              for each in (top, request.parent, request.keep_mask, *request.sized.sources)]
+              for each in (top, request.parent, drawing.keep_mask, *request.sized.sources)]
     return (request.backbone.sha256, stored_dtype(request.backbone),
-            request.heads and request.heads.sha256, request.recorded, request.sampling,
-            request.words, request.size, request.pictures, request.keep_rows, request.edit,
+            request.heads and request.heads.sha256, request.recorded, drawing.sampling,
+            request.words, request.size, drawing.pictures, drawing.keep_rows, drawing.edit,
             str(tables))
 
 
@@ -556,7 +572,8 @@ def kept_by(request: Request) -> torch.Tensor | None:
     Rows that are kept by number retain theirs only if the request has the pixels: the rest of
     their picture may not be drawn, and the codec also reads the cells below them.
     """
-    if request.keep is None or request.keep_mask is None and request.keep_pixels is None:
+    drawing = request.drawing
+    if drawing.keep is None or drawing.keep_mask is None and drawing.keep_pixels is None:
         return None
     known = ~request.region.mask
     return known if known.any() else None
@@ -567,16 +584,8 @@ def finished_pictures(request: Request, edit: Edited | None,
     """The decoded pictures [H, W, 3] of a run, one after the other, kept cells with their own
     pixels. Every host passes its pictures through here. edit: the outcome of an edit by words.
     """
+    drawing = request.drawing
     known = kept_by(request) if edit is None else edit.untouched
-    if known is None or request.keep is None:
+    if known is None or drawing.keep is None:
         return iter(drawn)
-    return with_kept_pixels(request.sized, drawn, known, request.keep, request.keep_pixels)
-
-
-def kept_of_picture(request: Request, n: int) -> dict:
-    """The fields of a request for picture n alone."""
-    keep, own = request.keep, request.keep_pixels
-    return {"keep": None if keep is None else keep[n % len(keep)][None],
-            "keep_mask": of_picture(request.keep_mask, n),
-            "keep_pixels": None if own is None else own[n % len(own)][None],
-            "fixed": request.fixed[n : n + 1] if len(request.fixed) > 1 else request.fixed}
+    return with_kept_pixels(request.sized, drawn, known, drawing.keep, drawing.keep_pixels)

@@ -1,43 +1,143 @@
-"""The measurements of a report: passes by width, and methods side by side."""
+"""The measurements of a report: what depends on a pass's width, and which way is the fastest.
+
+Passes by width, methods side by side, the change of logits with the width of a pass for each of
+PyTorch's attention kernels, and a layer's products in the dtype of a backbone and in 8 bits.
+"""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import date
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .. import __version__
 from ..backbones.base import Backbone
+from ..backbones.invariance import Work, rounding
 from ..backbones.presets import resolve_sampling
-from ..driver import driver_version
 from ..engine.first_replay import WrongReplay
-from ..engine.graphs import GraphRunner, runner
+from ..engine.graphs import GraphRunner, Recorder, runner
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, SSD, Exact, Method, Rolling, Rows
 from ..engine.step_times import Passes, device_name
-from ..measure.bandwidth import copy_bandwidth, read_bytes
+from ..errors import SSDError
+from ..machine_faults import driver_version
 from ..measure.bench import Entrant, bench
 from ..measure.launches import by_graphs, counted, mean
-from ..measure.machine import OtherWork
+from ..measure.machine import OtherWork, copy_bandwidth, read_bytes
+from ..measure.tables import table
 from ..model.sampling import Sampling
+from ..output.drawing import Drawing
 from ..runs.comparison import Comparison, compare
 from ..runs.request import Request
+from ..weights.eight_bits import EIGHT_BITS, Times, numbers, timed
 from ..weights.fit import fit
-from ..weights.model_size import stored_dtype
-from .equal_bits import Rounding, rounding_by_kernel
+from ..weights.load import passes_on
+from ..weights.model_size import SHORT_NAMES, stored_dtype
+from ..weights.quantize import quantiser
 from .machine import Machine
-from .precisions import Times, times_by_dtype
 from .tuning import Tuned, tuned
 
+CHOSEN = "as PyTorch chooses"
+KERNELS = {"flash": SDPBackend.FLASH_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION,
+           "memory-efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
+ROWS = 8  # of the picture, in the widest pass
+ROWS_OF_A_PASS = (1, 4)  # of the picture; beside a single cell
 PROMPT = "a red house on the left, a green tree on the right, a lake, at sunset"
 METHODS: tuple[Method, ...] = (AR(), Exact(), Rolling(), SSD())
 WITHOUT_HEADS: tuple[Method, ...] = (*METHODS[:3], Rows())
 WIDTHS_LIMIT = 10.0  # s for the widths of one kind of pass
 GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Root-mean-square difference of logits between passes of different width.
+
+    0: a cell has the same bits in all of them. None: the kernel does not take these passes, or
+    there are no graphs. graphs: passes replayed as graphs, compared with a direct one.
+    """
+
+    direct: float | None
+    graphs: float | None
+
+
+def rounding_by_kernel(backbone: Backbone, machine: Machine) -> dict[str, Rounding]:
+    """The rounding by attention kernel. A device other than a card has one kernel."""
+    kernels = KERNELS if backbone.device.type == "cuda" else {}
+    return {name: Rounding(rounding_with(backbone, kernel, None),
+                           machine.recorder and rounding_with(backbone, kernel, machine.recorder))
+            for name, kernel in {CHOSEN: None, **kernels}.items()}
+
+
+def rounding_with(backbone: Backbone, kernel: SDPBackend | None,
+                  recorder: Callable[[], Recorder] | None) -> float | None:
+    """One figure of a `Rounding`; recorder: of `Machine`, None: without graphs."""
+    try:
+        with nullcontext() if kernel is None else sdpa_kernel(kernel):
+            passes = passes_on(backbone, ROWS * backbone.grid.width)
+            if recorder is None:
+                return max(rounding(backbone, widths) for widths in passes)
+            with closing(recorder()) as graphs:
+                return max(rounding(backbone, widths, lambda work: replayed(graphs, work))
+                           for widths in passes)
+    except RuntimeError:  # no available kernel, or passes that cannot be captured
+        return None
+
+
+def replayed(recorder: Recorder, work: Work) -> torch.Tensor:
+    """What a captured graph of the work gives."""
+    recorder.warm_up(work)
+    result: torch.Tensor = recorder.record(work)()
+    return result.clone()
+
+
+def times_by_dtype(backbone: Backbone, branches: int) -> dict[str, Times]:
+    """Milliseconds of one layer's feed-forward products, by dtype and by cells of a pass.
+
+    The matrices have a layer's shapes. Leaves out what the device or the installation lacks.
+    """
+    row = backbone.grid.width
+    widths = (1, *(row * count for count in ROWS_OF_A_PASS))
+    plain = backbone.dtype if backbone.dtype in SHORT_NAMES else torch.float32
+    found = {SHORT_NAMES[plain]: timed(matrices(backbone, plain), widths, branches, plain)}
+    for kind in EIGHT_BITS:
+        inputs = torch.bfloat16 if kind == "fp8" else plain
+        with suppress(SSDError, RuntimeError):  # not offered here
+            become = quantiser(kind, backbone.device)
+            quantised = [become(weight) for weight in matrices(backbone, inputs)]
+            found[kind] = timed(quantised, widths, branches, inputs)
+    return found
+
+
+def matrices(backbone: Backbone, dtype: torch.dtype) -> list[torch.Tensor]:
+    """Matrices with the shapes of a layer's feed-forward network."""
+    s = backbone.decoder.shape
+    return [numbers(*shape, backbone.device, dtype)
+            for shape in ((2 * s.ffn, s.hidden), (s.hidden, s.ffn))]
+
+
+def fastest_eight_bits(found: Mapping[str, Times]) -> str | None:
+    """The 8-bit dtype whose passes of a row and more take the least time; None if there is none."""
+    offered = [kind for kind in EIGHT_BITS if kind in found]
+    return min(offered, key=lambda kind: sum(list(found[kind].values())[1:]), default=None)
+
+
+def dtypes_line(found: Mapping[str, Times]) -> str:
+    best = fastest_eight_bits(found)
+    chosen = f" Of the 8-bit dtypes {best} is the fastest here for rows." if best else ""
+    return ("The products of one layer's feed-forward network, with guidance if the backbone uses "
+            f"it; int8 includes any rounding of activations.{chosen}")
+
+
+def dtypes_table(found: Mapping[str, Times]) -> str:
+    widths = next(iter(found.values()))
+    rows = [[str(cells), *(f"{each[cells]:.3f}" for each in found.values())] for cells in widths]
+    return table(["cells", *(f"{name}, ms" for name in found)], rows)
 
 
 @dataclass(frozen=True)
@@ -121,8 +221,7 @@ def measure(backbone: Backbone, heads: DraftHeads | None, machine: Machine) -> M
     peak = peak_bytes(backbone, heads)
     methods = {method.name: method for method in (WITHOUT_HEADS if heads is None else METHODS)}
     comparison = compare(backbone, PROMPT, methods, heads, Sampling(seed=7))
-    entrants = [Entrant(label, Request(backbone, heads, method, Sampling(seed=7), PROMPT,
-                                       fall_back=False))
+    entrants = [Entrant(label, Request(backbone, heads, drawing(method), fall_back=False))
                 for label, method in methods.items()]
     speeds = bench(entrants)
     estimate = fit(backbone, Exact(), device=str(device), heads=heads)
@@ -183,5 +282,10 @@ def peak_bytes(backbone: Backbone, heads: DraftHeads | None) -> int | None:
     torch.cuda.synchronize(device)
     before = torch.cuda.memory_allocated(device)
     torch.cuda.reset_peak_memory_stats(device)
-    Request(backbone, heads, Exact(), Sampling(seed=7), PROMPT, fall_back=False).run()
+    Request(backbone, heads, drawing(Exact()), fall_back=False).run()
     return torch.cuda.max_memory_allocated(device) - before
+
+
+def drawing(method: Method) -> Drawing:
+    """What every measurement draws."""
+    return Drawing(PROMPT, None, method, Sampling(seed=7))

@@ -18,8 +18,7 @@ from ..measure.tables import table
 from ..output.labels import percent
 from ..weights.eight_bits import about_int8
 from .checks import Finding
-from .measuring import GIB, Launched, Measured, measure
-from .precisions import dtypes_line, dtypes_table
+from .measuring import GIB, Launched, Measured, dtypes_line, dtypes_table, measure
 from .suite import SelfTest
 from .tuning import step_times_table, tunings_line, tunings_table
 

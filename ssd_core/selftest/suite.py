@@ -3,11 +3,18 @@
 The quick self-test takes the dtype in use and at most 20 seconds, the full one all dtypes and at
 most five minutes; a picture that is not finished by then is given up. What is not reached is
 neither switched off nor vouched for.
+
+A host runs the quick one by itself, once for each combination of versions. It runs on every device,
+while nothing is drawn, and ends before the next pass if somebody wants to draw. Cards and Apple's
+GPUs have kernels and graphs that no test of ours has run. Processors differ in products of integers
+and bf16 and in passes of different width; there the picture has few rows, so that the test takes a
+few seconds only.
 """
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,8 +22,10 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from ..engine.methods import Exact, Method
+from ..engine.threads import drawing
 from ..errors import SSDError, first_line
-from ..machine_faults import FULL, QUICK, Found, all_paths, found_on, note
+from ..kept_files import switched_off
+from ..machine_faults import FULL, NONE, QUICK, Found, all_paths, found_on, note
 from ..model.processor import has_bf16
 from ..weights.load import DTYPES
 from ..weights.quantize import KINDS
@@ -28,6 +37,7 @@ LIMITS = {QUICK: 20.0, FULL: 300.0}  # s
 RESERVE = 2.0  # s of them for what cannot be ended: a pass, the capture of one, reading a file
 BACKBONE = "postcard"
 Load = Callable[[torch.device, str], Subject]
+FEW_ROWS = 4  # of the picture on a CPU, where passes read just the cache slots that they need
 
 
 def load_bundled(device: torch.device, dtype: str, rows: int = ROWS) -> Subject:
@@ -160,3 +170,40 @@ def dtypes_of(device: torch.device) -> tuple[str, ...]:
         return (*DTYPES, *KINDS)
     return tuple(dtype for dtype in ("fp32", "bf16", "int8")
                  if dtype != "bf16" or has_bf16(device))
+
+
+def is_due(device: torch.device) -> bool:
+    """Whether something may fail here that no self-test has tried with these versions."""
+    return not switched_off() and found_on(device).tested == NONE
+
+
+def load_short(device: torch.device, dtype: str) -> Subject:
+    return load_bundled(device, dtype, FEW_ROWS if device.type == "cpu" else ROWS)
+
+
+def run_if_due(device: torch.device, dtype: str, wanted: Callable[[], bool],
+               machine_of: Callable[[torch.device], Machine] = Machine.of,
+               load: Load = load_short) -> SelfTest | None:
+    """Run the quick self-test in the dtype in use if it is due; returns it if it was finished.
+
+    dtype: by the names of `load_backbone`. wanted: asked before every pass; if False, the test
+    ends, and is due again later. After an error, such as too little memory, it is not tried again
+    before an update.
+    """
+    if not is_due(device) or drawing():
+        return None
+    test = SelfTest(machine_of(device), [dtype], QUICK, load,
+                    wanted=lambda: wanted() and not drawing())
+    try:
+        deque(test.findings(), maxlen=0)
+    except (SSDError, RuntimeError) as error:
+        problem = first_line(error)
+    else:
+        if test.unwanted:
+            return None
+        if test.done:
+            test.store()
+            return test
+        problem = test.left_out.get(dtype, "no picture was finished in time")
+    note(replace(found_on(device), tested=QUICK, summary=f"ended early: {problem}"), device)
+    return None

@@ -20,22 +20,26 @@ from ..backbones.llamagen import ClassLlamaGen
 from ..backbones.postcard import Postcard
 from ..backbones.postcard.words.captions import fresh_caption
 from ..engine.decode import generate, plan
-from ..engine.events import Finished, finished
+from ..engine.events import Finished, Plan, finished
 from ..engine.methods import AR, Exact, Method
-from ..engine.plan import Plan
 from ..engine.sketches import prompts_after
 from ..errors import SSDError
 from ..files import read_safetensors, safetensors_bytes, user_path
-from ..model.flags import flag
 from ..model.grid import size_of
+from ..model.knobs import flag
 from ..model.sampling import Sampling
 from ..output.knobs import check_pictures
-from ..runs.batch.models import ModelSpec
-from ..runs.batch.open import WorkerOptions, crew_of
 from ..runs.batch.prompts import read_prompts
 from ..runs.batch.queue import work
-from ..runs.batch.task import Exists, LoadedModels, fitting_batch
-from ..runs.batch.workers import Place
+from ..runs.batch.workers import (
+    Exists,
+    LoadedModels,
+    ModelSpec,
+    Place,
+    WorkerOptions,
+    crew_of,
+    fitting_batch,
+)
 from ..weights.find import portable
 from ..weights.fit import run_bytes
 from .common import REQUIRED, Say, gigabytes, require_least, silent

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from PIL import Image
 
-from ..backbones.reading.adapters import refuse_adapter_files
+from ..backbones.reading.tensor_files import refuse_adapter_files
 from ..errors import SSDError, first_line
 from ..files import refuse_partial, user_path
-from .model_folders import PIPELINE
+from .find import PIPELINE
 
 Source = tuple[torch.Tensor, torch.Tensor]  # pixels [H, W, 3] in 0..1, codes [r, c]
 CELL = 32  # px

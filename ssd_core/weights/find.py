@@ -1,29 +1,44 @@
-"""Find backbones and draft heads by bundled name, file or folder. Only headers are read."""
+"""Find backbones and draft heads by bundled name, file or folder, or below a folder of models.
+
+Only headers are read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from ..answered import answered
+from safetensors import safe_open
+
 from ..backbones import BACKBONES
 from ..backbones.families import FAMILIES
-from ..backbones.reading.adapters import AdapterError, refuse_adapter_files
 from ..backbones.reading.checkpoint import (
     Checkpoint,
     attempt,
+    cached,
     group_of,
+    home_of,
     models_at,
     models_in,
+    snapshot_in,
     subfolders,
 )
-from ..backbones.reading.hub_cache import cached, snapshot_in
+from ..backbones.reading.tensor_files import (
+    AdapterError,
+    refuse_adapter_files,
+    require_short_header,
+)
+from ..engine.heads import FORMAT as HEADS_FORMAT
 from ..errors import SSDError, refusing
-from ..files import ASSETS, user_path
+from ..files import ASSETS, answered, user_path
 
 SECONDS = 30.0  # that a file's header may take, on a drive of a network, too
 BACKBONE_FILE, HEADS_FILE = "backbone.safetensors", "heads.safetensors"
+PIPELINE = "model_index.json"  # in the folder of a pipeline of diffusers
 
 
 # Names and paths
@@ -186,3 +201,100 @@ def what_is_in(checkpoints: Sequence[Checkpoint]) -> str:
         content = f"is of format {kind!r}" if kind != "pt" else f"holds tensors such as {names}"
         described.append(f"{checkpoint.files[0].name} {content}")
     return ", ".join(described)
+
+
+def backbones_below(root: Path) -> Iterator[tuple[str, Path, str]]:
+    """(name, a file, family) of each backbone in a folder and its subfolders."""
+    for folder in folders_below(root):
+        if is_superseded(folder):
+            continue
+        backbones = _backbones_in(folder, folder == root, stamp(folder))
+        for path, family in backbones:
+            shown = shown_by(path) if folder != root and len(backbones) == 1 else path
+            yield shown.relative_to(root).as_posix(), path, family
+
+
+def shown_by(path: Path) -> Path:
+    """The folder that stands for the only backbone in it: the whole pipeline's, if it is in one,
+    and the repository's, if that is in the layout of the Hub client's cache.
+    """
+    folder = path.parent
+    folder = folder.parent if (folder.parent / PIPELINE).is_file() else folder
+    return home_of(folder) or folder
+
+
+def is_superseded(folder: Path) -> bool:
+    """Whether a folder is a snapshot that its repository does not use."""
+    home = home_of(folder)
+    with suppress(SSDError):
+        return home is not None and snapshot_in(home).name != folder.name
+    return False
+
+
+@cache
+def _backbones_in(folder: Path, loose: bool, _stamp: tuple) -> list[tuple[Path, str]]:
+    return backbones_in(folder, loose)
+
+
+def heads_files_below(root: Path) -> Iterator[tuple[str, Path]]:
+    """(name, file) of each file in a heads folder that may hold draft heads."""
+    for folder in folders_below(root):
+        for path in visible(folder):
+            if path.suffix == ".safetensors" and path.is_file():
+                inside = path.name == HEADS_FILE and folder != root
+                yield (folder if inside else path).relative_to(root).as_posix(), path
+
+
+def folders_below(root: Path) -> Iterator[Path]:
+    """`root` and all folders below it, except hidden ones and links back up."""
+    for folder, inner, _ in os.walk(root, followlinks=True):
+        inner[:] = sorted(name for name in inner if not name.startswith(".")
+                          and not leads_up(Path(folder, name)))
+        yield Path(folder)
+
+
+def leads_up(folder: Path) -> bool:
+    """Whether a link points to a folder that contains it."""
+    return folder.is_symlink() and folder.parent.resolve().is_relative_to(folder.resolve())
+
+
+def visible(folder: Path) -> list[Path]:
+    """Entries of a folder that are not hidden; none if it cannot be read."""
+    try:
+        return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    except OSError:
+        return []
+
+
+def stamp(folder: Path) -> tuple:
+    """A key that changes whenever a file in the folder changes."""
+    try:
+        with os.scandir(folder) as entries:
+            files = [entry for entry in entries if entry.is_file()]
+        return tuple(sorted((f.name, f.stat().st_mtime_ns, f.stat().st_size) for f in files))
+    except OSError:  # deleted since it was listed
+        return ()
+
+
+# Headers
+
+
+def is_heads(path: Path) -> bool:
+    return metadata_of(path).get("format") == HEADS_FORMAT
+
+
+def metadata_of(path: Path) -> dict[str, str]:
+    """The metadata of a safetensors file; empty if it is not one."""
+    try:
+        return _metadata(path, os.stat(path).st_mtime_ns)
+    except OSError:  # deleted since it was listed
+        return {}
+
+
+@cache
+def _metadata(path: Path, _changed: int) -> dict[str, str]:
+    with suppress(SSDError), refusing(path):
+        require_short_header(path)
+        with safe_open(path, framework="pt") as file:
+            return file.metadata() or {}
+    return {}

@@ -20,9 +20,8 @@ from ..errors import SSDError
 from ..model.products import has_kernel
 from .catalogue import KnownBackbone
 from .eight_bits import EITHER, fastest
-from .free import free_bytes
 from .load import SMALL, pick_device, pick_dtype
-from .memory import WEIGHT_BYTES, MemoryEstimate, Setting
+from .memory import WEIGHT_BYTES, MemoryEstimate, Setting, free_bytes
 from .model_size import ModelSize, stored_bytes
 
 

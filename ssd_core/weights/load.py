@@ -1,8 +1,14 @@
-"""Load backbones and draft heads, by bundled name, file or folder."""
+"""Load backbones and draft heads, by bundled name, file or folder, or from a loaded model.
+
+What depends on the width of a pass on the device that draws is measured at loading, in about 50 ms
+for a small model, on a CPU or a CUDA card. A host that moves the weights to the card only later
+measures then; unmeasured, nothing is guaranteed.
+"""
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import ModuleType
@@ -16,17 +22,21 @@ from ..backbones.base import Backbone
 from ..backbones.drafter import FORMAT as SAMPLERS_FORMAT
 from ..backbones.drafter import Drafter, read_drafter
 from ..backbones.estimates import Estimates
+from ..backbones.families import FAMILIES
+from ..backbones.invariance import Widths, rounding
 from ..backbones.offload import DeviceOffloader
 from ..backbones.reading.checkpoint import Checkpoint
-from ..engine.graphs import checked_mode
+from ..backbones.reading.weights import LoadedModel
+from ..engine.graphs import KEYS, checked_mode, rounded
 from ..engine.heads import DraftHeads, read_heads
+from ..engine.threads import using_threads
 from ..errors import SSDError, first_line
-from ..files import read_safetensors
+from ..files import read_safetensors, user_path
 from ..machine_faults import fault_of
-from ..model.flags import flag
+from ..model.attention_kernel import one_attention_kernel
+from ..model.knobs import flag
 from ..model.processor import has_bf16
 from ..model.products import has_kernel
-from .adopted import backbone_of
 from .catalogue import CATALOGUE
 from .eight_bits import EITHER, fastest
 from .find import HEADS_FILE, find_backbone, find_path, is_bundled
@@ -40,13 +50,81 @@ from .quantize import (
     quantised_on,
     quantiser,
 )
-from .rounding import measure_rounding
 
+TOKENIZER = "tokenizer.json"
+IN_PIPELINE = f"processor/{TOKENIZER}"  # where a pipeline of diffusers has it
+DEVICES = ("cpu", "cuda")
+CELLS = 96  # about as many as the widest pass of a run on a card
 SAMPLERS_FILE = "samplers.safetensors"
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 NO_CARD = ("cpu", "meta")
 OTHER_MODELS = ("Janus-1.3B",)  # that are read besides those of the catalogue
 SMALL = 100_000_000  # up to this many parameters auto chooses fp32
+
+
+@torch.inference_mode(False)
+@torch.no_grad()
+def backbone_of(model: nn.Module, files: str | Path | None = None) -> Backbone:
+    """Make a backbone that computes on a loaded model's tensors, where they are.
+
+    files: the folder with the model's tokenizer, and its picture codec if the model has none; None:
+    the one that it was loaded from. Raises SSDError if no family has such a model, or if its
+    tensors lie on several devices.
+    """
+    checkpoint = LoadedModel(model, folder_of(model, files))
+    family = next((family for family in FAMILIES if family.matches(checkpoint)), None)
+    if family is None:
+        raise SSDError(f"{type(model).__name__}: no backbone known here; families: "
+                       f"{', '.join(family.FAMILY for family in FAMILIES)}")
+    return family.load(checkpoint, *checkpoint.place())
+
+
+def folder_of(model: nn.Module, files: str | Path | None) -> Path:
+    """The folder with a model's tokenizer: named, on disk, or in the Hub client's cache."""
+    name = str(files or getattr(model, "name_or_path", ""))
+    folder = user_path(name)
+    if name and folder.is_dir():
+        return folder
+    if files is None and (cached := cached_tokenizer(name)) is not None:
+        return cached.parent
+    raise SSDError(f"{type(model).__name__}: no folder {name!r} with its {TOKENIZER}: name it, as "
+                   "in load_backbone(model, files=FOLDER)")
+
+
+def cached_tokenizer(name: str) -> Path | None:
+    """The tokenizer of a repository on the Hub that was downloaded before."""
+    try:
+        from huggingface_hub import try_to_load_from_cache
+        paths = [try_to_load_from_cache(name, file) for file in (TOKENIZER, IN_PIPELINE)]
+    except (ImportError, ValueError):
+        return None
+    return next((Path(path) for path in paths if isinstance(path, str)), None)
+
+
+def measure_rounding(backbone: Backbone, draws: torch.device) -> None:
+    """Set `rounding` and `batch_invariant`, if the weights lie on the device that draws.
+
+    A card without memory for it leaves them as they are.
+    """
+    if draws.type not in DEVICES or backbone.device.type != draws.type:
+        return
+    # On one thread, because a second may wait for a busy core; with the kernel that runs use.
+    with using_threads(1), one_attention_kernel(draws), suppress(torch.OutOfMemoryError):
+        backbone.rounding = max(rounding(backbone, widths) for widths in passes_on(backbone))
+        backbone.batch_invariant = backbone.rounding == 0
+
+
+def passes_on(backbone: Backbone, cells: int = CELLS) -> list[Widths]:
+    """The passes to compare, over up to `cells` cells.
+
+    On a card their sizes are rounded as in runs, and they read few keys or those of a whole
+    picture, because kernels divide long sums otherwise.
+    """
+    if backbone.device.type == "cpu":
+        return [Widths()]
+    row, slots = backbone.grid.width, backbone.grid.slots
+    return [Widths(row * max(2, cells // row), (1, 8, row, 2 * row), keys)
+            for keys in (KEYS, rounded(slots + KEYS, KEYS))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +157,7 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
 
     Instead of a name it takes a model that transformers has loaded. It then computes on that
     model's tensors, on its device and in its dtype, and the model works as before. files: the
-    folder with such a model's tokenizer; None: where it came from (weights/adopted.py).
+    folder with such a model's tokenizer; None: where it came from (`folder_of`).
 
     device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta to load everything except the values.
     dtype: auto, fp32, bf16, fp16, fp8, int8, int4 or 8bit, which is the faster of int8 and fp8 on

@@ -1,17 +1,19 @@
-"""Count the bytes of a run: weights, keys and values, a pass, pixels, graphs.
+"""Count the bytes of a run and the free ones: weights, keys and values, a pass, pixels, graphs.
 
-The constants are measured (lab/benchmarks/memory.py). Knows no device and nothing about free
-memory.
+The constants are measured (lab/benchmarks/memory.py). Knows no device's other programs.
 """
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from ..backbones.sessions import release_all
 from ..engine.graphs import KEYS, pool_bytes, rounded
 from ..engine.methods import Method
 from ..model.kv_cache import slots_made
@@ -26,6 +28,8 @@ WEIGHT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.
 # computation), noise of a picture under computation, feature maps of the codec.
 PASS_COPIES, NOISE_COPIES, CODEC_COPIES = 10.5, 7, 5
 MARGIN = 1.05  # for memory fragmentation
+TEXTS = ("out of memory", "not enough memory", "can't allocate memory")
+CUDA_CODE = 2  # cudaErrorMemoryAllocation, for errors whose text does not say it
 
 
 @dataclass(frozen=True)
@@ -235,3 +239,49 @@ class MemoryEstimate:
         """Decoding one picture in float32; pictures are decoded one after the other."""
         pixels = self.model.grid.cells * self.model.patch**2
         return int(CODEC_COPIES * 4 * self.model.codec_channels * pixels)
+
+
+def free_bytes(device: torch.device) -> int | None:
+    """Free memory of a device in bytes, or None if unknown."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    if device.type == "xpu":
+        return torch.xpu.mem_get_info(device)[0]
+    if device.type == "mps":
+        return torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory()
+    return free_main_memory()
+
+
+def free_main_memory() -> int | None:
+    """Free main memory, from psutil if it is installed, else from Linux."""
+    try:
+        import psutil
+    except ImportError:
+        return free_linux_memory()
+    return psutil.virtual_memory().available
+
+
+def free_linux_memory(path: Path = Path("/proc/meminfo")) -> int | None:
+    try:
+        lines = dict(line.split(":") for line in path.read_text(encoding="ascii").splitlines())
+        return int(lines["MemAvailable"].removesuffix("kB")) * 1024
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, on any device, including those without an exception type for it."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and (
+        getattr(error, "error_code", None) == CUDA_CODE
+        or any(text in str(error).lower() for text in TEXTS))
+
+
+def empty_caches() -> None:
+    """Free unreferenced memory on every device, and what backbones keep for the next run."""
+    release_all()
+    gc.collect()
+    for name, present in (("cuda", torch.cuda), ("mps", torch.backends.mps), ("xpu", torch.xpu)):
+        if present.is_available():
+            getattr(torch, name).empty_cache()

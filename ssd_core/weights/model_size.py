@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 from torch import nn
 
+from ..backbones.base import SHORT_NAMES as SHORT_NAMES
 from ..backbones.base import Backbone, Preset
-from ..backbones.stored import SHORT_NAMES as SHORT_NAMES
-from ..backbones.stored import stored_bytes as stored_bytes
-from ..backbones.stored import stored_dtype as stored_dtype
+from ..backbones.base import stored_bytes as stored_bytes
+from ..backbones.base import stored_dtype as stored_dtype
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.products import Int8Matrix

@@ -9,15 +9,30 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from ..backbones import BACKBONES, postcard
 from ..backbones.reading.checkpoint import ENDINGS, GGUF, group_of, models_in
+from ..engine.heads import FORMAT as HEADS_FORMAT
 from ..errors import SSDError
-from ..files import user_path
+from ..files import read_safetensors, sha256_of, user_path
 from .catalogue import BACKBONES_FOLDER, CATALOGUE, GB, LICENCE, KnownBackbone, Source
-from .find import HEADS_FILE, bundled, family_of, find_backbone, in_place
-from .model_folders import backbones_below, heads_files_below, is_heads, metadata_of, visible
+from .find import (
+    HEADS_FILE,
+    backbones_below,
+    bundled,
+    family_of,
+    find_backbone,
+    heads_files_below,
+    in_place,
+    is_bundled,
+    is_heads,
+    metadata_of,
+    portable,
+    stamp,
+    visible,
+)
 
 HEADS_FOLDER = "ssd_heads"
 AUTO, BUNDLED, NONE = "auto", "bundled", "none"
@@ -221,13 +236,34 @@ class ModelRegistry:
                      and metadata_of(path).get("backbone_sha256") == sha256), None)
 
     def _with(self, backbone: Path) -> list[Path]:
-        """Files meant for this backbone: beside it, or in a heads folder under its name."""
+        """Files meant for this backbone: in a heads folder under its name, where drafts that
+        learned from one's own pictures are, or beside it.
+        """
+        own = [root / file for root in self.heads_folders for name in self._names(backbone)
+               for file in (name / HEADS_FILE, name.with_name(f"{name.name}.safetensors"))]
+        return [path for path in (*own, *beside(backbone)) if path.is_file()]
+
+    def _names(self, backbone: Path) -> list[Path]:
+        """The names of a backbone below a model folder, or of a bundled one."""
+        if is_bundled(backbone):
+            return [Path(portable(backbone))]
         inside = [backbone.relative_to(root) for root in self.backbone_folders
                   if backbone.is_relative_to(root)]
-        names = [name for path in inside for name in (path.parent, stem(path)) if name != Path()]
-        own = [root / file for root in self.heads_folders for name in names
-               for file in (name / HEADS_FILE, name.with_name(f"{name.name}.safetensors"))]
-        return [path for path in (*beside(backbone), *own) if path.is_file()]
+        order = reversed if backbone.is_dir() else iter
+        return [name for path in inside for name in order((path.parent, stem(path)))
+                if name != Path()]
+
+    def drafts_file(self, backbone: Path) -> Path:
+        """Where drafts that learn from one's own pictures are saved for a backbone at this path."""
+        name = next(iter(self._names(backbone)), Path(stem(backbone).name))
+        return self.heads_folders[0] / name / HEADS_FILE
+
+    def drafts_by_hash(self, sha256: str) -> Path | None:
+        """The file of the drafts that a recipe names, also of an earlier version; None if gone."""
+        bundled_ones = (path / HEADS_FILE for name in BACKBONES if (path := bundled(name)))
+        beside_ones = (path for model in self.backbones().values() for path in beside(model.path))
+        paths = (*(heads.path for heads in self.heads().values()), *beside_ones, *bundled_ones)
+        return next((path for path in paths if is_heads(path) and hash_of(path) == sha256), None)
 
     def _beside(self, backbone: Path) -> Path:
         for path in beside(backbone):
@@ -256,6 +292,19 @@ class ModelRegistry:
         return (f"draft heads {selection!r} are not here: put them into "
                 f"{places(self.heads_folders)}, or choose one of "
                 f"{', '.join((AUTO, NONE, *self.heads()))}")
+
+
+def hash_of(heads: Path) -> str:
+    """The hash of a file of heads, by which recipes name it; computed once where it is not told."""
+    return metadata_of(heads).get("sha256") or _hash_of(heads, stamp(heads.parent))
+
+
+@cache
+def _hash_of(heads: Path, _stamp: tuple) -> str:
+    try:
+        return sha256_of(read_safetensors(heads, HEADS_FORMAT)[0])
+    except SSDError:
+        return ""
 
 
 def models_of(root: Path) -> list[Path]:

@@ -47,8 +47,9 @@ export class Api {
     return this.#ask(`${path}?${text}`, { method: "POST", body: file });
   }
 
+  /** Also from a page that is left. */
   remove(path) {
-    return this.#ask(path, { method: "DELETE" });
+    return this.#ask(path, { method: "DELETE", keepalive: true });
   }
 
   async #ask(path, options) {

@@ -38,7 +38,9 @@ export class App {
   /** Await what the server does; an error becomes a toast, and the answer is then null. */
   async attempt(promise) {
     try {
-      return await promise;
+      const answer = await promise;
+      this.toasts?.worked();
+      return answer;
     } catch (error) {
       this.toast(error.message, { bad: true });
       return null;

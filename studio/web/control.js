@@ -3,7 +3,7 @@
 import { button, make } from "./core/elements.js";
 import { field, segments } from "./form.js";
 import { fileButton, problemOf } from "./incoming.js";
-import { pictureUrl } from "./picture_links.js";
+import { pictureUrl } from "./picture_actions.js";
 
 /** The form, folded away until a picture is chosen. */
 export function controlForm(app) {

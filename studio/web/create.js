@@ -3,11 +3,11 @@
 import { addStyleSheet, button, make, setText } from "./core/elements.js";
 import { controls } from "./controls.js";
 import { enable, stopButton } from "./form.js";
-import { Filmstrip } from "./filmstrip.js";
-import { keep, recall } from "./kept.js";
+import { recall } from "./kept.js";
 import { promptArea } from "./prompt.js";
 import { savesRecipe, withSeed } from "./seed.js";
 import { Stage } from "./stage.js";
+import { Strip } from "./strip.js";
 
 const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 
@@ -29,36 +29,30 @@ class Create {
     this.app = app;
     this.words = app.words.create;
     app.draw = (changes) => this.draw(changes);
+    app.strip = this.strip = new Strip(app, (entry) => this.stage.showPicture(entry));
     this.stage = new Stage(app);
-    this.strip = new Filmstrip(app, (entry) => this.stage.showPicture(entry));
     this.stage.onSaved = () => this.strip.refresh();
-    this.stage.onShown = (ids) => this.strip.mark(ids);
     this.prompt = promptArea(app, this.#buttons());
-    const side = make("div", "stage-side", {}, [this.stage.element, this.strip.element]);
-    this.stage.onEdit = () => {
-      side.lastElementChild.replaceWith(this.stage.editing?.strip ?? this.strip.element);
-      this.#label();
-    };
     section.append(make("div", "create", {}, [
       make("aside", "panel stack", { "aria-label": this.words.panel },
         [this.prompt.element, controls(app), ...controlPlace(app)]),
       make("h1", "unseen", {}, [app.words.places.create]),
-      side,
+      make("div", "stage-side", {}, [this.stage.element, this.strip.element]),
     ]));
     setTimeout(() => { // once the page can be used
       this.strip.refresh();
-      this.#editOn();
+      this.#goOn();
+      import("./sketch.js").then(({ Sketch }) => new Sketch(app, this.stage));
     });
   }
 
-  /** An edit that a reload of the page broke off goes on, with its mask. */
-  async #editOn() {
-    const broken = recall("edit", null, { ofTab: true });
-    if (!broken) return;
-    keep("edit", null, { ofTab: true }); // if its picture is gone, that is told once
+  /** After a reload the stage shows the same picture, with what was painted. */
+  async #goOn() {
+    const shown = recall("shown", null, { ofTab: true });
+    if (!shown) return;
     await this.app.jobs.refresh();
     if (this.app.jobs.running) return; // it is shown
-    this.stage.edit(broken.edit, broken);
+    this.stage.open(shown.edit, shown);
   }
 
   #buttons() {
@@ -67,31 +61,21 @@ class Create {
       { class: "button main grow", id: "draw", title: MAC ? "⌘ + Enter" : "Ctrl + Enter" });
     const stop = stopButton(app, "stop", () => app.attempt(
       app.jobs.act(app.jobs.running.id, "stop")));
-    this.button = draw;
     app.jobs.watch(() => {
       const { running } = app.jobs;
       enable(stop, running !== null, draw);
       stop.title = app.words.stops[running?.kind] ?? words.stopHint;
-      this.#label();
+      setText(draw, app.jobs.active.length ? words.drawNext : words.draw);
     });
     return make("div", "row buttons", {}, [draw, stop]);
   }
 
-  #label() {
-    const { words, app, stage } = this;
-    this.button.hidden = stage.editing !== null; // the Edit tool has a button of its own
-    setText(this.button, app.jobs.active.length ? words.drawNext : words.draw);
-  }
-
   /**
    * Ask for a picture, below another one if that was chosen; while another run goes on, it waits
-   * its turn. While a picture is edited the edit is applied.
+   * its turn.
    */
   async draw(changes = {}) {
     const { app } = this;
-    if (this.stage.editing && Object.keys(changes).length === 0) {
-      return this.stage.editing.apply();
-    }
     if (!await this.#isSaid(changes.prompt ?? app.settings.get("prompt"))) return null;
     const busy = app.jobs.active.length > 0;
     const { prompt } = { ...app.settings.values, ...changes };
@@ -122,13 +106,12 @@ class Create {
   }
 
   /**
-   * value: {edit: id of a picture, ...options}, {redo: id of one}, {show: id of one}, or {file,
-   * text, actions} as in `Stage.showFile`.
+   * value: {edit: id of a picture, ...options of its surface}, {redo: id of one}, or {file, text,
+   * actions} as in `Stage.showFile`; {fresh}: follow the next run.
    */
   shown(value) {
-    if (value?.edit) this.stage.edit(value.edit, value);
-    if (value?.redo) this.stage.edit(value.redo, { tool: "rows" });
-    if (value?.show) this.stage.showById(value.show);
+    if (value?.edit) this.stage.open(value.edit, value);
+    if (value?.redo) this.stage.open(value.redo, { tool: "rows" });
     if (value?.file) this.stage.showFile(value.file, value.text, value.actions);
     if (value?.fresh) this.stage.follow();
   }

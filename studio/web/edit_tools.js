@@ -1,4 +1,4 @@
-/** The controls of the Edit tool: what one paints with, and the line below which all is redrawn. */
+/** The tools of the surface: what one paints with, and the line below which all is redrawn. */
 
 import { TOOLS } from "./core/mask_canvas.js";
 import { below } from "./core/mask.js";
@@ -18,8 +18,9 @@ export class PaintTools {
   constructor(app, canvas, does) {
     Object.assign(this, { app, words: app.words.edit, canvas, does });
     const { words } = this;
-    this.tools = segments("edit-tool", words.tools, [...TOOLS, "rows"].map((value) => ({ value,
-      label: words[value], title: words[`${value}Hint`] })), (tool) => canvas.choose(tool));
+    const named = (value) => ({ value, label: words[value], title: words[`${value}Hint`] });
+    this.tools = segments("edit-tool", words.tools, ["touch", ...TOOLS, "rows"].map(named),
+      (tool) => canvas.choose(tool));
     this.size = make("input", "", { type: "range", min: "1", max: String(canvas.mostSize),
       id: "brush-size", "aria-label": words.size, title: words.sizeHint });
     this.size.addEventListener("input", () => canvas.resize(Number(this.size.value)));
@@ -29,7 +30,7 @@ export class PaintTools {
     this.clear = this.#button("clear", () => canvas.clear());
     this.undo = this.#button("undo", () => does.undo());
     this.redo = this.#button("redo", () => does.redo());
-    this.element = make("div", "row edit-tools", {}, [this.tools.element, this.brush, make("div",
+    this.element = make("div", "row", {}, [this.tools.element, this.brush, make("div",
       "row", {}, [this.undo, this.redo, this.invert, this.clear])]);
   }
 
@@ -38,8 +39,11 @@ export class PaintTools {
       { class: "button plain", id: `mask-${name}`, title: this.words[`${name}Hint`] });
   }
 
-  update() {
+  /** touchable: whether the picture's things can be known. */
+  update(touchable) {
     const { canvas } = this;
+    this.tools.inputs[0].parentElement.hidden = !touchable;
+    this.invert.hidden = this.clear.hidden = !TOOLS.includes(canvas.tool);
     const round = canvas.tool === "brush" || canvas.tool === "eraser";
     this.tools.set(canvas.tool);
     this.brush.hidden = !round;

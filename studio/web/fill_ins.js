@@ -7,10 +7,7 @@ import { button, make } from "./core/elements.js";
 import { check } from "./form.js";
 import { freshSeed } from "./seed.js";
 
-/** The setting by which these additions to a prompt stay open; "" if none do. Pure. */
-export function openText(prompt, names) {
-  return names.length ? JSON.stringify({ typed: [prompt], value: names }) : "";
-}
+const ANEW = { prompt_expanded: null, negative_expanded: null }; // no words are fixed
 
 export function fillIns(app, area) {
   return new FillIns(app, area).element;
@@ -96,7 +93,7 @@ class FillIns {
   }
 
   #other() {
-    this.app.settings.set({ seed: freshSeed(), open: "", fixed: "" });
+    this.app.settings.set({ seed: freshSeed(), open: [], ...ANEW });
   }
 
   /** The chip goes at once, before the server answers. */
@@ -111,13 +108,12 @@ class FillIns {
   #set(names) {
     if (!this.#current) return;
     this.filled = { ...this.filled, open: names };
-    this.app.settings.set({ fixed: "", open: openText(this.filled.prompt, names) });
+    this.app.settings.set({ open: names, ...ANEW });
   }
 
   #pin(chip) {
     if (!this.#current) return;
-    this.app.settings.set({ prompt: chip.pinned, fixed: "",
-      open: openText(chip.pinned, this.filled.open) });
+    this.app.settings.set({ prompt: chip.pinned, open: this.filled.open, ...ANEW });
     this.area.focus();
   }
 

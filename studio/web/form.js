@@ -107,14 +107,14 @@ function numberKnob(knob, settings, words) {
   const input = make("input", "", { type: "number", step: knob.kind === "int" ? "1" : "any" });
   if (knob.low !== null) input.min = String(knob.low);
   if (knob.high !== null) input.max = String(knob.high);
-  if (knob.unset !== null) input.placeholder = words.own;
+  if (knob.optional) input.placeholder = words.own;
   input.addEventListener("change", () => {
-    const value = input.value === "" ? knob.unset ?? knob.default : Number(input.value);
+    const value = input.value === "" ? knob.optional ? null : knob.default : Number(input.value);
     if (input.validity.valid) settings.set({ [knob.name]: value });
     else input.reportValidity();
     show(settings.get(knob.name));
   });
-  const show = (value) => { input.value = value === knob.unset ? "" : String(value); };
+  const show = (value) => { input.value = value === null ? "" : String(value); };
   bind(settings, knob.name, show);
   const help = [knob.help, knob.range].filter(Boolean).join(" ");
   return field(knob.label, input, help);

@@ -1,10 +1,10 @@
 /** The place of models: those on this machine, and those that can be downloaded. */
 
 import { addStyleSheet, button, make } from "./core/elements.js";
-import { DownloadLine, quoteDialog } from "./download.js";
+import { DownloadLine, quoteDialog, sizeText } from "./download.js";
 import { field, select } from "./form.js";
 import { keep, recall } from "./kept.js";
-import { sizeText } from "./sizes.js";
+import { Learning } from "./learning.js";
 
 const LINE = "loaded"; // said once the page has been built anew
 
@@ -24,6 +24,7 @@ class Models {
     this.folders = make("ul", "small folders");
     this.known = make("div", "stack");
     this.download = new DownloadLine(app, () => this.shown());
+    this.learning = app.schema.local ? new Learning(app, () => this.shown()) : null;
     const local = app.schema.local ? [
       make("h2", "", { id: "models-get" }, [words.get]), make("p", "hint", {}, [words.getHint]),
       this.download.element, this.known] : [];
@@ -33,7 +34,7 @@ class Models {
     section.append(make("div", "sheet models", {}, [
       make("h1", "title", {}, [words.title]), make("p", "notice", {}, [words.untested]),
       ...(app.schema.local ? [this.#precision()] : [make("p", "hint", {}, [words.shared])]),
-      this.here, make("details", "", {},
+      this.here, ...(this.learning ? [this.learning.element] : []), make("details", "", {},
         [make("summary", "", {}, [words.folders]), this.folders]), ...local]));
   }
 
@@ -53,6 +54,7 @@ class Models {
     const list = await this.app.attempt(this.app.api.get("models"));
     if (!list) return;
     this.list = list;
+    this.learning?.shown();
     this.here.replaceChildren(this.#tableHere());
     this.folders.replaceChildren(...list.places.map((place) => make("li", "", {}, [place])));
     if (this.app.schema.local) {
@@ -60,6 +62,10 @@ class Models {
       this.download.follow();
     }
     await this.#askFits();
+  }
+
+  hidden() {
+    this.learning?.hidden();
   }
 
   #tableHere() {
@@ -75,7 +81,8 @@ class Models {
     const used = model.name === list.in_use.name;
     const name = make("th", "", { scope: "row", title: model.path }, [model.name]);
     if (used) name.append(make("span", "small good in-use", {},
-      [app.say(words.inUse, { dtype: list.in_use.dtype })]));
+      [app.say(words.inUse, { dtype: list.in_use.dtype })]),
+    ...list.in_use.measured.map((line) => make("span", "small parts", {}, [line])));
     if (model.problem) {
       return make("tr", "", { "data-model": model.name },
         [name, make("td", "bad", { colspan: "6" }, [model.problem])]);

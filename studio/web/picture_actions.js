@@ -1,13 +1,18 @@
 /** What can be done with saved pictures, wherever they are shown. */
 
+import { make } from "./core/elements.js";
 import { say } from "./core/strings.js";
-import { copyPicture, copyText } from "./clipboard.js";
-import { pictureUrl } from "./picture_links.js";
 
 const MOST_UNDONE = 64; // pictures that the server can bring back
 const VIEWED = 200; // pictures that are seen one after the other over the whole page
 
 const path = (id) => id.split("/").map(encodeURIComponent).join("/");
+
+/** The address of a saved picture; options: `format` (png, jpeg, webp) and `scale` (1, 2). */
+export function pictureUrl(id, options = {}) {
+  const query = new URLSearchParams(options).toString();
+  return `studio/picture/${path(id)}${query && `?${query}`}`;
+}
 
 /** A picture with its facts and what can be copied of it; null if that failed, which is said. */
 export function detailsOf(app, id) {
@@ -20,9 +25,9 @@ export async function restore(app, id) {
   if (!answer) return;
   const { parent, keep_mask: mask, old_prompt, ...settings } = answer.settings;
   adopt(app, { ...answer, settings });
-  const { size } = settings;
-  app.go("create", mask || old_prompt ? { edit: parent, mask: mask || null, size, words: false }
-    : { show: id });
+  const { size, seed, prompt, prompt_expanded: drawn } = settings;
+  app.go("create", mask || old_prompt
+    ? { edit: parent, mask: mask || null, size, seed, prompt: drawn ?? prompt } : { edit: id });
 }
 
 /** Take over settings; the old ones can be brought back. */
@@ -33,14 +38,45 @@ export function adopt(app, { settings, text }) {
     run: () => app.settings.set(before) } });
 }
 
+/** Copy a picture, or say that the browser does not allow it. */
 export async function copyImage(app, id) {
-  const copied = await copyPicture(pictureUrl(id));
-  app.toast(app.words.stage[copied ? "copied" : "notCopied"], { bad: !copied });
+  const png = fetch(pictureUrl(id)).then((answer) => answer.blob());
+  try {
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
+    app.toast(app.words.send.copied);
+  } catch {
+    app.toast(app.words.send.notCopied, { bad: true });
+  }
 }
 
 export async function copyLine(app, text) {
   const copied = await copyText(text);
   app.toast(app.words.history[copied ? "copiedText" : "notCopied"], { bad: !copied });
+}
+
+/**
+ * Copy a text; whether that worked. Browsers give `navigator.clipboard` only to pages served by
+ * https or from this machine: elsewhere a selected text is copied instead.
+ */
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copySelected(text);
+  }
+}
+
+function copySelected(text) {
+  const field = make("textarea", "", { readonly: "" });
+  const before = document.activeElement;
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  const copied = document.execCommand("copy");
+  field.remove();
+  before?.focus();
+  return copied;
 }
 
 /** Mark pictures as favourites, or take the marks away; returns whether that worked. */

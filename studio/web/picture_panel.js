@@ -3,11 +3,10 @@
  */
 
 import { button, make, setText } from "./core/elements.js";
-import { menuButton } from "./menu.js";
-import { copyImage, copyLine, detailsOf, restore } from "./picture_actions.js";
+import { copyLine, detailsOf, restore } from "./picture_actions.js";
 import { pixelMode } from "./pixels.js";
 import { nameOf } from "./tile.js";
-import { downloadLinks } from "./picture_links.js";
+import { sendMenu } from "./send.js";
 
 export class PicturePanel {
   entry = null;
@@ -31,7 +30,9 @@ export class PicturePanel {
     this.element = make("aside", "picture-panel stack", { id: "picture-panel", hidden: "",
       "aria-label": this.words.panel }, [make("div", "panel-head", {}, [this.title, this.close]),
       large, this.actions, this.made, this.facts]);
-    this.element.addEventListener("keydown", ({ key }) => key === "Escape" && this.hide());
+    this.element.addEventListener("keydown", ({ key }) => { // an open menu closes first
+      if (key === "Escape" && !this.element.querySelector(":popover-open")) this.hide();
+    });
   }
 
   /** Show a picture; focus: go there, too. */
@@ -71,7 +72,7 @@ export class PicturePanel {
     const { stage } = app.words;
     const known = entry.seed !== null;
     const single = entry.kind !== "race";
-    const save = menuButton(stage.save, () => downloadLinks(stage, entry), "button");
+    const send = sendMenu(app, () => entry, "button");
     this.star = this.#button("favourite", () => this.on.star(entry), [`★ ${stage.favourite}`]);
     this.copySettings = this.#button("copy-settings", () => copyLine(app, this.settings),
       [words.copySettings]);
@@ -86,8 +87,7 @@ export class PicturePanel {
       single && this.#button("edit", () => app.go("create", { edit: entry.id }), [stage.edit]),
       known && single && this.#button("seeds", () => app.go("seeds", { like: entry.id }),
         [stage.seeds]),
-      save.button, save.menu,
-      this.#button("copy", () => copyImage(app, entry.id), [words.copyPicture]),
+      send.button, send.menu,
       known && this.#button("copy-prompt", () => copyLine(app, entry.prompt), [words.copyPrompt]),
       this.copySettings, this.star,
       app.schema.local && this.#button("delete", () => this.on.remove(entry), [words.remove],

@@ -4,7 +4,7 @@ import { button, make } from "./core/elements.js";
 import { fillIns } from "./fill_ins.js";
 import { Marks, suggestions } from "./marks.js";
 import { recentMenu, rememberPrompt } from "./recent.js";
-import { drawable, wordChips } from "./word_chips.js";
+import { drawable } from "./word_chips.js";
 
 /** below: the element under the text. Returns {element, focus(), remember(prompt)}. */
 export function promptArea(app, below) {
@@ -18,7 +18,7 @@ export function promptArea(app, below) {
     make("div", "stack prompt-head", {}, [label(app), box]), below,
     make("div", "stack prompt-says", {}, [
       suggestions(app, marks), alternatives(app), notes(app)]), fillIns(app, area),
-    wordChips(app), drawable(app), negative(app)]);
+    drawable(app), negative(app)]);
   return { element, focus: () => area.focus(), remember: rememberPrompt };
 }
 
@@ -70,7 +70,8 @@ function textArea(app, name, placeholder) {
     autocomplete: "off", maxlength: String(app.schema.limits.text) });
   area.addEventListener("input", () => app.settings.set({ [name]: area.value }));
   app.settings.watch((values) => {
-    if (area.value !== values[name]) area.value = values[name];
+    const text = values[name] ?? "";
+    if (area.value !== text) area.value = text;
   });
   return area;
 }
@@ -91,7 +92,7 @@ function label(app) {
   const { words } = app.words;
   const surprise = button(words.surprise, async () => {
     const answer = await app.attempt(app.api.get("surprise"));
-    if (answer) app.settings.set({ prompt: answer.prompt, open: "", fixed: "" });
+    if (answer) app.settings.set({ prompt: answer.prompt });
   }, { class: "button plain small", id: "surprise", title: words.surpriseHint });
   const recent = recentMenu(app);
   return make("div", "row prompt-label", {}, [
@@ -106,7 +107,7 @@ function negative(app) {
   area.setAttribute("aria-label", words.negative);
   const fold = make("details", "negative", {}, [
     make("summary", "small", {}, [words.negative]), area]);
-  fold.open = app.settings.get("negative") !== "";
+  fold.open = Boolean(app.settings.get("negative"));
   app.settings.watch((values, names) => {
     if (names.includes("negative") && values.negative) fold.open = true;
   });

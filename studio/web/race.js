@@ -4,11 +4,10 @@ import { addStyleSheet, button, make, setText } from "./core/elements.js";
 import { enable, stopButton } from "./form.js";
 import { isOver } from "./jobs.js";
 import { Racers } from "./racers.js";
-import { resultParts } from "./race_result.js";
-import { RaceView } from "./race_view.js";
+import { RaceView, resultParts } from "./race_view.js";
 import { savesRecipe, withSeed } from "./seed.js";
 import { statusText, timeLeft } from "./status.js";
-import { pictureUrl } from "./picture_links.js";
+import { pictureUrl } from "./picture_actions.js";
 import { usesLine } from "./uses.js";
 
 export function mount(section, app) {

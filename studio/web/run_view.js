@@ -58,7 +58,7 @@ export class RunView {
   /** Offer the finished pictures: then all is known. */
   async #save(pictures) {
     await this.on.saved(pictures.map((picture) => this.#named(picture)));
-    this.element.classList.add("opens"); // by a click
+    this.element.classList.toggle("opens", pictures.length > 1); // by a click
     this.#ended();
   }
 
@@ -91,6 +91,11 @@ export class RunView {
     }, { id: "keep-top" });
     this.stoppedRow.append(make("span", "", {},
       [app.say(words.stoppedAt, { row: rows, rows: job.result.rows })]), keep);
+  }
+
+  /** Whether the run is seen as its picture alone. */
+  get isPlain() {
+    return !this.#replay && !this.preview.overlay && !this.element.matches(".with-details");
   }
 
   /** Switch the overlay, also of the replay; returns whether it is on. */

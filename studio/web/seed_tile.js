@@ -2,10 +2,9 @@
 
 import { isPaused, isRest, shareOf } from "./batch.js";
 import { button, make, setText } from "./core/elements.js";
-import { menuButton } from "./menu.js";
+import { sendMenu } from "./send.js";
 import { seedText } from "./status.js";
 import { Tile } from "./run_tile.js";
-import { downloadLinks } from "./picture_links.js";
 import { sizeOf } from "./uses.js";
 
 const SMALL = { class: "button plain small" };
@@ -80,9 +79,8 @@ export class SeedTile {
   #offer(picture) {
     if (!this.tools.hidden) return;
     const { app } = this;
-    const save = menuButton(app.words.stage.save, () => downloadLinks(app.words.stage, picture),
-      SMALL.class);
-    this.tools.append(save.button, save.menu,
+    const send = sendMenu(app, () => picture, SMALL.class);
+    this.tools.append(send.button, send.menu,
       button(this.words.redo, () => app.go("create", { redo: picture.id }), SMALL));
     this.tools.hidden = false;
     this.tile.openBy(this.on.open, app.say(this.words.open, { seed: this.seed }));

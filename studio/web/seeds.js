@@ -7,7 +7,7 @@ import { SeedForm } from "./seed_form.js";
 import { SeedTile } from "./seed_tile.js";
 import { savesRecipe } from "./seed.js";
 import { openLarge } from "./run_tile.js";
-import { pictureUrl } from "./picture_links.js";
+import { pictureUrl } from "./picture_actions.js";
 import { sizeOf } from "./uses.js";
 
 const PADDING = 16; // px around the grid

@@ -3,6 +3,10 @@
 import { keep, recall } from "./kept.js";
 
 const KEY = "settings";
+const NAMED = { panel: "", control: "", subject: "", draft_hash: "" }; // of a run
+const OF_DRAFTS = ["prompt", "negative", "seed", "method"]; // a picture, with drafts of its own
+const OF_ONE_PICTURE = ["open", "prompt_expanded", "negative_expanded", "keep_mask", "old_prompt",
+  "panel", "draft_hash"];
 
 /** A value that others watch: `watch(look)` calls look(value, names) now and after each change. */
 export class Settings {
@@ -10,7 +14,7 @@ export class Settings {
 
   /** schema: the server's; values that it does not know are dropped. */
   constructor(schema) {
-    this.defaults = schema.settings;
+    this.defaults = { ...NAMED, ...schema.settings };
     this.values = { ...this.defaults, ...this.#known(recall(KEY, {})) };
   }
 
@@ -18,14 +22,17 @@ export class Settings {
     return this.values[name];
   }
 
-  /** Change some settings; unknown names are ignored. */
+  /**
+   * Change some settings; unknown names are ignored. Words to draw, and additions that stay open,
+   * hold for no other prompt than that which they were set for; earlier drafts for no other
+   * picture.
+   */
   set(changes) {
-    const known = this.#known(changes);
+    const known = this.#known({ ...this.#stale(changes), ...changes });
     const names = Object.keys(known).filter((name) => !same(known[name], this.values[name]));
     if (names.length === 0) return;
     this.values = { ...this.values, ...known };
-    const { open, fixed, parent, keep_mask, old_prompt, panel } = this.defaults; // of one picture
-    keep(KEY, { ...this.values, open, fixed, parent, keep_mask, old_prompt, panel });
+    keep(KEY, { ...this.values, ...this.#only(OF_ONE_PICTURE) });
     for (const look of this.#watchers) look(this.values, names);
   }
 
@@ -36,6 +43,19 @@ export class Settings {
     this.#watchers.add(look);
     look(this.values, Object.keys(this.values));
     return () => this.#watchers.delete(look);
+  }
+
+  #stale(changes) {
+    const other = (name) => changes[name] !== undefined
+      && (changes[name] ?? "").trim() !== (this.values[name] ?? "").trim();
+    return this.#only([
+      ...(other("prompt") || other("negative") ? ["prompt_expanded", "negative_expanded"] : []),
+      ...(other("prompt") ? ["open"] : []), ...(OF_DRAFTS.some(other) ? ["draft_hash"] : [])]);
+  }
+
+  /** The defaults of these settings. */
+  #only(names) {
+    return Object.fromEntries(names.map((name) => [name, this.defaults[name]]));
   }
 
   #known(values) {

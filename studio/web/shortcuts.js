@@ -9,9 +9,9 @@ const WRITES = ":is(input:not([type=checkbox], [type=radio], [type=range]), text
 // By section of the texts: what does what, and its keys.
 const KEYS = {
   create: [["draw", `${CONTROL} + Enter`], ["leave", "Delete"]],
-  edit: [["tools", "B  R  L  E"], ["size", "[  ]"], ["invert", "X"],
-    ["undo", `${CONTROL} + Z`], ["redo", `${CONTROL} + Shift + Z`], ["cell", "← ↑ → ↓"],
-    ["paint", "Space"], ["line", "Shift + ← ↑ → ↓"], ["close", "Enter"]],
+  edit: [["touch", "V"], ["thing", "Tab"], ["tools", "B  R  L  E"], ["size", "[  ]"],
+    ["invert", "X"], ["undo", `${CONTROL} + Z`], ["redo", `${CONTROL} + Shift + Z`],
+    ["cell", "← ↑ → ↓"], ["paint", "Space"], ["line", "Shift + ← ↑ → ↓"], ["close", "Enter"]],
   history: [["go", "← ↑ → ↓"], ["choose", "X"], ["mark", "F"], ["remove", "Delete"]],
   viewer: [["zoom", "+  −"], ["whole", "0"], ["pixels", "1"], ["go", "←  →"], ["leave", "Esc"]],
   everywhere: [["sheet", "?"]],

@@ -1,5 +1,6 @@
 /**
- * Short messages in the head: gone after a while; those that tell of an error stay until closed.
+ * Short messages in the head: gone after a while; those that tell of an error stay until closed,
+ * or until something else has worked.
  */
 
 import { button, make } from "./core/elements.js";
@@ -24,7 +25,15 @@ export class Toasts {
     }
     toast.append(button("×", end, { class: "button plain icon", "aria-label": this.words.close }));
     this.root.append(toast);
+    toast.since = performance.now();
     if (!bad) setTimeout(end, action ? OFFERED : SHOWN);
     return end;
+  }
+
+  /** Something has worked: errors that were there long enough to be read are gone. */
+  worked() {
+    for (const toast of this.root.querySelectorAll(".bad")) {
+      if (performance.now() - toast.since > SHOWN) toast.remove();
+    }
   }
 }

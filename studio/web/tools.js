@@ -1,12 +1,14 @@
 /** What can be done with the finished pictures on the stage. */
 
-import { compareMenu } from "./compare_menu.js";
 import { button, make, setText } from "./core/elements.js";
 import { menuButton } from "./menu.js";
-import { copyImage, favour, keepSeed, restore, showAmongAll } from "./picture_actions.js";
-import { downloadLinks } from "./picture_links.js";
+import { compareTwo, detailsOf, favour, keepSeed, restore,
+  showAmongAll } from "./picture_actions.js";
 import { pixelMode } from "./pixels.js";
-import { varyMenu } from "./vary_menu.js";
+import { sendMenu } from "./send.js";
+
+const LISTED = 16; // pictures to compare with
+const STRENGTHS = ["subtle", "medium", "strong"]; // how far variations are from a picture
 
 export class Tools {
   #saved = [];
@@ -14,18 +16,19 @@ export class Tools {
 
   /**
    * does, with the picture of this id: overlay(id), replay(id) and details(id), which resolve to
-   * whether they are on now, and edit(id, options).
+   * whether they are on now, show(id), and vary(id, strength).
    */
   constructor(app, does) {
     Object.assign(this, { app, does, words: app.words.stage });
     const tool = (name, run) => this.#tool(name, run);
     this.numbers = make("span", "row numbers",
       { role: "group", "aria-label": this.words.pictures });
-    const save = menuButton(this.words.save, () => downloadLinks(this.words, this.#picture),
-      "button plain");
-    save.button.id = "save";
-    const vary = varyMenu(app, (strength) => does.edit(this.#picture.id, { vary: strength }));
+    const send = sendMenu(app, () => this.#picture);
+    const vary = menuButton(this.words.vary, () => STRENGTHS.map((strength) => button(
+      this.words[strength], () => does.vary(this.#picture.id, strength),
+      { class: "button plain", id: `vary-${strength}` })), "button plain");
     vary.button.dataset.tool = "vary";
+    vary.button.title = this.words.varyHint;
     [this.overlay, this.replay, this.info] = ["overlay", "replay", "details"].map((name) => {
       const made = tool(name, async () => press(made, await does[name](this.#picture.id)));
       return made;
@@ -39,10 +42,8 @@ export class Tools {
     press(this.sharp, pixelMode.sharp);
     this.line = this.#facts();
     this.element = make("div", "tools row", { role: "toolbar", "aria-label": this.words.tools,
-      id: "tools", hidden: "" }, [this.numbers, tool("edit", () => does.edit(this.#picture.id)),
-      vary.button, vary.menu, compare.button, compare.menu,
-      tool("full", () => this.full()), save.button, save.menu,
-      tool("copy", () => copyImage(this.app, this.#picture.id)), this.favourite,
+      id: "tools", hidden: "" }, [this.numbers, vary.button, vary.menu, compare.button,
+      compare.menu, tool("full", () => this.full()), send.button, send.menu, this.favourite,
       ...this.#more()]);
   }
 
@@ -91,8 +92,14 @@ export class Tools {
 
   #number(n) {
     const label = this.app.say(this.words.pictureOf, { number: n + 1 });
-    return button(String(n + 1), () => this.#choose(n),
+    return button(String(n + 1), () => this.choose(n),
       { class: "button plain icon", "aria-label": label, title: label });
+  }
+
+  /** Show one of these pictures alone. */
+  choose(n) {
+    this.#choose(n);
+    this.does.show(this.#picture.id);
   }
 
   #choose(n) {
@@ -121,4 +128,40 @@ export class Tools {
 
 function press(button, on) {
   button.setAttribute("aria-pressed", String(on));
+}
+
+/**
+ * A menu of the last saved pictures: a click compares that one with the picture on the stage.
+ * own(): its id. first(): ids that are offered before all others.
+ */
+function compareMenu(app, own, first) {
+  const { words } = app;
+  const items = () => {
+    const list = make("div", "compare-list");
+    fill(app, list, own(), [...app.strip.others(own()).map(({ id }) => id), ...first()]);
+    return [make("p", "small hint", {}, [words.stage.compareWith]), list];
+  };
+  const made = menuButton(words.stage.compare, items, "button plain");
+  made.button.dataset.tool = "compare";
+  made.button.title = words.stage.compareHint;
+  return made;
+}
+
+async function fill(app, list, own, first) {
+  const answer = await app.attempt(app.api.get("history", { limit: LISTED + 1 }));
+  const others = (answer?.entries ?? []).filter(({ id, kind }) => id !== own && kind !== "race");
+  const rank = ({ id }) => (first.includes(id) ? 0 : 1);
+  others.sort((a, b) => rank(a) - rank(b)); // stable: else the newest first
+  list.replaceChildren(...others.slice(0, LISTED).map((entry) => tile(app, entry, own)));
+  if (others.length === 0) list.append(make("p", "hint", {}, [app.words.stage.nothingToCompare]));
+}
+
+function tile(app, entry, own) {
+  const { title, quality, thumbnail, seed } = entry;
+  const name = [title, quality, seed].filter(Boolean).join(" · ");
+  const image = make("img", "", { src: thumbnail, alt: "", height: "72", width: "72" });
+  return button(image, async () => {
+    const shown = await detailsOf(app, own);
+    if (shown) compareTwo(app, [entry, shown]);
+  }, { class: "", title: name, "aria-label": name });
 }

@@ -1,23 +1,20 @@
-/**
- * Words to click, by kind, and a list of them all. What a click does to the prompt is in
- * core/prompting.js.
- */
+/** Words to click, by kind. What a click does to the prompt is in core/prompting.js. */
 
 import { button, make } from "./core/elements.js";
 import { clicked, has, usable } from "./core/prompting.js";
+import { keep, recall } from "./kept.js";
 
-export function wordChips(app) {
-  return new WordChips(app).element;
-}
+const OPEN = "words-open";
 
-/** What the model can draw, folded away: its words by kind, or that it takes any text. */
+/** What the model can draw, folded away: its words by kind to click, or that it takes any text. */
 export function drawable(app) {
   const { model } = app.schema;
-  const list = model.words.flatMap(({ name, chips }) => [make("dt", "", {}, [name]),
-    make("dd", "", {}, [chips.map(({ phrases }) => phrases[0]).join(", ")])]);
-  return make("details", "drawable small", {}, [
-    make("summary", "", {}, [app.say(app.words.words.knows, { name: model.name })]),
-    model.draws ? make("p", "hint", {}, [model.draws]) : make("dl", "hint", {}, list)]);
+  const fold = make("details", "drawable", { id: "drawable" }, [
+    make("summary", "small", {}, [app.say(app.words.words.knows, { name: model.name })]),
+    model.draws ? make("p", "hint small", {}, [model.draws]) : new WordChips(app).element]);
+  fold.open = recall(OPEN, false);
+  fold.addEventListener("toggle", () => keep(OPEN, fold.open));
+  return fold;
 }
 
 class WordChips {

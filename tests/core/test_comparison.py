@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from support.mock_backbone import MockBackbone, random_heads
+from support.requests import requested
 
 from ssd_core import Sampling, SSDError, compare, methods
 from ssd_core.engine.methods import METHODS
@@ -44,7 +45,7 @@ def test_methods_that_need_heads_are_left_out_with_the_reason():
 
 def test_what_is_wrong_with_the_prompt_leaves_nothing_out():
     def request_of(method):
-        return Request(BACKBONE, HEADS, method, Sampling(5), "", fall_back=False)
+        return requested(BACKBONE, HEADS, method, Sampling(5), "", fall_back=False)
 
     with pytest.raises(SSDError, match="the prompt is empty"):
         runnable(every_method(), request_of)
@@ -99,7 +100,7 @@ def test_on_event_sees_every_event_and_pictures_are_those_of_a_run_alone():
     result = compared(chosen={"exact": methods.Exact()},
                       on_event=lambda label, event: seen.append((label, type(event).__name__)))
     assert seen[0] == ("exact", "Started") and seen[-1] == ("exact", "Finished")
-    alone = Request(BACKBONE, HEADS, methods.Exact(), Sampling(5), PROMPT).run()
+    alone = requested(BACKBONE, HEADS, methods.Exact(), Sampling(5), PROMPT).run()
     assert torch.equal(result.results["exact"].tokens, alone.tokens)
 
 
@@ -110,7 +111,7 @@ def test_every_method_draws_the_pictures_of_a_batch():
 
 
 def test_runs_without_labels_are_shown_by_their_methods_even_if_two_are_alike():
-    alike = [Request(BACKBONE, HEADS, methods.Exact(window=3), Sampling(5), PROMPT).run()
+    alike = [requested(BACKBONE, HEADS, methods.Exact(window=3), Sampling(5), PROMPT).run()
              for _ in range(2)]
     rows = Comparison.of(alike, ["a note"]).rows()
     assert [row["method"] for row in rows] == ["exact window=3"] * 2

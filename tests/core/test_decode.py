@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, events, random_heads, tokens
+from support.requests import requested
 
 from ssd_core import Finished, Grid, Pass, Sampling, SSDError, Started, generate, methods
-from ssd_core.backbones.reading.checksums import sum_of, write_sums
 from ssd_core.engine.region import Region
 from ssd_core.engine.state import DecodeState
+from ssd_core.files import sum_of, write_sums
 from ssd_core.runs.live import LiveRun
-from ssd_core.runs.request import Request
 
 every_method = pytest.mark.parametrize("method", one_of_each(), ids=lambda m: m.name)
 GRID = Grid(4, 5, True)
@@ -53,6 +53,7 @@ def made(monkeypatch):
 
 
 @every_method
+@pytest.mark.by_day(7)
 def test_cancelling_frees_everything_and_the_next_run_is_as_before(method, made):
     model, (caches, states) = backbone(), made
     heads = random_heads(model)
@@ -174,7 +175,7 @@ def test_statistics(method):
 def test_time_of_the_consumer_is_not_counted(method, monkeypatch):
     """On a clock that runs only while the consumer has an event in hand."""
     now = [0.0]
-    monkeypatch.setattr("ssd_core.engine.clock.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("ssd_core.engine.run_statistics.time.perf_counter", lambda: now[0])
     model = backbone()
     told = []
     for event in generate(model, ["sun"], method, heads=random_heads(model)):
@@ -377,7 +378,7 @@ def test_few_generators_lie_between_a_method_and_its_host(monkeypatch):
             yield event
 
     monkeypatch.setattr(methods.AR, "steps", counting)
-    list(LiveRun(Request(backbone(), None, methods.AR(), Sampling(), "a sun")))
+    list(LiveRun(requested(backbone(), None, methods.AR(), Sampling(), "a sun")))
     assert found and max(found) <= 4
 
 

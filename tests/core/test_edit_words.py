@@ -9,6 +9,7 @@ import pytest
 import torch
 from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
+from support.requests import requested
 
 from ssd_core import Edit, Grid, Sampling, SSDError, change_map, methods, object_map, plan
 from ssd_core.backbones.postcard.scenery import phrases_seen
@@ -176,8 +177,8 @@ def test_words_that_change_nothing_draw_nothing():
     model = backbone()
     run = events(model, methods.Exact(5), [OLD], keep=parent(), edit=Edit(OLD))
     assert run[-1].tokens.equal(parent()) and run[-1].stats["passes"] == 0 == run[0].plan.passes
-    done = Request(model, None, methods.Exact(), Sampling(), OLD, keep=parent(), old_prompt=OLD,
-                   size=model.size).run()
+    done = requested(model, None, methods.Exact(), Sampling(), OLD, keep=parent(), edit=Edit(OLD),
+                     size=model.size).run()
     assert done.edit.kept_share == 1 and done.edit.notes == (
         "the new words mean what the old ones do: nothing was drawn",)
 
@@ -290,15 +291,14 @@ def test_areas_keep_their_pixels_and_single_cells_do_not():
 # Requests and recipes
 
 
-def requested(model=None, **options) -> Request:
+def wanted(model=None, **options) -> Request:
     model = model or tiny_postcard(grid=GRID)
-    return Request(model, None, methods.Exact(window=5), Sampling(seed=5), "a sun",
-                   **{"old_prompt": "a red house", "keep": parent(2)[:1], "reach": 0.5,
-                      **options})
+    return requested(model, None, methods.Exact(window=5), Sampling(seed=5), "a sun",
+                     **{"edit": Edit("a red house", reach=0.5), "keep": parent(2)[:1], **options})
 
 
 def test_a_result_says_what_was_kept_and_its_recipe_draws_it_again():
-    request = requested(expand=True)
+    request = wanted(expand=True)
     result = request.run()
     redrawn = result.tokens[0] != parent(2)[0]
     assert result.edit.redrawn.equal(redrawn) and result.edit.object_cells.shape == (6, 7)
@@ -306,22 +306,22 @@ def test_a_result_says_what_was_kept_and_its_recipe_draws_it_again():
     assert result.edit.notes[0].startswith("kept ")
     (recipe,) = result.recipes()
     check(recipe)
-    assert recipe["edit"] == {"old_prompt": "a red house", "reach": 0.5, "hold": True}
-    assert unpack(recipe["parent"]).equal(parent(2)[0])
+    assert (recipe["old_prompt"], recipe["reach"], recipe["hold"]) == ("a red house", 0.5, True)
+    assert unpack(recipe["keep"]).equal(parent(2)[0])
     again = Request.of_recipe(json.loads(json.dumps(recipe)), request.backbone, None)
     assert again == request and again.run().tokens.equal(result.tokens)
-    assert requested(reach=0.6) != request
+    assert wanted(edit=Edit("a red house", reach=0.6)) != request
     assert request.plan.passes_max == 43 and request.bytes_needed > 0
 
 
-@pytest.mark.parametrize("change", [{"edit": {"old_prompt": "", "reach": 0.2, "hold": True}},
-                                    {"edit": {"old_prompt": "a", "reach": "x"}}, {"edit": 3}])
+@pytest.mark.parametrize("change", [{"old_prompt": 3}, {"reach": "x"}, {"reach": 2},
+                                    {"hold": 1}, {"old_prompt": " "}])
 def test_a_damaged_edit_is_refused(change):
-    (recipe,) = requested().run().recipes()
+    (recipe,) = wanted().run().recipes()
     with pytest.raises(ValueError):
         check({**recipe, **change})
     with pytest.raises(ValueError):
-        check({key: value for key, value in recipe.items() if key != "parent"})
+        check({key: value for key, value in recipe.items() if key != "keep"})
 
 
 def test_a_plan_of_other_runs_stays_as_it_was():

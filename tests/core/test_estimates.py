@@ -9,11 +9,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from support.mock_backbone import MockBackbone
+from support.requests import requested
 
 from ssd_core import Grid, Sampling, kept_files, methods
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.estimates import Estimates, StepTimes
 from ssd_core.engine import step_times, threads
+from ssd_core.engine.prior_passes import bundled
 from ssd_core.engine.tuning import LADDER, duration, rounded
 from ssd_core.runs.request import Request
 
@@ -35,6 +37,7 @@ class Machine:
     def __init__(self, patch: pytest.MonkeyPatch, each: float = QUICK) -> None:
         self.load, self.busy, self.timed = 1.0, FREE, 0
         self.backbone = MockBackbone(GRID)
+        self.backbone.name, self.backbone.sha256 = "postcard", bundled()["sha256"]
         self.backbone.estimates = Estimates()
         patch.setenv(kept_files.VARIABLE, "somewhere")
         patch.setattr(step_times, "APART", 0)
@@ -47,7 +50,7 @@ class Machine:
         return timing(self.load, each)
 
     def plan(self, **options) -> Request:
-        return Request(self.backbone, None, methods.Exact(), Sampling(1), "a sun", **options)
+        return requested(self.backbone, None, methods.Exact(), Sampling(1), "a sun", **options)
 
     def run(self, asked: Request) -> None:
         """A run of `asked`, told to the estimates without running it."""
@@ -165,7 +168,7 @@ def test_the_figures_of_a_real_run_include_what_it_took_beside_its_passes(monkey
     monkeypatch.setenv(kept_files.VARIABLE, str(tmp_path))
     backbone = MockBackbone(Grid(6, 8))
     monkeypatch.setattr(Backbone, "estimates", Estimates.stored_in(tmp_path))
-    asked = Request(backbone, None, methods.Exact(), Sampling(1), "a sun")
+    asked = requested(backbone, None, methods.Exact(), Sampling(1), "a sun")
     known, = backbone.estimates.step_times.entries.values()
     assert known.rest > 0 and asked.tuning.cost.rest == known.rest / 1000
     result = asked.run()

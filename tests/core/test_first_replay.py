@@ -47,7 +47,8 @@ class PassOf:
         return self.backbone(self.x[:, PREFIX + ahead : PREFIX + ahead + cells], self.cache)
 
 
-@pytest.fixture(scope="module", params=("Janus-Pro-7B", "Lumina-mGPT-7B-768", "Emu3-Gen"))
+@pytest.fixture(scope="module", params=(
+    "Janus-Pro-7B", pytest.param("Lumina-mGPT-7B-768", marks=pytest.mark.nightly), "Emu3-Gen"))
 def backbone(request, root):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(root / "lab" / "benchmarks")

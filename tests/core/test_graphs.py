@@ -51,7 +51,7 @@ def same_tokens(rehearse, backbone, method, prompts, **options) -> Rehearsal:
 
 
 @pytest.mark.parametrize("name", UNDER_TEST)
-@pytest.mark.by_day(14)
+@pytest.mark.by_day(10)
 def test_replays_give_the_tokens_of_eager_passes(name, rehearse):
     """Rows that end with a token, three prompts of different lengths."""
     backbone = MockBackbone(Grid(4, 4, True), codes=12)
@@ -67,7 +67,7 @@ def test_every_method_replays_passes_of_a_postcard(rehearse):
 
 
 @pytest.mark.parametrize("name", [name for name in UNDER_TEST if "mulo" not in name])
-@pytest.mark.by_day(14)
+@pytest.mark.by_day(8)
 def test_passes_around_pinned_cells_are_replayed(name, rehearse):
     """A mask of its own for each picture is a buffer of the run."""
     backbone = MockBackbone(Grid(4, 4, True), codes=12)
@@ -87,7 +87,7 @@ def test_edits_by_words_are_replayed(method, rehearse, monkeypatch):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.by_day(3)
+@pytest.mark.by_day(2)
 def test_every_family_replays_its_passes(folders, layout, rehearse):
     """The last row, below random ones; three pictures, prompts of different lengths."""
     backbone, codes = load_backbone(folders[layout], "cpu", "fp32"), folders[layout] / "codes.json"

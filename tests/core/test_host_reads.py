@@ -13,7 +13,7 @@ from support.mock_backbone import MockBackbone, random_heads
 from test_methods import UNDER_TEST, WORDS
 
 from ssd_core import Grid, Sampling, generate
-from ssd_core.engine.clock import Stopwatch
+from ssd_core.engine.run_statistics import Stopwatch
 
 READS = ("item", "tolist", "__int__", "__float__", "__bool__", "__index__", "cpu", "numpy")
 MORE = {  # reads a pass beyond the one
@@ -55,7 +55,7 @@ def reads_of(told: Iterator, monkeypatch) -> Iterator[tuple[object, list[str]]]:
 @pytest.mark.parametrize("row_end, prompts", [(False, WORDS[:1]), (True, WORDS)],
                          ids=["plain-alone", "row-end-batch"])
 @pytest.mark.parametrize("name", UNDER_TEST)
-@pytest.mark.by_day(28)
+@pytest.mark.by_day(14)
 def test_a_pass_waits_for_the_device_once(name, prompts, row_end, monkeypatch):
     backbone = MockBackbone(Grid(5, 6, row_end), codes=12)
     told = generate(backbone, prompts, UNDER_TEST[name], random_heads(backbone, row=True),

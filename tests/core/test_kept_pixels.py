@@ -8,6 +8,7 @@ import pytest
 import torch
 from PIL import Image
 from support.mock_backbone import tiny_postcard
+from support.requests import requested
 
 from ssd_core import Grid, Sampling, SSDError, methods
 from ssd_core.output.kept_pixels import blended, weights
@@ -48,7 +49,7 @@ def test_a_cell_beside_a_free_one_turns_to_its_own_pixels_over_its_width():
 def request(**fields) -> Request:
     model = tiny_postcard(grid=GRID)
     kept = (torch.arange(GRID.cells).view(1, 6, 7) * 5) % model.codes
-    return Request(model, None, methods.AR(), Sampling(seed=5), "a red house", named=True,
+    return requested(model, None, methods.AR(), Sampling(seed=5), "a red house", named=True,
                    **{"keep": kept, "keep_mask": KEPT, **fields})
 
 
@@ -61,7 +62,7 @@ def test_a_photograph_stays_the_photograph_outside_the_mask():
     width, height = request().sized.size
     photo = noise(3, 1, height, width, 3)
     run = request(keep_pixels=photo)
-    (picture,) = run.run().pictures()
+    picture = next(run.run().pictures()).pixels
     outside = away_from_the_edge(run)
     assert outside.any() and picture[outside].equal(photo[0][outside])
     assert not picture[~outside].equal(photo[0][~outside])
@@ -69,11 +70,11 @@ def test_a_photograph_stays_the_photograph_outside_the_mask():
 
 def test_a_picture_of_ours_stays_byte_for_byte_without_its_pixels_at_hand():
     run = request(pictures=2)
-    (own,) = pixels(run.sized, run.keep)
+    (own,) = pixels(run.sized, run.drawing.keep)
     outside = away_from_the_edge(run)
     drawn = run.run()
     plain = list(pixels(run.sized, drawn.tokens))
-    for picture, decoded in zip(drawn.pictures(), plain, strict=True):
+    for picture, decoded in zip((one.pixels for one in drawn.pictures()), plain, strict=True):
         assert (to_bytes(picture)[outside] == to_bytes(own)[outside]).all()
         free = weights(KEPT, picture.shape[:2]) == 1
         assert picture[free].equal(decoded[free])
@@ -83,21 +84,21 @@ def test_rows_kept_by_number_are_the_photographs_too():
     width, height = request().sized.size
     photo = noise(4, 1, height, width, 3)
     run = request(keep_mask=None, keep_rows=3, keep_pixels=photo)
-    (picture,) = run.run().pictures()
+    picture = next(run.run().pictures()).pixels
     assert picture[: height // 3].equal(photo[0, : height // 3])  # two of six rows
     assert not picture[height // 2 :].equal(photo[0, height // 2 :])
     by_number = request(keep_mask=None, keep_rows=3).run()
     plain = pixels(by_number.request.sized, by_number.tokens)
-    assert next(by_number.pictures()).equal(next(plain))
+    assert next(by_number.pictures()).pixels.equal(next(plain))
 
 
 def test_pictures_drawn_one_after_the_other_keep_their_own_pixels():
     width, height = request().sized.size
     photos = noise(6, 2, height, width, 3)
-    run = request(pictures=2, keep_pixels=photos, keep=request().keep.expand(2, -1, -1))
-    object.__setattr__(run, "alone", True)
+    run = request(pictures=2, keep_pixels=photos, keep=request().drawing.keep.expand(2, -1, -1))
+    run.alone = True
     for part, photo in zip(run.parts(), photos, strict=True):
-        assert part.keep_pixels.equal(photo[None])
+        assert part.drawing.keep_pixels.equal(photo[None])
 
 
 def test_pixels_of_another_size_are_refused_in_one_line():

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, fields
 
+import numpy as np
 import pytest
 
 from ssd_core import Grid, Sampling, SSDError, methods
@@ -10,7 +11,7 @@ from ssd_core.backbones.base import Preset
 from ssd_core.backbones.emu3 import AREA, PATCH, RATIOS, size_for
 from ssd_core.engine.methods import METHODS
 from ssd_core.model.grid import LONGEST_SIDE
-from ssd_core.model.knobs import LARGEST, check_knobs, knob, specs
+from ssd_core.model.knobs import LARGEST, KnobRecord, knob, specs
 from ssd_core.output.knob_words import KNOB_WORDS, OWN_CHINESE
 from ssd_core.output.knobs import all_knobs, sampling_knobs
 from ssd_core.weights.catalogue import CATALOGUE
@@ -19,14 +20,12 @@ RECORDS = {**METHODS, "sampling": Sampling}
 
 
 @dataclass(frozen=True)
-class Record:
+class Record(KnobRecord):
     count: int | None = knob(None, "A count.", low=1, none_means="its own")
     share: float = knob(1.0, "A share.", above=0, high=1, step=0.1)
     choice: str = knob("a", "A choice.", choices=("a", "b"))
     switch: bool = knob(False, "A switch.")
-
-    def __post_init__(self):
-        check_knobs(self)
+    number: int = knob(0, "A number.", low=0, fresh=True)
 
 
 @pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
@@ -52,6 +51,10 @@ def test_an_illegal_value_is_refused_with_the_legal_ones(values, line):
 
 
 def test_legal_values_and_none_pass():
+    assert Record(3, 0.5).share == 0.5 and Record(number=-1).number >= 0
+    with pytest.raises(TypeError):
+        Record(1, 1.0, "a", True, 0, 7)
+    assert type(Record(np.int64(3)).count) is int
     assert Record(count=LARGEST, share=0.1, choice="b", switch=True).count == LARGEST
     assert Record(count=None).count is None
 

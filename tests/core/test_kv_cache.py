@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-import torch._dynamo
 from hypothesis import given
 from hypothesis import strategies as st
 from support.mock_backbone import randomise
@@ -140,6 +139,8 @@ def test_buffers_are_allocated_once():
 @torch.no_grad()
 def test_a_pass_is_one_graph_for_compilers(n):
     """Nothing is compiled by default."""
+    import torch._dynamo  # takes seconds
+
     made, compiled = decoder().half(), decoder().half()
     compiled.compile(fullgraph=True, backend="eager")
     x, outs = embeddings(torch.Generator().manual_seed(7), 4 + n).half(), []

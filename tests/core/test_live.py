@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 from support.mock_backbone import MockBackbone
+from support.requests import requested
 
 from ssd_core import Grid, Sampling, methods
 from ssd_core.engine.events import FinalRows
 from ssd_core.output import preview as preview_module
 from ssd_core.runs.live import LiveRun
-from ssd_core.runs.request import Request
 
 GRID = Grid(4, 5)
 
@@ -28,7 +28,7 @@ def every_message(monkeypatch):
 
 
 def live(**options) -> LiveRun:
-    return LiveRun(Request(Painter(GRID), None, methods.AR(), Sampling(3), "a sun"), **options)
+    return LiveRun(requested(Painter(GRID), None, methods.AR(), Sampling(3), "a sun"), **options)
 
 
 def until_row(run: LiveRun, row: int) -> None:
@@ -45,7 +45,7 @@ def test_a_paused_run_goes_on_where_it_stopped_and_speaks_to_whom_it_is_told():
     run.send = after.append
     for _ in run:
         pass
-    run.finish(next(run.result.pictures())[None])
+    run.finish(next(run.result.pictures()).pixels[None])
     assert torch.equal(run.result.tokens, run.request.run().tokens)
     assert before[0]["kind"] == "started" and after[-1]["kind"] == "finished"
     assert max(message["last"] for message in before if message["kind"] == "rows") == 2

@@ -106,7 +106,7 @@ def test_every_method_is_under_test():
 
 
 @every_pair
-@pytest.mark.by_day(42)
+@pytest.mark.by_day(28)
 def test_a_run_tells_final_rows_its_passes_and_no_more_than_planned(subject, name):
     told, (backbone, _) = run(subject, name), loaded(subject)
     assert isinstance(told[0], Started) and isinstance(told[-1], Finished)
@@ -203,7 +203,7 @@ def test_planned_passes_are_those_of_the_run_on_every_small_grid(grid, method, k
 
 
 @pytest.mark.parametrize("name", SCHEDULED)
-@pytest.mark.by_day(10)
+@pytest.mark.by_day(7)
 def test_planned_passes_are_taken_when_nothing_converges(name, monkeypatch):
     """Every round replaces every token, so that none ends early."""
     for rule in RULES:
@@ -243,7 +243,7 @@ def poisoned(monkeypatch):
 
 
 @pytest.mark.parametrize("name", HOLDING)
-@pytest.mark.by_day(15)
+@pytest.mark.by_day(10)
 def test_nothing_is_drawn_from_a_state_that_no_pass_has_written(name, poisoned):
     """The first variant of a method on every grid, each other one on every third, by turns."""
     turn = list(HOLDING).index(name)
@@ -260,7 +260,7 @@ def test_nothing_is_drawn_from_a_state_that_no_pass_has_written(name, poisoned):
 
 
 @every_method
-@pytest.mark.by_day(21)
+@pytest.mark.by_day(14)
 def test_same_seed_same_picture_and_another_seed_another(name):
     first = run("plain", name)[-1]  # as other tests draw it
     again = run.__wrapped__("plain", name)[-1]
@@ -269,7 +269,7 @@ def test_same_seed_same_picture_and_another_seed_another(name):
 
 
 @small_pair
-@pytest.mark.by_day(38)
+@pytest.mark.by_day(20)
 def test_picture_of_a_batch_equals_its_solo_run(subject, name):
     """The last picture, of the shortest prompt; for the first variant of a method all of them."""
     batch = run(subject, name)[-1].tokens
@@ -281,13 +281,14 @@ def test_picture_of_a_batch_equals_its_solo_run(subject, name):
 
 
 @pytest.mark.parametrize("name", FIRST)
+@pytest.mark.by_day(7)
 def test_seeds_of_a_batch_start_again_behind_the_last_one(name):
     batch = run("row-end-guided", name, 2**64 - 2)[-1].tokens
     assert batch[2].equal(run("row-end-guided", name, 0, WORDS[2:])[-1].tokens[0])
 
 
 @small_pair
-@pytest.mark.by_day(38)
+@pytest.mark.by_day(20)
 def test_kept_rows_stand_and_the_rest_continues(subject, name):
     backbone, heads = loaded(subject)
     kept = run(subject, "ar")[-1].tokens
@@ -304,7 +305,7 @@ def test_kept_rows_stand_and_the_rest_continues(subject, name):
 
 @pytest.mark.parametrize("subject", [s for s in SUBJECTS if s != "postcard"])
 @pytest.mark.parametrize("name", ["ar", "exact", "exact-3", "jacobi-2"])
-@pytest.mark.by_day(8)
+@pytest.mark.by_day(5)
 def test_keeping_ones_own_rows_continues_as_before(subject, name):
     """The noise of a cell does not depend on the rows being kept."""
     backbone, heads = loaded(subject)
@@ -338,7 +339,7 @@ def ar_picture(row_end: bool, sampling: Sampling) -> torch.Tensor:
     (1, 3.0), (5, 1.0), (5, 3.0), (24, 3.0), (50, 1.0), (None, 1.0), (None, 3.0)])
 @pytest.mark.parametrize("kind, with_heads", [
     (methods.Exact, False), (methods.Exact, True), (methods.Jacobi, False)])
-@pytest.mark.by_day(14)
+@pytest.mark.by_day(9)
 def test_exact_and_jacobi_are_ar(row_end, cfg, window, kind, with_heads):
     backbone, heads = scene(row_end)
     sampling = Sampling(seed=1000, cfg=cfg)
@@ -357,6 +358,7 @@ def test_exact_and_jacobi_are_ar(row_end, cfg, window, kind, with_heads):
     (False, [(methods.Exact(), False), (methods.Exact(window=7), True), (methods.Jacobi(7), True)]),
     (True, [(methods.Exact(), True), (methods.Exact(window=7), False), (methods.Jacobi(7), False)]),
 ], ids=["row_end=False", "row_end=True"])
+@pytest.mark.by_day(7)
 def test_exact_and_jacobi_are_ar_under_every_filter(row_end, runs, sampling):
     backbone, heads = scene(row_end)
     for method, drafts in runs:
@@ -410,7 +412,7 @@ CONVERGING = {
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("knobs", CONVERGING)
 @pytest.mark.parametrize("kind", [methods.SSD, methods.Rows])
-@pytest.mark.by_day(12)
+@pytest.mark.by_day(10)
 def test_coupled_rounds_to_convergence_are_ar(row_end, knobs, kind):
     backbone, heads = scene(row_end)
     method = kind(**{"k_h": 3, "acceptance": "coupled", **CONVERGING[knobs]})
@@ -421,8 +423,7 @@ def test_coupled_rounds_to_convergence_are_ar(row_end, knobs, kind):
     assert method.resolve(backbone.preset).guarantee_on(backbone.grid) == "same distribution"
 
 
-@pytest.mark.parametrize("row_end", [False, True])
-@pytest.mark.parametrize("drafts", ["horizontal", "vertical"])
+@pytest.mark.parametrize("drafts, row_end", [("horizontal", False), ("vertical", True)])
 def test_strict_at_temperature_0_is_ar(row_end, drafts):
     backbone, heads = scene(row_end)
     for k_h, cfg in ((1, 3.0), (3, 1.0), (5, 3.0)):
@@ -485,9 +486,10 @@ def test_approximate_methods_do_not(method):
 # Every knob is live
 
 
-def outcome(method, heads=None, prompts=("a sun",), **options):
-    backbone, own = scene(False)
-    finished = events(backbone, method, prompts, heads=heads or own, **options)[-1]
+@cache
+def outcome(method):
+    backbone, heads = scene(False)
+    finished = events(backbone, method, heads=heads)[-1]
     return finished.tokens.tolist(), finished.stats["passes"], finished.stats["acceptance"]
 
 
@@ -558,7 +560,7 @@ SAMPLED = [
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.by_day(7)
+@pytest.mark.by_day(5)
 def test_sampling_knobs_are_live_in_every_method(name):
     backbone, heads = loaded("guided")
 

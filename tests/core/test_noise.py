@@ -65,6 +65,7 @@ def independent(a: torch.Tensor, b: torch.Tensor) -> None:
 
 
 @pytest.mark.parametrize("other", [1, 2, 2**16, 2**31, 2**32, 2**33, 2**63, 2**32 + 1])
+@pytest.mark.by_day(4)
 def test_seeds_are_independent(other):
     independent(exponential(0), exponential(other))
     independent(uniform(0), uniform(other))

@@ -16,11 +16,18 @@ from PIL.PngImagePlugin import PngInfo
 
 from ssd_core import SSDError
 from ssd_core.cli.edit import EditOptions
-from ssd_core.cli.photographs import drawable
+from ssd_core.cli.like import drawable
 from ssd_core.model.grid import Grid
 from ssd_core.output import picture_files
-from ssd_core.output.masks import mask_of_file, redrawn_cells
-from ssd_core.output.picture_files import MOST_PIXELS, layers, opened, pixels_of, upright
+from ssd_core.output.picture_files import (
+    MOST_PIXELS,
+    layers,
+    mask_of_file,
+    opened,
+    pixels_of,
+    redrawn_cells,
+    upright,
+)
 from ssd_lab.evaluate.scorers.gallery import loaded
 from studio.entries import shrunk
 from studio.panels import as_upper_panel

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.mock_backbone import MockBackbone
+from support.requests import requested
 
 from ssd_core import Grid, Plan, Sampling, SSDError, methods, plan
 from ssd_core.engine.methods import PAPER_PRESETS
-from ssd_core.runs.request import Request
 
 JANUS, LUMINA, EMU = Grid(24, 24), Grid(48, 48, True), Grid(90, 90, True)
 PAPER = [
@@ -117,7 +117,7 @@ def test_keeping_rows_spares_passes(grid, method):
 @pytest.mark.parametrize("planned", [
     lambda rows: plan(Grid(4, 6), methods.AR(), rows),
     lambda rows: plan(MockBackbone(Grid(4, 6)), methods.Exact(), rows),
-    lambda rows: Request(MockBackbone(Grid(4, 6)), None, methods.AR(), Sampling(), "a sun",
+    lambda rows: requested(MockBackbone(Grid(4, 6)), None, methods.AR(), Sampling(), "a sun",
                          keep_rows=rows).plan], ids=range(3))
 def test_rows_that_cannot_be_kept_are_refused(planned, keep_rows, line):
     with pytest.raises(SSDError, match=f"^{line}"):
@@ -145,7 +145,8 @@ def test_json_form(method):
     planned = plan(JANUS, method)
     told = json.loads(json.dumps(planned.to_json()))
     assert list(told) == ["passes", "passes_max", "paper_passes", "ar_passes", "paper_ar_passes",
-                          "tuning", "prior_passes", "step_acceleration"]
+                          "tuning", "prior_passes", "prior_pictures", "stand_in",
+                          "step_acceleration"]
     acceleration = told.pop("step_acceleration")
     assert Plan(**told) == planned
     assert acceleration == (None if planned.passes is None else 576 / planned.passes)

@@ -15,11 +15,10 @@ from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Grid, Sampling, generate, load_backbone, load_heads, methods
-from ssd_core.engine.events import Started
+from ssd_core.engine.events import Pass, Started
 from ssd_core.engine.region import Region
 from ssd_core.output import preview as preview_module
-from ssd_core.output.palette import cell_means, palette, patchwork
-from ssd_core.output.preview import Preview
+from ssd_core.output.preview import CellMarks, Preview, cell_means, palette, patchwork
 from ssd_core.runs.scheduling import timed
 
 METHODS = one_of_each(k_v=2)
@@ -179,6 +178,13 @@ def test_a_commit_does_not_hide_what_became_of_a_draft():
         assert set(cells[6 * row + 1 : 6 * row + 6]) <= {"a", "r"}, cells
 
 
+def test_a_pass_without_cells_changes_no_mark():
+    """As an edit has it, which feeds the words without a thing what they missed."""
+    marks, none = CellMarks(1, Grid(2, 2)), torch.zeros(1, 0, 2, dtype=torch.long)
+    marks.note(Pass(1, "commit", 0, none, none[..., 0], None))
+    assert marks.to_message() == {"first": 0, "marks": [""]}
+
+
 def test_cells_that_were_only_fed_again_are_not_counted_as_accepted():
     backbone = Painter(Grid(4, 5))
     method = methods.SSD(rounds=1, fused_commit=True)
@@ -235,6 +241,16 @@ def test_passes_not_told_are_told_later_with_the_next():
         screen(event, 0.0 if n < 5 else 1.0)
     first = next(m for m in messages if m["kind"] == "pass")
     assert first["first"] == 0 and len(first["marks"][0]) > 1 and set(first["marks"][0]) == {"c"}
+
+
+@pytest.mark.parametrize("passes", [0, 1, 2])
+def test_passes_without_a_cell_mark_none(passes):
+    """As a first pass of an edit by words, which judges its beginning alone."""
+    marks = CellMarks(2, Grid(3, 4))
+    for n in range(passes):
+        none = torch.zeros(2, 0, dtype=torch.int64)
+        marks.note(Pass(n, "verify", 0, torch.zeros(2, 0, 2, dtype=torch.int64), none, none.bool()))
+    assert marks.to_message() == {"first": 0, "marks": ["", ""]}
 
 
 def test_kept_rows_are_painted_at_once():
@@ -323,7 +339,7 @@ def test_a_palette_has_every_codes_own_colour():
 
 
 def test_colours_of_a_large_codebook_are_fitted_to_some_of_its_codes(monkeypatch):
-    monkeypatch.setattr("ssd_core.output.palette.LARGE", 8)
+    monkeypatch.setattr("ssd_core.output.preview.LARGE", 8)
     backbone = Painter(Grid(1, 2))
     with torch.no_grad():
         backbone.picture_codec.codebook.copy_(torch.arange(8.0)[:, None])
@@ -342,7 +358,7 @@ def test_every_code_is_in_the_patchwork(rows, columns, codes):
 def test_looked_up_colours_are_near_the_decoders():
     """On postcard, over a real picture: a glance that deserves the name."""
     backbone = load_backbone("postcard")
-    *_, finished = generate(backbone, "a red house", methods.Exact())
+    *_, finished = generate(backbone, "a red house", methods.Rows())
     tokens = finished.tokens[0].numpy()
     real = cell_means(backbone.decode(finished.tokens)[0].numpy(), *tokens.shape) * 255
     off = np.abs(palette(backbone).colours[tokens] - real).mean()

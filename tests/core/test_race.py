@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 from support.mock_backbone import MockBackbone, tokens
+from support.requests import requested
 
 from ssd_core import Sampling, methods
 from ssd_core.runs.live import LiveRun
-from ssd_core.runs.request import Request
 from ssd_core.runs.scheduling import in_turn, race, timed
 
 
@@ -95,7 +95,7 @@ def test_time_spent_outside_is_not_counted(clock):
 
 def test_racers_draw_what_they_draw_alone():
     backbone = MockBackbone()
-    runs = [LiveRun(Request(backbone, None, method, Sampling(), "sun", named=True))
+    runs = [LiveRun(requested(backbone, None, method, Sampling(), "sun", named=True))
             for method in (methods.AR(), methods.Exact())]
     for _ in race(runs):
         pass

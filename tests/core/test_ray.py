@@ -15,12 +15,10 @@ from ssd_core.backbones import postcard
 from ssd_core.engine.heads import save_heads
 from ssd_core.files import read_safetensors
 from ssd_core.output.recipe import read_recipe
-from ssd_core.runs.batch import ray_workers as ray_crew
-from ssd_core.runs.batch.models import ModelSpec
+from ssd_core.runs.batch import workers as ray_crew
 from ssd_core.runs.batch.queue import missing, work
-from ssd_core.runs.batch.ray_workers import RayWorkers, models_of
 from ssd_core.runs.batch.render import RenderItem, RenderSettings, draw_tasks
-from ssd_core.runs.batch.workers import LocalWorker
+from ssd_core.runs.batch.workers import LocalWorker, ModelSpec, RayWorkers, models_of
 from ssd_core.train import self_distill
 from ssd_core.train.picture_files import FORMAT
 from ssd_core.train.self_distill import SelfDistillRecipe

@@ -19,17 +19,17 @@ from ssd_core.engine.methods import METHODS, SSD
 from ssd_core.errors import SSDError
 from ssd_core.model.grid import Grid
 from ssd_core.model.sampling import Sampling
+from ssd_core.output.drawing import Drawing, drawing_of
 from ssd_core.output.packed import tokens_sha256
 from ssd_core.output.recipe import (
     make_recipe,
-    method_of,
     other_dtype,
     read_recipe,
     recipe_tokens,
     save_png,
     tokens_from_png,
 )
-from studio.settings import from_recipe
+from studio.settings import of_recipe
 
 BACKBONE = SimpleNamespace(
     name="toy", sha256="ab" * 32, preset=Preset(cfg=3.0), sizes=((16, 8),), size=(16, 8),
@@ -42,9 +42,8 @@ STATS = {"passes": 6, "seconds": {"total": 0.5}}
 
 def recipe(**changes):
     method = SSD(rounds=1).resolve(BACKBONE.preset)
-    made = make_recipe(BACKBONE, None, method, Sampling(seed=(1 << 64) - 1), TOKENS, STATS,
-                       index=1, prompt="a höuse\nby a lake", negative="fog")
-    return {**made, **changes}
+    drawing = Drawing("a höuse\nby a lake", "fog", method, Sampling(seed=(1 << 64) - 1), pictures=2)
+    return {**make_recipe(BACKBONE, None, drawing.of_picture(1), TOKENS, STATS), **changes}
 
 
 @pytest.fixture
@@ -65,7 +64,7 @@ def test_a_recipe_comes_back(tmp_path):
     save_png(path, torch.rand(8, 16, 3), recipe(), {"workflow": "{}"})
     back = read_recipe(path)
     assert back["seed"] == 0 and back["cfg"] == 3.0 and back["prompt"] == "a höuse\nby a lake"
-    assert back["knobs"]["rounds"] == 1 and back["knobs"]["k_h"] == 5
+    assert back["rounds"] == 1 and back["k_h"] == 5
     assert torch.equal(recipe_tokens(back), TOKENS)
     info = Image.open(path).info
     assert info["workflow"] == "{}"
@@ -125,7 +124,7 @@ def test_kept_pictures_of_another_size_are_refused(png):
 
 
 def test_kept_tokens_beyond_the_codebook_are_refused(tmp_path):
-    packed = make_recipe(BACKBONE, None, SSD(), Sampling(), TOKENS + 8, STATS, index=0, prompt="x")
+    packed = make_recipe(BACKBONE, None, Drawing("x", None, SSD()), TOKENS + 8, STATS)
     save_png(tmp_path / "x.png", torch.rand(8, 16, 3), packed)
     with pytest.raises(SSDError, match="do not fit"):
         tokens_from_png(tmp_path / "x.png", BACKBONE)
@@ -156,11 +155,13 @@ HOSTILE = {
         backbone={"name": "\udcff", "sha256": "x"}), "half a negative": recipe(negative="\udc00"),
     "no keep_rows": recipe(keep_rows=None), "keep_rows -3": recipe(keep_rows=-3),
     "all rows kept": recipe(keep_rows=2), "stopped beyond": recipe(stopped_rows=3),
-    "no such method": recipe(method="lightning"), "no knobs": recipe(knobs=[]),
-    "knob text": recipe(knobs={"rounds": "2"}), "knob fraction": recipe(knobs={"rounds": 1.5}),
-    "knob true": recipe(knobs={"k_h": True}), "knob 10^400": recipe(knobs={"k_v": 10**400}),
-    "knob below": recipe(knobs={"k_h": 0}), "draft": recipe(knobs={"draft_choice": "dice"}),
-    "top_k": recipe(top_k=10**30), "no size": recipe(size=[0, -8]), "passes": recipe(passes="x")}
+    "no such method": recipe(method="lightning"), "a list of methods": recipe(method=["ssd"]),
+    "knob text": recipe(rounds="two"), "knob fraction": recipe(rounds=1.5),
+    "knob true": recipe(k_h=True), "knob 10^400": recipe(k_v=10**400),
+    "guidance 10^400": recipe(cfg=10**400), "edit": recipe(old_prompt="x"),
+    "mask": recipe(keep_mask={"shape": [1, 4], "data": "/w=="}),
+    "knob below": recipe(k_h=0), "draft": recipe(draft_choice="dice"),
+    "top_k": recipe(top_k=10**30), "no size": recipe(size="0x-8"), "passes": recipe(passes="x")}
 
 
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
@@ -172,7 +173,7 @@ def test_hostile_recipes_are_refused_in_one_line(png, content):
 
 
 def test_every_knob_of_every_method_is_checked():
-    """Each is described, so that `check_knobs` knows what is legal."""
+    """Each is described, so that it is known what is legal."""
     assert not [f"{name}.{f.name}" for name, method in METHODS.items() for f in fields(method)
                 if "help" not in f.metadata]
 
@@ -202,12 +203,12 @@ def test_a_changed_recipe_is_refused_in_one_line_or_whole(data, tmp_path_factory
         assert len(str(error).splitlines()) == 1
         str(error).encode()
         return
-    method_of(back).resolve(Preset())
+    drawing_of(back).method.resolve(Preset())
     assert 0 <= back["keep_rows"] < len(recipe_tokens(back))
     json.dumps([back["prompt"], back["negative"], back["backbone"]["name"]]).encode()
     f"{back['prompt']}{back['negative']}{back['backbone']}{back['heads']}".encode()
     with contextlib.suppress(SSDError):
-        from_recipe(back)
+        of_recipe(back)
 
 
 def test_a_bomb_of_a_compressed_chunk_is_refused(tmp_path):

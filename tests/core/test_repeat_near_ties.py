@@ -67,6 +67,7 @@ def test_close_calls_are_made_as_ar_makes_them(unsteady, monkeypatch, name):
 
 
 @pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.by_day(4)
 def test_around_pinned_cells_too_they_are_made_as_ar_makes_them(unsteady, monkeypatch, name):
     """AR feeds a masked cell and the known ones behind it in one pass, whose bits are others."""
     monkeypatch.setattr(decode, "margin", lambda *_: ENOUGH)
@@ -139,6 +140,7 @@ def test_at_temperature_0_only_near_ties_are_repeated(monkeypatch, method):
 
 
 @pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.by_day(4)
 def test_without_a_second_judgement_pictures_differ(unsteady, name):
     """Proof that the test above can fail; the mock was not probed, so its margin is 0."""
     assert not all_alike(unsteady, ALIKE[name])

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from ssd_core.errors import SSDError
-from ssd_core.output import animation as film
 from ssd_core.output import preview, replay
+from ssd_core.output import replay as film
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "tests" / "hosts" / "web" / "samples"

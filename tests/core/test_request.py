@@ -9,18 +9,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from support.mock_backbone import MockBackbone, random_heads, tiny_postcard
+from support.requests import requested
 
 from ssd_core import Sampling, SSDError, generate, methods, plan
 from ssd_core.backbones.postcard.words.spelling import read
 from ssd_core.engine.events import FinalRows
 from ssd_core.engine.methods import METHODS
-from ssd_core.output.palette import GREY
 from ssd_core.output.pixels import pixels
+from ssd_core.output.preview import GREY
 from ssd_core.output.recipe import read_recipe, save_png
 from ssd_core.output.unknown import MISPLACED
 from ssd_core.runs.comparison import compare_with_ar, conditions
 from ssd_core.runs.request import Request, Result, resolved_method
-from ssd_core.weights.out_of_memory import is_out_of_memory
+from ssd_core.weights.memory import is_out_of_memory
 from ssd_core.weights.quantize import quantise, quantiser
 
 BACKBONE = MockBackbone()
@@ -68,7 +69,7 @@ def test_it_refuses_what_generate_refuses_and_nothing_else(name, knobs, asked):
     except SSDError:
         return
     sampling, asked = Sampling(cfg=asked["cfg"]), {k: v for k, v in asked.items() if k != "cfg"}
-    error = refusal(lambda: Request(BACKBONE, method=method, sampling=sampling, fall_back=False,
+    error = refusal(lambda: requested(BACKBONE, method=method, sampling=sampling, fall_back=False,
                                    **asked).check())
     prompts, options = [asked["prompt"]] * asked["pictures"], dict(asked)
     del options["prompt"], options["pictures"]
@@ -79,17 +80,17 @@ def test_it_refuses_what_generate_refuses_and_nothing_else(name, knobs, asked):
 def test_the_examples_of_that_property_are_of_both_kinds():
     """So that it cannot hold because everything, or nothing, is refused."""
     fine = {"prompt": "a sun", "method": methods.SSD(), "sampling": Sampling(), "heads": HEADS}
-    Request(BACKBONE, **fine).check()
+    requested(BACKBONE, **fine).check()
     for wrong in ({"prompt": " "}, {"pictures": 0}, {"size": (7, 7)}, {"keep_rows": 3},
                   {"prompt": 7}, {"heads": random_heads(BACKBONE, 1, 1)}):
         with pytest.raises(SSDError):
-            Request(BACKBONE, **{**fine, **wrong}).check()
+            requested(BACKBONE, **{**fine, **wrong}).check()
 
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.by_day(7)
 def test_its_events_are_those_of_generate(name):
-    request = Request(BACKBONE, HEADS, METHODS[name](), Sampling(3), "a sun", pictures=2,
+    request = requested(BACKBONE, HEADS, METHODS[name](), Sampling(3), "a sun", pictures=2,
                       keep=TOP, keep_rows=1)
     plain = list(generate(BACKBONE, ["a sun"] * 2, METHODS[name](), HEADS, Sampling(3), keep=TOP,
                           keep_rows=1))
@@ -121,15 +122,14 @@ def postcard():
 def test_a_saved_recipe_is_the_request_of_that_picture(postcard, tmp_path, name, rows):
     backbone, heads = postcard
     keep = torch.arange(2 * 576).view(2, 24, 24) % backbone.codes
-    request = Request(backbone, heads, METHODS[name](), Sampling(7, 1.5, 0.9, 20, 0.8), "a house",
+    request = requested(backbone, heads, METHODS[name](), Sampling(7, 1.5, 0.9, 20, 0.8), "a house",
                       "sun", pictures=2, keep=keep if rows else None, keep_rows=rows)
     result = Result(request, stats={"passes": 5, "seconds": {"total": 1.0}})
     result.take(FinalRows(0, 24, keep))
     for index, recipe in enumerate(result.recipes()):
         save_png(tmp_path / "x.png", torch.zeros(384, 384, 3), recipe)
         again = Request.of_recipe(read_recipe(tmp_path / "x.png"), backbone, heads)
-        alone = replace(request, sampling=replace(request.sampling, seed=7 + index), pictures=1,
-                        keep=keep[index : index + 1] if rows else None)
+        alone = replace(request, drawing=request.drawing.of_picture(index))
         assert again == alone and hash(again) == hash(alone) and again != request
 
 
@@ -137,15 +137,16 @@ def test_a_saved_recipe_is_the_request_of_that_picture(postcard, tmp_path, name,
     {"prompt": "a boat"}, {"negative": "sun"}, {"method": methods.SSD(rounds=1)},
     {"sampling": Sampling(1)}, {"pictures": 2}, {"keep": TOP, "keep_rows": 1}])
 def test_requests_of_other_pictures_are_not_equal(change):
-    plain = Request(BACKBONE, HEADS, methods.SSD(), Sampling(), "a sun")
-    same = Request(BACKBONE, HEADS, methods.SSD().resolve(BACKBONE.preset),
-                   Sampling(cfg=BACKBONE.preset.cfg), "a sun", "", BACKBONE.size)
-    assert plain == same and replace(plain, **change) != plain
+    plain = requested(BACKBONE, HEADS, methods.SSD(), Sampling(), "a sun")
+    same = requested(BACKBONE, HEADS, methods.SSD().resolve(BACKBONE.preset),
+                     Sampling(cfg=BACKBONE.preset.cfg), "a sun", "", size=BACKBONE.size)
+    other = replace(plain, drawing=replace(plain.drawing, **change))
+    assert plain == same and other != plain
 
 
 def test_a_recipe_of_other_weights_is_refused(postcard):
     backbone, heads = postcard
-    request = Request(backbone, heads, methods.SSD(), Sampling(), "a house")
+    request = requested(backbone, heads, methods.SSD(), Sampling(), "a house")
     recipe = request.recipe(0, torch.zeros(24, 24, dtype=torch.long),
                             {"passes": 1, "seconds": {}})
     for change in ({"backbone": {"name": "x", "sha256": "0" * 64}}, {"heads": "0" * 64}):
@@ -156,9 +157,21 @@ def test_a_recipe_of_other_weights_is_refused(postcard):
         Request.of_recipe(earlier, backbone, heads)
 
 
+@pytest.mark.parametrize("drafter", ["heads", "row"])
+def test_ar_s_picture_is_drawn_again_with_any_heads_or_none(drafter):
+    own, others = random_heads(BACKBONE, 1, 1, row=True), random_heads(BACKBONE, 1, 1)
+    request = requested(BACKBONE, own, methods.Exact(drafter=drafter), Sampling(), "a sun")
+    recipe = {**request.recipe(0, TOP[0], {"passes": 1, "seconds": {}}), "heads": "0" * 64}
+    for loaded in (own, others, None):
+        again = Request.of_recipe(recipe, BACKBONE, loaded)
+        assert again.heads is loaded
+        by_row = drafter == "row" and loaded is own
+        assert again.drawing.method.drafter == ("row" if by_row else "heads")
+
+
 def test_a_recipe_drawn_in_another_dtype_is_told_so(postcard):
     backbone, heads = postcard
-    request = Request(backbone, heads, methods.AR(), Sampling(), "a house")
+    request = requested(backbone, heads, methods.AR(), Sampling(), "a house")
     recipe = request.recipe(0, torch.zeros(24, 24, dtype=torch.long), {"passes": 1, "seconds": {}})
     assert recipe["dtype"] == "fp32" and not Request.of_recipe(recipe, backbone, heads).notes
     note, = Request.of_recipe({**recipe, "dtype": "int8"}, backbone, heads).notes
@@ -168,7 +181,7 @@ def test_a_recipe_drawn_in_another_dtype_is_told_so(postcard):
 def test_the_same_request_in_another_dtype_draws_another_picture():
     small = MockBackbone()
     quantise(small.decoder, quantiser("int8", torch.device("cpu")))
-    request, other = (Request(backbone, None, methods.AR(), Sampling(), "a sun")
+    request, other = (requested(backbone, None, methods.AR(), Sampling(), "a sun")
                   for backbone in (MockBackbone(), small))
     assert request != other
     assert "int8 on cpu" in conditions(other) and "fp32 on cpu" in conditions(request)
@@ -197,20 +210,20 @@ def test_the_schedule_stays_the_same(k_h, k_v, rounds, incremental, acceptance):
 
 
 def test_a_request_that_fell_back_draws_and_tells():
-    request = Request(BACKBONE, None, methods.SSD(), Sampling(), "a sun")
+    request = requested(BACKBONE, None, methods.SSD(), Sampling(), "a sun")
     assert request.method.name == "rows" and "no draft heads" in request.note
     assert request.notes == [request.note] and ran(request).finished
     with pytest.raises(SSDError, match="drafts with heads"):
-        Request(BACKBONE, None, methods.SSD(), Sampling(), "a sun", fall_back=False)
+        requested(BACKBONE, None, methods.SSD(), Sampling(), "a sun", fall_back=False)
 
 
 def test_heads_are_only_those_that_are_used():
-    assert Request(BACKBONE, HEADS, methods.SSD(), Sampling(), "a sun").heads is HEADS
-    assert Request(BACKBONE, HEADS, methods.AR(), Sampling(), "a sun").heads is None
+    assert requested(BACKBONE, HEADS, methods.SSD(), Sampling(), "a sun").heads is HEADS
+    assert requested(BACKBONE, HEADS, methods.AR(), Sampling(), "a sun").heads is None
 
 
 def test_words_without_meaning_are_named_in_both_prompts(postcard):
-    request = Request(postcard[0], None, methods.AR(), Sampling(cfg=2.0), "a wooden house",
+    request = requested(postcard[0], None, methods.AR(), Sampling(cfg=2.0), "a wooden house",
                       "gondola")
     assert request.unknown_words == ["wooden", "gondola"]
     assert request.notes == ["postcard does not know, and ignores: wooden, gondola"]
@@ -218,7 +231,7 @@ def test_words_without_meaning_are_named_in_both_prompts(postcard):
 
 @pytest.mark.parametrize("expand", [True, False])
 def test_an_unknown_thing_is_told_and_no_other_is_drawn_in_its_place(postcard, expand):
-    request = Request(postcard[0], None, methods.AR(), Sampling(), "a dog on the beach",
+    request = requested(postcard[0], None, methods.AR(), Sampling(), "a dog on the beach",
                       expand=expand)
     assert "postcard cannot draw, and leaves out: a dog" in request.notes
     assert not read(request.words[0].prompt).things
@@ -226,14 +239,15 @@ def test_an_unknown_thing_is_told_and_no_other_is_drawn_in_its_place(postcard, e
 
 @pytest.mark.parametrize("changes", [{}, {"expand": True}, {"expand": True, "pictures": 2}])
 def test_of_a_prompt_without_a_known_word_nothing_is_drawn(postcard, changes):
-    request = Request(postcard[0], None, methods.AR(), Sampling(), "a dog and two cats", **changes)
+    request = requested(postcard[0], None, methods.AR(), Sampling(), "a dog and two cats",
+                        **changes)
     with pytest.raises(SSDError, match="^postcard cannot draw a dog, two cats, and the prompt"):
         request.check()
 
 
 def test_a_word_that_is_passed_on_is_not_called_ignored(postcard):
     """The red of a chair, which postcard does not know, colours a house."""
-    request = Request(postcard[0], None, methods.AR(), Sampling(), "a house a red chair")
+    request = requested(postcard[0], None, methods.AR(), Sampling(), "a house a red chair")
     ignored, misplaced = request.notes
     assert ignored == "postcard cannot draw, and leaves out: a red chair"
     assert misplaced.startswith(f"postcard {MISPLACED}: red (known only in \"red house\"")
@@ -244,7 +258,7 @@ def test_a_word_that_is_passed_on_is_not_called_ignored(postcard):
 
 @pytest.mark.parametrize("until", [1, 2, 3])
 def test_a_stopped_run_has_the_rows_that_were_final(until):
-    request = Request(BACKBONE, HEADS, methods.AR(), Sampling(5), "a sun")
+    request = requested(BACKBONE, HEADS, methods.AR(), Sampling(5), "a sun")
     whole, part = ran(request), ran(request, until)
     assert whole.stopped_rows is None and part.stopped_rows == until == part.rows
     assert torch.equal(part.tokens[:, :until], whole.tokens[:, :until])
@@ -252,13 +266,13 @@ def test_a_stopped_run_has_the_rows_that_were_final(until):
     assert part.recipes()[0]["stopped_rows"] == until and part.recipes()[0]["seconds"] == {
         "total": 1.0}
     assert "stopped_rows" not in whole.recipes()[0]
-    begun = Request(BACKBONE, HEADS, methods.AR(), Sampling(5), "a sun", keep=TOP, keep_rows=2)
+    begun = requested(BACKBONE, HEADS, methods.AR(), Sampling(5), "a sun", keep=TOP, keep_rows=2)
     assert Result(begun).stopped_rows == 0
 
 
 def test_shares_are_measured_against_ar_where_it_ran():
     compared = methods.AR(), methods.Exact(), methods.SSD(rounds=0)
-    results = [ran(Request(BACKBONE, HEADS, method, Sampling(5), "a sun")) for method in compared]
+    results = [ran(requested(BACKBONE, HEADS, method, Sampling(5), "a sun")) for method in compared]
     compare_with_ar(results[1:])
     assert [result.share for result in results[1:]] == [None, None]
     assert results[1].guarantee == "identical" and "measured" not in results[1].guarantee_text
@@ -294,7 +308,7 @@ def test_memory_that_ran_out_is_told_from_other_errors(error, short):
 
 def test_a_preview_without_memory_for_its_palette_is_grey_and_the_next_one_is_not(monkeypatch):
     backbone = tiny_postcard(5)
-    request = Request(backbone, None, methods.AR(), Sampling(), "a house")
+    request = requested(backbone, None, methods.AR(), Sampling(), "a house")
     with monkeypatch.context() as patch:
         patch.setattr(type(backbone), "decode", short_of_memory)
         assert (request.preview(print).palette.colours == GREY).all()
@@ -304,7 +318,7 @@ def test_a_preview_without_memory_for_its_palette_is_grey_and_the_next_one_is_no
 
 @pytest.mark.parametrize("lacking", [("decoded",), ("decoded", "looked_up")])
 def test_a_preview_without_memory_turns_plain_then_dark(monkeypatch, lacking):
-    messages, request = [], Request(Painted(), None, methods.AR(), Sampling(), "a sun")
+    messages, request = [], requested(Painted(), None, methods.AR(), Sampling(), "a sun")
     screen = request.preview(messages.append)
     monkeypatch.setattr("ssd_core.output.preview.BUDGET", 1e6)
     for name in lacking:
@@ -329,12 +343,12 @@ def short_of_memory(*_):
     raise torch.OutOfMemoryError
 
 
-@pytest.mark.parametrize("method, noted", [(methods.Exact(), True), (methods.AR(), False)])
-def test_a_finished_run_tells_the_plans_of_later_ones_what_it_took(method, noted):
+def test_a_finished_run_tells_the_plans_of_later_ones_what_it_took():
     backbone = MockBackbone()
     backbone.sha256 = "c" * 64
-    request = Request(backbone, None, method, Sampling(), "a sun")
+    request = requested(backbone, None, methods.Exact(), Sampling(), "a sun")
     ran(request, until=1)
-    assert request.plan.prior_passes is None
-    passes = ran(request).stats["passes"]
-    assert request.plan.prior_passes == (passes if noted else None)
+    assert request.plan.stand_in and request.plan.prior_pictures == 0
+    ran(request)
+    assert not request.plan.stand_in and request.plan.prior_pictures == 1
+    assert requested(backbone, None, methods.AR(), Sampling(), "a sun").plan.prior_passes is None

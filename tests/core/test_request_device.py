@@ -9,11 +9,12 @@ import pytest
 import torch
 from PIL import Image
 from support.mock_backbone import MockBackbone
+from support.requests import requested
 
 from ssd_core import Grid, Sampling, methods
 from ssd_core.output.recipe import recipe_of
 from ssd_core.runs.batch.render import RenderItem, RenderSettings, draw_tasks
-from ssd_core.runs.batch.task import LoadedModels
+from ssd_core.runs.batch.workers import LoadedModels
 from ssd_core.runs.request import Request
 
 CPU, CARD = torch.device("cpu"), torch.device("cuda")
@@ -22,7 +23,7 @@ OPEN = [methods.SJD(), methods.GSD(), methods.Rolling(), methods.Wave()]
 
 
 def request(method, device: torch.device | None) -> Request:
-    return Request(BACKBONE, None, method, Sampling(3), "a sun", device=device)
+    return requested(BACKBONE, None, method, Sampling(3), "a sun", device=device)
 
 
 @pytest.mark.parametrize("method", [methods.SJD(), methods.Rolling(), methods.Exact()], ids=str)
@@ -44,7 +45,7 @@ def test_a_run_is_planned_for_the_device_that_will_draw(method):
 def test_a_recipe_draws_the_same_picture_on_another_type_of_device(method, drawn_on, restored_on):
     first = request(method, drawn_on).run()
     recipe = {**first.recipes()[0], "pixels_sha256": ""}
-    assert recipe["knobs"][method.window_knob] == method.for_device(BACKBONE.grid,
+    assert recipe[method.window_knob] == method.for_device(BACKBONE.grid,
                                                                     drawn_on.type).window
     again = Request.of_recipe(recipe, BACKBONE, None, restored_on)
     assert again.method == first.request.method
@@ -66,4 +67,4 @@ def test_pictures_of_workers_have_the_window_of_their_device_in_the_recipe(metho
     png = task.run(LoadedModels(BACKBONE))["0.png"]
     with Image.open(io.BytesIO(png)) as image:
         recipe = recipe_of(Path("0.png"), image)
-    assert recipe["knobs"][method.window_knob] == method.for_device(BACKBONE.grid, "cpu").window
+    assert recipe[method.window_knob] == method.for_device(BACKBONE.grid, "cpu").window

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from support.mock_backbone import MockBackbone, events, random_heads, tokens
 
 from ssd_core import Grid, Sampling, SSDError, methods, plan
+from ssd_core.engine.methods.rolling import LEAST_SHARE, Schedule
 from ssd_core.engine.region import cells_on
 
 BACKBONE = MockBackbone(Grid(5, 6, True), codes=12)
@@ -39,6 +40,25 @@ def test_a_larger_budget_comes_nearer_to_ar():
     equal = [float((ran(methods.Rolling(budget=budget)).tokens == ar).float().mean())
              for budget in (2, 12, 30)]
     assert equal[0] < equal[1] <= equal[2] == 1
+
+
+@given(st.integers(2, 90), st.integers(1, 89), st.integers(0, 60))
+def test_a_pace_ends_with_the_last_cell_and_never_asks_for_more_than_it_says(cells, passes, slack):
+    schedule = Schedule(list(range(0, 2 * cells, 2)), min(passes, cells - 1), slack)
+    must = [schedule.must(done) for done in range(schedule.passes + 3)]
+    assert must[0] == schedule.due(0) == 0 and must[schedule.passes] == must[-1] == cells - 1
+    steps = [after - before for before, after in zip(must, must[1:], strict=False)]
+    assert min(steps) >= 0 and max(steps) <= schedule.most
+    assert all(own <= schedule.due(done) for done, own in enumerate(must))
+
+
+def test_the_further_behind_the_less_probable_a_token_may_be_to_stay():
+    schedule = Schedule(list(range(101)), 20, 50)
+    shares = [schedule.share(frontier, 10) for frontier in (60, 50, 45, 40, schedule.must(10))]
+    assert shares[:2] == [float("inf")] * 2 and shares[-1] == pytest.approx(LEAST_SHARE)
+    assert 1 > shares[2] > shares[3] > shares[4]
+    one_a_pass = Schedule(list(range(101)), 100, 50)
+    assert all(one_a_pass.share(done, done) == float("inf") for done in range(101))
 
 
 def test_a_window_too_narrow_for_the_budget_is_refused():

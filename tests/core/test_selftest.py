@@ -23,11 +23,10 @@ from ssd_core.machine_faults import FULL, QUICK, Found, fault_of, found_on, note
 from ssd_core.model.transformer import Decoder
 from ssd_core.output.guarantees import guarantee_holds
 from ssd_core.runs.diagnostics import selftest_lines
-from ssd_core.selftest import checks, drawing, once
+from ssd_core.selftest import checks, drawing, suite
 from ssd_core.selftest.drawing import Subject
 from ssd_core.selftest.machine import Machine, held_bytes
-from ssd_core.selftest.once import is_due, run_if_due
-from ssd_core.selftest.suite import LIMITS, RESERVE, SelfTest
+from ssd_core.selftest.suite import LIMITS, RESERVE, SelfTest, is_due, run_if_due
 
 CPU, CARD = torch.device("cpu"), torch.device("cuda")
 MIB = 1 << 20
@@ -145,7 +144,7 @@ def test_graphs_that_work_stay_on(machine_file):
     (Raises, "a pass could not be captured: operation not permitted when stream is capturing"),
     (Leaks, "MiB more are held than after the first picture"),
     (LeaksLate, "memory: all pictures: 10 MiB more are held")])
-@pytest.mark.by_day(4)
+@pytest.mark.by_day(3)
 def test_a_faulty_graph_is_found_and_switched_off(recorder, reason, monkeypatch):
     monkeypatch.setattr(checks, "METHODS", (methods.AR(), methods.Exact()))
     test = selftest(recorder)
@@ -369,7 +368,7 @@ def test_a_quick_test_that_cannot_run_is_not_repeated(by_itself):
 
 def test_by_itself_a_cpu_draws_fewer_rows_than_a_card(monkeypatch):
     rows = []
-    monkeypatch.setattr(once, "load_bundled", lambda device, dtype, count: rows.append(count))
+    monkeypatch.setattr(suite, "load_bundled", lambda device, dtype, count: rows.append(count))
     for device in (CPU, CARD, torch.device("mps")):
-        once.load_short(device, "fp32")
-    assert rows == [once.FEW_ROWS, drawing.ROWS, drawing.ROWS]
+        suite.load_short(device, "fp32")
+    assert rows == [suite.FEW_ROWS, drawing.ROWS, drawing.ROWS]

@@ -26,14 +26,14 @@ SJDS += [methods.SJD(window, init, continuation, width, depth)
 def test_sjd_has_the_joint_distribution(small, method):
     grid, codes, sampling = SMALL[small]
     backbone = MockBackbone(grid, codes, seed=4)
-    counts = drawn(backbone, method, sampling, 8_192)
+    counts = drawn(backbone, method, sampling, 4_096)
     assert p_value(counts, joint(backbone, Sampling(**sampling))) > 1e-4
 
 
 def test_gsd_does_not_have_it():
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
     method = methods.GSD(6, group=2, probability_distance=1, code_distance=9)
-    assert p_value(drawn(backbone, method, {}, 8_192), joint(backbone, Sampling())) < 1e-4
+    assert p_value(drawn(backbone, method, {}, 4_096), joint(backbone, Sampling())) < 1e-4
 
 
 @pytest.mark.parametrize("knobs", [{"group": 0}, {"code_distance": 0}, {
@@ -55,7 +55,7 @@ def test_sjd_with_a_wrong_draft_distribution_is_noticed(monkeypatch, continuatio
 
     monkeypatch.setattr(sjd.Drafts, "remember", remember)
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
-    counts = drawn(backbone, methods.SJD(6, "random", continuation), {}, 8_192)
+    counts = drawn(backbone, methods.SJD(6, "random", continuation), {}, 4_096)
     assert p_value(counts, joint(backbone, Sampling())) < 1e-4
 
 
@@ -73,6 +73,7 @@ def greedy_picture(row_end):
     (init, width, continuation, (n + width // 2 + continuation) % 2 == 1)  # by turns
     for (n, init), width, continuation in product(
         enumerate(("random", "repeat-left", "resample-above")), (1, 3), (False, True))])
+@pytest.mark.by_day(5)
 def test_sjd_at_temperature_0_is_ar(row_end, init, tree_width, continuation):
     backbone, expected = greedy_picture(row_end)
     told = events(backbone, methods.SJD(7, init, continuation, tree_width), PEOPLE,
@@ -91,7 +92,7 @@ def test_siblings_that_are_not_samples_are_noticed(monkeypatch):
 
     monkeypatch.setattr(sjd, "siblings", likeliest)
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
-    counts = drawn(backbone, methods.SJD(6, "repeat-above", True, 2, 2), {}, 8_192)
+    counts = drawn(backbone, methods.SJD(6, "repeat-above", True, 2, 2), {}, 4_096)
     assert p_value(counts, joint(backbone, Sampling())) < 1e-4
 
 

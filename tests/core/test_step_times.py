@@ -8,6 +8,7 @@ import pytest
 import torch
 from support.mock_backbone import MockBackbone
 from support.rehearsal import Rehearsal, clearing
+from support.requests import requested
 
 from ssd_core import Grid, Sampling, kept_files, methods, openmp
 from ssd_core.backbones.base import Backbone, Preset
@@ -15,7 +16,7 @@ from ssd_core.backbones.estimates import DOWN, STEP, UP, Estimates, StepTimes, S
 from ssd_core.engine import step_times, threads
 from ssd_core.engine.graphs import GraphRunner
 from ssd_core.engine.step_times import timed
-from ssd_core.runs.request import Request, Result
+from ssd_core.runs.request import Result
 
 KNOWN = StepTimes({1: {1: 1.0, 8: 4.0, 24: 12.0}, 4: {1: 2.0, 8: 2.0, 24: 6.0}})
 
@@ -252,7 +253,7 @@ def test_all_threads_are_measured_later_if_others_computed_at_first(
 
 
 def test_a_finished_run_tells_what_its_passes_took(record):
-    request = Request(backbone(), None, methods.Exact(12), Sampling(cfg=1.0), "a sun")
+    request = requested(backbone(), None, methods.Exact(12), Sampling(cfg=1.0), "a sun")
     record.entries.clear()
     result = Result(request)
     for event in request.events():

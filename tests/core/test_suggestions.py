@@ -3,11 +3,12 @@
 import pytest
 import torch
 from support.mock_backbone import MockBackbone, tiny_postcard
+from support.requests import requested
 
 from ssd_core import Grid, Sampling, methods
-from ssd_core.engine import likelihood
 from ssd_core.engine.decode import prompt_branches
 from ssd_core.engine.edits import maps
+from ssd_core.runs import suggestions
 from ssd_core.runs.request import Request
 from ssd_core.runs.suggestions import fit_of, following, likeliest_first
 
@@ -34,7 +35,7 @@ def test_likelihood_is_that_of_a_plain_forward(row_end, monkeypatch):
     tokens = torch.randint(12, (2, 4, 5), generator=torch.Generator().manual_seed(1))
     branches = prompt_branches(model, ["sun", "a red house"], None, 1.0)
     monkeypatch.setattr(maps, "NUMBERS_AT_ONCE", 12 * 2 * 7)  # in several parts
-    got = likelihood.log_likelihood(model, branches, Sampling(cfg=1.0), tokens, KEPT[None])
+    got = suggestions.log_likelihood(model, branches, Sampling(cfg=1.0), tokens, KEPT[None])
     for n, words in enumerate(("sun", "a red house")):
         wanted = probabilities(model, words, tokens[n])[KEPT].mean()
         assert got[n].item() == pytest.approx(wanted.item(), abs=1e-4)
@@ -43,7 +44,7 @@ def test_likelihood_is_that_of_a_plain_forward(row_end, monkeypatch):
 def request(mask: torch.Tensor, pictures: int = 4) -> Request:
     model = tiny_postcard(grid=GRID)
     kept = (torch.arange(GRID.cells).view(1, 4, 5) * 7) % model.codes
-    return Request(model, None, methods.AR(), Sampling(seed=5), "a red house", named=True,
+    return requested(model, None, methods.AR(), Sampling(seed=5), "a red house", named=True,
                    pictures=pictures, keep=kept, keep_mask=mask)
 
 
@@ -59,7 +60,7 @@ def test_the_likeliest_suggestions_come_first_in_one_batch_or_one_by_one():
     order = likeliest_first([together])
     assert sorted(order) == [0, 1, 2, 3] and len(set(fits)) > 1
     assert [fits[n] for n in order] == sorted(fits, reverse=True)
-    object.__setattr__(run, "alone", True)
+    run.alone = True
     assert likeliest_first([part.run() for part in run.parts()]) == order
 
 

@@ -80,7 +80,7 @@ def test_rounds_go_on_while_more_is_expected_and_no_longer(schedule, monkeypatch
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.by_day(7)
+@pytest.mark.by_day(4)
 def test_a_batch_draws_each_picture_as_it_is_drawn_alone(kind, schedule, row_end):
     method = KINDS[kind](k_h=3, rounds=5, tolerance=2.5, **SCHEDULES[schedule])
     batch = drawn(method, row_end, PEOPLE)

@@ -8,8 +8,8 @@ from support.joint import SMALL, drawn, joint, p_value
 from support.mock_backbone import MockBackbone, events, tokens
 
 from ssd_core import FinalRows, Grid, Pass, Sampling, methods
+from ssd_core.engine.methods.wave import Wavefront, passes_at_once
 from ssd_core.engine.region import Region
-from ssd_core.engine.wavefront import Wavefront, passes_at_once
 from ssd_core.model.noise import NoiseField
 
 PEOPLE = ("cat", "a dog", "two red birds", "ox")
@@ -22,6 +22,7 @@ GRIDS = st.builds(Grid, st.integers(1, 5), st.integers(1, 6), st.booleans())
 @pytest.mark.parametrize("cells, row_end, cfg", [
     (1, False, 1.0), (1, True, 3.0), (4, False, 3.0), (4, True, 1.0), (30, False, 1.0),
     (30, True, 3.0)])
+@pytest.mark.by_day(4)
 def test_a_delay_of_a_whole_row_is_ar(row_end, cfg, cells):
     backbone, sampling = MockBackbone(Grid(6, 9, row_end), codes=16), Sampling(seed=1000, cfg=cfg)
     ar = events(backbone, methods.AR(), PEOPLE, sampling=sampling)[-1]
@@ -59,7 +60,7 @@ def test_temperature_0_keeps_the_first_row_and_a_single_row_is_ar(row_end, cells
 def test_verification_with_p_and_q_has_ars_distribution_at_a_whole_rows_delay(small):
     grid, codes, sampling = SMALL[small]
     backbone = MockBackbone(grid, codes, seed=4)
-    counts = drawn(backbone, methods.Wave(9, 3, "residual"), sampling, 8_192)
+    counts = drawn(backbone, methods.Wave(9, 3, "residual"), sampling, 4_096)
     assert p_value(counts, joint(backbone, Sampling(**sampling))) > 1e-4
     assert methods.Wave(9, 3, "residual").guarantee_on(grid) == "same distribution"
 
@@ -68,7 +69,7 @@ def test_verification_with_p_and_q_has_ars_distribution_at_a_whole_rows_delay(sm
                          ids=str)
 def test_a_short_delay_and_cells_without_verification_have_not(method):
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
-    assert p_value(drawn(backbone, method, {}, 8_192), joint(backbone, Sampling())) < 1e-4
+    assert p_value(drawn(backbone, method, {}, 4_096), joint(backbone, Sampling())) < 1e-4
     assert method.guarantee_on(backbone.grid) == "approximate"
 
 

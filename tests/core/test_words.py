@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from support.mock_backbone import MockBackbone, random_heads, randomise
+from support.requests import requested
 
 from ssd_core import Sampling, SSDError, generate, methods
 from ssd_core.backbones import postcard
@@ -34,7 +35,7 @@ def backbone():
 
 
 def request(backbone, prompt="a red house", seed=5, **options):
-    return Request(backbone, None, methods.AR(), Sampling(seed), prompt,
+    return requested(backbone, None, methods.AR(), Sampling(seed), prompt,
                    **{"expand": True, **options})
 
 
@@ -45,8 +46,8 @@ def drawn(run: Request) -> Result:
 def saved(result: Result, folder: Path, index: int = 0) -> dict:
     """The recipe of a picture after a round trip through its PNG."""
     path = folder / f"{index}.png"
-    picture, recipe = list(zip(result.pictures(), result.recipes(), strict=True))[index]
-    save_png(path, picture, recipe)
+    picture = list(result.pictures())[index]
+    save_png(path, picture.pixels, picture.recipe)
     return read_recipe(path)
 
 
@@ -57,7 +58,7 @@ def test_every_picture_is_expanded_by_its_own_seed_also_when_drawn_alone(backbon
     assert len(set(prompts)) == 3
     tokens = drawn(batch).tokens
     alone = replace(batch)
-    object.__setattr__(alone, "alone", True)
+    alone.alone = True
     for n, part in enumerate(alone.parts()):
         assert part.words == batch.words[n : n + 1]
         assert torch.equal(drawn(part).tokens[0], tokens[n])
@@ -73,7 +74,7 @@ def test_it_draws_the_words_and_not_what_was_typed(backbone):
 
 
 def test_without_expansion_or_words_of_its_own_a_request_is_what_was_typed(backbone):
-    mock = Request(MockBackbone(), None, methods.AR(), Sampling(), "a sun", expand=True)
+    mock = requested(MockBackbone(), None, methods.AR(), Sampling(), "a sun", expand=True)
     for typed in (request(backbone, expand=False), mock):
         assert typed.words == (Words(typed.prompt),) and typed.expansions == []
     few = Postcard(("a", "red", "house"), 32, SHAPE, Grid(4, 5))
@@ -93,7 +94,7 @@ def test_a_negation_is_drawn_as_the_negative_prompt_and_told(backbone):
     typed = request(backbone, "a house, no trees", negative="rain")
     assert typed.words[0].negative == "rain, trees"
     assert "'no trees' was moved to the negative prompt" in typed.notes
-    unguided = Request(backbone, None, methods.AR(), Sampling(cfg=1.0), "a house, no trees",
+    unguided = requested(backbone, None, methods.AR(), Sampling(cfg=1.0), "a house, no trees",
                        expand=True)
     assert unguided.words[0].negative is None and "trees" not in unguided.words[0].prompt
     drawn(unguided)
@@ -122,7 +123,7 @@ def test_the_recipe_restores_the_words_also_where_expansion_is_off(backbone, tmp
         assert recipe["prompt_expanded"] == batch.request.words[n].prompt
         assert recipe["negative_expanded"] == "trees"
         again = Request.of_recipe(recipe, backbone, None)
-        assert not again.expand and again.prompt == "a house, no trees"
+        assert again.drawing.fixed and again.prompt == "a house, no trees"
         assert torch.equal(drawn(again).tokens[0], batch.tokens[n])
         assert saved(drawn(again), tmp_path)["prompt_expanded"] == recipe["prompt_expanded"]
 
@@ -131,7 +132,8 @@ def test_a_recipe_without_the_fields_is_drawn_as_typed(backbone, tmp_path):
     recipe = saved(drawn(request(backbone, expand=False)), tmp_path)
     assert not {"prompt_expanded", "negative_expanded"} & set(recipe)
     again = Request.of_recipe(recipe, backbone, None)
-    assert replace(again, expand=True).words == (Words("a red house"),)
+    again = replace(again, drawing=replace(again.drawing, expand=True))
+    assert again.words == (Words("a red house"),)
 
 
 def test_nothing_is_recorded_where_nothing_was_added(backbone, tmp_path):
@@ -156,7 +158,7 @@ def test_fixed_words_fit_the_pictures(backbone):
     words = (Words("a house"), Words("a boat"))
     both = request(backbone, pictures=2, fixed=words)
     assert both.words == words
-    object.__setattr__(both, "alone", True)
+    both.alone = True
     assert [part.words for part in both.parts()] == [words[:1], words[1:]]
     with pytest.raises(SSDError, match="2 pictures do not fit 3"):
         request(backbone, pictures=3, fixed=words).check()
@@ -172,10 +174,10 @@ def test_the_memory_of_a_batch_is_that_of_its_longest_words():
         def tokenize(self, prompt):
             return [1] * (1 + 40 * prompt.count("x"))
 
-    single = Request(Longer(), random_heads(Longer()), methods.AR(), Sampling(5), "a sun",
+    single = requested(Longer(), random_heads(Longer()), methods.AR(), Sampling(5), "a sun",
                      expand=True)
-    assert replace(single, sampling=Sampling(6)).bytes_needed > single.bytes_needed
-    both = replace(single, pictures=2)
+    assert replace(single, drawing=single.drawing.with_seed(6)).bytes_needed > single.bytes_needed
+    both = replace(single, drawing=replace(single.drawing, pictures=2))
     assert both.bytes_needed > 2 * single.bytes_needed
 
 

@@ -25,15 +25,12 @@ from ssd_core.cli.render import file_name
 from ssd_core.cli.session import load_for
 from ssd_core.engine.heads import save_heads
 from ssd_core.output.recipe import pixels_sha256, read_recipe, recipe_tokens
-from ssd_core.runs.batch import ray_workers as ray_crew
 from ssd_core.runs.batch import render as draw
-from ssd_core.runs.batch.open import WorkerOptions
+from ssd_core.runs.batch import workers as ray_crew
 from ssd_core.runs.batch.prompts import read_prompts
 from ssd_core.runs.batch.queue import TaskLocks, missing, work
-from ssd_core.runs.batch.ray_workers import share
 from ssd_core.runs.batch.render import DrawTask, RenderItem, RenderSettings, draw_tasks
-from ssd_core.runs.batch.task import LoadedModels, batches
-from ssd_core.runs.batch.workers import LocalWorker
+from ssd_core.runs.batch.workers import LoadedModels, LocalWorker, WorkerOptions, batches, share
 
 
 @dataclass(frozen=True)
@@ -264,7 +261,7 @@ def test_render_draws_a_file_of_prompts_and_goes_on(tiny, tmp_path, capsys):
     assert read_recipe(tmp_path / "x.png")["tokens"] == again["tokens"]
     # Other settings do not pass for these.
     for flags, said in ((("--seed", "6"), "drawn with seed 5, now it is 6"),
-                        (("--seed", "5", "--k-v", "2"), "drawn with knobs"),
+                        (("--seed", "5", "--k-v", "2"), "drawn with k_v 1, now it is 2"),
                         (("--seed", "5", "--dtype", "int8"), "give --dtype fp32")):
         assert main(render(tiny, tmp_path, "--each", "2", *flags)) == 2
         assert said in capsys.readouterr().err

@@ -21,9 +21,9 @@ SSD = methods.SSD()
 def recipe(method=SSD, **changes):
     return {"version": 1, "backbone": {"name": "postcard", "sha256": "ab" * 32},
             "dtype": "fp32", "heads": "cd" * 32, "method": method.name,
-            "knobs": asdict(method.resolve(Postcard.preset)), "prompt": "a red house\nat night",
+            **asdict(method.resolve(Postcard.preset)), "prompt": "a red house\nat night",
             "negative": None, "seed": 2**64 - 1, "cfg": 2.5, "temperature": 0.9, "top_k": 7,
-            "top_p": 0.8, "min_p": 0.1, "size": [384, 384], "keep_rows": 0,
+            "top_p": 0.8, "min_p": 0.1, "size": "384x384", "keep_rows": 0,
             "passes": 69,
             "tokens": {"shape": [1, 1], "data": "AAAAAA=="}, "versions": {"ssd": "0"}, **changes}
 
@@ -109,11 +109,8 @@ def test_other_methods_come_from_method(method, expected):
 
 
 def test_what_no_node_can_say_is_told_in_the_note():
-    """Such as a knob of a newer version."""
-    made = recipe(methods.SSD())
-    text = widgets(workflow_of({**made, "knobs": {**made["knobs"], "tree": 3}}),
-                   "MarkdownNote")["text"]
-    assert "tree = 3" in text and "没有节点带有此参数的控件：tree = 3" in text
+    text = widgets(workflow_of(recipe(methods.Exact(guess="parent"))), "MarkdownNote")["text"]
+    assert "guess = parent" in text and "没有节点带有此参数的控件：guess = parent" in text
 
 
 def test_kept_rows_come_along_and_are_kept_again():
@@ -122,9 +119,9 @@ def test_kept_rows_come_along_and_are_kept_again():
     graph = whole(workflow_of(made))
     assert widgets(graph, "SSD_Sampler")["keep_rows"] == 2
     assert "top 2 rows" in widgets(graph, "MarkdownNote")["text"]
-    top = kept_rows.read(widgets(graph, PICTURE)["text"])
-    assert top.rows == 2 and top.tokens[:2].equal(tokens[:2]) and not top.tokens[2:].any()
-    assert top.tokens.shape == (4, 3) and top.sha256 == made["backbone"]["sha256"]
+    top, backbone = kept_rows.read(widgets(graph, PICTURE)["text"])
+    assert top.keep_rows == 2 and top.keep[0, :2].equal(tokens[:2]) and not top.keep[0, 2:].any()
+    assert top.keep.shape == (1, 4, 3) and backbone == made["backbone"]
     sampler = node_of(graph, "SSD_Sampler")
     assert all(slot["link"] for slot in sampler["inputs"]
                if slot["name"] in ("picture", "keep_rows"))
@@ -132,17 +129,19 @@ def test_kept_rows_come_along_and_are_kept_again():
 
 def test_kept_cells_come_along_with_their_mask():
     tokens, mask = torch.arange(12).view(4, 3), torch.arange(12).view(4, 3) % 3 > 0
-    made = recipe(methods.AR(), tokens=pack(tokens), parent=pack(tokens + 1),
+    made = recipe(methods.AR(), tokens=pack(tokens), keep=pack(tokens + 1),
                   keep_mask=pack_mask(mask))
     graph = whole(workflow_of(made))
-    kept = kept_rows.read(widgets(graph, PICTURE)["text"])
-    assert kept.tokens.equal(tokens + 1) and kept.redrawn.equal(~mask) and kept.rows == 0
+    kept, _ = kept_rows.read(widgets(graph, PICTURE)["text"])
+    assert kept.keep[0].equal(tokens + 1) and kept.keep_mask.equal(mask) and kept.keep_rows == 0
     linked = {slot["name"] for slot in node_of(graph, "SSD_Sampler")["inputs"] if slot["link"]}
     assert {"picture", "mask"} <= linked and "keep_rows" not in linked
     assert "*Load Picture* has them as text" in widgets(graph, "MarkdownNote")["text"]
 
 
-@pytest.mark.parametrize("text", ["", "7", "{}", '{"shape": [1, 2], "backbone": {}, "rows": ""}'])
+@pytest.mark.parametrize("text", ["", "7", "{}", '{"keep": {"shape": [1, 1], "data": "AAAAAA=="}}',
+                                  '{"keep": {"shape": [1, 1], "data": "AAAAAA=="}, "keep_rows": 2, '
+                                  '"backbone": {"name": "a", "sha256": "b"}}'])
 def test_other_text_is_no_text_of_tokens(text):
     with pytest.raises(SSDError, match="not the text of tokens"):
         kept_rows.read(text)
@@ -161,7 +160,7 @@ def test_every_knob_has_a_widget_somewhere(method):
     graph = workflow_of(recipe(method))
     assert "No node has a widget" not in widgets(graph, "MarkdownNote")["text"]
     named = widgets(graph, linked_method(graph))
-    for knob, value in recipe(method)["knobs"].items():
+    for knob, value in asdict(method.resolve(Postcard.preset)).items():
         if knob in all_knobs():
             assert value is None or str(value) == str(named[knob])
 

@@ -10,10 +10,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from support.mock_backbone import MockBackbone, random_heads, tiny_postcard
+from support.requests import requested
 
 from ssd_core import Grid, Sampling, SSDError, compare, generate, load_backbone, load_heads, plan
 from ssd_core import methods as kinds
-from ssd_core.runs.request import Request
 
 BACKBONE = MockBackbone()
 HEADS = random_heads(BACKBONE)
@@ -45,7 +45,7 @@ RIGHT = {"backbone": BACKBONE, "heads": None, "method": kinds.AR(), "sampling": 
 
 
 def drawn(**arguments) -> None:
-    request = Request(**arguments)
+    request = requested(**arguments)
     request.check()
     assert request.plan.passes_max >= 0 and request.notes is not None and request.label
     assert request.tuning_text is not None and request == request and hash(request)
@@ -53,7 +53,7 @@ def drawn(**arguments) -> None:
 
 @given(wrong({**RIGHT, "pictures": 1, "fall_back": True, "named": False, "device": None,
               "threads": None, "expand": False, "open": (), "fixed": (), "keep_pixels": None,
-              "old_prompt": None, "reach": 0.25, "hold": True, "sources": (),
+              "edit": None, "sources": (),
               "drawn_before": None}))
 def test_requests(arguments):
     answers(drawn, **arguments)
@@ -111,12 +111,12 @@ def test_one_picture_of_tokens_is_decoded():
 
 @pytest.mark.parametrize(("call", "line"), [
     (lambda: load_backbone("postcard", device=object()), "device: must be text, not an object"),
-    (lambda: Request(None, None, kinds.AR(), Sampling(), "a sun"),
+    (lambda: requested(None, None, kinds.AR(), Sampling(), "a sun"),
      "backbone: must be a Backbone, not None"),
     (lambda: compare(BACKBONE, 5), "prompt '5': must be text"),
     (lambda: generate(BACKBONE, ["a", 5], kinds.AR()),
      "prompts: must be text or a Sequence of text, not a list"),
-    (lambda: Request(BACKBONE, HEADS, kinds.SSD, Sampling(), "a sun"),
+    (lambda: requested(BACKBONE, HEADS, kinds.SSD, Sampling(), "a sun"),
      "method: must be a Method, not a type")])
 def test_the_line_names_the_argument_and_what_it_must_be(call, line):
     with pytest.raises(SSDError) as refused:

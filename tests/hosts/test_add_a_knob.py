@@ -30,7 +30,8 @@ def test_the_command_line_has_a_flag_with_its_range(told):
 
 
 def test_the_app_has_a_control_a_label_and_a_setting(told):
-    assert told["app"] == {"control": ["int", -1], "sent": ["toy"], "json": [4, -1], "method": 4,
+    assert told["app"] == {"control": ["int", None], "sent": ["toy"], "json": [4, None],
+                           "method": 4,
                            "label": "stir: How much to stir."}
 
 

@@ -8,9 +8,10 @@ from itertools import islice
 
 import pytest
 from support.covering import legal_values, one_by_one, pairwise
+from support.requests import requested
 
 from ssd_core import Sampling, SSDError, kept_files
-from ssd_core.backbones.estimates import Estimates, PassCounts, StoredStepTimes
+from ssd_core.backbones.estimates import Estimates, StoredStepTimes
 from ssd_core.cli import generate as generating
 from ssd_core.cli import main, session
 from ssd_core.engine.methods import METHODS, Method, default_method
@@ -25,7 +26,6 @@ from studio.jobs import Worker
 from studio.library import Library
 from studio.seeds import ParkedSeeds
 from studio.services import Services
-from studio.settings import Settings, to_dict
 
 PROMPT = "a red house"
 BEGUN = 3  # events of a run that is only begun
@@ -72,7 +72,7 @@ def client(cache, tmp_path_factory):
 
     output, models = tmp_path_factory.mktemp("outputs"), tmp_path_factory.mktemp("models")
     library = Library(models, "postcard", device="cpu",
-                      estimates=Estimates(PassCounts(output), StoredStepTimes(cache)))
+                      estimates=Estimates.stored_in(cache))
     history, worker = History(output), Worker()
     client = serving(Services(worker, library, history, ParkedSeeds(library, history),
                               Downloads(models)))
@@ -94,7 +94,7 @@ def refusal(error: object) -> str:
 def request_of(loaded, name: str, row: dict, **options) -> Request | str:
     """The request with its plan and choice, as far as a host reads them before it draws."""
     try:
-        request = Request(*loaded, *split(name, row), PROMPT, expand=True, **options)
+        request = requested(*loaded, *split(name, row), PROMPT, expand=True, **options)
         request.check()
         assert request.plan.passes_max > 0
     except SSDError as error:
@@ -104,6 +104,7 @@ def request_of(loaded, name: str, row: dict, **options) -> Request | str:
 
 
 @pytest.mark.parametrize("name", METHODS)
+@pytest.mark.by_day(5)
 def test_every_setting_can_be_asked_for_in_python(loaded, name):
     for row in one_by_one((*visible_knobs(METHODS[name]), *sampling_knobs())):
         request_of(loaded, name, row)
@@ -128,7 +129,7 @@ def test_a_row_of_odd_settings_is_drawn(loaded, name):
     asked = [request_of(loaded, name, row) for row in pairs(name)]
     request = min((each for each in asked if isinstance(each, Request)),
                   key=lambda each: each.plan.passes_max)
-    picture, = Result(request).run().pictures()
+    picture = next(Result(request).run().pictures()).pixels
     assert tuple(picture.shape[:2]) == request.sized.size[::-1] and picture.std() > 0.01
 
 
@@ -182,7 +183,7 @@ def ends_well(code: int, lines: list[str]) -> bool:
 
 
 @pytest.mark.parametrize(("name", "row"), SAMPLING + KNOBS)
-@pytest.mark.by_day(24)
+@pytest.mark.by_day(12)
 def test_every_flag_is_accepted_or_refused_in_one_line(ssd, name, row):
     assert ends_well(*ssd(*flags(name, row)))
 
@@ -208,7 +209,7 @@ def test_without_guidance_a_picture_is_drawn_and_its_recipe_draws_it_again(ssd, 
 
 def as_sent(name: str, row: dict) -> dict:
     """Settings as the page sends them."""
-    return to_dict(Settings.of(prompt=PROMPT, method=name, **row))
+    return {"prompt": PROMPT, "method": name, **row}
 
 
 def planned(client, name: str, row: dict) -> str | None:
@@ -223,7 +224,7 @@ def planned(client, name: str, row: dict) -> str | None:
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.by_day(5)
+@pytest.mark.by_day(3)
 def test_every_setting_has_a_plan_in_the_app(client, name):
     rows = [*one_by_one((*visible_knobs(METHODS[name]), *sampling_knobs())), *pairs(name)]
     wrong = {str(row): answer for row in rows if (answer := planned(client, name, row))}

@@ -15,7 +15,7 @@ from support.road import watched
 
 from ssd_core import kept_files
 from ssd_core.backbones import postcard
-from ssd_core.backbones.estimates import PassCounts, StoredStepTimes
+from ssd_core.backbones.estimates import StoredPictures, StoredStepTimes
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.cli import main, session
 from ssd_core.cli.specs import parse_method, parse_methods
@@ -96,7 +96,8 @@ def test_default_name_never_overwrites(ssd):
 
 def test_without_json_people_read_stdout(ssd):
     run = ssd("generate", "a boat", "--out", "x.png")
-    assert "passes" in run.out and "x.png" in run.out and run.err == ""
+    assert "passes" in run.out and "x.png" in run.out
+    assert run.err.startswith("first run on this model: measuring") and run.err.count("\n") == 1
 
 
 def test_ar_is_not_compared_with_itself(ssd):
@@ -120,7 +121,7 @@ def test_unknown_words_are_named_or_refused(ssd):
     zeppelin = "a zeppelin over the sea"
     run = ssd("generate", zeppelin, "--out", "x.png")
     assert run.code == 0 and "leaves out: a zeppelin" in run.err
-    assert "thing" not in run.err and len(run.err.splitlines()) == 2
+    assert "thing" not in run.err and run.err.count("warning: ") == 2
     refused = ssd("generate", zeppelin, "--strict-words", "--out", "y.png")
     assert refused.code == 2 and "zeppelin" in refused.err and not Path("y.png").exists()
     misplaced = ssd("generate", "a red", "--strict-words", "--out", "y.png")
@@ -235,22 +236,32 @@ def test_plan_needs_no_weights(ssd):
     assert emu.json["paper_passes"] == 661 and emu.json["ar_passes"] == 8100
     bundled = ssd("plan", "--json", backbone=None)
     assert bundled.json["passes_max"] == 576 and "cheapest on a" in bundled.json["tuning"]
-    assert 1 < bundled.json["prior_passes"] < 576  # for the bundled weights only
-    assert ssd("plan", "--json").json == {**bundled.json, "prior_passes": None}
+    assert 1 < bundled.json["prior_passes"] < 576 and not bundled.json["stand_in"]
+    other = ssd("plan", "--json").json  # of other weights
+    assert other == {**bundled.json, "prior_passes": other["prior_passes"], "stand_in": True}
+    assert other["prior_passes"] > 1.2 * bundled.json["prior_passes"]
     assert ssd("plan", "--method", "ssd", "--json", backbone=None).json["paper_passes"] == 80
 
 
-def test_what_a_run_took_is_stored_for_the_plans_of_later_commands(ssd, tmp_path, monkeypatch):
+def test_what_a_run_took_is_stored_for_the_plans_of_later_commands(ssd, saved, tmp_path,
+                                                                   monkeypatch):
     monkeypatch.setenv(kept_files.VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr(step_times, "measured", lambda *_: None)
-    passes = ssd("generate", "a red house", "--json").json["passes"]
-    assert {path.name for path in (tmp_path / "cache").iterdir()} == {PassCounts.file,
-                                                                      StoredStepTimes.file}
+    first = ssd("plan").out
+    assert "first run on this model: measuring" in first and "stand in" not in first
+    passes = ssd("generate", "a red house", "--batch", 10, "--json").json["passes"]
+    files = {path.name: path.read_text() for path in (tmp_path / "cache").iterdir()}
+    assert files.keys() == {StoredPictures.file, StoredStepTimes.file}
+    assert "house" not in files[StoredPictures.file]
     session.estimates.cache_clear()  # as in the next process
-    assert ssd("plan", "--json").json["prior_passes"] == passes
+    planned = ssd("plan", "--json")
+    assert "passes measured over 10 pictures on this machine" in planned.err
+    assert planned.json["prior_pictures"] == 10 and planned.json["prior_passes"] <= passes
+    told = ssd("fit", saved.folder, backbone=None).out
+    assert f"exact: {planned.json['prior_passes']} passes and " in told and "drawn here: 10" in told
     monkeypatch.setenv(kept_files.VARIABLE, kept_files.OFF)
     session.estimates.cache_clear()
-    assert ssd("plan", "--json").json["prior_passes"] is None
+    assert ssd("plan", "--json").json["stand_in"]
 
 
 def test_heads_none_and_heads_of_their_own(ssd, saved):

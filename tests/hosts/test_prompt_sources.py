@@ -6,13 +6,13 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from support.mock_backbone import MockBackbone, tiny_postcard, tokens
+from support.requests import requested
 
 from ssd_core import Sampling, SSDError, methods
 from ssd_core.backbones import postcard
 from ssd_core.backbones.prompts.alternatives import resolved
 from ssd_core.cli import main
 from ssd_core.output.recipe import read_recipe
-from ssd_core.runs.request import Request
 
 TYPED = "a {red|blue} {house|boat}"
 A1111 = "a red house\nNegative prompt: sun\nSteps: 20, Sampler: Euler, Seed: 77, Size: 64x64"
@@ -48,9 +48,9 @@ def test_a_seed_draws_one_of_the_alternatives_in_every_command(ssd, tmp_path):
 
 def test_a_request_draws_the_alternative_that_the_app_draws():
     for seed in range(4):
-        asked = Request(MockBackbone(), None, methods.AR(), Sampling(seed), TYPED)
+        asked = requested(MockBackbone(), None, methods.AR(), Sampling(seed), TYPED)
         assert asked.prompt == asked.words[0].prompt == resolved(TYPED, seed).text
-    assert Request(MockBackbone(), None, methods.AR(), Sampling(1), "a {b} {").prompt == "a {b} {"
+    assert requested(MockBackbone(), None, methods.AR(), Sampling(1), "a {b} {").prompt == "a {b} {"
     alike = [tokens(MockBackbone(), methods.AR(), [text], sampling=Sampling(2))
              for text in ("{a|b|c}", resolved("{a|b|c}", 2).text)]
     assert alike[0].equal(alike[1])

@@ -15,7 +15,7 @@ from support.fake_hub import FakeHub
 
 from ssd_core import SSDError
 from ssd_core.proxies import proxy_for, require_usable, without_proxies
-from ssd_core.weights import hub, transfer
+from ssd_core.weights import hub
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME, REPO = "Janus-Pro-1B-hf", "deepseek-community/Janus-Pro-1B"
@@ -145,7 +145,7 @@ def test_a_link_to_share_needs_a_proxy_that_can_be_used(environment, capsys):
 def server(environment, tmp_path):
     with FakeHub({REPO: {"model.safetensors": b"1" * 2000, "config.json": b"{}"}}) as running:
         environment.setenv("HF_ENDPOINT", running.url)
-        environment.setattr(transfer, "PAUSE", 0.01)
+        environment.setattr(hub, "PAUSE", 0.01)
         environment.chdir(tmp_path)
         yield running
 

@@ -8,12 +8,12 @@ import pytest
 import torch
 from rich.console import Console
 from support.mock_backbone import tiny_postcard
+from support.requests import requested
 
 from ssd_core import FinalRows, Grid, Sampling, methods
-from ssd_core.cli.rows import HALF, RowsInTerminal
+from ssd_core.cli.session import HALF, RowsInTerminal
 from ssd_core.engine.events import Finished
-from ssd_core.output.palette import palette
-from ssd_core.runs.request import Request
+from ssd_core.output.preview import palette
 
 CELL = re.compile(r"\x1b\[38;2;(\d+);(\d+);(\d+)(?:;48;2;(\d+);(\d+);(\d+))?m▀")
 
@@ -28,7 +28,7 @@ def printed(backbone, tokens, width=80, **console):
     out = io.StringIO()
     shown = Console(file=out, **{"force_terminal": True, "color_system": "truecolor",
                                  "width": width, "no_color": False, **console})
-    request = Request(backbone, None, methods.AR(), Sampling(), "a boat", pictures=len(tokens))
+    request = requested(backbone, None, methods.AR(), Sampling(), "a boat", pictures=len(tokens))
     rows = RowsInTerminal(request, shown)
     for event in (FinalRows(0, 1, tokens[:, :1]), FinalRows(1, 5, tokens[:, 1:]),
                   Finished(tokens, {})):

@@ -43,7 +43,7 @@ def test_variations_share_the_seed_and_the_words_and_differ_in_their_number(ssd)
     own, drawn = recipe_tokens(read_recipe("x.png")), [recipe_tokens(one) for one in recipes(run)]
     for recipe, tokens, kept in zip(recipes(run), drawn, run.json["kept"], strict=True):
         assert (recipe["prompt"], recipe["variation"]) == ("a red house", 0.5)
-        assert "parent" not in recipe and recipe["knobs"]["guess"] == "auto"
+        assert "keep" not in recipe and recipe["guess"] == "auto"
         assert kept == pytest.approx((tokens == own).float().mean().item())
     assert not drawn[0].equal(drawn[1])
 

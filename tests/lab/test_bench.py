@@ -3,6 +3,7 @@
 import pytest
 import torch
 from support.mock_backbone import MockBackbone
+from support.requests import requested
 
 from ssd_core import Grid, Sampling
 from ssd_core.backbones.base import Preset
@@ -10,13 +11,12 @@ from ssd_core.engine.events import Finished, Started
 from ssd_core.engine.methods import AR, SSD, Exact, Rolling, Rows, Strict
 from ssd_core.measure.bench import Entrant, bench
 from ssd_core.output.guarantees import guarantee, guarantee_holds, guarantee_text, identical_share
-from ssd_core.runs.request import Request
 
 BACKBONE = MockBackbone(Grid(10, 10))
 
 
 def asked(method, label):
-    return Entrant(label, Request(BACKBONE, None, method, Sampling(), "a"))
+    return Entrant(label, requested(BACKBONE, None, method, Sampling(), "a"))
 
 
 def test_ar_runs_beside_a_method_and_only_once_when_named():
@@ -34,7 +34,7 @@ def test_every_pass_of_a_setting_has_its_number_of_threads():
             return super().forward(*args)
 
     seen, before = [], torch.get_num_threads()
-    request = Request(Watched(Grid(3, 4)), None, AR(), Sampling(), "a", fall_back=False)
+    request = requested(Watched(Grid(3, 4)), None, AR(), Sampling(), "a", fall_back=False)
     row, = bench([Entrant("ar", request)], repeats=2, warmup=0, counts=(1, 3))
     passes = len(seen) // 4
     assert seen == ([1] * passes + [3] * passes) * 2 and passes == 12

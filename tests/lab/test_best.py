@@ -5,13 +5,21 @@ from itertools import permutations
 import pytest
 import torch
 from support.mock_backbone import MockBackbone
+from support.requests import requested
 
 from ssd_core import Grid, Sampling
 from ssd_core.engine.events import Finished
 from ssd_core.engine.methods import AR, Rows
 from ssd_core.engine.threads import using_threads
-from ssd_core.measure.bench import Entrant, bench
-from ssd_core.measure.best import Setting, fastest, settings, take_turns, thread_counts
+from ssd_core.measure.bench import (
+    Entrant,
+    Setting,
+    bench,
+    fastest,
+    settings,
+    take_turns,
+    thread_counts,
+)
 from ssd_core.measure.machine import OtherWork
 from ssd_core.runs.request import Request
 from ssd_core.weights.model_size import stored_dtype
@@ -48,7 +56,7 @@ class Machine:
 
 
 def entrant(method, dtype="fp32", label=None):
-    return Entrant(label or method.name, Request(BACKBONES[dtype], None, method, Sampling(), "a"))
+    return Entrant(label or method.name, requested(BACKBONES[dtype], None, method, Sampling(), "a"))
 
 
 SETTINGS = [(dtype, threads) for dtype in DTYPES for threads in THREADS]

@@ -1,11 +1,11 @@
 """Pictures of the templates and of the first steps obey their prompts, by the checker."""
 
 import pytest
+from support.requests import requested
 from support.script_modules import script
 
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.output.recipe import to_bytes
-from ssd_core.runs.request import Request
 from ssd_lab.postcards import check
 from ssd_lab.postcards.claims import claims
 
@@ -18,10 +18,10 @@ def drawn():
     heads = load_heads("postcard", backbone)
 
     def draw(prompt, seed, pictures=1, keep=None, keep_rows=0):
-        result = Request(backbone, heads, methods.Exact(), Sampling(seed=seed), prompt,
+        result = requested(backbone, heads, methods.Exact(), Sampling(seed=seed), prompt,
                          pictures=pictures, keep=keep, keep_rows=keep_rows, expand=True).run()
-        return result.tokens, [all(check(to_bytes(one), claims(prompt)))
-                               for one in result.pictures()]
+        return result.tokens, [all(check(to_bytes(picture.pixels), claims(prompt)))
+                               for picture in result.pictures()]
     return draw
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from ssd_core.backbones.postcard.words import world as w
-from ssd_core.backbones.postcard.words.frame import CELL
+from ssd_core.backbones.postcard.words.world import CELL
 from ssd_lab.postcards import (
     FRAMES,
     MAX_TOKENS,
@@ -39,7 +39,7 @@ from ssd_lab.postcards.claims import claims
 from ssd_lab.postcards.objects import cells_of
 from ssd_lab.postcards.seams import grid_ratio
 
-SCENES = 48
+SCENES = 32
 SEEDS = st.integers(0, 2**32 - 1)
 SCENE_ATTRIBUTES = ("time", "sky", "light", "light_place", "ridge", "ground", "path")
 
@@ -81,7 +81,7 @@ def test_sampled_scenes_are_valid(seed: int) -> None:
 
 
 def test_a_scene_is_painted_the_same_way_every_time() -> None:
-    for (image, caption, scene), seed in zip(cards()[:5], range(5), strict=True):
+    for (image, caption, scene), seed in zip(cards()[:2], range(2), strict=True):
         again, caption_again, scene_again = postcard(seed)
         assert (caption, scene) == (caption_again, scene_again)
         assert np.array_equal(image, again)
@@ -185,8 +185,8 @@ def test_snow_on_the_mountains_is_not_snow_on_the_ground() -> None:
 # ---- the checker on true claims ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("spoil", "least", "count"), [(same, 0.995, SCENES), (jpeg, 0.98, 20),
-                                                       (coarse, 0.98, 20)])
+@pytest.mark.parametrize(("spoil", "least", "count"), [(same, 0.995, SCENES), (jpeg, 0.98, 10),
+                                                       (coarse, 0.98, 10)])
 def test_true_claims_pass(spoil: Callable[[np.ndarray], np.ndarray], least: float,
                           count: int) -> None:
     results = [v for image, text, _ in cards()[:count] for v in check(spoil(image), claims(text))]
@@ -207,7 +207,7 @@ def test_a_blank_picture_shows_nothing(shade: int) -> None:
 
 def test_noise_passes_almost_no_claim() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (SIZE, SIZE, 3)).astype(np.uint8)
-    results = [v for _, text, _ in cards()[:20] for v in check(noise, claims(text))]
+    results = [v for _, text, _ in cards()[:6] for v in check(noise, claims(text))]
     assert share(results) < 0.02
 
 
@@ -270,7 +270,7 @@ VALUES = {
 
 
 # Scenes whose attribute is changed: those of few values are few, too.
-MOST = {**dict.fromkeys(VALUES, 6), "light": 16, "light_place": 16, "path": 16}
+MOST = {**dict.fromkeys(VALUES, 4), "light": 12, "light_place": 15, "path": 9}
 
 
 def altered(scene: Scene, name: str) -> list[Scene]:
@@ -297,7 +297,7 @@ def test_a_scene_claim_fails_where_its_attribute_differs(name: str) -> None:
 
 def test_a_count_claim_fails_for_every_other_count() -> None:
     results = []
-    for image, _, scene in cards()[:40]:
+    for image, _, scene in cards()[:16]:
         made = [Claim("count", v) for v in ("one", "two", "three")]
         results += [
             v for c, v in zip(made, check(image, made), strict=True) if not fits(c, scene)
@@ -318,7 +318,7 @@ def thing_claims(thing: w.SceneObject) -> tuple[Claim, ...]:
 
 @pytest.mark.parametrize(
     ("name", "values", "result_index", "count"),
-    [("kind", w.KINDS, 0, 3), ("colour", w.COLOURS, 1, 3), ("place", w.PLACES, 2, 8)],
+    [("kind", w.KINDS, 0, 2), ("colour", w.COLOURS, 1, 2), ("place", w.PLACES, 2, 8)],
 )
 def test_a_thing_claim_fails_where_its_attribute_differs(
     name: str, values: tuple[str, ...], result_index: int, count: int
@@ -356,7 +356,7 @@ def test_without_a_place_a_thing_is_looked_for_everywhere() -> None:
 @pytest.mark.parametrize("frame", [WIDE, TALL], ids=lambda frame: frame.name)
 def test_true_claims_pass_in_every_shape(frame: Frame) -> None:
     results = []
-    for _, caption, scene in cards()[:12]:
+    for _, caption, scene in cards()[:6]:
         image = paint(scene, frame)
         assert image.shape == (frame.height, frame.width, 3)
         results += check(image, claims(caption))
@@ -365,7 +365,7 @@ def test_true_claims_pass_in_every_shape(frame: Frame) -> None:
 
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: frame.name)
 def test_painted_pictures_show_no_grid(frame: Frame) -> None:
-    ratios = [grid_ratio(paint(scene, frame)) for _, _, scene in cards()[:12]]
+    ratios = [grid_ratio(paint(scene, frame)) for _, _, scene in cards()[:8]]
     assert np.mean(ratios) <= 1.05
 
 

@@ -19,7 +19,7 @@ from ssd_core.cli import main
 from ssd_core.engine.heads import stored_heads
 from ssd_core.files import write_safetensors
 from ssd_core.launched import launched
-from ssd_core.train import common, draft_heads, heads, row
+from ssd_core.train import common, heads, row
 from ssd_core.train.heads import HeadsRecipe
 from ssd_core.train.picture_files import FORMAT, Pictures, of_prompts
 from ssd_core.train.processes import Team, joined
@@ -54,7 +54,7 @@ def test_gradients_of_the_shares_add_up_to_those_of_the_batch(kind, monkeypatch)
     recipe = HeadsRecipe(Path(), kind=kind)
     if kind == "heads":
         recipe = replace(recipe, k_h=2, k_v=1)
-        learn = partial(draft_heads.learn, measure=torch.nn.functional.smooth_l1_loss)
+        learn = partial(heads.learn_heads, measure=torch.nn.functional.smooth_l1_loss)
     else:
         learn = row.learn
     found = []
@@ -64,7 +64,7 @@ def test_gradients_of_the_shares_add_up_to_those_of_the_batch(kind, monkeypatch)
         for rank in range(size):
             noise = {"generator": torch.Generator().manual_seed(7)} if kind == "row" else {}
             loss += learn(learning, MOCK, batch, [False, True] * 2 + [False],
-                          team=Member(rank, size), **noise)
+                          1000, team=Member(rank, size), **noise)
         found.append((loss, [weight.grad for weight in learning.parameters()]))
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-5)
     for alone, together in zip(found[0][1], found[1][1], strict=True):
@@ -168,7 +168,7 @@ def test_processes_that_start_from_other_files_are_refused():
 
 def test_a_batch_has_a_picture_for_each(card, tmp_path):
     with pytest.raises(SSDError, match="batch 3: 4 processes need a picture each; raise --batch"):
-        heads.prepare(recipe(card, tmp_path), Member(0, 4), common.silent)
+        heads.prepare(recipe(card, tmp_path), load_backbone(card, "cpu"), team=Member(0, 4))
 
 
 @pytest.mark.parametrize(("variables", "device", "line"), [

@@ -1,5 +1,6 @@
 """Self-distillation: exact draws what AR draws; no prompt goes through a text model twice."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,8 @@ from support.tiny_image_models import llamagen_t2i, tar, tar_language
 
 from ssd_core import Grid, SSDError, load_backbone
 from ssd_core.backbones import postcard
-from ssd_core.backbones.prompts.flan_t5 import FlanT5
 from ssd_core.backbones.prompts.tar_language import TarLanguage
+from ssd_core.backbones.prompts.text_model import FlanT5
 from ssd_core.train import heads, self_distill
 from ssd_core.train.heads import HeadsRecipe
 from ssd_core.train.picture_files import KEPT_PROMPTS, load_pictures
@@ -33,7 +34,7 @@ def test_exact_draws_ars_pictures_in_fewer_passes(tmp_path):
     assert torch.equal(by_ar, by_exact)
     assert ar["passes"] == 2 * 144 and exact["passes"] < ar["passes"] / 2
     assert f"by ar: 720 tokens, {ar['passes']} passes" in told[0]
-    assert f"by exact: 720 tokens, at most {2 * ar['passes']} passes" in told[1]
+    assert re.search(r"by exact: 720 tokens, usually about \d+ passes", told[1])
 
 
 def test_a_method_that_draws_other_pictures_is_refused(tmp_path):

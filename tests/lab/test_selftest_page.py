@@ -10,6 +10,7 @@ import pytest
 import torch
 from support.mock_backbone import random_heads, tiny_postcard
 from support.rehearsal import Rehearsal
+from support.requests import requested
 from support.script_modules import script
 
 from ssd_core import Grid, Sampling
@@ -17,12 +18,18 @@ from ssd_core.backbones.estimates import StepTimes
 from ssd_core.backbones.invariance import Widths
 from ssd_core.engine.methods import AR
 from ssd_core.measure.launches import Launches
-from ssd_core.runs.request import Request
-from ssd_core.selftest import measuring, page, precisions, tuning
+from ssd_core.selftest import measuring, page, tuning
 from ssd_core.selftest.checks import Finding
-from ssd_core.selftest.equal_bits import Rounding, rounding_by_kernel
 from ssd_core.selftest.machine import Machine
-from ssd_core.selftest.measuring import Conditions, Launched, Measured, Width, launched
+from ssd_core.selftest.measuring import (
+    Conditions,
+    Launched,
+    Measured,
+    Rounding,
+    Width,
+    launched,
+    rounding_by_kernel,
+)
 from ssd_core.selftest.suite import SelfTest
 from ssd_core.selftest.tuning import tunings_of
 from ssd_core.weights import eight_bits
@@ -87,7 +94,7 @@ def test_the_page_has_all_figures_and_the_table_of_cards_a_row_of_it(measured, t
 
 def test_launches_are_counted_directly_and_by_graphs():
     backbone = tiny_postcard(grid=Grid(4, 4))
-    request = Request(backbone, random_heads(backbone), AR(), Sampling(seed=7), "a sun")
+    request = requested(backbone, random_heads(backbone), AR(), Sampling(seed=7), "a sun")
     recorders = []
     found = launched(request, Machine(CPU, lambda: recorders.append(Rehearsal()) or recorders[-1],
                                       lambda: 0))
@@ -105,12 +112,12 @@ def test_launches_are_counted_directly_and_by_graphs():
 def test_products_are_timed_in_every_dtype_that_is_offered(monkeypatch):
     monkeypatch.setattr(eight_bits, "best_of", lambda work, device: 1e-3 * work().numel())
     backbone = tiny_postcard(grid=Grid(4, 4))
-    found = precisions.times_by_dtype(backbone, 2)
+    found = measuring.times_by_dtype(backbone, 2)
     shape = backbone.decoder.shape
     each = {cells: 2 * cells * (2 * shape.ffn + shape.hidden) for cells in (1, 4, 16)}
     assert found == {"fp32": pytest.approx(each), "int8": pytest.approx(each)}, "fp8 needs a card"
-    assert precisions.fastest_eight_bits(found) == "int8"
-    assert precisions.fastest_eight_bits({"fp32": each}) is None
+    assert measuring.fastest_eight_bits(found) == "int8"
+    assert measuring.fastest_eight_bits({"fp32": each}) is None
 
 
 def test_a_measured_page_holds_no_paths_and_no_names(test, tmp_path, monkeypatch):
@@ -144,7 +151,7 @@ def test_replays_are_probed_for_equal_bits_beside_direct_passes(recorder, graphs
     backbone = tiny_postcard(grid=Grid(6, 6))
     made = []
     machine = Machine(CPU, lambda: made.append(recorder()) or made[-1], lambda: 0)
-    monkeypatch.setattr("ssd_core.selftest.equal_bits.passes_on",
+    monkeypatch.setattr("ssd_core.selftest.measuring.passes_on",
                         lambda backbone, cells: [Widths(24, (1, 8, 6, 12), 64)])
     (name, found), = rounding_by_kernel(backbone, machine).items()
     assert made[0].closed and name == "as PyTorch chooses"

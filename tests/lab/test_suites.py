@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from support.requests import requested
 
 from ssd_core import Sampling, SSDError
 from ssd_core.backbones.postcard import Postcard
@@ -15,9 +16,7 @@ from ssd_core.model.grid import Grid
 from ssd_core.model.transformer import DecoderShape
 from ssd_core.output.recipe import read_recipe
 from ssd_core.runs.batch.render import RenderSettings
-from ssd_core.runs.batch.task import LoadedModels
-from ssd_core.runs.batch.workers import LocalWorker
-from ssd_core.runs.request import Request
+from ssd_core.runs.batch.workers import LoadedModels, LocalWorker
 from ssd_lab.evaluate.suites import SUITES
 from ssd_lab.evaluate.suites.run import SuiteRun, require_square
 
@@ -39,10 +38,10 @@ def loaded():
 def suite(loaded, tmp_path):
     """A run of a suite by `rows` without rounds, into a folder of the test's."""
     def run(name, prompts, rounds=0, samples=None, seed=7, method=None):
-        first = Request(loaded.backbone, None, method or Rows(rounds=rounds), Sampling(seed=seed),
+        first = requested(loaded.backbone, None, method or Rows(rounds=rounds), Sampling(seed=seed),
                         "")
         return SuiteRun.of(SUITES[name], prompts, tmp_path / "out",
-                           RenderSettings(first.asked, first.sampling), loaded, samples)
+                           RenderSettings(first.drawing.method, first.sampling), loaded, samples)
     return run
 
 

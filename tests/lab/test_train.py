@@ -16,8 +16,7 @@ from ssd_core import Grid, SSDError, generate, load_backbone, load_heads
 from ssd_core.backbones import postcard
 from ssd_core.backbones.codecs.vq import VQTokenizer
 from ssd_core.backbones.postcard.words.captions import fresh_caption
-from ssd_core.backbones.postcard.words.frame import SQUARE, WIDE
-from ssd_core.backbones.postcard.words.world import COLOURS, KINDS, PLACES, scene_of
+from ssd_core.backbones.postcard.words.world import COLOURS, KINDS, PLACES, SQUARE, WIDE, scene_of
 from ssd_core.engine.methods import AR, SSD, MuLo, Rolling
 from ssd_core.train import common, heads, self_distill
 from ssd_core.train.common import cosine, trapezoid

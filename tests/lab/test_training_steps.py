@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from ssd_core.train import checkpoints
-from ssd_core.train.checkpoints import Checkpoint, training_steps
-from ssd_core.train.interrupts import held_back
+from ssd_core.train.checkpoints import Checkpoint, held_back, training_steps
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send")
 

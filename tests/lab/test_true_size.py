@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ssd_core.engine.methods import SSD
-from ssd_core.measure import bandwidth
+from ssd_core.measure import machine
 from ssd_core.weights.catalogue import CATALOGUE, known
 from ssd_core.weights.model_size import ModelSize
 
@@ -98,14 +98,14 @@ def test_the_bytes_of_a_pass_are_counted(bench, built):
 
 def test_a_copy_reads_and_writes(monkeypatch):
     clock = iter(range(100))
-    monkeypatch.setattr(bandwidth, "synchronised", lambda device: next(clock))
-    monkeypatch.setitem(bandwidth.COPY_BYTES, "cpu", 1 << 10)
-    assert bandwidth.copy_bandwidth(CPU, repeats=2) == 2 << 10
+    monkeypatch.setattr(machine, "synchronised", lambda device: next(clock))
+    monkeypatch.setitem(machine.COPY_BYTES, "cpu", 1 << 10)
+    assert machine.copy_bandwidth(CPU, repeats=2) == 2 << 10
 
 
 @pytest.mark.nightly
 def test_the_command_writes_a_table_and_one_line_of_json(bench, capsys, tmp_path, monkeypatch):
-    monkeypatch.setitem(bandwidth.COPY_BYTES, "cpu", 1 << 20)
+    monkeypatch.setitem(machine.COPY_BYTES, "cpu", 1 << 20)
     out = tmp_path / "true_size.md"
     bench.main(["LlamaGen-c2i-B-256", "--device", "cpu", "--seconds", "0", "--repeats", "1",
                 "--out", str(out)])

@@ -46,7 +46,7 @@ def test_every_supported_python_and_system_runs_core_and_hosts_and_one_runs_all(
     oldest = re.search(r'requires-python = ">=(.+?)"', project).group(1)
     assert matrix["python"][0] == oldest
     assert {run["os"].split("-")[0] for run in matrix["include"]} == {"windows", "macos"}
-    assert jobs["hosts"]["steps"][-1]["run"] == "python install.py test core hosts"
+    assert jobs["hosts"]["steps"][-1]["run"] == "python install.py test core models hosts"
     assert jobs["full"]["steps"][-1]["run"] == "bash .ci/run"
     threads = read(ROOT / ".github/workflows/ci.yml")["env"]["OMP_NUM_THREADS"]
     assert f"OMP_NUM_THREADS:-{threads}}}" in (ROOT / ".ci/run").read_text(encoding="utf-8")

@@ -29,6 +29,13 @@ def files() -> frozenset[str]:
                      if path.is_file() and not hidden(path))
 
 
+@cache
+def ends() -> frozenset[str]:
+    """All files, and the ends of their paths: `tools/make.py` and `make.py`."""
+    return frozenset("/".join(parts[n:]) for parts in (name.split("/") for name in files())
+                     for n in range(len(parts)))
+
+
 def hidden(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
     return parts[0] in USERS or any(
@@ -43,8 +50,8 @@ def exists(name: str, source: Path) -> bool:
     """Below the root, beside the source, or as the end of a path: `checker.py` of a package."""
     if Path(name).name in PLACEHOLDERS | EXAMPLES:
         return True
-    return (ROOT / name).exists() or (source.parent / name).exists() or name in FOREIGN or any(
-        path == name or path.endswith(f"/{name}") for path in files())
+    return name in ends() or name in FOREIGN or (ROOT / name).exists() or (
+        source.parent / name).exists()
 
 
 def prose(path: Path) -> Iterator[str]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 NOT_QUEUED = ("control_after_generate", "upload", "audioUI")  # the page's own widgets
 NOTES = ("MarkdownNote", "Note")
+MUTED = 2  # LiteGraph.NEVER
 
 
 def api_form(workflow: dict) -> dict:
-    """The nodes by id; for graphs without subgraphs, reroutes and muted nodes."""
+    """The nodes by id, without muted ones; for graphs without subgraphs and reroutes."""
     links = {link[0]: [str(link[1]), link[2]] for link in workflow["links"]}
     return {str(node["id"]): {"class_type": node["type"], "inputs": inputs_of(node, links)}
-            for node in workflow["nodes"] if node["type"] not in NOTES}
+            for node in workflow["nodes"]
+            if node["type"] not in NOTES and node["mode"] != MUTED}
 
 
 def inputs_of(node: dict, links: dict[int, list]) -> dict:

@@ -190,7 +190,8 @@ class Manager:
 
 class Server:
     def __init__(self):
-        self.client_id, self.sent, self.texts = "tab", [], []
+        self.client_id, self.sent, self.texts, self.waiting = "tab", [], [], 0
+        self.prompt_queue = SimpleNamespace(get_tasks_remaining=lambda: self.waiting)
         self.asked = {}
         self.handlers = []
         self.add_on_prompt_handler = self.handlers.append

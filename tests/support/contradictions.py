@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from ssd_core.backbones.postcard.words.captions import _PARTS
 from ssd_core.backbones.postcard.words.expansion import expand
-from ssd_core.backbones.postcard.words.limits import limits
+from ssd_core.backbones.postcard.words.phrases import limits
 from ssd_core.backbones.postcard.words.spelling import END, Named, Reading, read
 from ssd_core.backbones.postcard.words.unknown_objects import known_part, unknown_objects
 

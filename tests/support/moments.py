@@ -185,7 +185,7 @@ class Walk:
             self.press("#queue-clear")
             self.page.wait_for_selector("#queue", state="hidden")
         self.shown("#create-stage [data-state=done]")
-        self.shown("#tools [data-tool=edit]")
+        self.shown("#tools [data-tool=vary]")
         self.shown("#filmstrip button")
         yield Moment("drawn", main=("#draw",))
 
@@ -213,13 +213,14 @@ class Walk:
         self.page.wait_for_selector(".scrubber", state="detached")
 
     def edit(self) -> Iterator[Moment]:
-        self.press("[data-tool=edit]")
-        self.shown("#steps button")
-        self.page.fill("#prompt", OTHERS[self.language])
+        self.shown("#create-stage .edit")
+        self.page.fill("#picture-words", OTHERS[self.language])
         self.shown(".edit-legend")
         yield Moment("Edit, by words", main=("#edit-apply",))
-        self.page.fill("#prompt", self.prompt)
+        self.page.fill("#picture-words", self.prompt)
         self.page.wait_for_selector(".edit-legend", state="hidden")
+        self.page.press("#picture-words", "Tab")
+        self.page.keyboard.press("b")
         self.paint()
         self.shown("#edit-apply:enabled")
         yield Moment("Edit, painted", main=("#edit-apply",))
@@ -231,10 +232,11 @@ class Walk:
         self.shown("#steps button[aria-pressed=true] >> nth=0")
         self.shown("#edit-apply:enabled")
         yield Moment("Edit, undone", main=("#edit-apply",), after_key=True)
-        self.press("#edit-close")
-        self.shown("#tools [data-tool=edit]")
 
     def paint(self) -> None:
+        self.page.locator(".mask-field").evaluate(
+            "(field) => field.scrollIntoView({ block: 'center' })")
+        laid_out(self.page)
         box = self.page.locator(".mask-field").bounding_box()
         places = [(box["x"] + x * box["width"], box["y"] + 0.5 * box["height"])
                   for x in (0.3, 0.6)]

@@ -38,9 +38,9 @@ class Road:
             self.prepared += 1
         elif code.co_qualname == "Method.resolve":
             self.resolved += bool(frame.f_locals["self"].unset)  # else it returns the method
-        elif code.co_name == "check_knobs":
+        elif code.co_qualname == "CheckedFirst.__call__":
             reads_file = {"recipe_of", "read_entry"} & {each.co_name for each in stack(frame)}
-            self.knobs[type(frame.f_locals["record"]).__name__] += not reads_file
+            self.knobs[frame.f_locals["cls"].__name__] += not reads_file
         elif code.co_name == "tokenize":
             self.hops.append([each.co_qualname for each in stack(frame) if of_project(each)])
 

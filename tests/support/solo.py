@@ -8,9 +8,8 @@ SIDE = 12  # cells: rows and columns of the backbones in the library
 PIXELS = SIDE * 16
 
 
-def solo(library, settings, **options):
-    """Tokens of the same settings, straight from the engine."""
+def solo(library, drawing, **options):
+    """Tokens of the same drawing, straight from the engine."""
     loaded = library.current
-    method = settings.chosen_method()
-    return list(generate(loaded.backbone, [settings.prompt] * settings.pictures, method,
-                         loaded.heads, settings.sampling(), **options))[-1].tokens
+    return list(generate(loaded.backbone, [drawing.prompt] * drawing.pictures, drawing.method,
+                         loaded.heads, drawing.sampling, **options))[-1].tokens

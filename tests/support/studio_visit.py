@@ -28,6 +28,7 @@ from studio import running
 from studio.downloads import Downloads
 from studio.history import History
 from studio.jobs import Job, Worker
+from studio.learning import Learning
 from studio.library import Library, trim
 from studio.seeds import ParkedSeeds
 from studio.services import Services
@@ -138,8 +139,9 @@ def served(folder: Path, language: str = "auto", models: Path | None = None,
 def begin_history(app: App, folder: Path) -> None:
     """Give the app an empty history, as at a first visit."""
     history = History(folder)
-    vars(app.services).update(history=history,
-                              parked_seeds=ParkedSeeds(app.services.library, history))
+    worker, library = app.services.worker, app.services.library
+    vars(app.services).update(history=history, parked_seeds=ParkedSeeds(library, history),
+                              learning=Learning(worker, library, history))
 
 
 @contextmanager
@@ -227,12 +229,13 @@ class Visitor:
 
     def figures(self) -> str:
         """What stands below the picture on the stage."""
-        return self.page.inner_text("#create-stage .ssd-summary")
+        return self.page.inner_text("#status")
 
     def is_painted(self, seconds: float = 30) -> bool:
-        """Whether all rows are painted; pixels are decoded after the last message has come."""
+        """Whether all rows are painted, or the saved picture is shown in their place."""
+        shown = "() => document.querySelector('#create-stage .edit-picture')?.naturalWidth > 0"
         for _ in range(int(seconds * 20)):
-            if all(self.painted_rows()):
+            if self.page.evaluate(shown) or all(self.painted_rows()):
                 return True
             self.page.wait_for_timeout(50)
         return False

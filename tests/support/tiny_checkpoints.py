@@ -18,11 +18,10 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers
 
 from ssd_core.backbones.codecs.files import CodecNames
 from ssd_core.backbones.codecs.movq import LAYOUTS as MOVQ_LAYOUTS
-from ssd_core.backbones.codecs.movq import MoVQ, MoVQShape
-from ssd_core.backbones.codecs.movqgan import LAYOUT as MOVQGAN_LAYOUT
-from ssd_core.backbones.codecs.movqgan import MoVQGAN
+from ssd_core.backbones.codecs.movq import SBER_LAYOUT as MOVQGAN_LAYOUT
+from ssd_core.backbones.codecs.movq import MoVQ, MoVQGAN, MoVQShape
 from ssd_core.backbones.codecs.vqgan import LAYOUTS, VQGAN, VQGANShape
-from ssd_core.backbones.prompts.tiktoken_text import byte_letters
+from ssd_core.backbones.prompts.text import byte_letters
 
 Tensors = dict[str, torch.Tensor]
 
@@ -80,7 +79,8 @@ def write_folder(folder: Path, tensors: Tensors, config: dict | None = None,
     """model.safetensors, or so many shards with their index; config.json; tokenizer.json."""
     folder.mkdir(parents=True, exist_ok=True)
     names = list(tensors)
-    files = {f"model-{i + 1:05}-of-{shards:05}.safetensors": names[i::shards]
+    ends = [len(names) * (i + 1) // shards for i in range(-1, shards)]
+    files = {f"model-{i + 1:05}-of-{shards:05}.safetensors": names[ends[i] : ends[i + 1]]
              for i in range(shards)} if shards > 1 else {"model.safetensors": names}
     for file, part in files.items():
         held = {name: tensors[name].contiguous() for name in part}

@@ -24,9 +24,9 @@ def codec_tensors(layout: str, prefix: str, seed: int = 0) -> Tensors:
     """A picture codec of 2 x 2 pixels a cell; its projections are 1 x 1 convolutions in files."""
     torch.manual_seed(seed)
     codec, rows = VQGAN(CODEC), LAYOUTS[layout]
-    tensors = {}
+    weights, tensors = codec.state_dict(), {}
     for name, key in rows.keys(codec).items():
-        value = codec.state_dict()[name].clone()
+        value = weights[name]
         conv = ".attn" in key or ".mid.1." in key
         tensors[prefix + key] = value[..., None, None] if conv and value.dim() == 2 else value
     return tensors

@@ -65,21 +65,22 @@ def in_cli() -> dict:
 
 
 def in_app() -> dict:
+    from ssd_core.backbones.base import Preset
     from ssd_core.output.knobs import all_knobs
     from studio.schema import knob_view
-    from studio.settings import Settings, from_dict, to_dict
+    from studio.settings import as_json, asked, first_values
 
-    settings = from_dict({"prompt": "a", "method": "toy", "stir": 4})
+    settings = asked({"prompt": "a", "method": "toy", "stir": 4})
     knob = knob_view(all_knobs()["stir"], "en")
     return {"control": [knob["kind"], knob["default"]], "sent": knob["methods"],
-            "label": knob["label"], "method": settings.chosen_method().stir,
-            "json": [to_dict(settings)["stir"], to_dict(Settings())["stir"]]}
+            "label": knob["label"], "method": settings.method.stir,
+            "json": [as_json(settings)["stir"], first_values(Preset())["stir"]]}
 
 
 def in_recipe() -> list:
-    from ssd_core.output.recipe import method_of
+    from ssd_core.output.drawing import method_of
 
-    return [method_of({"method": "toy", "knobs": {"stir": stir}}).stir for stir in (4, None)]
+    return [method_of({"method": "toy", "stir": stir}).stir for stir in (4, None)]
 
 
 def main() -> None:

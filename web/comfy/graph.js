@@ -28,7 +28,8 @@ export function targetsOf(node, output) {
 /** The widget of a node, by its name. */
 export const widgetOf = (node, name) => node.widgets?.find((widget) => widget.name === name);
 
-function linkOf(graph, id) {
+/** A link by its id; null if there is none. */
+export function linkOf(graph, id) {
   if (!graph || id == null) return null;
   return graph.getLink?.(id) ?? graph.links?.get?.(id) ?? graph.links?.[id] ?? null;
 }

@@ -6,12 +6,12 @@
 import { sourceOf, widgetOf } from "./graph.js";
 
 export const LOADER = "SSD_LoadModel";
-const HEADS = "SSD_LoadHeads"; // passes a model on
+const PASSING = ["SSD_LoadHeads", "SSD_TrainHeads"]; // they pass a model on
 
 /** The name of the model that is connected to a node; undefined without one. */
 export function modelOf(node) {
   let source = sourceOf(node, "model");
-  while (source?.type === HEADS) source = sourceOf(source, "model");
+  while (PASSING.includes(source?.type)) source = sourceOf(source, "model");
   return source?.type === LOADER ? widgetOf(source, "model")?.value : undefined;
 }
 

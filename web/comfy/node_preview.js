@@ -5,6 +5,7 @@ import { Preview } from "../preview/preview.js";
 /** A preview that knows which run each of its panels shows completely. */
 export class NodePreview extends Preview {
   #runs = new Map();
+  fed = () => {}; // called after every message
 
   follow({ panel, run }) {
     this.#runs.set(panel, run);
@@ -12,6 +13,11 @@ export class NodePreview extends Preview {
 
   follows({ panel, run }) {
     return this.#runs.get(panel) === run;
+  }
+
+  feed(message) {
+    super.feed(message);
+    this.fed();
   }
 
   /** Show all messages of a run. */

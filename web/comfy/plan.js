@@ -1,5 +1,6 @@
 /**
- * The passes of a method as a text on its node, before anything runs.
+ * What a node is going to do as a text on it, before anything runs: the passes of a method, or the
+ * pictures that drafts could learn from.
  *
  * Nothing runs on import; the text updates itself when its node's inputs change.
  */
@@ -12,7 +13,7 @@ import { addElement } from "./room.js";
 const HEIGHT = 48; // px: three lines, at least
 const MARGIN = 20; // px that classic nodes leave around a widget
 
-/** The query from which the server plans a node's method. */
+/** The query from which the server makes the text of a node. */
 export function queryOf(node) {
   const widgets = (node.widgets ?? []).filter((widget) => widget.serialize !== false);
   return {
@@ -60,11 +61,11 @@ class PlanText {
     this.#node.setSize([width, Math.max(tall, this.#node.computeSize()[1])]);
   }
 
-  /** Show the cost of the node's current inputs. */
-  async refresh() {
+  /** Show the text for the node's current inputs; `anew` also if they are those of the text. */
+  async refresh(anew = false) {
     const query = queryOf(this.#node);
     const key = JSON.stringify(query);
-    if (key === this.#key) return;
+    if (key === this.#key && !anew) return;
     this.#key = key;
     const text = await this.#ask(query).catch(() => "");
     if (this.#key === key) this.#show(text); // else a later query is under way

@@ -16,12 +16,14 @@ import { NodePreview } from "./node_preview.js";
 import { Outcomes } from "./outcomes.js";
 import { markPicked, PICKER, pickByClick } from "./picking.js";
 import { attachPlan } from "./plan.js";
+import { EDIT, hostOf } from "./rewording.js";
 import { Places, addElement, claimRow, limitTexts } from "./room.js";
 import { idOf, nodeAt } from "./routing.js";
 import { Sizes } from "./sizes.js";
 import { stringsFor } from "../preview/strings.js";
 import { withStrips } from "./strips.js";
 import { sortTemplates, translate } from "./templates.js";
+import { Touching } from "./touching.js";
 import { WordChips } from "./word_chips.js";
 
 const EVENT = "ssd.preview";
@@ -37,21 +39,24 @@ const NODES = {
 };
 
 const DOCTOR = "SSD_Doctor";
-const METHOD = "SSD_Method";
+const TRAINER = "SSD_TrainHeads";
+/** Nodes that say what they are going to do, and the routes that know it. */
+const PLANNED = { SSD_Method: "/ssd/plan", [TRAINER]: "/ssd/outlook" };
 const STARTER = "SSD_StartPictures";
+const TOUCHED = ["SSD_Sampler", EDIT];
 const VUE_NODES = "Comfy.VueNodes.Enabled";
 const MARGIN = 10; // px that classic nodes leave above and below a widget
 
 /** Previews by node; weak, since the frontend also makes nodes that it never puts in a graph. */
 const previews = new WeakMap();
-const plans = new WeakMap(); // texts of methods by node
+const plans = new WeakMap(); // texts of PLANNED by node
 const memory = new Memory();
 const places = new Places();
 const fetched = new Set(); // workflows whose messages were fetched from the server
 const chips = new WeakMap(); // by node
 const sizes = new Sizes((model) => ask("/ssd/sizes", { model }));
 const kinds = new Known((model) => ask("/ssd/words", { model, language: language() }));
-const askPlan = async (query) => (await fetchJson("/ssd/plan", query))?.plan ?? "";
+const askPlan = (route) => async (query) => (await fetchJson(route, query))?.plan ?? "";
 const pageLanguage = new Language((query) => fetchJson("/ssd/language", query));
 const sendLanguage = () => pageLanguage.send(api.clientId, language());
 const outcomes = new Outcomes({
@@ -72,6 +77,9 @@ app.registerExtension({
     api.addEventListener("execution_cached", ({ detail }) => {
       cached = new Set(detail.nodes.map(String));
     });
+    api.addEventListener("status", ({ detail }) => {
+      if (detail?.exec_info?.queue_remaining === 0) planAnew(); // there may be new pictures
+    });
     outcomes.watch(api);
     sortTemplates(api);
   },
@@ -83,7 +91,8 @@ app.registerExtension({
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
     fillName(node, patternsFilled);
     nameChoices(node, language());
-    if (node.comfyClass === METHOD) plans.set(node, attachPlan(node, askPlan));
+    const route = PLANNED[node.comfyClass];
+    if (route) plans.set(node, attachPlan(node, askPlan(route)));
     fit(node);
     if (node.comfyClass === DOCTOR) node.setSize([440, 320]); // for the text that it shows
     if (node.comfyClass === LOADER) {
@@ -220,9 +229,12 @@ function attach(node) {
   });
   chain(node, "onConnectionsChange", () => setTimeout(showPicked));
   if (node.comfyClass === STARTER) pickByClick(node, preview.element, 0, showPicked);
+  const touching = TOUCHED.includes(node.comfyClass) && new Touching(preview, words(), hostOf(node,
+    app, (run) => fetchJson("/ssd/things", { run, language: language() })));
   chain(node, "onRemoved", () => {
     previews.delete(node);
     row.disconnect();
+    if (touching) touching.dispose();
     preview.dispose();
   });
   keepPlace(node, preview.element);
@@ -246,6 +258,14 @@ function tidyInputs(graph = app.graph) {
     fold(node, words());
     refresh(node);
     plans.get(node)?.refresh();
+  }
+}
+
+/** Ask again what drafts could learn from, on all nodes of a graph and of its subgraphs. */
+function planAnew(graph = app.graph) {
+  for (const node of graph?._nodes ?? []) {
+    if (node.subgraph) planAnew(node.subgraph);
+    if (node.comfyClass === TRAINER) plans.get(node)?.refresh(true);
   }
 }
 

@@ -63,9 +63,12 @@ export class MaskCanvas {
     this.#changed();
   }
 
+  /** Take another tool; those that are not of TOOLS are the host's. */
   choose(tool) {
     this.tool = tool;
     this.element.dataset.tool = tool;
+    this.element.tabIndex = this.#paints ? 0 : -1;
+    this.element.setAttribute("role", this.#paints ? "application" : "group");
     this.#shape = null;
     this.#changed();
   }

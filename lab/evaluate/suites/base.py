@@ -13,8 +13,7 @@ from pathlib import Path
 from PIL import Image
 
 from ssd_core.errors import SSDError, first_line
-from ssd_core.files import require_file
-from ssd_core.unicode import require_unicode
+from ssd_core.files import require_file, require_unicode
 
 
 @dataclass(frozen=True)

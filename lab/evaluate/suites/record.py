@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ssd_core.errors import SSDError, first_line
 from ssd_core.files import refuse_newer, write_text
 from ssd_core.output.recipe import settings
-from ssd_core.runs.batch.render import RenderSettings
-from ssd_core.runs.batch.task import LoadedModels
+from ssd_core.runs.batch.render import RenderItem, RenderSettings
+from ssd_core.runs.batch.workers import LoadedModels
 
 from . import SUITES, Item, ScorerLayout, suite_named
 
@@ -62,10 +62,9 @@ def conditions(how: RenderSettings, loaded: LoadedModels, dtype: str) -> dict[st
 
     dtype: of the weights where the pictures are drawn.
     """
-    known = settings(loaded.backbone, how.heads(loaded), how.method, how.sampling, index=0,
-                     prompt="", negative=how.negative)
-    backbone, knobs = known.pop("backbone"), known.pop("knobs")
-    for other in ("version", "dtype", "prompt", "keep_rows"):
+    known = settings(loaded.backbone, how.heads(loaded), how.drawing(RenderItem(0, "", "")))
+    backbone, knobs = known.pop("backbone"), {f.name: known.pop(f.name) for f in fields(how.method)}
+    for other in ("version", "dtype", "prompt", "keep_rows", "pictures", "expand", "open"):
         known.pop(other)
     return json.loads(json.dumps({
         "backbone": backbone["name"], "weights": backbone["sha256"],

@@ -9,12 +9,10 @@ from pathlib import Path
 from ssd_core.errors import SSDError
 from ssd_core.files import atomic_write, write_text
 from ssd_core.output.picture_files import opened
-from ssd_core.runs.batch.finished import require_same
 from ssd_core.runs.batch.prompts import require_drawable
 from ssd_core.runs.batch.queue import TaskLocks, work
-from ssd_core.runs.batch.render import RenderItem, RenderSettings, draw_tasks
-from ssd_core.runs.batch.task import LoadedModels
-from ssd_core.runs.batch.workers import WorkerPool
+from ssd_core.runs.batch.render import RenderItem, RenderSettings, draw_tasks, require_same
+from ssd_core.runs.batch.workers import LoadedModels, WorkerPool
 
 from .base import Item, ScorerLayout, side_by_side
 from .record import FILE, Record, conditions, read_record

@@ -17,6 +17,7 @@ from torch import nn
 from .codec import PublishedCodec, VQGANShape
 from .files import (
     MOVQ_KIND,
+    MOVQGAN_KIND,
     CodecNames,
     Shapes,
     count,
@@ -24,7 +25,7 @@ from .files import (
     measured,
     require_kind,
 )
-from .vqgan import TAMING_RULES, Decoder, Encoder, Norm, nearest_codes
+from .vqgan import TAMING_RULES, VQGAN, Decoder, Encoder, Norm, nearest_codes
 
 
 @dataclass(frozen=True)
@@ -188,3 +189,32 @@ def movq_of(shapes: Shapes) -> tuple[MoVQ, dict[str, str]]:
     with torch.device("meta"):
         codec = MoVQ(shape)
     return codec, matching_keys(codec, layout_of(shapes), shapes)
+
+
+SBER_LAYOUT = CodecNames((*SPATIAL_RULES, *TAMING_RULES), up_reversed=True)  # ai-forever/MoVQGAN
+
+
+class MoVQGAN(VQGAN):
+    """SBER's codec, of Lumina-mGPT 2.0: tokens [B, R, C] to pixels and back, for grids of any size.
+
+    The VQGAN with the decoder of Emu3's MoVQ, whose norms the codes scale and shift, without layers
+    over time.
+    """
+
+    def __init__(self, shape: VQGANShape) -> None:
+        super().__init__(shape)
+        self.decoder = Decoder(shape, partial(SpatialNorm, shape.code_dim))
+
+    def pixels(self, vectors: torch.Tensor) -> torch.Tensor:
+        return self.decoder(self.from_code(vectors), vectors)
+
+
+def movqgan_of(shapes: Shapes) -> tuple[MoVQGAN, dict[str, str]]:
+    """The codec of a file on the meta device, and {own name: file key} for `load_weights`.
+
+    Raises SSDError if a tensor is missing, unknown or of another shape.
+    """
+    layout = replace(SBER_LAYOUT, prefix=require_kind(shapes, MOVQGAN_KIND))
+    with torch.device("meta"):
+        codec = MoVQGAN(measured(shapes, layout))
+    return codec, matching_keys(codec, layout, shapes)

@@ -25,6 +25,7 @@ from .files import (
 )
 
 CELLS_AT_ONCE = 2048  # cells per chunk of distances to all codes
+PRODUCTS_AT_ONCE = 256  # cells whose products with all codes are in memory together
 
 
 class Norm(nn.GroupNorm):
@@ -260,3 +261,24 @@ def vqgan_of(shapes: Shapes) -> tuple[VQGAN, dict[str, str]]:
     with torch.device("meta"):
         codec = VQGAN(shape)
     return codec, matching_keys(codec, layout_of(shapes), shapes)
+
+
+class IBQ(VQGAN):
+    """Emu3.5's codec, whose encoder chooses codes by inner product: tokens [B, R, C] to pixels."""
+
+    def encode(self, pictures: torch.Tensor) -> torch.Tensor:
+        latents = self.to_code(self.encoder(pictures.float())).permute(0, 2, 3, 1)
+        likeliest = [(part @ self.codebook.T).argmax(-1)
+                     for part in latents.flatten(0, -2).split(PRODUCTS_AT_ONCE)]
+        return torch.cat(likeliest).view(latents.shape[:-1])
+
+
+def ibq_of(shapes: Shapes) -> tuple[IBQ, dict[str, str]]:
+    """The codec of a file on the meta device, and {own name: file key} for `load_weights`.
+
+    Raises SSDError if a tensor is missing, unknown or of another shape.
+    """
+    layout = layout_of(shapes)
+    with torch.device("meta"):
+        codec = IBQ(measured(shapes, layout))
+    return codec, matching_keys(codec, layout, shapes)

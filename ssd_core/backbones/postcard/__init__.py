@@ -29,20 +29,19 @@ from .. import presets
 from ..base import Backbone
 from ..codecs.vq import PATCH, VQTokenizer
 from ..prompt_guide import Kind, UnknownObject
+from ..prompts.choices import Choices
 from ..prompts.expanded import Expanded
 from ..reading.checkpoint import Checkpoint
 from .scenery import phrases_seen
 from .words.aliases import Said, nearest, said, without_repeats
 from .words.captions import MAX_TOKENS, WORDS
-from .words.chips import KINDS
+from .words.choices import choices
 from .words.expansion import expand
-from .words.frame import FRAMES
-from .words.limits import limits
-from .words.phrases import phrases_of, without_contradictions
-from .words.short_prompts import short_prompt
+from .words.phrases import limits, lonely, phrases_of, quoted, without_contradictions
+from .words.short_prompts import KINDS, short_prompt
 from .words.spelling import placed
 from .words.unknown_objects import names_nothing_known, unknown_objects, without_unknown_objects
-from .words.wording import lonely, quoted
+from .words.world import FRAMES
 
 FAMILY = "postcard"
 FORMAT = "ssd-postcard/1"
@@ -190,6 +189,11 @@ class Postcard(Backbone):
 
     def objects(self, prompt: str) -> list[str]:
         return phrases_of(prompt)
+
+    def choices(self, prompt: str, phrase: str | None = None) -> list[Choices]:
+        if not self.word_ids.keys() >= set(WORDS):
+            return []
+        return choices(prompt, phrase, min(MAX_TOKENS, self.prompt_limit))
 
     @property
     def reads_pictures(self) -> bool:

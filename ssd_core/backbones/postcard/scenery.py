@@ -14,25 +14,30 @@ import numpy as np
 
 from .words import spelling
 from .words.captions import _PARTS
-from .words.frame import CELL, FRAMES, PLACES, SQUARE, Frame, frame_of
 from .words.world import (
     CAP,
+    CELL,
     CLOUD,
+    FRAMES,
     GLEAM,
     GROUND,
     GROUNDS,
     HILL,
     LIGHT,
     LIGHT_RADIUS,
+    PLACES,
     ROAD,
     ROCK,
     SHADOW,
     SKY,
+    SQUARE,
     TIMES,
     VEIL,
     VEIL_SHARE,
     WATER,
     WOOD,
+    Frame,
+    frame_of,
 )
 
 UNCLEAR = "unclear"  # if the pixels fit no value

@@ -1,4 +1,4 @@
-"""A script: read one tokenizer.json, and a few texts by it, as trial.py asks, and tell the outcome.
+"""A script: read one tokenizer.json, and a few texts by it, as `tried` asks, and tell the outcome.
 
 It runs in a process of its own, with limits of time and memory where the system has them, and
 imports nothing of this program.

@@ -3,6 +3,9 @@
 It is transformers' Qwen2, loaded for the first prompt in words. Its sampling is seeded by the
 prompt alone: the same words give the same codes, whatever the picture's seed. Knows nothing about
 pictures.
+
+TA-Tok's decoder makes the features that AR-DTok, Tar's de-tokenizer, was trained on: three layers
+in SigLIP2's shape over a square of codes, in float32 on the CPU, once per prompt.
 """
 
 from __future__ import annotations
@@ -12,19 +15,36 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
+from torch import nn
 
 from ...errors import SSDError
 from ...files import refuse_partial
 from ...model.sampling import Sampling, probabilities
-from ..reading.checkpoint import read_json
-from .kept import PromptCache
+from ..reading.checkpoint import Checkpoint, read_json
+from ..reading.weights import fill, require_known, two_sizes
 from .text import Text, read_text
-from .text_model import read_text_model
+from .text_model import PromptCache, read_text_model
 
 COUNT = 729  # codes per picture at the finest scale, <S0>
 SAMPLING = Sampling(temperature=1.0, top_k=1200, top_p=0.95)
 TEMPLATE = ("<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\n{prompt}"
             "<|im_end|>\n<|im_start|>assistant\n<im_start><S0>")
+HEADS, EPS = 12, 1e-6  # Siglip2VisionConfig's defaults, which the published decoder uses
+BODY = "decoder.vision_model."
+CODEBOOK = "bottleneck.regularizer.embedding.weight"
+NAMES = {  # (own name, the file's)
+    "project": "bottleneck.regularizer.embedding_proj", "widen": "bottleneck.out_linear",
+    "embed": f"{BODY}embeddings.patch_embedding", "norm": f"{BODY}post_layernorm",
+    "task_in": "decode_task_layer.0", "task_out": "decode_task_layer.2"}
+LAYER_NAMES = {
+    "norm1": "layer_norm1", "norm2": "layer_norm2", "query": "self_attn.q_proj",
+    "key": "self_attn.k_proj", "value": "self_attn.v_proj", "out": "self_attn.out_proj",
+    "ffn_in": "mlp.fc1", "ffn_out": "mlp.fc2"}
+# Of reading pictures, and SigLIP's pooled head, which the features do not pass.
+UNUSED = (r"(encoder|teacher)\..*", r"(encode_task_layer|bottleneck\.in_linear|scale_layer)\..*",
+          r"decoder\.vision_model\.head\..*")
+POSITIONS = f"{BODY}embeddings.position_embedding.weight"
 
 
 class TarLanguage:
@@ -109,3 +129,86 @@ def is_qwen(config: Path) -> bool:
         return "qwen" in str(read_json(config).get("model_type"))
     except SSDError:
         return False
+
+
+class Layer(nn.Module):
+    """Pre-norm attention over all codes, then a GELU feed-forward network; biases everywhere."""
+
+    def __init__(self, width: int, ffn: int) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(width, EPS), nn.LayerNorm(width, EPS)
+        self.query, self.key = nn.Linear(width, width), nn.Linear(width, width)
+        self.value, self.out = nn.Linear(width, width), nn.Linear(width, width)
+        self.ffn_in, self.ffn_out = nn.Linear(width, ffn), nn.Linear(ffn, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm1(x)
+        q, k, v = (project(y).unflatten(-1, (HEADS, -1)).transpose(0, 1)
+                   for project in (self.query, self.key, self.value))  # [heads, n, D]
+        x = x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(0, 1).flatten(1))
+        y = F.gelu(self.ffn_in(self.norm2(x)), approximate="tanh")
+        return x + self.ffn_out(y)
+
+
+class TaTok(nn.Module):
+    """Turns a square of codes into features; codebook rows are read from the file when needed."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        super().__init__()
+        self.checkpoint = checkpoint
+        self.codes, dim = two_sizes(checkpoint, CODEBOOK)
+        width, channels = two_sizes(checkpoint, f"{NAMES['embed']}.weight")
+        ffn = two_sizes(checkpoint, f"{BODY}encoder.layers.0.{LAYER_NAMES['ffn_in']}.weight")[0]
+        layers = len({key.split(".")[4] for key in checkpoint.shapes
+                      if key.startswith(f"{BODY}encoder.layers.")})
+        self.width = width
+        self.project, self.widen = nn.Linear(dim, dim), nn.Linear(dim, channels)
+        self.embed, self.norm = nn.Linear(channels, width), nn.LayerNorm(width, EPS)
+        self.positions = nn.Parameter(torch.empty(two_sizes(checkpoint, POSITIONS)))
+        self.layers = nn.ModuleList(Layer(width, ffn) for _ in range(layers))
+        self.task_in, self.task_out = nn.Linear(width, width), nn.Linear(width, width)
+
+    def sources(self) -> dict[str, str]:
+        """{own parameter: the file's tensor}."""
+        names = {**NAMES, **{f"layers.{i}.{own}": f"{BODY}encoder.layers.{i}.{theirs}"
+                             for i in range(len(self.layers))
+                             for own, theirs in LAYER_NAMES.items()}}
+        parts = {f"{own}.{kind}": f"{theirs}.{kind}" for own, theirs in names.items()
+                 for kind in ("weight", "bias")}
+        return {**parts, "positions": POSITIONS}
+
+    @lru_cache(maxsize=64)  # noqa: B019  it lives as long as its backbone
+    def features(self, codes: tuple[int, ...]) -> torch.Tensor:
+        """[n, width] of n codes, which form a square, row by row."""
+        with torch.no_grad():
+            rows = self.checkpoint.floating(CODEBOOK)[list(codes)].float()
+            return self(F.normalize(self.project(rows), dim=-1))
+
+    def forward(self, codes: torch.Tensor) -> torch.Tensor:
+        """Quantised vectors [n, dim] of unit length -> features [n, width]."""
+        side = round(len(codes) ** 0.5)
+        x = self.embed(self.widen(codes)) + self.resized_positions(side)
+        for layer in self.layers:
+            x = layer(x)
+        return self.task_out(torch.tanh(self.task_in(self.norm(x))))
+
+    def resized_positions(self, side: int) -> torch.Tensor:
+        """[side * side, width]: the learned square of positions, resized."""
+        learned = round(len(self.positions) ** 0.5)
+        square = self.positions.T.unflatten(1, (learned, learned))[None]
+        square = F.interpolate(square, (side, side), mode="bilinear", antialias=True)
+        return square[0].flatten(1).T
+
+
+def matches(checkpoint: Checkpoint) -> bool:
+    """Whether this is a TA-Tok that includes its decoder."""
+    return CODEBOOK in checkpoint.shapes and POSITIONS in checkpoint.shapes
+
+
+def read_ta_tok(checkpoint: Checkpoint) -> TaTok:
+    """Read TA-Tok's decoder from a ta_tok.pth; SSDError names a missing or misshapen tensor."""
+    with torch.device("meta"):
+        reader = TaTok(checkpoint)
+    require_known(checkpoint, {**reader.sources(), "codebook": CODEBOOK}, UNUSED)
+    fill(reader, reader.sources(), checkpoint, torch.device("cpu"), torch.float32)
+    return reader.requires_grad_(False).eval()

@@ -3,10 +3,18 @@
 A folder may hold several models (a decoder, its picture codec, a text encoder), each in one file or
 many shards. All headers are read at once. Values are read one tensor at a time, with one shard
 open. Knows nothing about what the tensors mean.
+
+Wrappers of torch (DDP, FSDP, torch.compile) put a word of their own anywhere into a name. Others
+put a prefix before all names, such as `base_model.model.` or `ema.`. Published names have a first
+part in common, too (`model.`), so a family looks at the names with and without it.
+
+In the cache of the Hub's client (models--ORG--NAME), `snapshots` has a folder of links into `blobs`
+for each revision, and `refs/main` names the one in use. Nothing is downloaded.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,15 +26,22 @@ from typing import TypeVar
 import torch
 
 from ...errors import SSDError, first_line, refusing
-from ...files import is_here, refuse_partial, user_path
+from ...files import is_here, parse, refuse_partial, user_path
 from ...model.products import Matrix
-from .adapters import refuse_adapter_files, refuse_adapter_keys
-from .hub_cache import BLOBS, home_of, own_name
-from .key_names import common_prefix, is_counter, plain_names
-from .plain_json import parse
 from .quantised import dequantised, is_beside, layers_in, refuse_quantiser, scales_of
-from .tensor_files import SAFETENSORS, TORCH, TensorFile, open_tensors
+from .tensor_files import (
+    SAFETENSORS,
+    TORCH,
+    TensorFile,
+    open_tensors,
+    refuse_adapter_files,
+    refuse_adapter_keys,
+)
 
+WRAPPERS = {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
+COUNTERS = {"n_averaged", "num_updates", "decay", "initted", "step"}
+START, SNAPSHOTS, BLOBS = "models--", "snapshots", "blobs"
+REPOSITORY = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 ENDINGS = (SAFETENSORS, *TORCH)
 GGUF = ".gguf"
 INDEX = ".index.json"
@@ -36,6 +51,69 @@ ShardFiles = tuple[Path, ...]
 Watch = Callable[[int], None]
 T = TypeVar("T")
 _watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
+
+
+def plain_names(names: Iterable[str]) -> dict[str, str]:
+    """{name in the file: name without wrappers}."""
+    return {name: ".".join(part for part in name.split(".") if part not in WRAPPERS)
+            for name in names}
+
+
+def common_prefix(names: Iterable[str]) -> str:
+    """The first part of all names, with its dot; empty if they differ or are that part alone."""
+    first = {name.partition(".")[::2] for name in names}
+    starts = {start for start, _ in first}
+    return f"{starts.pop()}." if len(starts) == 1 and all(rest for _, rest in first) else ""
+
+
+def is_counter(name: str, shape: tuple[int, ...]) -> bool:
+    """Whether a tensor only counts steps of training, as beside an average of weights."""
+    return name.rpartition(".")[2] in COUNTERS and shape in ((), (1,))
+
+
+def cache_folder() -> Path:
+    """Where the client keeps models, as its own variables say."""
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
+        if place := os.environ.get(name):
+            return Path(place).expanduser()
+    home = os.environ.get("HF_HOME") or Path(
+        os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
+    return Path(home, "hub").expanduser()
+
+
+def cached(repository: str) -> Path | None:
+    """The folder of a repository ("org/name") in the client's cache, or None."""
+    if not REPOSITORY.fullmatch(repository):
+        return None
+    folder = cache_folder() / (START + repository.replace("/", "--"))
+    return folder if folder.is_dir() else None
+
+
+def snapshot_in(folder: Path) -> Path:
+    """The snapshot in use of a folder models--ORG--NAME; any other folder itself."""
+    snapshots = folder / SNAPSHOTS
+    if not folder.name.startswith(START) or not snapshots.is_dir():
+        return folder
+    found = {path.name: path for path in sorted(snapshots.iterdir()) if path.is_dir()}
+    ref = folder / "refs" / "main"
+    named = ref.read_text("utf-8", "replace").strip() if ref.is_file() else ""
+    if len(found) != 1 and named not in found:
+        raise SSDError(f"{folder}: holds {len(found)} snapshots, and refs/main names none of them: "
+                       f"name one of the folders in {SNAPSHOTS}")
+    return found.get(named) or next(iter(found.values()))
+
+
+def home_of(snapshot: Path) -> Path | None:
+    """The folder models--ORG--NAME that a snapshot belongs to; None for any other folder."""
+    home = snapshot.absolute().parent.parent
+    inside = snapshot.parent.name == SNAPSHOTS and home.name.startswith(START)
+    return home if inside else None
+
+
+def own_name(folder: Path) -> str:
+    """The name of a model's folder; of a snapshot, that of its repository."""
+    home = home_of(folder)
+    return home.name.rpartition("--")[2] if home else folder.absolute().name
 
 
 @contextmanager
@@ -61,7 +139,7 @@ class Checkpoint:
     whole model: adapters, files of other quantisers.
     """
 
-    adopted = False  # True: the tensors are a loaded model's own (loaded_model.py)
+    adopted = False  # True: the tensors are a loaded model's own (`LoadedModel`)
     called = ""  # the model's name in the catalogue, if the user gives it
 
     def __init__(self, files: ShardFiles, root: Path | None = None,

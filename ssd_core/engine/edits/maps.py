@@ -3,6 +3,10 @@
 The change map is the total variation between the distributions of a cell under old and new words.
 The map of an object says how much likelier its own words make the picture's token of each cell.
 Both take the present picture as context.
+
+Where the bits of a cell do not depend on its pass, the unconditional sequences are taken over from
+the pass under the old words, and the words without an object are fed up to the first cell that the
+new words move. Elsewhere one pass feeds all. This changes no token.
 """
 
 from __future__ import annotations
@@ -15,9 +19,9 @@ import torch.nn.functional as F
 from ...backbones.base import Backbone
 from ...model.grid import Grid
 from ...model.sampling import Sampling, probabilities
+from ..events import Pass
 from ..region import by_slot
 from ..state import DecodeState
-from .old_picture import feed_words
 
 ALONE, SMALLEST = 3, 6  # cells: of 9, fewer are dropped; of an object, fewer are ignored
 ABOVE = 4  # rows above an object in which it might begin a second time
@@ -26,6 +30,45 @@ LIKELIER = 1.5  # nats that an object's words add to the tokens of its cells
 # the picture, least share in one piece, and of the rectangle around that piece
 LARGEST, IN_ONE, FILLED = 0.4, 0.6, 0.4
 NUMBERS_AT_ONCE = 1 << 24  # of logits, which limits their memory
+
+
+def feed_words(state: DecodeState, before: DecodeState) -> Pass:
+    """Feed the new words all cells; before: the pictures under the old words."""
+    if not in_parts(state):
+        return state.prefill(state.region.end)
+    prefill = state.prefill()
+    unconditional = slice(state.pictures, state.guidance * state.pictures)
+    known = state.prompts[unconditional] == before.prompts[unconditional]
+    if known:  # without guidance there are none
+        state.cache.take(before.cache, unconditional)
+        state.hidden[unconditional] = before.hidden[unconditional]
+    with state.only(0, 1 if known else state.guidance):
+        state.feed(state.region.end)
+    state.stale = state.region.first
+    return prefill
+
+
+def feed_objects(state: DecodeState, mask: torch.Tensor) -> int:
+    """Feed the words without objects the cells before the first masked one; returns its slot.
+
+    mask [B, slots + 1] bool: the cells that the new words free.
+    """
+    first, end = state.region.first, state.region.end
+    if not in_parts(state):
+        return end
+    known = state.stats.known_at(slice(first, end))
+    mask = mask[:, first:end] if known is None else mask[:, first:end] & ~known
+    stop = first + int(torch.cat((mask.any(0), mask.new_ones(1))).int().argmax())
+    if stop > first and state.branches > state.guidance:
+        with state.only(state.guidance, state.branches):
+            state.feed(stop)
+        state.stale = first
+    return stop
+
+
+def in_parts(state: DecodeState) -> bool:
+    """Whether a pass may feed some of the sequences, without any difference to their bits."""
+    return state.backbone.batch_invariant and not state.run.padded
 
 
 def read(backbone: Backbone, branches: list[list[int]], sampling: Sampling,

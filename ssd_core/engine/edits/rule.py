@@ -24,6 +24,8 @@ from .maps import (
     cleaned,
     compact,
     each_guided,
+    feed_objects,
+    feed_words,
     grown,
     log_share,
     shares,
@@ -32,7 +34,6 @@ from .maps import (
     slots_of,
     variation,
 )
-from .old_picture import feed_objects, feed_words
 from .words import Revision
 
 USUAL_REACH, CHANGED = 0.25, 0.25  # at this reach, a cell whose map is above CHANGED is freed
@@ -160,7 +161,7 @@ class Rule:
                     others: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """`_decided` by guided logits [B, n, V]: of the words, and without those of each object."""
         pushed, parent = plain, at(self.parent, slots)
-        for push, other in zip(self.push, others, strict=False):  # none: see branches.py
+        for push, other in zip(self.push, others, strict=False):  # none: see `ObjectBranches`
             pushed = pushed + at(push, slots)[..., None] * (plain - other) / state.sampling.cfg
         inside, core, mask = (at(each, slots) for each in (self.inside, self.core, self.mask))
         share = torch.where(inside & ~core, log_share(plain, parent), log_share(pushed, parent))

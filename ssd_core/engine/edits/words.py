@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ...backbones.base import Backbone
 from ...errors import SSDError
-from ...model.knobs import check_knobs, knob
+from ...model.knobs import KnobRecord, knob
 
 _MARKS = r"[\s,.;，。；、]*"
 _BEFORE = re.compile(rf"{_MARKS}(\band\b)?\s*$", re.IGNORECASE)
@@ -17,7 +17,7 @@ _BEHIND = re.compile(rf"^{_MARKS}(and\b)?{_MARKS}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Edit:
+class Edit(KnobRecord):
     """An edit of a picture: the words it was drawn from, and how it follows the new ones."""
 
     old_prompt: str = knob("", "The words that the picture was drawn from.")
@@ -28,7 +28,6 @@ class Edit:
                       visibility="basic")
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         if not self.old_prompt.strip():
             raise SSDError("old_prompt is empty: say what the picture shows before the edit")
 
@@ -55,10 +54,15 @@ def plain(phrase: str) -> str:
     return " ".join(phrase.casefold().split())
 
 
+def mention(prompt: str, phrase: str) -> re.Match[str] | None:
+    """Where a prompt first has a phrase: "a tree" is not in "a treehouse"."""
+    pattern = r"\s+".join(map(re.escape, phrase.split()))
+    return re.search(rf"(?<![A-Za-z]){pattern}(?![A-Za-z])", prompt, re.IGNORECASE)
+
+
 def without(prompt: str, phrase: str) -> str:
     """The prompt without the first mention of a phrase."""
-    pattern = r"\s+".join(map(re.escape, phrase.split()))
-    found = re.search(pattern, prompt, re.IGNORECASE)
+    found = mention(prompt, phrase)
     if found is None:
         raise SSDError(f"phrase {phrase[:40]!r}: the prompt does not contain it")
     before = _BEFORE.sub("", prompt[: found.start()])

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ...model.grid import Grid
-from ..events import Pass
-from ..plan import PAPER_AR_PASSES, Plan
+from ..events import PAPER_AR_PASSES, Pass, Plan
 from ..region import Region
 from ..state import DecodeState
 from .base import Method, group_slots, make_plan

@@ -10,20 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 
 from ...backbones.base import Backbone, Preset
 from ...errors import SSDError
-from ...model.grid import Grid
-from ...model.knobs import check_knobs, derived
+from ...model.grid import LONGEST_SIDE, Grid
+from ...model.knobs import KnobRecord, derived, knob
 from ...model.noise import Purpose, Slots
 from ...model.sampling import sample
 from .. import accept
-from ..events import Pass
-from ..plan import PAPER_AR_PASSES, Plan
+from ..events import PAPER_AR_PASSES, Pass, Plan
 from ..region import Region
 from ..state import DecodeState
 
@@ -32,10 +31,12 @@ if TYPE_CHECKING:
 
 Draft = Callable[[DecodeState, int, int], torch.Tensor]
 Redraft = Callable[[DecodeState, int, int, torch.Tensor], torch.Tensor]
+__all__ = ["cells_drafted", "codes_pooled", "drafted_by", "knob", "variation_bound",
+           "verification_rounds"]
 
 
 @dataclass(frozen=True)
-class Method:
+class Method(KnobRecord):
     """The knobs of a method.
 
     A knob of the preset (k_h, k_v, rounds, incremental) may be None before `resolve`. All other
@@ -49,7 +50,6 @@ class Method:
     shares_buffers: ClassVar[bool] = True  # whether all its graphs read one state (sessions.py)
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         if not self.unset:
             self.check()
 
@@ -189,7 +189,7 @@ def one_hot(state: DecodeState, tokens: torch.Tensor) -> torch.Tensor:
 def horizontal_states(state: DecodeState, slot: int, stop: int) -> torch.Tensor:
     """Estimates of h [N, n, d] for slots slot+1..stop-1, all drafted from `slot` (SSD Eq. 2).
 
-    Head d estimates the d-th cell after it; the last head serves cells behind known ones, too. A
+    Head i estimates the i-th cell after it; the last head serves cells behind known ones, too. A
     row end is not a cell: its estimate is never used.
     """
     hidden = state.hidden[:, slot : slot + 1]
@@ -203,7 +203,7 @@ def horizontal_states(state: DecodeState, slot: int, stop: int) -> torch.Tensor:
 def vertical_states(state: DecodeState, start: int, rows: int) -> torch.Tensor:
     """Estimates of h [N, n, d] for `rows` rows from slot `start` on (SSD Eq. 2).
 
-    Head d estimates the cell d rows below each cell of the row above `start`.
+    Head i estimates the cell i rows below each cell of the row above `start`.
     """
     above = slice(start - state.grid.width, start)
     hidden = state.hidden[:, above]
@@ -353,3 +353,34 @@ def commit(state: DecodeState, stop: int) -> Iterator[Pass]:
     state.feed(stop)
     state.clock.lap("commit")
     yield state.record_pass("commit", 0, start, stop)
+
+
+def cells_drafted() -> Any:
+    """The knob k_h."""
+    return knob(None, "Cells drafted at a time along a row.", low=1, high=LONGEST_SIDE,
+                visibility="basic", none_means="the model's own")
+
+
+def verification_rounds(default: int | None) -> Any:
+    """The knob `rounds`."""
+    return knob(default, "Verification rounds over what was drafted: more rounds give better "
+                         "pictures and take more passes; 0 only drafts.", low=0, visibility="basic",
+                none_means="the model's own")
+
+
+def codes_pooled(default: int) -> Any:
+    """The knob `similar`: k of LANTERN and MuLo-SD."""
+    return knob(default, "Codes of the codebook, the draft's own and those nearest to it, whose "
+                         "probabilities are added up for a draft.", low=1, high=1 << 16)
+
+
+def variation_bound(default: float) -> Any:
+    """The knob `delta` of LANTERN and MuLo-SD."""
+    return knob(default, "Most probability that a draft may borrow from similar codes.", low=0,
+                high=1, step=0.05)
+
+
+def drafted_by() -> Any:
+    """The knob `drafter`: draft heads, or the row drafter of the same file."""
+    return knob("heads", "heads: draft heads, every cell on its own. row: the row drafter, whose "
+                         "cells see their neighbours.", choices=("heads", "row"))

@@ -19,14 +19,13 @@ import torch
 
 from ...model.noise import Slots
 from ...model.sampling import guide, sample
-from ..edits.branches import ObjectBranches
+from ..edits.verified import ObjectBranches, verified
 from ..events import Pass
 from ..graphs import rounded_cells
 from ..state import DecodeState, PictureSlots
-from .knobs import drafted_by
+from .base import drafted_by
 from .parent import guessed, guessed_by
 from .row_drafts import carry_over, draft_by_row
-from .verified import verified
 from .window import Window, Windowed, is_final, sliding_windows
 
 
@@ -124,27 +123,31 @@ def drafted_by_rule(state: DecodeState, estimate: torch.Tensor,
     return state.rule.drafted(state, guided, slots)
 
 
-def resample(window: Window, least: int = 1, by_row: bool = False
+def resample(window: Window, by_row: bool = False, deadline: torch.Tensor | None = None,
+             share: torch.Tensor | None = None
              ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
     """Choose the next slots of a fed window again; returns the arguments of `Window.advance`.
 
-    The frontier moves on by at least `least` cells, which keep their tokens. With by_row, tokens
-    after the first change are sampled once more, given that change.
+    deadline [B] int64: tokens up to these slots become final as they are. share [B, n]: a token
+    stays, too, while it is at least this share as probable as the one that AR would take (see
+    `DecodeState.sampled_or_kept`). With by_row, tokens after the first change are sampled once
+    more, given that change.
     """
     state, slots = window.state, window.slots
     next_slots = state.predicted_slots(slots)
     right, same, tokens, known, ties = state.judge(resampled, state, slots, next_slots,
-                                                   window.frontier, least)
+                                                   window.frontier, deadline, share)
     if by_row:
         next_slots = window.next_slots
         carry_over(state, next_slots, tokens, known, state.noise.fixed_at(next_slots))
     else:
         state.write(next_slots, tokens)
-    return right, same, ties if least == 1 and state.margin else None
+    return right, same, ties if deadline is None and state.margin else None
 
 
 def resampled(state: DecodeState, slots: torch.Tensor, next_slots: Slots, frontier: torch.Tensor,
-              least: int) -> tuple[torch.Tensor, ...]:
+              deadline: torch.Tensor | None, share: torch.Tensor | None
+              ) -> tuple[torch.Tensor, ...]:
     """Capturable part of `resample`.
 
     Returns how many drafts before the first change are right [B], which drafts are right
@@ -152,13 +155,16 @@ def resampled(state: DecodeState, slots: torch.Tensor, next_slots: Slots, fronti
     which rounding may have decided (only with a margin).
     """
     current, final = state.codes(next_slots), slots < frontier[:, None]
-    sampled, ties = (state.sampled_with_ties(next_slots) if state.margin
-                     else (state.sampled_at(next_slots), final))
+    if share is not None:
+        sampled, ties = state.sampled_or_kept(next_slots, share), final
+    elif state.margin:
+        sampled, ties = state.sampled_with_ties(next_slots)
+    else:
+        sampled, ties = state.sampled_at(next_slots), final
     tokens = torch.where(final, current, sampled)
     same = (tokens == current)[:, :-1]
-    right = same.long().cumprod(-1).sum(-1)
-    behind = state.cells_on(frontier, least) - 1
-    right = torch.maximum(right, behind - slots[:, 0]).clamp(max=same.shape[1])
+    right = same if deadline is None else same | (slots[:, 1:] <= deadline[:, None])
+    right = right.long().cumprod(-1).sum(-1)
     index = state.noise.slots[: slots.shape[1]]
     tokens = torch.where(index < right[:, None], current, tokens)
     return right, same, tokens, final | (index <= right[:, None]), ties

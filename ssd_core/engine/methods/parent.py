@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ..state import DecodeState, at
-from .knobs import knob
+from .base import knob
 
 # (row, column) of the cells that say whether the parent is right, relative to a cell
 NEARBY = ((-1, -2), (-1, -1), (-1, 0), (-1, 1), (-1, 2), (-2, -1), (-2, 0), (-2, 1))

@@ -1,26 +1,77 @@
-"""A budget of passes: the window of `exact` moves on by a minimum number of cells per pass.
+"""A budget of passes: the window of `exact` moves on by a schedule.
 
-Every pass samples the window's cells again with the seed's own noise, as in `exact`. Cells that
-leave the window before they converge keep their fed tokens, so that their keys and values are
-right. A picture that converges sooner ends sooner; with a budget of a pass per cell it is AR's.
+Every pass samples the window's cells again with the seed's own noise, as in `exact`, and what did
+not change is final. The schedule says how many cells are due after each pass. A picture that is
+ahead of it goes on as `exact` does, so that passes which easy cells save are left for hard ones.
+One that is behind keeps tokens that `exact` would replace: at first only those that are nearly as
+probable as their replacements, and the further behind it is, the less probable ones. Where the
+window has no room to wait (`Schedule.must`), tokens become final as they were fed, so that their
+keys and values are right.
+
+A picture that converges sooner ends sooner; with a budget of a pass per cell it is AR's.
 """
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
+
 from ...model.grid import Grid
-from ..events import Pass
-from ..plan import Plan
+from ..events import Pass, Plan
 from ..region import Region
 from ..state import DecodeState
-from .base import make_plan, require
+from .base import drafted_by, knob, make_plan, require
 from .exact import FirstGuess, resample
-from .knobs import drafted_by, knob
 from .parent import guessed_by
 from .window import Windowed, cheapest_window, sliding_windows
+
+# The share of its replacement's probability that a token needs to stay when a picture is as far
+# behind as it may be (compared in lab/benchmarks/results/README.md).
+LEAST_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The schedule of one picture: how many cells after the first are to be final after a pass.
+
+    cells: the slots of its masked cells. slack: how many cells it may be behind.
+    """
+
+    cells: list[int]
+    passes: int
+    slack: int
+
+    @property
+    def last(self) -> int:
+        return len(self.cells) - 1
+
+    @property
+    def most(self) -> int:
+        """The most cells that a pass must move on."""
+        return -(-(self.last + self.slack) // self.passes)
+
+    def due(self, done: int) -> int:
+        """The cells that should be final after so many passes."""
+        return min(-(-self.last * done // self.passes), self.last)
+
+    def must(self, done: int) -> int:
+        """The cells that have to be final by then, whatever their tokens."""
+        return min(max(-(-(self.last + self.slack) * done // self.passes) - self.slack, 0),
+                   self.last)
+
+    def share(self, frontier: int, done: int) -> float:
+        """The share of its replacement's probability that a token needs to stay; inf: none stays.
+
+        frontier: the last final slot after `done` passes.
+        """
+        behind = self.due(done) - (bisect_right(self.cells, frontier) - 1)
+        room = self.due(done) - self.must(done)
+        return LEAST_SHARE ** (behind / max(room, 1)) if behind > 0 else math.inf
 
 
 @dataclass(frozen=True)
@@ -41,10 +92,16 @@ class Rolling(Windowed):
     guarantee: ClassVar[str] = "approximate"
 
     def guarantee_on(self, grid: Grid) -> str:
-        return "identical" if self.least(grid) == 1 else self.guarantee
+        return "identical" if self.passes_over(grid.cells, grid) >= grid.cells - 1 else (
+            self.guarantee)
+
+    def passes_over(self, cells: int, grid: Grid) -> int:
+        """The most passes after the prefill for so many cells: their share of the budget."""
+        share = -(-(cells - 1) * (self.most_passes(grid) - 1) // max(grid.cells - 1, 1))
+        return min(share, cells - 1)
 
     def least(self, grid: Grid) -> int:
-        """The cells that every pass must advance to keep the budget."""
+        """The cells that a pass must advance on average to keep the budget."""
         return max(1, -(-(grid.cells - 1) // (self.most_passes(grid) - 1)))
 
     def reach(self, grid: Grid) -> int:
@@ -76,12 +133,35 @@ class Rolling(Windowed):
                  (not self.window or self.window >= reach,
                   f"window {self.window}: a budget of {self.most_passes(grid)} passes moves on "
                   f"{reach} cells a pass; raise the window or the budget")))
-        return make_plan(region, None, 1 + -(-(region.cells - 1) // self.least(grid)), None)
+        return make_plan(region, None, 1 + self.passes_over(region.cells, grid), None)
+
+    def schedules(self, region: Region) -> list[Schedule]:
+        """The schedule of each picture. It may be as far behind as the window holds cells, except
+        for those that a pass has to move on.
+        """
+        grid, window = region.grid, self.window_on(region.grid)
+        most = window - grid.row_end * -(-window // grid.width)  # cells of any window
+        inside = (bisect_right(own, own[0] + window - 1) for own in region.each)
+        return [Schedule(own, max(self.passes_over(len(own), grid), 1),
+                     max(min(count, most) - self.least(grid), 0))
+                for own, count in zip(region.each, inside, strict=True)]
 
     def steps(self, state: DecodeState) -> Iterator[Pass]:
         most, by_row = self.window_on(state.grid), self.needs_row_drafter()
-        guess, least = FirstGuess(state, by_row), self.least(state.grid)
-        for window in sliding_windows(state, most, least):
+        guess, schedules = FirstGuess(state, by_row), self.schedules(state.region)
+        schedules = [schedules[i % len(schedules)] for i in range(state.pictures)]
+        exact = self.guarantee_on(state.grid) == "identical"
+        least = max(each.most for each in schedules)
+        for done, window in enumerate(sliding_windows(state, most, least)):
+            sampled = guess.guessed.device  # slots before these have been sampled
             guess.fill(window)
             window.feed()
-            yield from window.advance(*resample(window, least, by_row))
+            if exact:
+                yield from window.advance(*resample(window, by_row))
+                continue
+            frontiers = zip(schedules, state.frontier.host, strict=True)
+            share = sampled.new_tensor([each.share(slot, done) for each, slot in frontiers],
+                                       dtype=torch.float)
+            deadline = sampled.new_tensor([each.cells[each.must(done + 1)] for each in schedules])
+            share = torch.where(window.next_slots < sampled[:, None], share[:, None], math.inf)
+            yield from window.advance(*resample(window, by_row, deadline, share))

@@ -8,11 +8,10 @@ from typing import ClassVar
 import torch
 
 from ...model.grid import Grid
-from ..plan import Plan
+from ..events import Plan
 from ..region import Region
 from ..state import DecodeState
-from .base import one_hot, sample_draft
-from .knobs import knob
+from .base import knob, one_hot, sample_draft
 from .ssd import Drafted, RowSchedule
 
 

@@ -6,6 +6,15 @@ The backbone verifies a block in r rounds, which accept or repair each draft by 
 accept.py), and one more pass commits it: r + 1 passes, however long its rows are (section 3.3).
 `RowSchedule.schedule` says this, with the staged verification of appendix A.3. methods/rows.py runs
 the same schedule without heads.
+
+In code the paper's p (Eq. 1) is `state.target_probs`, q is `draft_probs`. After a round the tokens
+are samples from that round's p, which is therefore q in the next round. The cache is rolled back by
+feeding again from `state.stale`, the first slot whose keys and values are not those of its token.
+
+Two things differ from the paper. It takes the likeliest draft (`draft_choice` argmax); samples are
+what Eq. 4 and 5 hold for. And the first cell of a block is sampled from p instead of drafted, as
+the commit before it has computed its h. Known cells (regions), `fused_commit`, `tolerance` and the
+rules of `acceptance` besides residual are additions.
 """
 
 from __future__ import annotations
@@ -19,26 +28,28 @@ import torch
 
 from ...backbones.base import Preset
 from ...model.grid import LONGEST_SIDE, Grid
-from ..events import Pass
-from ..plan import Plan, blocks
+from ..events import Pass, Plan, blocks
 from ..region import Region
 from ..state import DecodeState
 from .base import (
     Block,
     Method,
     Redraft,
+    cells_drafted,
     commit,
+    drafted_by,
     drafting_noise,
     group_slots,
     horizontal_states,
+    knob,
     make_plan,
     require,
     rounds,
     sample_draft,
+    verification_rounds,
     vertical_states,
 )
 from .groups import drafted_cells, group_bounds, group_passes, groups
-from .knobs import cells_drafted, drafted_by, knob, verification_rounds
 from .row_drafts import draft_by_row
 
 if TYPE_CHECKING:
@@ -62,10 +73,10 @@ class Drafted(NamedTuple):
         return self.after is not None and self.after != self.stop
 
 
-class Rounds(NamedTuple):
+class Verify(NamedTuple):
     """At most `most` rounds over slots begin..stop-1.
 
-    stage: "vertical" over a whole block, "staged" over a later row of it.
+    stage: "vertical" over a whole block (the paper's base rounds), "staged" over a later row.
     """
 
     stage: str
@@ -141,7 +152,7 @@ class RowSchedule(Method):
                     1 if self.incremental else len(rows))
         state.final = state.slots
 
-    def schedule(self, region: Region) -> Iterator[Drafted | Rounds | Commit]:
+    def schedule(self, region: Region) -> Iterator[Drafted | Verify | Commit]:
         """The steps below row 0: draft a block, verify it in r rounds, commit it.
 
         A block takes r + 1 passes (section 3.3). In staged verification (appendix A.3) the r = b
@@ -154,7 +165,7 @@ class RowSchedule(Method):
             yield drafted
             # with an exact h the first cell is sampled from p, and no round need verify it
             cells = region.count(drafted.start, drafted.stop) - exact
-            yield Rounds("vertical", drafted.start + exact, drafted.stop, min(self.rounds, cells))
+            yield Verify("vertical", drafted.start + exact, drafted.stop, min(self.rounds, cells))
             for y in drafted.rows[1:] if self.incremental else ():
                 begin, stop = region.span(y * width, (y + 1) * width)
                 if begin == stop:
@@ -162,7 +173,7 @@ class RowSchedule(Method):
                 if not self.fused_commit:
                     yield Commit(begin)
                     begin += 1  # the commit computes the exact h of the row's first cell
-                yield Rounds("staged", begin, stop,
+                yield Verify("staged", begin, stop,
                              min(self.incremental, region.count(begin, stop)))
             exact = not self.fused_commit or drafted.gap
             if exact and drafted.after is not None:
@@ -181,7 +192,7 @@ class RowSchedule(Method):
         return Block(start, stop, draft_probs, self.acceptance, state.grid.width, self.redraft(),
                      self.tolerance)
 
-    def _verify(self, state: DecodeState, block: Block, step: Rounds) -> Iterator[Pass]:
+    def _verify(self, state: DecodeState, block: Block, step: Verify) -> Iterator[Pass]:
         """Verify and repair a block in some rounds, or a later row of it after the rows above."""
         begin, before = step.begin, 0
         if step.stage == "staged":
@@ -196,11 +207,11 @@ class RowSchedule(Method):
         yield from rounds(state, block.part(begin, step.stop), numbers, step.stage)
 
     def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
-        """Write drafts after slot `begin`; returns their draft_probs [B, end - begin - 1, V]."""
+        """Write drafts along the raster after slot `begin`; returns q [B, end - begin - 1, V]."""
         raise NotImplementedError
 
     def draft_rows(self, state: DecodeState, drafted: Drafted) -> torch.Tensor:
-        """Write drafts for the slots of a block; returns draft_probs [B, n, V]."""
+        """Write drafts for the slots of a block, from the row above it; returns q [B, n, V]."""
         raise NotImplementedError
 
     def redraft(self) -> Redraft | None:
@@ -212,7 +223,7 @@ class RowSchedule(Method):
         region = Region.of(place)
         passes, stale = 1 + self._first_row_passes(region), region.first
         for step in self.schedule(region):
-            if isinstance(step, Rounds) and step.most:
+            if isinstance(step, Verify) and step.most:
                 passes, stale = passes + step.most, region.cell(step.begin)
             elif isinstance(step, Commit) and stale < step.stop:
                 passes, stale = passes + 1, step.stop
@@ -341,6 +352,7 @@ class SSD(RowSchedule):
 
     def _drafted(self, state: DecodeState, estimate: torch.Tensor, start: int,
                  stop: int) -> torch.Tensor:
+        """Turn estimates of h into q by the backbone's norm and head, and write drafts from q."""
         draft_probs = state.draft_probs(estimate, slice(start, stop), self.draft_temperature)
         sample_draft(state, start, draft_probs, self.acceptance, self.draft_choice)
         return draft_probs

@@ -3,33 +3,80 @@
 The token at the frontier is final but not yet fed. A pass feeds it together with the drafts after
 it. Accepted drafts become final, the first wrong draft is replaced, and the frontier moves to that
 slot.
+
+While the knob for the cells of a pass is open (`Tunable`), `tuning.py` sets it: to the cheapest of
+`windows` on this machine if no picture depends on it, else to the default of the type of device, so
+that a seed keeps its picture.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 import torch.nn.functional as F
 
 from ...model.grid import Grid
+from ...model.knobs import derived
 from .. import repeat_near_ties
-from ..events import Pass
+from ..events import Pass, Plan
 from ..graphs import rounded_cells
-from ..plan import Plan
 from ..region import Region
 from ..state import DecodeState, PictureSlots
-from .base import require
-from .knobs import knob
-from .tunable import Tunable
+from .base import Method, knob, require
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # Cells that a pass computes cheaply, by type of device. Guidance doubles the rows of the matrix.
 # On a graphics card 200 rows cost little more than a single row; on a CPU every row costs time.
 CARD_CELLS, CPU_CELLS = 100, 48
 # Sizes that step times may choose, besides the whole picture.
 WINDOWS = (8, 12, 16, 24, 32, 48, 72, 96, 144, 192, 240, 288, 384, 576, 768, 1152, 1536, 2304)
+
+
+class Tunable(Method):
+    """A method with such a knob; the value None leaves it open."""
+
+    window_knob: ClassVar[str]  # the knob's name
+
+    @property
+    def window(self) -> int | None:
+        """The knob's value."""
+        value: int | None = getattr(self, self.window_knob)
+        return value
+
+    def with_window(self, window: int | None) -> Self:
+        """A copy of the method with this value of the knob."""
+        return derived(self, **{self.window_knob: window})
+
+    def windows(self, grid: Grid) -> Sequence[int]:
+        """The values to choose from, in ascending order."""
+        raise NotImplementedError
+
+    def default_window(self, grid: Grid, device: str) -> int:
+        """The knob's default on this type of device."""
+        raise NotImplementedError
+
+    def for_device(self, grid: Grid, device: str) -> Self:
+        if self.window is not None:
+            return self
+        return self.with_window(min(self.default_window(grid, device), grid.slots))
+
+    def window_on(self, grid: Grid) -> int:
+        """The knob's value; while it is open, a graphics card's default."""
+        return self.window or self.default_window(grid, "cuda")
+
+    def typical_pass_width(self, grid: Grid) -> int:
+        """The cells of a typical pass."""
+        return self.pass_width(grid)
+
+    def slowest_passes(self, grid: Grid) -> int:
+        """The passes of a whole picture if each made only one cell final, or one cell of each row.
+        """
+        return grid.slots
 
 
 def cheapest_window(grid: Grid, device: str) -> int:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from ...backbones.base import Backbone
 from ...errors import SSDError, first_line
-from ...files import require_file
-from ...unicode import require_unicode
+from ...files import require_file, require_unicode
 
 JSON_LINES, KEY = (".jsonl", ".ndjson"), "prompt"
 OTHER_FORMATS = (".json", ".csv", ".tsv", ".yaml", ".yml", ".parquet")

@@ -17,8 +17,7 @@ from tqdm import tqdm
 
 from ...errors import SSDError
 from ...files import atomic_write
-from .task import Task
-from .workers import WorkerPool
+from .workers import Task, WorkerPool
 
 POLL = 0.5  # seconds between two attempts to lock a task of another process
 

@@ -1,30 +1,46 @@
-"""The task of drawing prompts as PNGs with recipes, by any method.
+"""Draw prompts as PNGs with recipes, by any method, in a folder where an unfinished run goes on.
 
-Picture n of a run has the run's seed + n and is the same in any batch. Knows no host.
+Picture n of a run has the run's seed + n and is the same in any batch. A file's name begins with
+its number; a renamed file has the number that belongs to its seed. The process that begins a run
+writes its settings into the folder, under a lock; every other process draws by them. Knows no host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
 
 from ...engine.decode import generate
 from ...engine.events import finished
 from ...engine.heads import DraftHeads
 from ...engine.methods import AR, Exact, Method
+from ...engine.methods.window import Tunable
 from ...engine.tuning import Machine, filled
 from ...engine.tuning import at_once as cheapest_batch
+from ...errors import SSDError
+from ...files import write_text
 from ...model.grid import Grid
 from ...model.sampling import Sampling
+from ...output.drawing import Drawing, method_of, sampling_of
 from ...output.guarantees import guarantee_holds
 from ...output.pixels import pixels
-from ...output.recipe import make_recipe, png_bytes
-from ...output.words import Words
+from ...output.recipe import make_recipe, png_bytes, read_recipe, refuse_newer_recipe, settings
+from ...output.words import FIELDS, Words
 from ..request import Request
-from .task import LoadedModels, PicturesTask, batches, fitting_batch, in_groups
+from .queue import TaskLocks, claimed
+from .workers import LoadedModels, PicturesTask, batches, fitting_batch, in_groups
 
 MOST_AT_ONCE = 8
 EITHER = (AR.name, Exact.name)
+NUMBERED = re.compile(r"(\d{6,})(-.*)?\.png", re.IGNORECASE)
+SEEDS = 1 << 64
+NAMED = 3  # differences named in an error
+LISTED = "the list of prompts has changed: add new ones at its end"
+FILE, RUN = ".render.json", "render"
 
 
 @dataclass(frozen=True)
@@ -57,9 +73,9 @@ class RenderSettings:
     @classmethod
     def of(cls, first: Request) -> RenderSettings:
         """Those of a run whose first picture is requested."""
-        either = (isinstance(first.asked, (AR, Exact)) and first.fall_back and not first.named
-                  and guarantee_holds(first.sized))
-        return cls(first.recorded, first.sampling, first.negative, either=either)
+        either = (isinstance(first.drawing.method, (AR, Exact)) and first.fall_back
+                  and not first.named and guarantee_holds(first.sized))
+        return cls(first.recorded, first.sampling, first.drawing.negative, either=either)
 
     @property
     def drawn_by(self) -> Method:
@@ -75,6 +91,12 @@ class RenderSettings:
     def words(self, picture: RenderItem) -> Words:
         """The words a picture is drawn from."""
         return picture.drawn or Words(picture.prompt, self.negative)
+
+    def drawing(self, picture: RenderItem) -> Drawing:
+        """The drawing of one picture, as its recipe tells it."""
+        return Drawing(picture.prompt, self.negative, self.method,
+                       self.sampling.offset_seed(picture.number),
+                       fixed=(picture.drawn,) if picture.drawn else ())
 
     def heads(self, loaded: LoadedModels) -> DraftHeads | None:
         return loaded.heads if self.method.uses_heads else None
@@ -119,9 +141,7 @@ def draw(pictures: Sequence[RenderItem], how: RenderSettings,
                              sampling, drawn_from[0].negative))
     decoded = pixels(backbone, done.tokens)
     for index, (picture, image) in enumerate(zip(pictures, decoded, strict=True)):
-        recipe = make_recipe(backbone, heads, how.method, sampling, done.tokens[index], done.stats,
-                             index=index, prompt=picture.prompt, negative=how.negative,
-                             drawn=picture.drawn)
+        recipe = make_recipe(backbone, heads, how.drawing(picture), done.tokens[index], done.stats)
         yield picture.file, png_bytes(image, recipe)
 
 
@@ -130,8 +150,8 @@ def at_once(how: RenderSettings, prompt: str, loaded: LoadedModels, free: int | 
     if free is None:
         return MOST_AT_ONCE
     return fitting_batch(MOST_AT_ONCE, free, lambda pictures: Request(
-        loaded.backbone, how.heads(loaded), how.method, how.sampling, prompt, how.negative,
-        pictures=pictures).bytes_needed)
+        loaded.backbone, how.heads(loaded), Drawing(prompt, how.negative, how.method, how.sampling,
+                                                    pictures=pictures)).bytes_needed)
 
 
 def quickest(first: Request, how: RenderSettings, sizes: Sequence[int]) -> tuple[RenderSettings,
@@ -141,11 +161,145 @@ def quickest(first: Request, how: RenderSettings, sizes: Sequence[int]) -> tuple
     first: the request for one of the pictures. Without measurements it is the last size.
     """
     machine = Machine.of(first.sized, first.heads, first.branches)
-    fastest = cheapest_batch(machine, first.asked, sizes, named=not how.either)
+    fastest = cheapest_batch(machine, first.drawing.method, sizes, named=not how.either)
     if fastest is None:
         return how, sizes[-1]
     chosen, window = fastest.tuning.method, getattr(fastest.tuning.method, "window", None)
-    if isinstance(first.asked, Exact):
+    if isinstance(first.drawing.method, Exact):
         by_ar = isinstance(chosen, AR)
-        how = replace(how, method=AR() if by_ar else first.asked, window=window)
+        how = replace(how, method=AR() if by_ar else first.drawing.method, window=window)
     return how, fastest.pictures
+
+
+def there_already(pictures: Sequence[RenderItem], sampling: Sampling,
+                  folder: Path) -> list[RenderItem]:
+    """The pictures of this run that the folder has a PNG of, with the names of those files."""
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    numbers = {path.name: number_of(path, sampling) for path in paths
+               if path.suffix.lower() == ".png" and path.is_file()}
+    return [replace(pictures[number], file=name) for name, number in numbers.items()
+            if number is not None and number < len(pictures)]
+
+
+def number_of(path: Path, sampling: Sampling) -> int | None:
+    """The number of a file; None for a PNG of another program."""
+    if match := NUMBERED.fullmatch(path.name):
+        return int(match[1])
+    try:
+        drawn = sampling_of(read_recipe(path))
+    except SSDError:
+        return None
+    if sampling.variation:
+        return (drawn.variation_seed - sampling.variation_seed) % SEEDS
+    return (drawn.seed - sampling.seed) % SEEDS
+
+
+def named_as(existing: Sequence[RenderItem], pictures: Sequence[RenderItem]) -> list[RenderItem]:
+    """The pictures, those in `existing` with their names there."""
+    files = {picture.number: picture.file for picture in existing}
+    return [replace(picture, file=files.get(picture.number, picture.file)) for picture in pictures]
+
+
+def require_same(pictures: Sequence[RenderItem], how: RenderSettings, loaded: LoadedModels,
+                 folder: Path) -> None:
+    """Raise SSDError if a PNG in the folder was drawn with other settings than this run's."""
+    for picture in pictures:
+        path = folder / picture.file
+        if path.exists():
+            require_equal(f"{path}, picture {picture.number}", read_recipe(path),
+                          wanted_of(picture, how, loaded), how, loaded)
+
+
+def require_equal(where: str | Path, recipe: Mapping, wanted: Mapping, how: RenderSettings,
+                  loaded: LoadedModels) -> None:
+    """Raise SSDError if settings of a recipe differ from those of this run."""
+    free = set(not_compared(recipe, how, loaded))
+    differing = [key for key in dict.fromkeys((*wanted, *FIELDS))
+                 if recipe.get(key) != wanted.get(key) and key not in free]
+    if differing:
+        raise SSDError(f"{where}: {difference(recipe, wanted, differing)}")
+
+
+def wanted_of(picture: RenderItem, how: RenderSettings, loaded: LoadedModels) -> dict[str, Any]:
+    """The settings in the recipe of a picture of this run."""
+    return json.loads(json.dumps(settings(loaded.backbone, how.heads(loaded),
+                                          how.drawing(picture))))
+
+
+def not_compared(recipe: Mapping, how: RenderSettings, loaded: LoadedModels) -> list[str]:
+    """Settings that may differ in this run."""
+    either = ["method", "heads", *(f.name for f in fields(Exact))
+              ] if how.either and recipe["method"] in EITHER else []
+    apart = loaded.backbone.device.type == "meta"  # workers draw, perhaps in another dtype
+    return either + ["dtype"] * apart
+
+
+def difference(recipe: Mapping, wanted: Mapping, keys: Sequence[str]) -> str:
+    """The differences and the remedies, as the end of an error message."""
+    differences = "; with ".join(
+        f"{key} {brief(recipe.get(key))}, now it is {brief(wanted.get(key))}"
+        for key in keys[:NAMED])
+    remedies = [LISTED] * ("prompt" in keys)
+    remedies += ["change --expand or --no-expand back"] * (set(FIELDS) >= set(keys))
+    remedies += [f"give --dtype {recipe['dtype']}"] * ("dtype" in keys)
+    return (f"drawn with {differences}: "
+            f"{', or '.join([*remedies, 'choose another folder', 'remove the picture'])}")
+
+
+def brief(value: object) -> str:
+    """A value of a recipe, short enough for a line."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+ANY = RenderItem(0, "", "")  # the settings are those of all pictures, whatever their prompts
+Decide = Callable[[], tuple[RenderSettings, int]]
+
+
+def agreed(folder: Path, how: RenderSettings, loaded: LoadedModels, decide: Decide,
+           existing: bool) -> tuple[RenderSettings, int]:
+    """The settings and the batch size of the folder's run; the first process decides them.
+
+    existing: whether the folder has pictures of the run. A run that has none, and that no process
+    is drawing, has not begun. Raises SSDError if a run that has begun draws other pictures.
+    """
+    with TaskLocks(folder).held(RUN):
+        begun = read_begun(folder)
+        if begun is None or not (existing or claimed(folder)):
+            how, batch = decide()
+            write_text(folder / FILE, json.dumps({
+                "settings": wanted_of(ANY, how, loaded), "window": how.window, "batch": batch}))
+            return how, batch
+    require_equal(folder / FILE, begun["settings"], wanted_of(ANY, how, loaded), how, loaded)
+    if how.either:
+        how = replace(how, method=method_of(begun["settings"]))
+    return replace(how, window=begun["window"]), begun["batch"]
+
+
+def read_begun(folder: Path) -> dict | None:
+    """What `agreed` has written; None if no run has begun. Raises SSDError if it is damaged."""
+    path = folder / FILE
+    try:
+        begun = json.loads(path.read_text(encoding="utf-8"))
+        refuse_newer_recipe(path, begun["settings"])
+        method_of(begun["settings"])
+        return {"settings": begun["settings"], "batch": int(begun["batch"]),
+                "window": None if begun["window"] is None else int(begun["window"])}
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise SSDError(f"{path}: damaged: remove it, then the run goes on") from error
+
+
+def as_begun(how: RenderSettings, asked: Method, folder: Path) -> RenderSettings:
+    """The settings with the window of the run in the folder, if that was left to the program.
+
+    It may have begun on another type of device, and pictures depend on it.
+    """
+    if (begun := read_begun(folder)) is None or not isinstance(asked,
+                                                         Tunable) or asked.window is not None:
+        return how
+    settings: Mapping = begun["settings"]
+    if settings["method"] != how.method.name or not isinstance(how.method, Tunable):
+        return how
+    return replace(how, method=how.method.with_window(settings.get(how.method.window_knob)))

@@ -19,10 +19,10 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 TEMPLATES = sorted((ROOT / "workflows").glob("*.json"))
 RUNNABLE = [path for path in TEMPLATES if path.stem != LARGE_MODELS]  # by test_backbones
-IDS = ["SSD_LoadModel", "SSD_LoadHeads", "SSD_Sampler", "SSD_Method", "SSD_StartPictures",
-       "SSD_PickPictures", "SSD_FinishPictures", "SSD_Control", "SSD_LoadPicture",
-       "SSD_EditByWords", "SSD_ImageToTokens", "SSD_TokensToImage", "SSD_Compare", "SSD_RunViewer",
-       "SSD_SaveImage", "SSD_Doctor"]
+IDS = ["SSD_LoadModel", "SSD_LoadHeads", "SSD_TrainHeads", "SSD_Sampler", "SSD_Method",
+       "SSD_StartPictures", "SSD_PickPictures", "SSD_FinishPictures", "SSD_Control",
+       "SSD_LoadPicture", "SSD_EditByWords", "SSD_ImageToTokens", "SSD_TokensToImage",
+       "SSD_Compare", "SSD_RunViewer", "SSD_SaveImage", "SSD_Doctor"]
 
 
 def graph(client, **sampler) -> dict:
@@ -157,10 +157,11 @@ def test_one_fault_is_one_message_on_its_own_widget(client, wrong, words):
 
 
 @pytest.mark.parametrize(("wrong", "sentence"), [
-    ({"k_h": "four"}, "k_h 'four': write a number, or auto"), ({"k_v": 0}, "k_v 0: must lie in"),
+    ({"k_h": "four"}, "k_h 'four': must be a whole number, or auto"),
+    ({"k_v": 0}, "k_v 0: must lie in"),
     ({"cfg": "101"}, "cfg 101"), ({"width": "384"}, "width 384: set height, too"),
-    ({"width": 400, "height": 384}, "draws 384x384"),
-    ({"size": "512x512"}, "draws 384x384")])
+    ({"width": 400, "height": 384}, "the nearest are 384x384"),
+    ({"size": "512x512"}, "the nearest are 384x384")])
 def test_a_wrong_number_in_a_field_is_one_sentence(client, wrong, sentence):
     run = client.run(graph(client, **wrong))
     assert run.end == "execution_error" and sentence in run.error

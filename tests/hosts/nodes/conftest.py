@@ -8,6 +8,7 @@ import sys
 import pytest
 from support import comfyui_stub
 from support.coroutines import result_of
+from support.probed_once import probe_once
 from support.small_bundle import READERS
 
 
@@ -40,7 +41,10 @@ class Pack:
 @pytest.fixture(scope="session")
 def loaded(tmp_path_factory):
     with comfyui_stub.pack(tmp_path_factory.mktemp("comfyui")) as stubs:
-        yield Pack(stubs)
+        with pytest.MonkeyPatch.context() as patch:
+            pack = Pack(stubs)
+            probe_once(patch, pack.module("ssd_core.weights.load"))
+            yield pack
     assert comfyui_stub.PACK not in sys.modules
 
 
@@ -52,7 +56,9 @@ def pack(loaded):
     loaded.stubs.bars.clear()
     loaded.stubs.frames.clear()
     loaded.stubs.args.disable_metadata = False
-    loaded.module("nodes.folders").estimates().passes.entries.clear()
+    drawn = loaded.module("nodes.folders").estimates().pictures
+    drawn.entries.clear()
+    drawn.save()
     loaded.module("nodes.finished").FINISHED.clear()
     return loaded
 

@@ -44,9 +44,9 @@ def models(loaded):
 def weights(pack):
     """nodes/weights.py; what a test loads, no other test gets."""
     module = pack.module("nodes.weights")
-    module._LOADED.clear()
+    module.LOADED.clear()
     yield module
-    module._LOADED.clear()
+    module.LOADED.clear()
 
 
 def load(pack, name, **options):
@@ -193,6 +193,7 @@ def test_a_damaged_one_is_refused_by_what_is_wrong_with_it(pack, models):
 
 
 @pytest.mark.parametrize("name", TINY)
+@pytest.mark.by_day(4)
 def test_all_that_a_backbone_holds_moves(pack, models, name):
     """To meta, where nothing else is; readers of prompts and the grid are the processor's."""
     loaded = load(pack, name, dtype="fp32")
@@ -261,7 +262,7 @@ def test_a_size_of_another_family_is_refused_by_the_backbone(pack, models):
 
 def test_sizes_of_all_families_are_offered(pack):
     offered = next(i.options for i in pack.schemas["SSD_Sampler"].inputs if i.id == "size")
-    assert offered[:2] == ["auto", "256x256"] and len(set(offered)) == len(offered)
+    assert offered[0] == "auto" and len(set(offered)) == len(offered)
     assert {"256x256", "384x384", "512x512", "768x768", "1024x1024", "720x720", "960x544",
             "1024x256"} <= set(offered)
 
@@ -283,11 +284,11 @@ def test_reading_shows_progress_and_can_be_interrupted(pack, models, weights):
     values, totals = zip(*pack.stubs.bars, strict=True)
     assert len(values) > 9 and list(values) == sorted(values) and len(set(totals)) == 1
     assert 0.5 * totals[0] < values[-1] <= totals[0]
-    weights._LOADED.clear()
+    weights.LOADED.clear()
     pack.manager.checks, pack.manager.interrupt_at = 0, 3
     with pytest.raises(InterruptProcessingException):
         load(pack, "Janus-Pro-1B", dtype="fp32")
-    assert not weights._LOADED and load(pack, "Janus-Pro-1B", dtype="fp32")
+    assert not weights.LOADED and load(pack, "Janus-Pro-1B", dtype="fp32")
 
 
 @pytest.fixture
@@ -319,7 +320,7 @@ def test_the_refusal_names_a_dtype_that_would_fit(pack, models, weights, card):
                     for dtype in ("bf16", "fp32"))
     assert small < large
     card((small + large) // 2)
-    weights._LOADED.clear()
+    weights.LOADED.clear()
     with pytest.raises(pack.error, match="dtype bf16 would fit"):
         load(pack, "Anole-7B", dtype="fp32")
     assert load(pack, "Anole-7B", dtype="bf16").module.dtype == torch.bfloat16

@@ -56,7 +56,7 @@ def test_a_comparison_and_what_finish_pictures_says_without_a_run(chinese, model
 
 
 def test_errors_before_and_in_a_run_and_sentences_on_nodes(chinese, headless):
-    assert chinese.server.texts[-1][0] == "草稿头：无。"
+    assert chinese.server.texts[-1][0] == "草稿头：无。\n第一次使用这个模型：正在测量"
     assert "提示词为空" in chinese.nodes["SSD_Sampler"].validate_inputs(prompt="")
     assert "这里没有主干模型" in chinese.nodes["SSD_LoadModel"].validate_inputs("Mona-Lisa")
     with pytest.raises(chinese.error, match="需要草稿头"):

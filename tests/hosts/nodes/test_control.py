@@ -16,7 +16,7 @@ def omni(loaded, pack):
     model.module.two_panels = (32, 64)
     model.module.sizes = (*model.module.sizes, (32, 64))
     yield model
-    pack.module("nodes.weights")._LOADED.clear()
+    pack.module("nodes.weights").LOADED.clear()
     shutil.rmtree(folder)
 
 
@@ -33,7 +33,7 @@ def test_the_picture_is_drawn_below_the_map_and_cut_out(pack, omni):
     upper, lower = tokens.tokens.chunk(2, dim=1)
     assert upper[0].equal(upper[1]) and not lower[0].equal(lower[1])
     recipe = stats.recipes[0]
-    assert (recipe["keep_rows"], recipe["size"], recipe["method"]) == (rows, [32, 64], "exact")
+    assert (recipe["keep_rows"], recipe["size"], recipe["method"]) == (rows, "32x64", "exact")
     assert "displays a <canny edge map>" in recipe["prompt"] and recipe["top_k"] == 4096
     assert recipe["prompt"].endswith("comparison:\na red ball")
 

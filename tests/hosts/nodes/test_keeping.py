@@ -52,7 +52,7 @@ def test_white_is_redrawn_and_the_rest_stays_to_the_pixel(pack, model, drawn, si
 
 
 def test_soft_masks_count_from_half_and_cells_from_a_quarter(pack):
-    cells = pack.module("ssd_core.output.masks").redrawn_cells
+    cells = pack.module("ssd_core.output.picture_files").redrawn_cells
     grid = pack.module("ssd_core.model.grid").Grid(2, 2)
     soft = torch.tensor([[0.49, 0.49, 0, 0.5], [0.49, 0.49, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]])
     assert cells(soft, grid).tolist() == [[[False, True], [False, True]]]

@@ -47,8 +47,7 @@ def test_a_linked_batch_is_refused_before_it_is_taken_apart(pack, model):
     assert refusal(pack, "SSD_Sampler", model=model, batch_size=4096, quality="Fast",
                    prompt="a house") == "batch_size 4096: must lie in 1 .. 64"
     request = pack.module("nodes.requests").request_of(
-        model, pack.module("nodes.schedules").of_quality("Fast", {}),
-        pack.module("ssd_core.model.sampling").Sampling(), "a house", "", None, pictures=4096)
+        model, pack.module("ssd_core.output.drawing").Drawing("a house", pictures=4096))
     with pytest.raises(pack.error, match="pictures 4096: must be at most 64"):
         request.parts()
 

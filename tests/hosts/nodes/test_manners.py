@@ -15,7 +15,8 @@ LAYERS = (("newer", "language", "pictures", "reading"), ("limits",),
           ("widgets", "folders", "types", "frames", "selftesting"),
           ("schedules", "unfinished", "patchers"), ("inputs", "weights"),
           ("requests", "sources", "finished", "keeping", "painters", "draft_heads"),
-          ("running", "fitting"), ("report",), ("outcome", "drawing", "routes"))
+          ("running", "fitting"), ("report", "things", "learning"),
+          ("outcome", "drawing", "routes"))
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 
 

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.usefixtures("small_bundle")
 def sampled(pack, model, monkeypatch):
     """Run a sampler (or another node) as node 5 of the workflow `flow`."""
     def run(node="SSD_Sampler", graph="flow", **values):
-        hidden = SimpleNamespace(unique_id="5", extra_pnginfo={"workflow": {"id": graph}})
+        hidden = SimpleNamespace(unique_id="5", prompt={},
+                                 extra_pnginfo={"workflow": {"id": graph}})
         monkeypatch.setattr(pack.nodes[node], "hidden", hidden)
         defaults = {i.id: i.default for i in pack.schemas[node].inputs if i.widget}
         return pack.nodes[node].execute(**{**defaults, "model": model,
@@ -110,7 +111,8 @@ def test_without_a_preview_nothing_is_kept(pack, sampled):
 def test_the_ways_to_ask_are_registered(pack):
     pack.module("nodes.routes").register()
     assert set(pack.server.asked) == {
-        f"/ssd/{name}" for name in ("language", "plan", "preview", "sizes", "words")}
+        f"/ssd/{name}" for name in ("language", "outlook", "plan", "preview", "sizes", "things",
+                                   "words")}
 
 
 def test_prompts_of_scripts_have_no_workflow(pack):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.mock_backbone import random_heads, tiny_postcard
 
-from ssd_core import SSDError, load_backbone
+from ssd_core import SSDError, load_backbone, load_heads
 from ssd_core.backbones.postcard import save
 from ssd_core.cli import main
 from ssd_core.cli.options import Loading
@@ -17,6 +17,7 @@ from ssd_core.cli.session import load
 from ssd_core.engine.heads import save_heads
 from ssd_core.engine.methods import SSD
 from ssd_core.errors import shortened
+from ssd_core.train.versions import keep_version, versions
 from ssd_core.weights.registry import ModelRegistry
 from studio.library import Library
 
@@ -105,6 +106,27 @@ def test_heads_lie_beside_a_backbone_or_have_its_name(registry, models):
 def test_a_loaded_backbone_finds_its_heads_wherever_they_lie(registry, models, place, name):
     path = registry.backbone_path(name)
     assert registry.heads_for(path, "auto", load_backbone(path, "cpu").sha256) == models / place
+
+
+@pytest.mark.parametrize("name", ["postcard", "sets/mine", "many/a.safetensors"])
+def test_drafts_that_learned_from_own_pictures_win_and_are_found_by_their_hash(tmp_path, models,
+                                                                               name):
+    shutil.copytree(models, tmp_path / "models", symlinks=True)
+    registry = ModelRegistry.below(tmp_path / "models")
+    path = registry.backbone_path(name)
+    backbone = load_backbone(path, "cpu")
+    file = registry.drafts_file(path)
+    assert file.is_relative_to(tmp_path / "models" / "ssd_heads") and file.name == HEADS
+    for seed in range(2):
+        keep_version(file)
+        save_heads(random_heads(backbone, 1, 1, seed=seed), file, backbone, {})
+    assert registry.heads_for(path, "auto", backbone.sha256) == file
+    current, earlier = (load_heads(each, backbone).sha256 for each in (file, *versions(file)))
+    assert registry.drafts_by_hash(current) == file
+    assert registry.drafts_by_hash(earlier) == versions(file)[0]
+    beside = load_heads("postcard", load_backbone("postcard", "cpu")).sha256
+    assert registry.drafts_by_hash(beside).name == HEADS, "the bundled ones do not tell theirs"
+    assert registry.drafts_by_hash("0" * 64) is None
 
 
 def test_heads_of_another_backbone_are_not_taken_and_that_is_told(registry, models):

@@ -209,7 +209,7 @@ def test_without_a_preview_the_rows_appear_one_by_one(pack, model):
 def test_programs_get_frames_and_pages_only_where_the_preview_is_out_of_sight(
         pack, model, monkeypatch):
     def frames(node, extra):
-        hidden = SimpleNamespace(unique_id=node, extra_pnginfo=extra)
+        hidden = SimpleNamespace(unique_id=node, extra_pnginfo=extra, prompt={})
         monkeypatch.setattr(pack.nodes["SSD_Sampler"], "hidden", hidden)
         pack.server.sent.clear()
         pack.run("SSD_Sampler", model=model, cfg=1.0)

@@ -17,7 +17,7 @@ RUN = {"quality": "Faithful", "preview": False, "prompt": "a red house"}
 @pytest.fixture
 def model(pack):
     """A model of its own, in fp32; the card is the CPU, to which layers are copied."""
-    pack.module("nodes.weights")._LOADED.clear()
+    pack.module("nodes.weights").LOADED.clear()
     return pack.run("SSD_LoadModel", dtype="fp32", heads="none")[0]
 
 

@@ -121,10 +121,10 @@ def test_a_pair_that_is_none_says_what_to_do(pack, model, widgets, said):
 
 
 def test_a_picture_is_drawn_at_the_width_and_height_of_other_nodes(pack, model):
-    request = pack.module("nodes.requests").request_of(
-        model, pack.module("nodes.schedules").of_quality("Fast", {}),
-        pack.module("ssd_core.model.sampling").Sampling(), "a house", "",
-        pack.module("nodes.requests").asked_size({"size": "auto", "width": 512, "height": "288"}))
+    requests = pack.module("nodes.requests")
+    size = requests.asked_size({"size": "auto", "width": 512, "height": "288"})
+    request = requests.request_of(
+        model, pack.module("ssd_core.output.drawing").Drawing("a house", size=size))
     assert request.sized.size == (512, 288)
 
 

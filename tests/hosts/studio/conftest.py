@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 
 import pytest
+from support.drawings import wished
 from support.mock_backbone import random_heads, tiny_postcard
 from support.small_bundle import small_bundle
 from support.solo import SIDE
@@ -24,7 +25,6 @@ from studio.jobs import Worker
 from studio.library import Library
 from studio.seeds import ParkedSeeds
 from studio.services import Services
-from studio.settings import Settings
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def stopped_at(monkeypatch):
 
 @pytest.fixture
 def settings():
-    return Settings.of(prompt="a red house", seed=7)
+    return wished(prompt="a red house", seed=7)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """`{a|b}` in a prompt: what a seed draws of it, and all of it."""
 
 import pytest
+from support.drawings import wished
 
 from ssd_core import SSDError
 from ssd_core.backbones.postcard import Postcard
@@ -15,7 +16,7 @@ from ssd_core.output.recipe import read_recipe
 from studio import orders, runs
 from studio.additions import filled
 from studio.alternatives import with_alternative, with_each_alternative
-from studio.settings import Settings, from_dict, to_dict
+from studio.settings import as_json, asked
 
 NESTED = "a {red|{dark |}blue|} house{, at night|}"
 
@@ -51,17 +52,17 @@ def test_characters_know_where_they_were_typed():
 
 
 def test_too_many_alternatives_are_refused_in_one_line():
-    many = Settings.of(prompt="{1|2|3|4|5|6|7|8|9}" * 3)
+    many = wished(prompt="{1|2|3|4|5|6|7|8|9}" * 3)
     with pytest.raises(SSDError, match=f"^prompt: more than {MOST_ALTERNATIVES} pictures"):
         with_each_alternative(many)
-    most = with_each_alternative(many.changed(prompt="{1|2|3|4|5|6|7|8}" * 2))
+    most = with_each_alternative(asked({"prompt": "{1|2|3|4|5|6|7|8}" * 2}, many))
     assert len(most) == MOST_ALTERNATIVES
 
 
 def test_a_picture_is_drawn_from_the_alternative_of_its_seed(library, history, worker, settings,
                                                              ended):
-    settings = settings.changed(prompt="a {red|blue|green} house")
-    order = orders.Draw(settings)
+    settings = asked({"prompt": "a {red|blue|green} house"}, settings)
+    order = orders.DrawOrder(settings)
     picture, = ended(runs.draw(library, history, order.drawn)).result.entries
     assert read_recipe(picture.path)["prompt"] == with_alternative(settings).prompt
 
@@ -72,11 +73,11 @@ def test_what_is_filled_in_is_written_beside_the_alternatives(library, monkeypat
     monkeypatch.setattr(Postcard, "expand", lambda self, *args: expand(*args))
     backbone = library.current.backbone
     for seed in range(6):
-        settings = Settings.of(prompt=prompt, seed=seed)
+        settings = wished(prompt=prompt, seed=seed)
         shown = filled(settings, backbone, chinese=False)
         assert shown["prompt"] == prompt and shown["chips"]
         for chip in shown["chips"]:
-            pinned = from_dict({**to_dict(settings), "prompt": chip["pinned"]})
+            pinned = asked({**as_json(settings), "prompt": chip["pinned"]})
             assert "|" in pinned.prompt
             again = filled(pinned, backbone, chinese=False) or {"chips": []}
             assert chip["name"] not in [one["name"] for one in again["chips"]]

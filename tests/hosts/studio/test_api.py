@@ -18,18 +18,20 @@ import torch
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
+from support.drawings import wished  # noqa: E402
 from support.road import watched  # noqa: E402
 from support.solo import SIDE  # noqa: E402
 from support.studio_client import BOB, CHINESE, HOUSE, line_of, serving  # noqa: E402
 
 from ssd_core.engine.methods import METHODS  # noqa: E402
-from ssd_core.weights import quotes  # noqa: E402
+from ssd_core.engine.own_runs import known_of  # noqa: E402
+from ssd_core.weights import hub  # noqa: E402
 from studio import jobs as jobs_module  # noqa: E402
 from studio.api import ENDPOINTS, UPLOADS  # noqa: E402
 from studio.calls import VISITOR  # noqa: E402
 from studio.jobs import Worker  # noqa: E402
 from studio.library import Library  # noqa: E402
-from studio.settings import KNOBS, Settings, to_dict  # noqa: E402
+from studio.settings import KNOBS, as_json  # noqa: E402
 from studio.words import TEXTS  # noqa: E402
 
 EVERYWHERE = [*ENDPOINTS, *(("POST", path, None) for path, _ in UPLOADS)]
@@ -75,13 +77,15 @@ def test_the_schema_describes_every_setting_in_the_language_of_the_page(client, 
     schema = client.get("/api/schema", headers=headers).json()
     assert schema["page"]["create"]["draw"] == TEXTS["create"]["draw"][place]
     knobs = {knob["name"]: knob for knob in schema["knobs"]}
-    assert set(knobs) == set(KNOBS) and set(schema["settings"]) == set(to_dict(Settings()))
+    assert set(knobs) == set(KNOBS)
+    assert {*as_json(wished()), *KNOBS, "reach", "hold"} == {*schema["settings"]}
     assert (knobs["k_h"]["label"].startswith("k_h:")) is (place == 0)
-    assert (knobs["cfg"]["unset"], knobs["seed"]["high"]) == (-1, None)
+    assert knobs["cfg"]["optional"] and not knobs["seed"]["optional"]
+    assert knobs["seed"]["high"] is None
     assert knobs["acceptance"]["choices"] and knobs["rounds"]["methods"]
     assert [method["name"] for method in schema["methods"]] == list(METHODS)
     fast = schema["qualities"][-1]["settings"]
-    assert (fast["method"], fast["fewer"], fast["budget"]) == ("rolling", 12.0, -1)
+    assert (fast["method"], fast["fewer"], fast["budget"]) == ("rolling", 12.0, None)
     assert client.get(schema["examples"][0]["picture"]).status_code == 200
     assert schema["examples"][0]["prompt"].isascii() is (place == 0)
 
@@ -99,10 +103,30 @@ def test_a_plan_counts_passes_and_names_the_quality(client):
     assert custom["quality"] is None and custom["settings"]["k_h"] == 2
 
 
+def test_a_model_that_has_not_drawn_is_told_a_stand_ins_passes_and_then_its_own(
+        client, finished, services):
+    first, measured = plan(client), lambda: client.get("/api/models").json()["in_use"]["measured"]
+    assert first["plan"]["stand_in"] and "A stand-in for models of this size" in first["step_times"]
+    assert measured() == ["Nothing drawn yet: the first pictures measure how long it takes."]
+    fast = plan(client, method="rolling", fewer=12.0)["about"]
+    assert "12 times fewer passes" in fast and "depends on the model" in fast
+    finished("/api/draw", settings=HOUSE)
+    after = plan(client)
+    assert after["plan"]["prior_pictures"] == 1 and not after["plan"]["stand_in"]
+    assert "Measured so far: 1 of 10 pictures." in after["step_times"]
+    assert "first pictures by this model" not in after["text"]
+    line, = measured()
+    drawn = known_of(services.library.current.backbone)[0]
+    assert line.startswith(f"Faithful: {drawn.passes:.0f} forward passes, about ")
+    assert " a picture (1 drawn), " in line and line.endswith("% of drafts kept")
+    finished("/api/draw", settings={**HOUSE, "method": "rolling", "fewer": 12.0, "pictures": 2})
+    assert measured()[1].startswith("Fast: ") and "(2 drawn)" in measured()[1]
+
+
 @pytest.mark.parametrize("name, wrong", [
     ("pictures", 100), ("pictures", 0), ("k_h", 0), ("rounds", -2), ("incremental", -2),
     ("draft_temperature", 0), ("window", -2), ("cfg", 1000), ("temperature", -2), ("top_k", -1),
-    ("top_p", 3), ("seed", "abc"), ("rounds", None)])
+    ("top_p", 3), ("seed", "abc"), ("rounds", "x")])
 def test_a_number_out_of_range_is_refused_by_its_name(client, name, wrong):
     method = {"window": "exact", "draft_temperature": "ssd"}.get(name, "ssd")
     answer = client.post("/api/plan", json={"settings": {**HOUSE, "method": method, name: wrong}})
@@ -398,6 +422,23 @@ def test_a_picture_has_its_facts_and_what_can_be_copied(client, services, finish
     assert client.get(f"/api/history/{bare.id}").json()["copy"] == {}
 
 
+def test_a_picture_is_sent_as_a_postcard_in_the_visitors_language(client, services, finished):
+    id_ = finished("/api/draw", settings=HOUSE)["saved"][0]["id"]
+    sent = client.get("/api/send", params={"id": id_})
+    assert sent.headers["content-type"].startswith("text/html")
+    assert sent.headers["content-disposition"].endswith("UTF-8''a-red-house-7.html")
+    assert ">a red house<" in sent.text and ">Seed 7<" in sent.text
+    png = base64.b64encode(services.history.png(id_)).decode()
+    assert f"data:image/png;base64,{png}" in sent.text
+    chinese = client.get("/api/send", params={"id": id_}, headers=CHINESE).text
+    assert ">种子 7<" in chinese
+    unsaved = services.history.unsaved.add("120000", services.history.png(id_))
+    for other in (saved(services)[0].id, unsaved):
+        assert client.get("/api/send", params={"id": other}).status_code == 200
+    for gone in ("", "gone.png", "../x.png"):
+        assert client.get("/api/send", params={"id": gone}).status_code == 404
+
+
 def test_what_cannot_be_listed_is_told(client, services):
     entry, = saved(services)
     (entry.path.parent / "000000.png").write_bytes(b"no picture")
@@ -460,7 +501,7 @@ def test_settings_come_back_from_a_saved_and_from_an_uploaded_picture(client, se
     png = services.history.entry(id_).path.read_bytes()
     upload = client.post("/api/restore", params={"name": "C:\\pictures\\..\\house.png"},
                          content=png).json()
-    assert upload["settings"] == restored["settings"]
+    assert upload["settings"].items() <= restored["settings"].items()
     assert upload["text"] == "Settings restored from house.png."
     services.library.use("tiny", "bf16")
     told = client.get("/api/restore", params={"id": id_}).json()["text"]
@@ -503,7 +544,7 @@ def test_the_models_are_listed_and_judged_and_another_one_is_loaded(client, fini
         "name": "bare", "settings": HOUSE}).json()["text"]
     job = finished("/api/models/use", name="bare")
     assert job["result"]["name"] == "bare" and job["result"]["heads"] is False
-    assert job["result"]["settings"]["cfg"] == -1
+    assert job["result"]["settings"]["cfg"] is None
     assert services.library.current.name == "bare"
     assert finished("/api/models/use", name="none")["state"] == "failed"
 
@@ -536,10 +577,10 @@ def test_strangers_ask_about_listed_models_and_learn_nothing_of_files(services, 
 def test_a_download_begins_only_once_its_size_is_known(client, services, monkeypatch):
     class Plan:
         name, bytes, missing, destination = "x", 9, 5, Path("models/x")
-        licence = quotes.known("Janus-Pro-1B-hf").licence
+        licence = hub.known("Janus-Pro-1B-hf").licence
 
     started = []
-    monkeypatch.setattr(quotes, "quote", lambda *_: Plan())
+    monkeypatch.setattr(hub, "quote", lambda *_: Plan())
     monkeypatch.setattr(services.downloads, "start", started.append)
     assert client.post("/api/models/quote", json={"name": "x"}).json()["missing"] == 5
     for body in ({}, {"bytes": 4}, {"bytes": "5"}):
@@ -579,7 +620,7 @@ def test_no_address_that_changes_something_is_a_get(client):
     assert {path for method, path, _ in ENDPOINTS if method == "GET"} == {
         "/schema", "/surprise", "/look", "/jobs", "/jobs/{job}", "/feed", "/history",
         "/history/zip", "/history/{entry:path}", "/thumbnail/{entry:path}", "/restore", "/steps",
-        "/models", "/models/download", "/doctor"}
+        "/send", "/things", "/models", "/models/download", "/learn", "/learn/idle", "/doctor"}
 
 
 def test_every_answer_has_the_content_policy_and_is_not_stored(client):
@@ -610,9 +651,9 @@ def test_visitors_of_a_shared_app_read_no_folders(shared, services):
 def test_whatever_is_sent_is_answered_or_refused_in_one_line(client, services, value, monkeypatch):
     names = ("settings", "racers", "count", "part", "like", "jobs", "ids", "name", "dtype",
              "source", "rows", "size", "metadata", "before", "same", "favourite", "bytes")
-    monkeypatch.setattr(quotes, "quote", lambda *_: pytest.fail("nothing is asked for"))
+    monkeypatch.setattr(hub, "quote", lambda *_: pytest.fail("nothing is asked for"))
     bodies = [json.dumps(value), json.dumps(dict.fromkeys(names, value)),
-              json.dumps({"settings": dict.fromkeys(to_dict(Settings()), value)})]
+              json.dumps({"settings": dict.fromkeys(as_json(wished()), value)})]
     for method, path, _ in ENDPOINTS:
         if method == "POST" and path not in ("/models/quote", "/models/download",
                                             "/selftest"):
@@ -632,5 +673,5 @@ def test_a_fault_of_ours_is_one_line_and_reported(client, services, monkeypatch,
 
 
 def test_errors_are_in_the_language_of_the_page(client):
-    answer = client.post("/api/plan", json={"settings": {"k_h": 0}}, headers=CHINESE)
-    assert "k_h" in line_of(answer) and not line_of(answer).isascii()
+    answer = client.post("/api/plan", json={"settings": {"window": 0}}, headers=CHINESE)
+    assert "window" in line_of(answer) and not line_of(answer).isascii()

@@ -14,11 +14,14 @@ from PIL import Image
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
+from support.drawings import wished  # noqa: E402
 from support.solo import PIXELS, SIDE  # noqa: E402
 from support.studio_client import BOB, CHINESE, HOUSE, line_of  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
 from ssd_core.backbones.estimates import StepTimes  # noqa: E402
+from ssd_core.engine.methods import Rows  # noqa: E402
+from ssd_core.model.grid import Grid  # noqa: E402
 from ssd_core.output.packed import unpack_mask
 from ssd_core.output.picture_files import MOST_PIXELS  # noqa: E402
 from ssd_core.output.recipe import CHUNK, read_recipe, save_png  # noqa: E402
@@ -27,7 +30,7 @@ from studio.guarantees import guarantee  # noqa: E402
 from studio.history import History  # noqa: E402
 from studio.orders import TOPS  # noqa: E402
 from studio.plans import about_speed  # noqa: E402
-from studio.settings import AS_CHOSEN, STOPS, Settings, racing, stop_of  # noqa: E402
+from studio.settings import AS_CHOSEN, STOPS, as_json, racing, stop_of  # noqa: E402
 
 
 def waited(client, worker, answer):
@@ -293,6 +296,11 @@ def raced(finished, *racers, **body):
     return job
 
 
+def test_all_racers_draw_by_the_same_new_seed(finished):
+    job = finished("/api/race", settings={**HOUSE, "seed": "-1"}, racers=["rows", "fast", "ar"])
+    assert len({saved["seed"] for saved in job["saved"]}) == 1 and len(job["saved"]) == 3
+
+
 @pytest.mark.parametrize("racers", [("rows", "ar"), ("ar", "rows")])
 def test_the_guarantee_is_of_the_picture_that_is_not_the_reference(finished, racers):
     told = raced(finished, *racers)["result"]["guarantee"]
@@ -318,10 +326,11 @@ def test_nearly_all_is_not_all(finished, services):
 
 
 def test_speeds_race_under_their_names():
-    own = Settings.of(prompt="a red house", method="ssd", rounds=1)
+    own = {"prompt": "a red house", "method": "ssd", "rounds": 1, "window": 5}
     for stop in STOPS[1:]:
-        assert stop_of(racing(own, stop.name)) == STOPS.index(stop)
-    assert racing(own, AS_CHOSEN) == own and racing(own, "rows").method == "rows"
+        assert stop_of(racing(own, stop.name), Grid(24, 24)) == STOPS.index(stop)
+    assert as_json(racing(own, AS_CHOSEN)) == as_json(wished(**own))
+    assert racing(own, "rows").method == Rows(rounds=1) and racing(own, "exact").method.window == 5
 
 
 @pytest.mark.parametrize(("setting", "values"), [
@@ -335,7 +344,7 @@ def test_a_race_has_rows_by_another_setting(finished, services, setting, values)
     made = [recipe[setting] for recipe in recipes]
     wanted = [int(value) if setting == "seed" else value for value in values]
     assert made == [wanted[0]] * 2 + [wanted[1]] * 2
-    fewer = [recipe["knobs"]["fewer"] for recipe in recipes]
+    fewer = [recipe["fewer"] for recipe in recipes]
     assert fewer == [8.0, 12.0] * 2
     assert services.history.entry(job["result"]["sheet"]).kind == "race"
     panels = {message["panel"] for message in services.worker.job(job["id"]).messages}
@@ -361,7 +370,7 @@ def test_a_race_of_rows_that_is_stopped_keeps_what_is_there(
 
 @pytest.mark.parametrize("body", [
     {"setting": "k_h", "values": [1, 2]}, {"setting": "seed"}, {"values": ["1"]},
-    {"setting": "seed", "values": ["x", "1"]}, {"setting": "cfg", "values": [None, 1]},
+    {"setting": "seed", "values": ["x", "1"]}, {"setting": "cfg", "values": ["x", 1]},
     {"setting": "temperature", "values": [-2, 1]}, {"setting": "prompt", "values": ["", "a"]},
     {"setting": "prompt", "values": ["a" * 5000, "a"]}, {"setting": "seed", "values": "12"},
     {"setting": "seed", "values": ["1"] * 40}, {"setting": ["seed"], "values": ["1", "2"]}])
@@ -424,7 +433,8 @@ def test_seeds_that_were_freed_are_told_as_expired_and_refused(client, worker, s
 
 def test_a_start_that_is_refused_leaves_what_is_paused(client, worker, services):
     ids = [job["id"] for job in started(client, worker, 2)]
-    answer = client.post("/api/seeds/start", json={"settings": {**HOUSE, "k_h": 0}})
+    answer = client.post("/api/seeds/start", json={
+        "settings": {**HOUSE, "method": "ssd", "k_h": 0}})
     assert answer.status_code == 400 and "k_h" in line_of(answer)
     assert set(services.parked_seeds._parked) == set(ids)
 
@@ -446,7 +456,8 @@ def test_variations_of_a_redone_picture_keep_what_it_kept(client, worker, finish
     parked = [services.parked_seeds._parked[job["id"]].run for job in jobs]
     assert [run.result.rows for run in parked] == [8, 8]
     for run in parked:
-        assert torch.equal(run.result.tokens[:, :6].cpu(), top) and run.request.keep_rows == 6
+        assert torch.equal(run.result.tokens[:, :6].cpu(), top)
+        assert run.request.drawing.keep_rows == 6
 
 
 # Plans
@@ -459,7 +470,7 @@ def test_rounding_is_mentioned_where_it_may_change_the_picture(
     backbone = services.library.current.backbone
     monkeypatch.setattr(type(backbone), "dtype", property(lambda self: dtype))
     monkeypatch.setattr(backbone, "batch_invariant", invariant)
-    faithful = Settings.of(**STOPS[1].knobs)
+    faithful = wished(**STOPS[1].knobs)
     assert ("Rounding in bf16" in about_speed(faithful, backbone, "en")) is mentioned
 
 

@@ -122,7 +122,7 @@ def test_words_alone_edit_a_picture_and_a_map_tells_where(client, services, fini
     assert plan["problem"] is None and plan["plan"]["passes_max"]
     job = finished("/api/edit", settings=words)
     recipe = read_recipe(services.history.folder / job["saved"][0]["id"])
-    assert recipe["method"] == "exact" and recipe["edit"]["old_prompt"] == HOUSE["prompt"]
+    assert recipe["method"] == "exact" and recipe["old_prompt"] == HOUSE["prompt"]
     assert job["result"]["notes"]
     restored = client.get("/api/restore", params={"id": job["saved"][0]["id"]}).json()["settings"]
     assert (restored["parent"], restored["old_prompt"]) == (parent, HOUSE["prompt"])

@@ -84,7 +84,10 @@ def test_faults_of_the_program_are_told_in_chinese():
 
 
 def test_what_the_engine_really_raises_is_found(library):
-    from studio.settings import Settings
+    from support.drawings import wished
+
+    from studio.settings import request_of
+
     with pytest.raises(SSDError) as refused:
-        Settings(method="strict").request(library.current.backbone, None)
+        request_of(wished(method="strict"), library.current.backbone, None)
     assert "需要草稿头" in in_language(CHINESE, str(refused.value))

@@ -15,15 +15,16 @@ import pytest
 import torch
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+from support.drawings import wished
 
 from ssd_core import Grid, Sampling, SSDError, methods
 from ssd_core.output import picture_files
+from ssd_core.output.drawing import Drawing
 from ssd_core.output.recipe import CHUNK, make_recipe, pack, save_png
-from ssd_core.output.words import Words
 from studio import entries as entries_module
 from studio import history as history_module
 from studio.history import History, restore
-from studio.settings import Settings
+from studio.settings import as_json
 
 PICTURE = torch.rand(24, 32, 3, generator=torch.Generator().manual_seed(0))
 
@@ -38,8 +39,9 @@ class Named:
 
 @pytest.fixture
 def recipe():
-    return make_recipe(Named, None, methods.SSD(), Sampling(seed=7), torch.ones(3, 4).long(),
-                       {"passes": 9, "seconds": {"total": 1.0}}, index=0, prompt="a red house")
+    drawing = Drawing("a red house", None, methods.SSD(), Sampling(seed=7))
+    return make_recipe(Named, None, drawing, torch.ones(3, 4).long(),
+                       {"passes": 9, "seconds": {"total": 1.0}})
 
 
 def test_nothing_was_saved_yet(history):
@@ -191,10 +193,10 @@ def comfyui_png(path, recipe):
 def test_settings_come_back_from_any_png_with_a_recipe(tmp_path, recipe, saver):
     path = tmp_path / "x.png"
     saver(path, PICTURE, recipe) if saver is save_png else saver(path, recipe)
-    settings, told = restore(path)
-    assert settings == Settings.of(prompt="a red house", seed=7, method="ssd", k_h=5, cfg=5.0,
-                                min_p=0.0, temperature=1.0, top_p=1.0, size="32x24",
-                                fixed=Words("a red house"))
+    drawing, told = restore(path)
+    assert as_json(drawing) == as_json(wished(
+        prompt="a red house", seed=7, method="ssd", k_h=None, cfg=5.0, min_p=0.0, temperature=1.0,
+        top_p=1.0, size="32x24", prompt_expanded="a red house", expand=False))
     assert told["backbone"]["name"] == "mock"
 
 
@@ -238,7 +240,7 @@ def test_damaged_pixels_are_refused(tmp_path, recipe):
 
 @pytest.mark.parametrize("text", [
     "{", "[]", "null", json.dumps({"version": 99}), "[" * 5000, "x" * (2 << 20),
-    json.dumps({"version": 1, "knobs": {}})])
+    json.dumps({"version": 1, "method": {}})])
 def test_hostile_metadata_is_refused(tmp_path, text):
     path = tmp_path / "x.png"
     with_chunk(path, text)
@@ -257,7 +259,7 @@ def test_a_text_bomb_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("change", [
-    {"knobs": {"k_h": 10**9, "rounds": "x"}}, {"method": "lightning"}, {"seed": -1},
+    {"k_h": 10**9, "rounds": "x"}, {"method": "lightning"}, {"seed": -1},
     {"size": [-5, 0]}, {"tokens": pack(torch.ones(3, 4)) | {"shape": [9, 9]}}])
 def test_a_recipe_that_lies_is_refused_by_the_files_name(tmp_path, recipe, change):
     path = tmp_path / "x.png"

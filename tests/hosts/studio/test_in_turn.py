@@ -10,10 +10,10 @@ from support.solo import PIXELS, SIDE, solo
 
 from ssd_core import SSDError
 from ssd_core.output.recipe import read_recipe, recipe_tokens
-from ssd_core.output.words import Words
 from ssd_core.runs import request
 from studio import runs
 from studio.history import restore
+from studio.settings import as_json, asked
 
 
 @pytest.fixture
@@ -25,15 +25,17 @@ def in_turn(monkeypatch):
 @pytest.mark.parametrize("method", ["ssd", "exact"])
 def test_pictures_in_turn_are_those_drawn_at_once(library, history, settings, ended, in_turn,
                                                   method):
-    settings = replace(settings, method=method, pictures=3)
+    settings = asked({"method": method, "pictures": 3}, settings)
     job = ended(runs.draw(library, history, settings))
-    drawn, alone = job.result, [settings.changed(seed=seed, pictures=1) for seed in (7, 8, 9)]
+    drawn = job.result
+    alone = [asked({"seed": seed, "pictures": 1}, settings) for seed in (7, 8, 9)]
     assert torch.equal(drawn.tokens, solo(library, settings)) and [
         picture.facts.seed for picture in drawn.saved.pictures] == [7, 8, 9]
     for wish, entry in zip(alone, drawn.entries, strict=True):
         restored, own = restore(entry.path)[0], library.current.backbone.preset
-        assert restored == wish.changed(cfg=own.cfg, min_p=own.min_p, size=f"{PIXELS}x{PIXELS}",
-                                        temperature=1.0, top_p=1.0, fixed=Words("a red house"))
+        assert as_json(restored) == as_json(asked({
+            "cfg": own.cfg, "min_p": own.min_p, "size": f"{PIXELS}x{PIXELS}", "temperature": 1.0,
+            "top_p": 1.0, "prompt_expanded": "a red house", **vars(restored.method)}, wish))
         again = ended(runs.draw(library, history, restored)).result
         assert torch.equal(again.tokens[0], recipe_tokens(read_recipe(entry.path)))
     assert drawn.stats["ar_passes"] == 3 * SIDE**2 and drawn.stopped_rows is None
@@ -74,13 +76,13 @@ def test_stop_in_the_second_keeps_the_first_and_offers_the_rows_of_the_second(
     left, rows = job.result, job.result.stopped_rows
     assert history.entries() == left.entries and [one.seed for one in left.entries] == [7]
     assert 1 <= rows < SIDE and left.tokens.shape == (1, SIDE, SIDE)
-    whole = solo(library, settings.changed(seed=8))
+    whole = solo(library, settings.with_seed(8))
     assert torch.equal(left.tokens[:, :rows], whole[:, :rows])
     assert [m["panel"] for m in job.messages if m["kind"] == "cancelled"] == [1, 2]
     entry = runs.save_partial(history, library, left)
     assert entry.seed == 8 and left.partial == [entry]
-    redone = ended(runs.redo(library, history, settings.changed(seed=8), entry.path, rows)).result
-    assert torch.equal(redone.tokens, solo(library, settings.changed(seed=8), keep=left.tokens,
+    redone = ended(runs.redo(library, history, settings.with_seed(8), entry.path, rows)).result
+    assert torch.equal(redone.tokens, solo(library, settings.with_seed(8), keep=left.tokens,
                                            keep_rows=rows))
 
 
@@ -99,7 +101,7 @@ def test_stop_between_two_pictures_draws_no_other(library, history, settings, wo
 
 def test_a_redo_in_turn_keeps_the_top_of_each(library, history, settings, ended, in_turn):
     first = ended(runs.draw(library, history, settings)).result
-    wish = settings.changed(seed=8, pictures=2)
+    wish = asked({"seed": 8, "pictures": 2}, settings)
     drawn = ended(runs.redo(library, history, wish, first.entries[0].path, 5)).result
     assert all(torch.equal(one[:5], first.tokens[0, :5]) for one in drawn.tokens)
     assert torch.equal(drawn.tokens, solo(library, wish, keep=first.tokens, keep_rows=5))

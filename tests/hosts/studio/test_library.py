@@ -9,6 +9,7 @@ import threading
 import weakref
 
 import pytest
+from support.drawings import by_methods, wished
 
 from ssd_core import SSDError, load_backbone
 from ssd_core.runs.diagnostics import report
@@ -17,7 +18,6 @@ from studio import library as library_module
 from studio import races, runs
 from studio.downloads import Download
 from studio.library import Library
-from studio.settings import Settings
 from studio.views import fit_view
 
 
@@ -100,7 +100,7 @@ def test_the_former_backbone_is_let_go(library, history, parked_seeds, settings,
     """Whatever was done with it: neither jobs nor parked runs nor saved pictures hold it."""
     former = weakref.ref(library.current.backbone)
     ended(runs.draw(library, history, settings))
-    ended(races.race(library, history, settings, ["ar", "ssd"]))
+    ended(races.race(library, history, by_methods(settings, "ar", "ssd")))
     for _, work in parked_seeds.start(settings, 2, owner="me"):
         ended(work)
     ended(lambda job: library.use("bare"))
@@ -166,7 +166,7 @@ def test_offload_reaches_the_loader(models):
 
 @pytest.mark.parametrize("name", ["tiny", "bare", "Janus-Pro-7B"])
 def test_an_estimate_is_given_for_what_is_loaded_here_or_known(library, name):
-    estimate = library.fit(name, Settings(prompt="a"))
+    estimate = library.fit(name, wished(prompt="a"))
     line, chinese = (fit_view(estimate, language)["text"] for language in ("en", "zh"))
     assert "weights" in line and "keys and values" in line and "\n" not in line
     assert "约需" in chinese and not re.search("[a-z]{3}", chinese)
@@ -175,7 +175,7 @@ def test_an_estimate_is_given_for_what_is_loaded_here_or_known(library, name):
 @pytest.mark.parametrize("free", [0, 2 << 30, 5 << 30, 7 << 30])
 def test_what_would_make_a_run_fit_is_told_in_chinese(library, monkeypatch, free):
     monkeypatch.setattr(fit, "free_bytes", lambda device: free)
-    estimate = library.fit("Janus-Pro-7B", Settings(prompt="a", pictures=4))
+    estimate = library.fit("Janus-Pro-7B", wished(prompt="a", pictures=4))
     advice = fit_view(estimate, "zh")["advice"]
     assert "约需" in advice and not re.search("[a-z]{3}", re.sub("int[48]|bf16|cfg", "", advice))
 
@@ -186,14 +186,14 @@ def test_what_the_present_backbone_holds_counts_as_free_for_its_successor(librar
     assert held > 0
     seen = []
     monkeypatch.setattr(fit, "advice", lambda run, free: seen.append(free) or "")
-    library.fit("bare", Settings(prompt="a"))
-    library.fit("tiny", Settings(prompt="a"))
+    library.fit("bare", wished(prompt="a"))
+    library.fit("tiny", wished(prompt="a"))
     assert seen == [(1000 << 20) + held] * 2
 
 
 def test_an_estimate_for_nothing_is_refused(library):
     with pytest.raises(SSDError, match="Mona"):
-        library.fit("Mona-Lisa", Settings())
+        library.fit("Mona-Lisa", wished())
 
 
 def test_a_first_load_that_fails_is_tried_once(models, monkeypatch):
@@ -209,15 +209,15 @@ def refuse():
 
 
 def test_room_is_checked_for_the_batch_and_for_parked_runs(library, monkeypatch):
-    library.require_room(Settings(pictures=2))
-    needed = fit.fit(library.current.backbone, Settings().chosen_method(), device="cpu").needed
+    library.require_room(wished(pictures=2))
+    needed = fit.fit(library.current.backbone, wished().method, device="cpu").needed
     monkeypatch.setattr(fit, "free_bytes", lambda device: 2 * needed)
-    library.require_room(Settings())
+    library.require_room(wished())
     with pytest.raises(SSDError, match="start fewer seeds"):
-        library.require_room(Settings(), runs=500)
+        library.require_room(wished(), runs=500)
     monkeypatch.setattr(fit, "free_bytes", lambda device: 1 << 10)
     with pytest.raises(SSDError, match="are needed"):
-        library.require_room(Settings(pictures=64))
+        library.require_room(wished(pictures=64))
 
 
 def test_doctor_tells_what_was_found_what_is_loaded_and_what_went_wrong(library, models):

@@ -59,8 +59,8 @@ def test_what_was_drawn_below_is_repeated_and_restored(client, worker, services,
     id_ = job["saved"][0]["id"]
     restored = client.get("/api/restore", params={"id": id_}).json()["settings"]
     assert {name: restored[name] for name in ("panel", "control", "subject", "keep_mask", "size")
-            } == {"panel": panel, "control": "subject", "subject": "a glass", "keep_mask": "",
-                  "size": ""}
+            } == {"panel": panel, "control": "subject", "subject": "a glass", "keep_mask": None,
+                  "size": None}
     again = client.post("/api/control", json={"settings": restored}).json()
     assert worker.job(again["id"]).wait(30)
     saved = client.get(f"/api/jobs/{again['id']}").json()["saved"][0]["id"]

@@ -9,6 +9,7 @@ expect = pytest.importorskip("playwright.sync_api", reason="needs the package pl
 
 def test_what_is_filled_in_does_not_move_the_button_that_is_pressed(visit):
     page = visit().page
+    page.get_by_text("What postcard can draw").click()
     before = page.locator(".kind").first.bounding_box()["y"]
     held = []
     page.route("**/api/plan", lambda route: held.append(route))

@@ -322,7 +322,6 @@ def test_a_visit_to_every_place_below_a_path(chromium, postcard, name):
         page.fill("#prompt", PROMPT)
         visitor.draw()
         assert visitor.is_painted()
-        page.click("[data-tool=edit]")
         page.wait_for_selector(".mask-field")
         for place in PLACES:
             visitor.go(place)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ssd_core import SSDError
-from ssd_core import answered as reading
+from ssd_core import files as reading
 from studio import entries
 from studio import history as history_module
 

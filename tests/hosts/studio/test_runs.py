@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from support.drawings import by_methods, wished
 from support.solo import PIXELS, SIDE, solo
 from support.tiny_checkpoints import lumina
 
@@ -25,7 +26,7 @@ from studio import races, running, runs
 from studio.history import History, restore
 from studio.library import Library
 from studio.seeds import ParkedSeeds
-from studio.settings import Settings
+from studio.settings import as_json, asked
 
 
 def kinds(job):
@@ -47,17 +48,19 @@ def stopping(work, rows=5):
 @pytest.mark.parametrize("method", ["ssd", "ar", "exact", "rows"])
 def test_a_drawn_picture_is_saved_told_and_what_the_engine_draws(library, history, settings, ended,
                                                                  method):
-    settings = replace(settings, method=method)
+    settings = asked({"method": method}, settings)
     job = ended(runs.draw(library, history, settings))
     drawn = job.result
     assert torch.equal(drawn.tokens, solo(library, settings))
     assert kinds(job)[0] == "started" and kinds(job)[-1] == "finished" and job.progress == 1
     assert history.entries() == drawn.entries and drawn.stopped_rows is None
     own = library.current.backbone.preset
-    assert restore(drawn.entries[0].path)[0] == settings.changed(cfg=own.cfg, min_p=own.min_p,
-                                                              temperature=1.0, top_p=1.0,
-                                                              size=f"{PIXELS}x{PIXELS}",
-                                                              fixed=Words(settings.prompt))
+    restored = restore(drawn.entries[0].path)[0]
+    assert as_json(restored) == as_json(asked({
+        "cfg": own.cfg, "min_p": own.min_p, "temperature": 1.0, "top_p": 1.0,
+        "size": f"{PIXELS}x{PIXELS}", "prompt_expanded": settings.prompt,
+        **vars(restored.method)}, settings))
+    assert restored.method == settings.method.resolve(own)
     assert drawn.label.startswith(method) and drawn.stats["ar_passes"] == SIDE**2
 
 
@@ -78,7 +81,7 @@ def test_metadata_can_be_left_out(library, history, settings, ended):
     ({"size": "7x7"}, "size 7x7"), ({"negative": "sun", "cfg": 1.0}, "negative")])
 def test_what_is_wrong_is_told_and_the_next_run_goes_well(library, history, settings, worker,
                                                          ended, change, line):
-    job = worker.submit("wrong", runs.draw(library, history, settings.changed(**change)))
+    job = worker.submit("wrong", runs.draw(library, history, asked(change, settings)))
     assert job.wait(30) and job.state == "failed" and line in job.error
     assert ended(runs.draw(library, history, settings)).result.entries
 
@@ -146,8 +149,8 @@ def test_a_batch_that_cannot_fit_is_refused_before_it_runs(library, history, set
 @pytest.mark.parametrize("make", [
     lambda library, history, settings, source: runs.draw(library, history, settings),
     lambda library, history, settings, source: runs.redo(library, history, settings, source, 3),
-    lambda library, history, settings, source: races.race(library, history, settings,
-                                                         ["ar", "rows"]),
+    lambda library, history, settings, source: races.race(library, history,
+                                                         by_methods(settings, "ar", "rows")),
     lambda library, history, settings, source: ParkedSeeds(library, history).start(
         settings, 1)[0][1]])
 def test_a_run_never_draws_with_another_backbone_than_it_was_planned_for(
@@ -169,7 +172,9 @@ def test_the_same_backbone_loaded_again_draws_what_was_planned(library, history,
 
 
 @pytest.mark.parametrize("make", [
-    runs.draw, lambda *args: races.race(*args, ["ar", "rows"]),
+    runs.draw,
+    lambda library, history, settings: races.race(library, history,
+                                                  by_methods(settings, "ar", "rows")),
     lambda library, history, settings: ParkedSeeds(library, history).start(settings, 1)[0][1]])
 def test_where_nothing_can_be_saved_nothing_is_drawn(library, settings, worker, tmp_path, make):
     (tmp_path / "file").write_text("in the way")
@@ -189,9 +194,9 @@ def test_stop_keeps_the_rows_that_were_final_and_redo_goes_on(library, history, 
     assert 1 <= left.stopped_rows < SIDE and history.entries() == []
     assert torch.equal(left.tokens[:, : left.stopped_rows], whole[:, : left.stopped_rows])
     assert not left.tokens[:, left.stopped_rows :].any()
-    drawn = ended(runs.draw(library, history, settings.changed(seed=9), left.tokens,
-                            left.stopped_rows)).result
-    assert torch.equal(drawn.tokens, solo(library, settings.changed(seed=9), keep=left.tokens,
+    below = replace(settings.with_seed(9), keep=left.tokens, keep_rows=left.stopped_rows)
+    drawn = ended(runs.draw(library, history, below)).result
+    assert torch.equal(drawn.tokens, solo(library, settings.with_seed(9), keep=left.tokens,
                                           keep_rows=left.stopped_rows))
     assert read_recipe(drawn.entries[0].path)["keep_rows"] == left.stopped_rows
 
@@ -203,7 +208,7 @@ def test_a_stopped_picture_can_be_saved_and_gone_on_with(library, history, setti
     left = job.result
     entry = runs.save_partial(history, library, left)
     assert entry.kind == "partial" and left.partial == [entry]
-    assert runs.look(history, entry.path, library.current.backbone) == runs.Source(
+    assert runs.look(history, entry.path, library.current.backbone) == runs.Redoable(
         "tokens from its recipe", left.stopped_rows, SIDE, SIDE, (), *[Words(settings.prompt)] * 2)
     drawn = ended(runs.redo(library, history, settings, entry.path, left.stopped_rows)).result
     assert torch.equal(drawn.tokens[:, : left.stopped_rows], left.tokens[:, : left.stopped_rows])
@@ -221,7 +226,7 @@ def test_a_stopped_picture_without_metadata_goes_on_from_its_own_tokens(
     with Image.open(entry.path) as image:
         assert image.info == {}
     rows = left.stopped_rows
-    assert runs.look(history, entry.path, backbone) == runs.Source(runs.HELD, rows, SIDE, SIDE)
+    assert runs.look(history, entry.path, backbone) == runs.Redoable(runs.HELD, rows, SIDE, SIDE)
     drawn = ended(runs.redo(library, history, settings, entry.path, rows)).result
     assert torch.equal(drawn.tokens[:, :rows], left.tokens[:, :rows]) and drawn.how == runs.HELD
     Image.new("RGB", (PIXELS, PIXELS)).save(entry.path)
@@ -247,7 +252,7 @@ def test_a_run_stopped_before_its_first_row_leaves_nothing_to_save(library, hist
 
 def test_redo_keeps_the_top_of_a_saved_picture(library, history, settings, ended):
     first = ended(runs.draw(library, history, settings)).result
-    job = ended(runs.redo(library, history, settings.changed(seed=8), first.entries[0].path, 5))
+    job = ended(runs.redo(library, history, asked({"seed": 8}, settings), first.entries[0].path, 5))
     drawn = job.result
     assert drawn.how == "tokens from its recipe"
     assert torch.equal(drawn.tokens[:, :5], first.tokens[:, :5])
@@ -258,8 +263,8 @@ def test_redo_keeps_the_top_of_a_saved_picture(library, history, settings, ended
 def test_a_redo_with_nothing_changed_says_that_its_rows_are_the_same(library, history, settings,
                                                                       ended):
     first = ended(runs.draw(library, history, settings)).result
-    for seed, same in ((settings.knobs["seed"], True), (settings.knobs["seed"] + 1, False)):
-        wish = settings.changed(seed=seed)
+    for seed, same in ((settings.sampling.seed, True), (settings.sampling.seed + 1, False)):
+        wish = asked({"seed": seed}, settings)
         again = ended(runs.redo(library, history, wish, first.entries[0].path, 5)).result
         assert again.unchanged is same
 
@@ -280,7 +285,7 @@ def test_a_picture_is_extended_downward_where_the_model_has_a_taller_size(
     """Lumina-mGPT's own rows, with their ends: 56 rows stay and 8 are drawn below them."""
     lumina(tmp_path / "ssd_backbones" / "Lumina-mGPT-7B-512")
     library = Library(tmp_path, "Lumina-mGPT-7B-512", device="cpu")
-    wish = replace(settings, method="rows", size="256x896")
+    wish = asked({"method": "rows", "size": "256x896"}, settings)
     first = ended(runs.draw(library, history, wish)).result
     source = first.entries[0].path
     seen = runs.look(history, source, library.current.backbone)
@@ -295,7 +300,7 @@ def test_a_picture_is_extended_downward_where_the_model_has_a_taller_size(
 def test_redo_of_any_png_encodes_it(library, history, settings, ended, tmp_path):
     Image.new("RGB", (PIXELS, PIXELS), "teal").save(tmp_path / "x.png")
     seen = runs.look(history, tmp_path / "x.png", library.current.backbone)
-    assert seen == runs.Source("encoded: it carries no recipe", None, SIDE, SIDE)
+    assert seen == runs.Redoable("encoded: it carries no recipe", None, SIDE, SIDE)
     drawn = ended(runs.redo(library, history, settings, tmp_path / "x.png", 3)).result
     assert drawn.how == seen.how and len(drawn.entries) == 1
 
@@ -324,7 +329,7 @@ def judged_of(raced):
 
 
 def test_a_race_tells_two_panels_and_measures(library, history, settings, ended):
-    job = ended(races.race(library, history, settings, ["ar", "exact"]))
+    job = ended(races.race(library, history, by_methods(settings, "ar", "exact")))
     raced = job.result
     assert {message["panel"] for message in job.messages} == {0, 1}
     assert shares(raced) == [1, 1] and raced.equal == 1
@@ -338,8 +343,8 @@ def test_a_race_tells_two_panels_and_measures(library, history, settings, ended)
 
 
 def test_a_race_without_ar_measures_no_identity(library, history, settings, ended):
-    fast = settings.changed(method="ssd", rounds=0, pictures=3)
-    raced = ended(races.race(library, history, settings, [fast, "rows"])).result
+    fast = asked({"method": "ssd", "rounds": 0, "pictures": 3}, settings)
+    raced = ended(races.race(library, history, [fast, *by_methods(settings, "rows")])).result
     assert shares(raced) == [None, None] and raced.equal < 1 and judged_of(raced) == [0, 1]
     assert [facts.label for facts in raced.facts] == ["ssd rounds=0", "rows rounds=2"]
     assert guarantees(raced) == ["approximate"] * 2
@@ -350,7 +355,7 @@ def test_a_race_without_ar_measures_no_identity(library, history, settings, ende
 @pytest.mark.parametrize(("methods", "judged"), [
     (["ar", "ssd"], 1), (["ssd", "ar"], 0), (["ar", "ar"], 1)])
 def test_the_side_that_is_not_ar_is_judged(library, history, settings, ended, methods, judged):
-    raced = ended(races.race(library, history, settings.changed(rounds=0), methods)).result
+    raced = ended(races.race(library, history, by_methods(settings, *methods))).result
     assert judged_of(raced) == [judged] and shares(raced)[1 - judged] == 1
     assert shares(raced)[judged] == raced.equal
     assert guarantees(raced)[judged] == ("identical" if methods[judged] == "ar" else "approximate")
@@ -358,7 +363,7 @@ def test_the_side_that_is_not_ar_is_judged(library, history, settings, ended, me
 
 def test_six_race_at_once_and_all_but_ar_are_judged(library, history, settings, ended):
     methods = ["rows", "ar", "ssd", "exact", "rows", "ssd"]
-    job = ended(races.race(library, history, settings.changed(rounds=0), methods))
+    job = ended(races.race(library, history, by_methods(settings, *methods)))
     raced = job.result
     assert {message["panel"] for message in job.messages} == set(range(6))
     assert judged_of(raced) == [0, 2, 3, 4, 5] and shares(raced)[1] == shares(raced)[3] == 1
@@ -369,7 +374,7 @@ def test_six_race_at_once_and_all_but_ar_are_judged(library, history, settings, 
 @pytest.mark.parametrize("count", [1, 7])
 def test_a_race_has_two_to_six_methods(library, history, settings, count):
     with pytest.raises(SSDError, match=f"a race of {count}: choose 2 to 6"):
-        races.race(library, history, settings, ["ar"] * count)
+        races.race(library, history, by_methods(settings, *["ar"] * count))
 
 
 def test_a_race_for_which_memory_is_too_small_is_refused(library, history, settings, worker,
@@ -382,7 +387,7 @@ def test_a_race_for_which_memory_is_too_small_is_refused(library, history, setti
         return replace(told, free=told.needed + 3 * told.cache)
 
     monkeypatch.setattr("studio.library.fit", scarce)
-    job = worker.submit("race", races.race(library, history, settings, ["ar"] * 5))
+    job = worker.submit("race", races.race(library, history, by_methods(settings, *["ar"] * 5)))
     assert job.wait(30) and "5 pictures at once take about" in job.error
     assert "race fewer methods" in job.error and history.entries() == []
     assert len(seen) == 5
@@ -390,7 +395,8 @@ def test_a_race_for_which_memory_is_too_small_is_refused(library, history, setti
 
 def test_a_race_that_is_stopped_saves_nothing_and_tells_both_panels(library, history, settings,
                                                                    worker, every_message):
-    job = worker.submit("race", stopping(races.race(library, history, settings, ["ar", "ssd"])))
+    work = races.race(library, history, by_methods(settings, "ar", "ssd"))
+    job = worker.submit("race", stopping(work))
     assert job.wait(30) and job.state == "cancelled" and history.entries() == []
     assert [m["panel"] for m in job.messages if m["kind"] == "cancelled"] == [0, 1]
 
@@ -406,12 +412,12 @@ def parked(parked_seeds, ended, settings, count=3, owner="me"):
 
 @pytest.mark.parametrize("method", ["ssd", "exact"])
 def test_finished_seeds_equal_their_solo_runs(library, parked_seeds, settings, ended, method):
-    settings = replace(settings, method=method)
+    settings = asked({"method": method}, settings)
     jobs = parked(parked_seeds, ended, settings)
     assert list(jobs) == [7, 8, 9] and {job.state for job in jobs.values()} == {"paused"}
     works = parked_seeds.finish([jobs[8].id, jobs[9].id], "me")
     for seed, job in zip((8, 9), map(ended, works), strict=True):
-        assert torch.equal(job.result.tokens, solo(library, settings.changed(seed=seed)))
+        assert torch.equal(job.result.tokens, solo(library, asked({"seed": seed}, settings)))
         assert job.result.entries[0].seed == seed
 
 
@@ -458,7 +464,7 @@ def test_dropped_seeds_give_their_memory_back(parked_seeds, settings, ended):
 def test_a_new_start_frees_what_its_owner_had(parked_seeds, settings, ended):
     old = parked(parked_seeds, ended, settings, 2)
     others = parked(parked_seeds, ended, settings, 1, "you")
-    new = parked(parked_seeds, ended, settings.changed(seed=99), 2)
+    new = parked(parked_seeds, ended, asked({"seed": 99}, settings), 2)
     assert {job.state for job in old.values()} == {"cancelled"}
     assert set(parked_seeds._parked) == {job.id for job in (*others.values(), *new.values())}
     with pytest.raises(SSDError, match="has expired"):
@@ -555,12 +561,12 @@ def test_a_senseless_number_of_seeds_is_refused(parked_seeds, settings, count):
 
 def test_settings_that_cannot_run_start_no_seeds(parked_seeds):
     with pytest.raises(SSDError, match="k_v 9"):
-        parked_seeds.start(Settings.of(prompt="a", method="ssd", k_v=9))
+        parked_seeds.start(wished(prompt="a", method="ssd", k_v=9))
 
 
 def test_the_bundled_backbone_draws_without_any_folder(history, tmp_path, ended):
     library = Library(tmp_path / "no-models", device="cpu")
-    wish = Settings.of(prompt="a lighthouse by the sea", seed=3)
+    wish = wished(prompt="a lighthouse by the sea", seed=3)
     drawn = ended(runs.draw(library, history, wish)).result
     assert drawn.stats["passes"] <= 150 and drawn.entries[0].width == 384
 

@@ -294,9 +294,9 @@ def test_values_that_no_program_sends_are_refused_in_one_line(app, name, values,
 
 
 def test_a_refusal_is_told_in_the_language_of_the_program(app):
-    told = outcome(app, "plan", "a", "fast", "", {"k_h": 0}, **{"accept-language": "zh"})
+    told = outcome(app, "plan", "a", "fast", "", {"cfg": 0}, **{"accept-language": "zh"})
     line = json.loads(told.split("data: ")[-1])["error"]
-    assert "k_h" in line and not line.isascii()
+    assert "cfg" in line and not line.isascii()
 
 
 # Starting

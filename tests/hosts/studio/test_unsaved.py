@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 from PIL import Image
+from support.drawings import by_methods
 
 from ssd_core.output.recipe import recipe_of, recipe_tokens
 from studio import history as history_module
@@ -48,7 +49,7 @@ def test_a_race_that_cannot_be_saved_keeps_its_pictures(library, history, settin
 
     monkeypatch.setattr(Image.Image, "save", save_to_memory)
     monkeypatch.setattr(History, "keep_unsaved", lambda *_: "in memory")
-    raced = ended(races.race(library, history, settings, ["ar", "rows"])).result
+    raced = ended(races.race(library, history, by_methods(settings, "ar", "rows"))).result
     assert [picture.id for picture in raced.saved.pictures] == ["in memory"] * 2
     assert raced.sheet is None
     assert "No space left" in raced.saved.problem and history.entries() == []

@@ -17,7 +17,7 @@ def jobs_of(app):
 
 
 def seeds_of(jobs):
-    return [job.order.settings.knobs["seed"] for job in jobs]
+    return [job.order.drawing.sampling.seed for job in jobs]
 
 
 def in_focus(page, name):
@@ -54,7 +54,7 @@ def test_a_visit_of_two_clicks_and_the_queue(visit, app):
         page.get_by_role("button", name="Undo").click()
         page.click("#queue-open")
         expect(rows).to_have_count(9)
-        expect(rows.first).to_contain_text(str(made[2].order.settings.knobs["seed"]))
+        expect(rows.first).to_contain_text(str(made[2].order.drawing.sampling.seed))
         page.click("#queue-clear")
         expect(page.locator("#queue-open")).to_be_hidden()
         expect(page.locator("#draw")).to_be_focused()
@@ -102,10 +102,14 @@ def test_a_visit_by_keyboard_and_by_ear(visit, app):
     expect(page.locator("#keys")).to_have_count(0)
     expect(page.locator("#draw")).to_be_focused()
 
-    visitor.draw()
-    picture = page.locator("#create-stage .ssd-picture")
-    expect(picture).to_have_accessible_name(f"{PROMPT}. Faithful, picture 1 of 1")
-    expect(page.locator("#create-stage .ssd-aloud")).to_contain_text(PROMPT)
+    with app.holding():
+        page.click("#draw")
+        running = page.locator("#create-stage .ssd-picture")
+        expect(running).to_have_accessible_name(f"{PROMPT}. Faithful, picture 1 of 1")
+        expect(page.locator("#create-stage .ssd-aloud")).to_contain_text("Faithful: row")
+    picture = page.locator("#create-stage .edit-picture")
+    expect(picture).to_have_accessible_name(PROMPT)
+    expect(page.locator("#status")).to_contain_text("exactly as the model draws it")
 
     assert page.locator("#quality input").count() == 3, "the reference is no quality"
     page.click("#more > summary")
@@ -138,7 +142,7 @@ def test_a_visit_with_things_that_cannot_be_drawn(visit, app):
     with page.expect_response("**/api/draw"):
         page.keyboard.press("Enter")
     assert page.input_value("#prompt") == "a red house on the left"
-    assert jobs_of(app)[-1].order.settings.prompt == "a red house on the left"
+    assert jobs_of(app)[-1].order.drawing.prompt == "a red house on the left"
 
     page.fill("#prompt", "a dog")
     refused = page.locator("#prompt-notes [data-kind=refused]")

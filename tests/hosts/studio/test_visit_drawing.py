@@ -1,5 +1,6 @@
 """Drawing on Create, on few visits: the gallery, the plan, the stage, its tools, stopping."""
 
+import base64
 import re
 
 import pytest
@@ -81,8 +82,7 @@ def a_picture_is_drawn_saved_and_shown_with_its_figures_in_words(visitor, app):
     assert str(seed_of(app.pictures[-1])) == seed
     assert page.input_value("#seed") != seed, "the next picture is another one"
     assert visitor.is_painted()
-    expect(page.locator("#create-stage .ssd-summary")).to_contain_text(
-        "exactly as the model draws it")
+    expect(page.locator("#status")).to_contain_text("exactly as the model draws it")
     assert "passes instead" not in visitor.figures()
     from_menu(page, "details")
     expect(page.locator("#create-stage .ssd-details")).to_contain_text(f"AR needs {SIDE**2}")
@@ -91,12 +91,10 @@ def a_picture_is_drawn_saved_and_shown_with_its_figures_in_words(visitor, app):
 def the_tools_save_copy_mark_and_enlarge_it(visitor, app):
     page = visitor.page
     path = app.pictures[-1]
-    page.click("#save")
-    with page.expect_download() as saved:
-        page.get_by_role("link", name="PNG", exact=True).click()
-    assert saved.value.path().read_bytes() == path.read_bytes()
-    named = f"one-red-house-on-the-left-on-a-lake-hills-behind-{seed_of(path)}.png"
-    assert saved.value.suggested_filename == named
+    named = f"one-red-house-on-the-left-on-a-lake-hills-behind-{seed_of(path)}"
+    assert sent(page, "PNG with its settings", f"{named}.png") == path.read_bytes()
+    assert base64.b64encode(path.read_bytes()) in sent(page, "Postcard (HTML)", f"{named}.html")
+    shared_by_the_sheet_of_the_browser(page, f"{named}.png", path.stat().st_size)
     page.click("[data-tool=favourite]")
     expect(page.locator("[data-tool=favourite]")).to_have_attribute("aria-pressed", "true")
     assert app.services.history.favourites.ids
@@ -107,6 +105,39 @@ def the_tools_save_copy_mark_and_enlarge_it(visitor, app):
     from_menu(page, "sharp")
     assert page.locator(".on-stage.sharp").count() == 1
     from_menu(page, "sharp")
+
+
+def sent(page, kind, named):
+    """What the menu Send saves as this kind, under this name."""
+    page.click("[data-tool=send]")
+    with page.expect_download() as saved:
+        page.get_by_role("link", name=kind, exact=True).click()
+    assert saved.value.suggested_filename == named
+    return saved.value.path().read_bytes()
+
+
+def shared_by_the_sheet_of_the_browser(page, name, size):
+    """Only where the browser has a sheet; one that fails is told, one that is closed is not."""
+    page.evaluate("() => (navigator.canShare = () => false)")
+    page.click("[data-tool=send]")
+    assert page.locator("[data-action=share]").count() == 0
+    page.keyboard.press("Escape")
+    page.evaluate("""() => {
+      window.shared = [];
+      navigator.canShare = ({ files }) => files[0].type === "image/png";
+      navigator.share = async ({ files: [file] }) => {
+        window.shared.push([file.name, file.size]);
+        const name = [null, "AbortError", "NotAllowedError"][window.shared.length - 1];
+        if (name) throw new DOMException("", name);
+      };
+    }""")
+    for _ in range(3):
+        expect(page.locator(".toast.bad")).to_have_count(0)
+        page.click("[data-tool=send]")
+        page.click("[data-action=share]")
+    expect(page.locator(".toast.bad")).to_contain_text("could not be shared")
+    assert page.evaluate("() => window.shared") == [[name, size]] * 3
+    page.locator(".toast.bad").get_by_role("button").first.click()
 
 
 def a_refused_one_is_told_and_the_next_one_goes_well(visitor, app):
@@ -195,13 +226,12 @@ def the_overlay_is_off_until_it_is_asked_for(visitor):
 def a_click_in_the_filmstrip_shows_that_picture_at_most_at_twice_its_pixels(visitor):
     page = visitor.page
     page.locator("#filmstrip button").nth(1).click()
-    picture = page.locator("#create-stage .saved-picture")
+    picture = page.locator("#create-stage .edit-picture")
     expect(picture).to_be_visible()
     laid_out(page)
     box, natural = picture.bounding_box(), picture.evaluate("image => image.naturalWidth")
     assert 0 < box["width"] <= 2 * natural + 1
     visitor.draw()
-    assert page.locator("#create-stage .saved-picture").count() == 0
 
 
 def the_picture_to_compare_with_is_chosen(visitor):

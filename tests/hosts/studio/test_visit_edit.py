@@ -1,4 +1,4 @@
-"""The Edit tool on few visits: paint, redraw in place, steps, keys, words."""
+"""The surface on few visits: paint, redraw in place, steps, keys, words."""
 
 import shutil
 
@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 expect = pytest.importorskip("playwright.sync_api", reason="needs the package playwright").expect
 
+from support.preview_run import FORGET  # noqa: E402
 from support.small_bundle import SIDE  # noqa: E402
 from support.studio_page import drawn, fill_history  # noqa: E402
 from support.studio_visit import PROMPT, tokens_of  # noqa: E402
@@ -22,22 +23,22 @@ def original(app, tmp_path_factory):
 
 
 def begin(page, app, original):
-    """Open the Edit tool on a picture that was never edited."""
-    if page.locator("#edit-close").is_visible():
-        page.click("#edit-close")  # else the page goes on with that edit
+    """Show a picture that was never edited."""
+    page.evaluate(FORGET)  # else the page goes on with what was painted
     page.goto("about:blank")
     fill_history(app, [original])
     page.goto(app.address)
     page.wait_for_selector("body[data-ready]")
     page.locator("#filmstrip button").first.click()
-    page.click("[data-tool=edit]")
-    expect(page.locator("#steps button")).to_have_count(1)
+    expect(page.locator("#create-stage .edit")).to_be_visible()
+    expect(page.locator("#steps")).to_be_hidden()
     page.fill("#seed", "99")
     page.keyboard.press("Tab")
 
 
 def paint(page, *points):
     """Draw a line through points that are shares of the picture's sides."""
+    page.keyboard.press("b")
     box = page.locator(".mask-field").bounding_box()
     places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in points]
     page.mouse.move(*places[0])
@@ -52,7 +53,7 @@ def finished(page):
     expect(page.locator(".mask-field[data-busy]")).to_have_count(0)
 
 
-def test_a_visit_to_the_tool(visit, app, original):
+def test_a_visit_to_the_surface(visit, app, original):
     page = visit().page
     a_painted_part_is_redrawn_in_place_and_the_step_can_be_taken_back(page, app, original)
     other_words_light_up_their_cells_and_are_applied(page, app, original)
@@ -61,9 +62,7 @@ def test_a_visit_to_the_tool(visit, app, original):
 def a_painted_part_is_redrawn_in_place_and_the_step_can_be_taken_back(page, app, original):
     begin(page, app, original)
     paint(page, (.3, .5), (.6, .5))
-    expect(page.locator(".edit .hint")).to_contain_text("is redrawn")
-    expect(page.locator("#step-times")).to_contain_text("The reference takes")
-    expect(page.locator("#draw")).to_be_hidden()
+    expect(page.locator("#status")).to_contain_text("is redrawn with the words of this picture")
     page.click("#edit-apply")
     steps = page.locator("#steps button")
     expect(steps).to_have_count(2)
@@ -74,41 +73,46 @@ def a_painted_part_is_redrawn_in_place_and_the_step_can_be_taken_back(page, app,
     finished(page)
     page.keyboard.press("Control+z")
     expect(steps.nth(0)).to_have_attribute("aria-pressed", "true")
-    expect(page.locator(".edit .hint")).to_contain_text("is redrawn")
-    page.click("#edit-compare")
-    steps.nth(1).click()
-    expect(page.locator("dialog.viewer")).to_contain_text("Step 2")
+    expect(page.locator("#status")).to_contain_text("is redrawn")
+    page.click("#tools [data-tool=compare]")
+    page.locator(".compare-list button").first.click()
+    expect(page.locator("dialog.viewer")).to_be_visible()
     page.keyboard.press("Escape")
 
 
 def other_words_light_up_their_cells_and_are_applied(page, app, original):
     begin(page, app, original)
-    page.fill("#prompt", PROMPT.replace("red", "blue"))
-    expect(page.locator("#edit-reach")).to_be_visible()
+    page.fill("#prompt", "another picture")
+    page.fill("#picture-words", PROMPT.replace("red", "blue"))
+    expect(page.locator("#edit-range")).to_have_text("Reach 25 %")
     page.wait_for_function("""() => {
       const { width, height } = document.querySelector(".mask-map");
       const context = document.querySelector(".mask-map").getContext("2d");
       return context.getImageData(0, 0, width, height).data.some((share) => share);
     }""")
     expect(page.locator(".edit-legend")).to_be_visible()
-    expect(page.locator("#step-times")).to_contain_text("drawing it anew")
-    page.keyboard.press("Control+Enter")  # in the prompt, as for a new picture
+    expect(page.locator("#status")).to_contain_text("Apply redraws what glows")
+    page.keyboard.press("Enter")
     expect(page.locator("#steps button")).to_have_count(2)
-    expect(page.locator("#edit-reach")).to_be_hidden()
+    expect(page.locator("#edit-range")).to_be_hidden()
     expect(page.locator(".edit-legend")).to_be_hidden()
-    assert read_recipe(app.pictures[-1])["edit"]["old_prompt"] == PROMPT
+    recipe = read_recipe(app.pictures[-1])
+    assert recipe["old_prompt"] == PROMPT and recipe["seed"] == 7, "drawn by the picture's own seed"
+    assert page.input_value("#prompt") == "another picture", "that is of the next one"
+    assert page.input_value("#seed") == "99"
 
 
 @pytest.mark.nightly
 def test_a_visit_by_keys_and_back_from_the_history(visit, app, original):
     page = visit().page
     the_keyboard_alone_paints_and_suggests_four(page, app, original)
-    an_edited_picture_is_restored_into_the_tool_and_its_history_tells(page, app, original)
+    an_edited_picture_is_restored_onto_the_surface_and_its_history_tells(page, app, original)
 
 
 def the_keyboard_alone_paints_and_suggests_four(page, app, original):
     begin(page, app, original)
     field = page.locator(".mask-field")
+    page.keyboard.press("b")
     field.focus()
     for key in ("[", "[", "ArrowLeft", " ", "Shift+ArrowDown", "e", "ArrowDown", " ", "x"):
         page.keyboard.press(key)
@@ -131,7 +135,7 @@ def the_keyboard_alone_paints_and_suggests_four(page, app, original):
     assert open_cells.shape == (SIDE, SIDE) and 3 <= open_cells.sum() <= 8
 
 
-def an_edited_picture_is_restored_into_the_tool_and_its_history_tells(page, app, original):
+def an_edited_picture_is_restored_onto_the_surface_and_its_history_tells(page, app, original):
     begin(page, app, original)
     paint(page, (.2, .2), (.5, .3))
     page.click("#edit-apply")
@@ -142,6 +146,5 @@ def an_edited_picture_is_restored_into_the_tool_and_its_history_tells(page, app,
     expect(page.locator("[data-action=source]")).to_be_visible()
     page.click("[data-action=restore]")
     expect(page.locator("#steps button").first).to_have_attribute("aria-pressed", "true")
-    expect(page.locator(".edit .hint")).to_contain_text("is redrawn")
-    page.click("#edit-close")
+    expect(page.locator("#status")).to_contain_text("is redrawn")
     expect(page.locator("#tools")).to_be_visible()

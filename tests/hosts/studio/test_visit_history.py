@@ -14,6 +14,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="needs the packag
 from PIL import Image  # noqa: E402
 from support.moments import DROP  # noqa: E402
 from support.page_moments import laid_out  # noqa: E402
+from support.preview_run import FORGET  # noqa: E402
 from support.small_bundle import PIXELS, SIDE  # noqa: E402
 from support.studio_page import drawn, fill_history, places  # noqa: E402
 from support.studio_visit import answer, tokens_of  # noqa: E402
@@ -53,8 +54,7 @@ def history(app, originals):
 
 def leave(page):
     """Leave the page, which then asks for no picture that is gone."""
-    if page.locator("#edit-close").is_visible():
-        page.click("#edit-close")  # else the page goes on with that edit
+    page.evaluate(FORGET)  # else the page goes on with the shown one
     page.goto("about:blank")
 
 
@@ -112,7 +112,7 @@ def several_are_chosen_deleted_and_brought_back(page, history, app):
     page.click("#chosen-remove")
     expect(page.locator(".picture")).to_have_count(3)
     assert len(app.pictures) == 3
-    page.get_by_role("button", name="Undo").click()
+    page.locator(".toast").get_by_role("button", name="Undo").click()
     expect(page.locator(".picture")).to_have_count(6)
     assert len(app.pictures) == 6
 
@@ -129,7 +129,7 @@ def one_tells_its_facts_and_gives_its_settings(page, history):
     expect(page.locator("#prompt")).to_have_value(WORDS[1])
     expect(page.locator("#seed")).to_have_value("8")
     expect(page.get_by_role("radio", name="Fast")).to_be_checked()
-    page.get_by_role("button", name="Undo").click()
+    page.locator(".toast").get_by_role("button", name="Undo").click()
     expect(page.locator("#prompt")).to_have_value("")
 
 
@@ -258,19 +258,21 @@ def the_viewer_zooms_moves_and_goes_to_the_next(page, history):
 def a_picture_is_copied_and_pasted(page, history):
     history(page)
     page.locator(".picture-open").first.click()
+    page.click("#picture-panel [data-tool=send]")
     page.locator("[data-action=copy]").click()
     expect(page.locator(".toast").last).to_contain_text("Picture copied")
     page.keyboard.press("Control+v")
-    expect(page.locator(".toast").last).to_contain_text("image.png holds no settings")
+    expect(page.locator(".of-file")).to_contain_text("image.png holds no settings")
 
 
 def a_picture_is_saved_in_any_format(page, history, app):
     history(page)
     page.locator(".picture-open").first.click()
-    page.get_by_role("button", name="Save as").click()
+    page.click("#picture-panel [data-tool=send]")
     links = page.locator("#picture-panel .menu a").evaluate_all(
         "all => all.map(one => one.getAttribute('href'))")
-    saved = [Image.open(BytesIO(answer(app, link.lstrip("/"))[1])) for link in links]
+    assert links[0].startswith("api/send?id=")
+    saved = [Image.open(BytesIO(answer(app, link.lstrip("/"))[1])) for link in links[1:]]
     assert [image.format for image in saved] == ["PNG", "PNG", "JPEG", "WEBP"]
     assert [image.width // PIXELS for image in saved] == [1, 2, 1, 1]
 
@@ -287,8 +289,11 @@ def it_reaches_everything(page, history):
     assert sideways(page) <= 0
     page.locator(".picture-open").nth(1).tap()
     expect(page.locator("#picture-panel h2")).to_have_text(WORDS[1])
-    for action in ("restore", "edit", "seeds", "copy", "delete", "favourite"):
+    for action in ("restore", "edit", "seeds", "delete", "favourite"):
         page.locator(f"[data-action={action}]").scroll_into_view_if_needed()
+    page.tap("#picture-panel [data-tool=send]")
+    expect(page.locator("[data-action=copy]")).to_be_in_viewport()
+    page.keyboard.press("Escape")
     assert sideways(page) <= 0
     page.locator("[data-action=close]").tap()
     page.tap("#history-pick")
@@ -317,7 +322,6 @@ def a_long_press_chooses_and_opens_nothing(page, history):
 def test_a_visit_that_draws_on(open_place, app, history, originals):
     page = open_place("history")
     a_picture_is_redone_below_the_line(page, history, app, originals)
-    the_words_that_a_redo_replaces_come_back(page, history)
     one_without_settings_is_edited_from_its_pixels(page, history, app, originals)
     other_seeds_with_the_settings_of_a_picture_are_drawn_on_seeds(page, history)
 
@@ -332,7 +336,7 @@ def redo(page, number):
 def a_picture_is_redone_below_the_line(page, history, app, originals):
     history(page)
     line = redo(page, 0)
-    expect(page.locator("#prompt")).to_have_value(WORDS[0])
+    expect(page.locator("#picture-words")).to_have_value(WORDS[0])
     line.press("End")
     expect(page.locator("#edit-rows")).to_have_value("1")
     page.fill("#edit-rows", "5")
@@ -348,17 +352,6 @@ def a_picture_is_redone_below_the_line(page, history, app, originals):
     assert old[:5].equal(new[:5]) and not old[5:].equal(new[5:])
 
 
-def the_words_that_a_redo_replaces_come_back(page, history):
-    history(page)
-    page.evaluate("location.hash = 'create'")
-    page.fill("#prompt", "three yellow tents")
-    page.evaluate("location.hash = 'history'")
-    redo(page, 1)
-    expect(page.locator("#prompt")).to_have_value(WORDS[1])
-    page.locator(".toast").get_by_role("button", name="Undo").click()
-    expect(page.locator("#prompt")).to_have_value("three yellow tents")
-
-
 def one_without_settings_is_edited_from_its_pixels(page, history, app, originals):
     history(page)
     page.evaluate("location.hash = 'create'")
@@ -367,8 +360,8 @@ def one_without_settings_is_edited_from_its_pixels(page, history, app, originals
     Image.open(originals[0]).save(photo, "JPEG")
     drop(page, photo.getvalue(), "photo.jpg", "image/jpeg")
     page.click("#edit-file")
-    expect(page.locator(".edit .hint")).to_contain_text("its pixels are read")
-    page.fill("#prompt", WORDS[1])
+    expect(page.locator("#status")).to_contain_text("its pixels are read")
+    page.fill("#picture-words", WORDS[1])
     page.get_by_role("radio", name="Below a line").check(force=True)
     page.click("#edit-apply")
     expect(page.locator("#steps button")).to_have_count(2)

@@ -214,7 +214,7 @@ def a_map_is_chosen(page, path):
     page.set_input_files("#control input[type=file]", path)
     expect(shown).to_be_visible()
     expect(shown).to_have_js_property("complete", True)
-    page.wait_for_function("document.querySelector('.control-picture').naturalWidth > 0")
+    page.wait_for_function("() => document.querySelector('.control-picture').naturalWidth > 0")
     page.click("#control-kind label:last-of-type")
     expect(page.locator("#control-subject")).to_be_visible()
 

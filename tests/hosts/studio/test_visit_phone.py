@@ -54,7 +54,7 @@ def test_a_visit_by_phone(visit, app):
     expect(page.locator("#stop")).to_be_disabled()
 
     visitor.draw()
-    page.tap("[data-tool=edit]")
+    page.locator("label", has_text="Brush").tap()
     page.locator(".mask-field").tap()
     laid_out(page)
     canvas = box(page, ".mask-field")

@@ -4,6 +4,7 @@ import base64
 import shutil
 
 import pytest
+from PIL import Image
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
@@ -83,14 +84,15 @@ def test_the_picture_on_the_stage_is_replayed_and_its_settings_go_on(visit, app)
         page.get_by_role("link", name="Save as WebP").click()
     assert saved.value.path().read_bytes()[8:12] == b"WEBP"
     page.locator("#filmstrip button").nth(1).click()
-    expect(page.locator(".saved-picture")).to_be_visible()
+    expect(page.locator(".edit-picture")).to_be_visible()
     expect(page.locator("#shown-seed")).to_have_text("seed 21")
     more(page, "replay")
     assert is_replayed(page)
     more(page, "details")
     expect(page.locator(".replayed .ssd-details")).to_be_visible()
     page.locator("#filmstrip button").nth(1).click()
-    page.locator(".saved-picture").click()
+    expect(page.locator(".edit-picture")).to_be_visible()
+    page.click("#tools [data-tool=full]")
     expect(page.locator(".viewer-label")).to_contain_text("red house")
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".viewer-label")).to_contain_text("blue house")
@@ -142,7 +144,7 @@ def test_what_is_taken_out_of_the_queue_or_stopped_is_not_lost(visit, app):
         page.click("#queue-open")
         page.click("#queue-stop")
         page.click("#keep-top")
-        expect(page.locator("#steps button")).to_have_count(1)
+        expect(page.locator("#create-stage .edit")).to_be_visible()
     page.evaluate(WATCH)
     page.click("#edit-apply")
     expect(page.locator("#steps button")).to_have_count(2)
@@ -151,25 +153,25 @@ def test_what_is_taken_out_of_the_queue_or_stopped_is_not_lost(visit, app):
     assert len(seen) == 2 and len({line.split()[0] for line in seen}) == 1, seen
 
 
-def test_a_mask_outlives_done_and_a_reload_and_suggestions_are_seen_at_once(
+def test_a_mask_outlives_another_picture_and_a_reload_and_suggestions_are_seen_at_once(
         visit, app, original):
-    fill_history(app, [original])
+    fill_history(app, [original, original])
     visitor = visit(**SMALL)
     page = visitor.page
     page.locator("#filmstrip button").first.click()
-    page.click("#tools [data-tool=edit]")
-    expect(page.locator("#steps button")).to_have_count(1)
+    expect(page.locator("#create-stage .edit")).to_be_visible()
+    page.keyboard.press("b")
     box = page.locator(".mask-field").bounding_box()
     page.mouse.move(box["x"] + box["width"] * .3, box["y"] + box["height"] * .5)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * .6, box["y"] + box["height"] * .5, steps=3)
     page.mouse.up()
-    painted = page.locator(".edit-context .hint")
+    painted = page.locator("#status")
     expect(painted).to_contain_text("is redrawn")
     share = painted.inner_text()
-    page.click("#edit-close")
-    expect(page.locator(".saved-picture")).to_be_visible()
-    undo(page)
+    page.locator("#filmstrip button").nth(1).click()
+    expect(painted).to_contain_text("Click or drag a thing")  # the other one is shown
+    page.locator("#filmstrip button").first.click()
     expect(painted).to_have_text(share)
     page.reload()
     visitor.ready()
@@ -179,19 +181,17 @@ def test_a_mask_outlives_done_and_a_reload_and_suggestions_are_seen_at_once(
     page.locator(".edit-spread button").nth(2).click()
     expect(page.locator(".edit-spread")).to_be_hidden()
     expect(page.get_by_role("radio", name="3", exact=True)).to_be_checked()
-    page.click("#edit-close")
     more(page, "replay")
     assert is_replayed(page)
     page.click("#tools [data-tool=vary]")
     page.click("#vary-subtle")
     expect(page.locator(".edit-spread img")).to_have_count(4)
-    page.click("#edit-close")
     visitor.go("history")
     stacks = page.locator(".picture-count:visible")
     expect(stacks).to_have_text(["8"])
-    expect(page.locator(".picture:visible")).to_have_count(2)
+    expect(page.locator(".picture:visible")).to_have_count(3)
     stacks.click()
-    expect(page.locator(".picture:visible")).to_have_count(9)
+    expect(page.locator(".picture:visible")).to_have_count(10)
 
 
 def test_keys_go_on_in_the_history_after_a_mouse_click_and_nothing_moves(visit, app, original):
@@ -236,4 +236,16 @@ def test_a_file_from_outside_is_seen_and_what_it_replaced_comes_back(visit, app,
     expect(page.locator(".toast.bad")).to_contain_text("half.png")
     expect(page.locator(".toast.bad").get_by_role("button", name="Edit")).to_have_count(0)
     page.click("#edit-file")
-    expect(page.locator("#steps button")).to_have_count(1)
+    expect(page.locator("#create-stage .edit")).to_be_visible()
+    one_that_the_model_cannot_redraw_is_only_shown(page, app)
+
+
+def one_that_the_model_cannot_redraw_is_only_shown(page, app):
+    Image.new("RGB", (70, 30)).save(app.pictures[-1].with_name("235959.png"))
+    page.goto("about:blank")
+    page.goto(app.address)
+    page.locator("#filmstrip button").first.click()
+    expect(page.locator("#status")).to_contain_text("70x30")
+    expect(page.locator(".edit-picture")).to_be_visible()
+    expect(page.locator(".edit-controls")).to_be_hidden()
+    expect(page.locator("#tools [data-tool=full]")).to_be_visible()

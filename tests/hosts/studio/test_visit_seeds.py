@@ -180,7 +180,6 @@ def one_that_is_stopped_while_it_is_finished_keeps_its_rows(visitor, app):
         page.click("#seeds-stop")
         page.get_by_role("button", name="Keep these rows").click()
     expect(page.locator("#create-stage .ssd-slider input")).to_be_visible()
-    page.click("#edit-close")
 
 
 def a_finished_one_is_opened_saved_and_redone_from_its_tile(visitor, app):
@@ -191,9 +190,9 @@ def a_finished_one_is_opened_saved_and_redone_from_its_tile(visitor, app):
     done.get_by_role("button", name="Open seed 400 larger").click()
     expect(page.locator("dialog img").first).to_be_visible()
     page.keyboard.press("Escape")
-    done.get_by_role("button", name="Save as…").click()
+    done.get_by_role("button", name="Send").click()
     with page.expect_download() as saved:
-        page.get_by_role("link", name="PNG", exact=True).click()
+        page.get_by_role("link", name="PNG with its settings").click()
     assert saved.value.path().read_bytes() == app.pictures[-1].read_bytes()
     done.get_by_role("button", name="Redo").click()
     expect(page.locator("#create-stage .ssd-slider input")).to_be_visible()

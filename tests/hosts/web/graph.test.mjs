@@ -9,6 +9,7 @@ import { sourceOf, targetsOf } from "../../../web/comfy/graph.js";
 import { modelOf } from "../../../web/comfy/known.js";
 import { numbersIn, pickByClick, toggled } from "../../../web/comfy/picking.js";
 import { queryOf } from "../../../web/comfy/plan.js";
+import { editOf } from "../../../web/comfy/rewording.js";
 import { idOf, nodeAt } from "../../../web/comfy/routing.js";
 import { Sizes } from "../../../web/comfy/sizes.js";
 import { stringsFor } from "../../../web/preview/strings.js";
@@ -38,6 +39,18 @@ test("a source is found past reroutes, and none is no error", () => {
   assert.equal(sourceOf(nodes[3], "model"), nodes[1]);
   assert.equal(sourceOf(nodes[4], "model"), null);
   assert.deepEqual(targetsOf(nodes[1], 0), [nodes[2]]);
+});
+
+test("other words are drawn by an active Edit by Words behind a node, or by itself", () => {
+  const edit = (values) => ({ type: "SSD_EditByWords", mode: 0,
+    inputs: [{ name: "picture", link: null }, { name: "prompt", link: null }], ...values });
+  const nodes = graph({ 1: { type: "SSD_Sampler", inputs: [] }, 2: { type: "Reroute",
+    inputs: [{ name: "" }] }, 3: edit({ mode: 4 }), 4: edit(), 5: edit(), 6: edit(), 7: loader("a") },
+  [[1, 1, 0, 2, 0], [2, 1, 0, 3, 0], [3, 1, 0, 4, 0], [4, 7, 0, 4, 1], [5, 2, 0, 5, 0]]);
+  nodes[1].graph._nodes = Object.values(nodes);
+  assert.equal(editOf(nodes[1]), nodes[5]); // 3 is bypassed, the words of 4 come by a link
+  assert.equal(editOf(nodes[5]), nodes[5]);
+  assert.equal(editOf(nodes[4]), undefined);
 });
 
 test("a node inside subgraphs has an execution id, and is found by it", () => {
@@ -73,9 +86,10 @@ test("choices have names in Chinese, and are saved in English", () => {
   assert.equal(other.options.getOptionLabel, undefined);
 });
 
-test("a model is found past Load Draft Heads", () => {
-  const heads = { type: "SSD_LoadHeads", inputs: [{ name: "model", link: null }], widgets: [] };
-  const nodes = graph({ 1: loader("a"), 2: heads, 3: sampler() }, [[7, 1, 0, 2, 0], [8, 2, 0, 3, 0]]);
+test("a model is found past the nodes that pass it on", () => {
+  const passing = (type) => ({ type, inputs: [{ name: "model", link: null }], widgets: [] });
+  const nodes = graph({ 1: loader("a"), 2: passing("SSD_LoadHeads"), 3: sampler(),
+    4: passing("SSD_TrainHeads") }, [[7, 1, 0, 2, 0], [8, 2, 0, 4, 0], [9, 4, 0, 3, 0]]);
   assert.equal(modelOf(nodes[3]), "a");
   nodes[2].inputs[0].link = null;
   assert.equal(modelOf(nodes[3]), undefined);

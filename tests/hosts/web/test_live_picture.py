@@ -5,11 +5,11 @@ from contextlib import closing
 import pytest
 from support.live_canvas import COARSE, blinds, canvas_of, decoded, faults, known
 from support.preview_run import opening
+from support.requests import requested
 
 from ssd_core import Sampling, load_backbone
 from ssd_core.engine.methods import METHODS
 from ssd_core.runs.live import LiveRun
-from ssd_core.runs.request import Request
 
 PROMPT = "a red house on the left, a lake, at sunset"
 ROWS = (5, 18)  # of 24
@@ -41,7 +41,7 @@ def told(run, messages):
 def drawn(backbone):
     """The messages of a run at some moments, and its tokens."""
     messages = []
-    request = Request(backbone, None, METHODS["rolling"](), Sampling(seed=7), PROMPT)
+    request = requested(backbone, None, METHODS["rolling"](), Sampling(seed=7), PROMPT)
     run = LiveRun(request, send=messages.append)
     moments = list(told(run, messages))
     return moments, run.result.tokens[0]

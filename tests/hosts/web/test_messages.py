@@ -9,11 +9,11 @@ import pytest
 import torch
 from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, random_heads
+from support.requests import requested
 
 from ssd_core import FinalRows, Grid, Sampling, methods
 from ssd_core.output import preview as preview_module
 from ssd_core.runs.live import LiveRun
-from ssd_core.runs.request import Request
 from ssd_core.runs.scheduling import race
 
 VALIDATE = Path(__file__).parent / "validate.mjs"
@@ -33,7 +33,7 @@ def record(chosen, stop_at_row=None, **keep):
     """Messages of methods that run beside each other."""
     backbone = Painter(Grid(4, 5, row_end=True))
     heads, messages = random_heads(backbone), []
-    runs = [LiveRun(Request(backbone, heads, method, Sampling(), "sun", pictures=2,
+    runs = [LiveRun(requested(backbone, heads, method, Sampling(), "sun", pictures=2,
                             fall_back=False, **keep)) for method in chosen]
     for panel, run in enumerate(runs):
         run.show(messages.append, panel, node="12:5")

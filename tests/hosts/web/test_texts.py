@@ -10,7 +10,7 @@ import pytest
 from support.script_modules import script
 
 from ssd_core.engine.methods import METHODS
-from ssd_core.output.quality_presets import SPEEDS
+from ssd_core.output.labels import SPEEDS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -102,9 +102,8 @@ def test_what_a_node_has_gets_its_line_in_its_place(generated, monkeypatch, tmp_
 
 def test_chinese_tooltips_of_knobs_name_the_numbers_and_methods_of_the_english_ones(
         schemas, generated):
-    """What auto or 0 or 1 means, and whose knob it is: at least each of them is told."""
-    methods = "|".join(METHODS)
-    said = rf"auto =|(?<![\w.])[01](?![\w.])|\b(?:{methods})\b"
+    """What auto or 0 or 1 means, and whose knob it is ("ssd, rows: ..."): each of them is told."""
+    said = r"auto =|(?<![\w.])[01](?![\w.])"
     for node, texts in locale("zh").items():
         for slot, chinese in texts.get("inputs", {}).items():
             tooltip = schemas[node]["inputs"][slot]["tooltip"]
@@ -112,6 +111,8 @@ def test_chinese_tooltips_of_knobs_name_the_numbers_and_methods_of_the_english_o
                 continue
             ascii_only = re.sub(r"[^\x00-\x7f]", " ", chinese["tooltip"])
             assert set(re.findall(said, tooltip)) <= set(re.findall(said, ascii_only)), (node, slot)
+            owners = METHODS.keys() & re.findall(r"\w+", tooltip.partition(":")[0])
+            assert owners <= set(re.findall(r"\w+", ascii_only)), (node, slot)
             assert not re.search("auto = [a-z]", ascii_only), (
                 f"{slot}: OWN_CHINESE lacks what auto means")
 

@@ -2,7 +2,8 @@
 
 - `python -m ssd_core`: run as printed where all that it needs comes with the repository; what would
   only measure longer is cut short. Training, downloads, and what reads weights from `models/` or
-  `runs/` is parsed: an unknown flag or a missing argument fails.
+  `runs/` is parsed: an unknown flag or a missing argument fails. `evaluate`, which reads postcards
+  of their own size, is parsed by day and run by night.
 - `python install.py`, `gradio_app.py`, `pytest`, `ruff`, `pip`: their arguments are checked against
   the files that define them. CI runs `python install.py test`, and with it Ruff and pytest.
 - `python lab/benchmarks/...`, `python tools/...`: the script is asked for its help.
@@ -16,7 +17,6 @@ import runpy
 import shlex
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -29,8 +29,7 @@ from support.small_bundle import small_bundle
 from ssd_core.cli import app, main
 
 OURS = "python -m ssd_core "
-SHORT = {"bench": ["--repeats", "1", "--warmup", "0"],
-         "evaluate": ["--prompts", "2", "--batch", "2"]}
+SHORT = {"bench": ["--repeats", "1", "--warmup", "0"]}
 FOUND = [(path, line) for path in DOCUMENTS for line in commands(path)]
 
 
@@ -52,7 +51,7 @@ def needs_more(line: str) -> bool:
     """Whether a command takes long, the network, or weights that the repository lacks."""
     first, *rest = arguments(line)
     elsewhere = any(word.startswith(("models", "runs/")) for word in rest)
-    return first in ("train", "convert", "selftest") or elsewhere or (
+    return first in ("train", "convert", "selftest", "evaluate") or elsewhere or (
         first == "download" and "--list" not in rest)
 
 
@@ -73,28 +72,24 @@ def test_commands_that_need_more_are_understood(line):
     parse(arguments(line))
 
 
-@pytest.fixture(scope="module")
-def evaluated(tmp_path_factory) -> Path:
-    """A folder for the batches of `evaluate`."""
-    return tmp_path_factory.mktemp("evaluated")
+@pytest.mark.nightly
+@pytest.mark.parametrize("line", {line: None for _, line in FOUND
+                                  if line.startswith(f"{OURS}evaluate --methods ")})
+def test_evaluation_runs(line, tmp_path):
+    assert main([*arguments(line), "--prompts", "2", "--batch", "2", "--out", str(tmp_path)]) == 0
 
 
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if any(
     line.startswith(OURS) and not needs_more(line) for line in commands(path))], ids=name)
-def test_commands_run_in_the_order_of_their_document(path, small_assets, tmp_path, evaluated,
-                                                     monkeypatch, capfd):
-    """One after the other in one folder, as somebody would who follows the page.
-
-    Pictures are small but for evaluation, which reads postcards of their own size, and measures
-    what all documents name once.
-    """
+def test_commands_run_in_the_order_of_their_document(path, small_assets, tmp_path, monkeypatch,
+                                                     capfd):
+    """One after the other in one folder, as somebody would who follows the page; small pictures."""
     monkeypatch.chdir(tmp_path)
-    short = {**SHORT, "evaluate": [*SHORT["evaluate"], "--out", str(evaluated)]}
-    for line in commands(path):
-        if line.startswith(OURS) and not needs_more(line):
-            words = scaled_boxes(arguments(line))
-            with nullcontext() if words[0] == "evaluate" else small_bundle(small_assets):
-                assert main([*words, *short.get(words[0], ())]) == 0, line + capfd.readouterr().err
+    with small_bundle(small_assets):
+        for line in commands(path):
+            if line.startswith(OURS) and not needs_more(line):
+                words = scaled_boxes(arguments(line))
+                assert main([*words, *SHORT.get(words[0], ())]) == 0, line + capfd.readouterr().err
 
 
 @pytest.mark.parametrize("code", [
@@ -112,7 +107,7 @@ def test_wrong_commands_are_seen():
     with pytest.raises(Exception, match="--k-hh"):
         parse(["train", "heads", "--out", "x", "--k-hh", "3"])
     with pytest.raises(Exception, match="out"):
-        parse(["train", "heads"])
+        parse(["train", "self-distill"])
     with pytest.raises(AssertionError, match="trian"):
         parse(["trian"])
 

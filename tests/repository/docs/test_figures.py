@@ -1,130 +1,56 @@
-"""Figures of the documents are those that the benchmarks wrote: rounded, and not changed."""
+"""Figures in the prose of documents are those that the benchmarks wrote, rounded.
+
+Those of their tables are made by tools/figure_tables.py.
+"""
 
 import json
 import re
-from decimal import ROUND_HALF_UP, Decimal
 
-import pytest
-from support.documents import DOCS, ROOT, by_section, records, table
+from support import script_modules
+from support.documents import DOCS, ROOT, table
 
-RESULTS = ROOT / "lab" / "benchmarks" / "results"
-
-
-def rows(name: str) -> dict[str, dict]:
-    """The rows of a table by their labels."""
-    text = (RESULTS / f"{name}.json").read_text(encoding="utf-8")
-    return {row["method"]: row for row in json.loads(text)}
-
-
-QUALITY = rows("postcard")
-METHODS = rows("methods")  # every method at its own settings: whose passes the documents quote
-PASSES, FEWER, SECONDS = "passes", "fewer passes than AR", "seconds"  # columns of speed.md
-FASTER = ("against our fastest AR", "faster than AR")  # the latter in a page of before
-
-
-def measured_speed(text: str) -> dict[str, dict[str, dict[str, str]]]:
-    """{dtype: {decoding: {column: cell}}} of speed.md."""
-    found = by_section(text, "decoding | passes")
-    return {heading.removeprefix("In "): rows for heading, rows in found.items()}
-
-
-def faster(row: dict[str, str]) -> str:
-    """How many times faster than AR, as speed.md has it."""
-    return next(row[column] for column in FASTER if column in row)
-
-
-SPEED, WITHOUT_VNNI = (measured_speed((RESULTS / f"{name}.md").read_text(encoding="utf-8"))
-                    for name in ("speed", "speed_avx2"))
-FP32, INT8 = "fp32", "int8"
-
-
-def rounded(value: str, digits: int) -> str:
-    """As a person rounds: 8.35 to 8.4."""
-    return str(Decimal(value).quantize(Decimal(10) ** -digits, ROUND_HALF_UP))
-
-
-def mean(row: dict, key: str, digits: int) -> str:
-    return f"{row[key]:.{digits}f} ± {row[f'{key}_se']:.{digits}f}"
-
-
-def passes(row: dict) -> str:
-    """The mean with one standard error, or a count that never varies."""
-    spread = row["passes_se"]
-    return f"{row['passes']:.0f}" + (f" ± {max(1, spread):.0f}" if spread else "")
-
-
-def by_name(rows: list[list[str]]) -> dict[str, list[str]]:
-    return {name: rest for name, *rest in rows}
-
-
-@pytest.mark.parametrize("name, shown", by_name(
-    table(DOCS / "results.md", "decoding | passes | NLL")).items())
-def test_the_quality_of_a_method_is_as_measured(name, shown):
-    row = QUALITY[name]
-    assert shown == [
-        passes(row), mean(row, "nll", 2), mean(row, "caption_accuracy", 2),
-        mean(row, "object_accuracy", 2), mean(row, "frechet", 1),
-        f"{row['identical_tokens'] * 100:.0f} %"]
-
-
-@pytest.mark.parametrize("name, shown", records(
-    (DOCS / "results.md").read_text(encoding="utf-8"), "decoding | passes | fewer passes").items())
-def test_the_speed_of_a_method_is_as_measured(name, shown):
-    """Behind passes a column for each dtype: times faster than AR, for AR itself seconds."""
-    dtypes = {heading: cell for heading, cell in shown.items() if heading in SPEED}
-    assert dtypes and len(shown) == 3 + len(dtypes)
-    if name == "AR, seconds":
-        assert (shown["passes"], shown["fewer passes"]) == ("576", "1")
-        assert dtypes == {dtype: rounded(SPEED[dtype]["AR"][SECONDS], 2) for dtype in dtypes}
-        return
-    row = SPEED[INT8][name]  # the dtype that `auto` picks
-    assert (shown["passes"], shown["fewer passes"]) == (row[PASSES], rounded(row[FEWER], 1))
-    assert dtypes == {dtype: rounded(faster(SPEED[dtype][name]), 1) for dtype in dtypes}
-
-
-# {quality in the README: its row of postcard.json and of speed.md}
-QUALITIES = {"Reference (`ar`)": ("AR", "AR"),
-             "Faithful (`exact`), the default": ("exact, window 48", "exact"),
-             "Balanced (`rolling`)": ("rolling, 1/8 of AR's passes",) * 2,
-             "Fast (`rolling`)": ("rolling, 1/12 of AR's passes",) * 2,
-             "`ssd`, r = 2: the paper's": ("SSD r = 2",) * 2}
+tables = script_modules.script("tools", "figure_tables")
+METHODS = tables.measured("methods")  # every method at its own settings: whose passes are quoted
+WITHOUT_VNNI = tables.measured_speed("speed_avx2")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("quality, shown", records(README, "quality").items())
-def test_the_table_of_the_readme_is_as_measured(quality, shown):
-    picture, clock = QUALITIES[quality]
-    row = SPEED[FP32 if clock == "AR" else INT8][clock]
-    assert shown.pop("the picture") and shown == {
-        "quality": quality, "passes": row[PASSES], "seconds": rounded(row[SECONDS], 2),
-        "times faster": rounded(faster(row), 1),
-        "captions obeyed": f"{QUALITY[picture]['caption_accuracy']:.2f}"}
+def test_a_figure_that_was_changed_by_hand_is_put_right():
+    head = "| decoding | passes | fewer passes | int8 |\n|---|---|---|---|\n"
+    exact = tables.SPEED["int8"]["exact"]
+    assert tables.filled(f"{head}| exact | 9 | 9 | 9 |\n", "| dec", tables.speed) == (
+        f"{head}| exact | {exact['passes']} | {tables.rounded(exact['fewer passes than AR'], 1)} | "
+        f"{tables.rounded(tables.faster(exact), 1)} |\n")
 
 
 def test_what_the_readme_says_beside_its_table_is_as_measured():
     text = " ".join(README.split())
-    faithful, balanced, fast = (passes(QUALITY[QUALITIES[quality][0]])
-                                for quality in list(QUALITIES)[1:4])
+    faithful, balanced, fast = (tables.passes(tables.QUALITY[tables.QUALITIES[quality][0]])
+                                for quality in list(tables.QUALITIES)[1:4])
     assert f"Faithful takes {faithful} passes, Balanced {balanced} and Fast {fast}" in text
 
 
-def test_what_is_said_of_sjd_beside_large_models_is_as_measured():
+def test_what_is_said_of_large_models_is_as_measured_on_stand_ins():
     file = ROOT / "ssd_core" / "assets" / "postcard" / "prior_passes.json"
     passes = json.loads(file.read_text(encoding="utf-8"))["passes"]["sjd/16/none"]
-    assert f"takes {576 / passes:.1f} times fewer passes on it" in " ".join(README.split())
-    text = (DOCS / "results.md").read_text(encoding="utf-8")
-    assert f"| 1.8 | 2.2 | {576 / passes:.1f} |" in text
-    assert f"took {passes} passes (8 captions" in " ".join(text.split())
+    text = " ".join((DOCS / "results.md").read_text(encoding="utf-8").split())
+    assert f"took {passes} passes (8 captions, int8), {576 / passes:.1f} times fewer" in text
+    accepted = tables.STAND_IN["janus"]["ar"]["acceptance"]
+    for way in ("horizontal", "vertical"):
+        shares = [f"{accepted[f'{way}+{offset}']:.2f}" for offset in (1, 2, 3)]
+        assert "{}, {} and {}".format(*shares) in text
+    shown = tables.large({"decoding": "`exact` (SCD)"})["like Janus-Pro"].partition(" ")[0]
+    assert f"Faithful takes {shown} times fewer passes there" in " ".join(README.split())
 
 
 def test_what_the_results_say_of_other_machines_is_as_measured():
     text = " ".join((DOCS / "results.md").read_text(encoding="utf-8").split())
-    names = [QUALITIES[quality][1] for quality in list(QUALITIES)[1:]]
-    there = [rounded(faster(WITHOUT_VNNI[FP32][name]), 1) for name in names]
+    names = [tables.QUALITIES[quality][1] for quality in list(tables.QUALITIES)[1:]]
+    there = [tables.rounded(tables.faster(WITHOUT_VNNI[tables.FP32][name]), 1) for name in names]
     assert ("`exact` was {} times as fast as AR in fp32, *Balanced* {}, *Fast* {} and SSD r = 2 {} "
             "times".format(*there)) in text
     times = [float(sixteen) / float(one) for _, one, _, sixteen, *_ in
-             table(RESULTS / "wide_passes.md", "dtype")]
+             table(tables.RESULTS / "wide_passes.md", "dtype")]
     assert f"takes {min(times):.1f} to {max(times):.1f} times as long as over one" in text
 
 
@@ -136,7 +62,7 @@ def test_the_passes_of_every_method_are_those_of_one_table():
     assert set(measured) <= set(shown)
     assert all(shown[name].startswith("not measured") for name in set(shown) - set(measured))
     for name, row in measured.items():
-        assert re.match(rf"{passes(row)}(?![\d ]* ±|\d)", shown[name]), name
+        assert re.match(rf"{tables.passes(row)}(?![\d ]* ±|\d)", shown[name]), name
     for name, cell, *_ in table(DOCS / "methods.md", "without heads"):
         name = name.split("`")[1]
         own = METHODS.get(f"{name}, no heads", measured[name])
@@ -144,7 +70,7 @@ def test_the_passes_of_every_method_are_those_of_one_table():
 
 
 def test_what_is_said_of_exact_is_as_measured():
-    exact = RESULTS / "exact.md"
+    exact = tables.RESULTS / "exact.md"
     equal = {row[0]: row[1:] for row in table(exact, "dtype")}["fp16"]
     share = equal[2].replace("%", " %")
     text = " ".join((DOCS / "methods.md").read_text(encoding="utf-8").split())
@@ -157,7 +83,7 @@ def test_what_is_said_of_exact_is_as_measured():
 def test_what_a_window_costs_exact_is_as_measured():
     """methods.md gives it as ratios, so that the passes of `exact` are stated once."""
     means = {tuple(name.split("/")): int(mean)
-             for name, mean, *_ in table(RESULTS / "exact.md", "window, drafter")}
+             for name, mean, *_ in table(tables.RESULTS / "exact.md", "window, drafter")}
     for drafter in ("heads", "none"):
         half, whole, twice = (means[window, drafter] for window in ("24", "48", "96"))
         assert [f"{half / whole:.1f}", f"{twice / whole:.1f}"] == ["1.2", "0.9"]
@@ -169,5 +95,6 @@ def test_what_a_window_costs_exact_is_as_measured():
 
 
 def test_what_the_readers_read():
-    assert set(SPEED) >= {INT8, FP32} and all(len(rows) > 12 for rows in SPEED.values())
-    assert rounded("8.35", 1) == "8.4" and rounded("2.419", 2) == "2.42"
+    assert set(tables.SPEED) >= {tables.INT8, tables.FP32}
+    assert all(len(rows) > 12 for rows in tables.SPEED.values())
+    assert tables.rounded("8.35", 1) == "8.4" and tables.rounded("2.419", 2) == "2.42"

@@ -21,9 +21,9 @@ from .captions import (
     MAX_TOKENS,
     PLURAL,
 )
-from .chinese import CHINESE, COMMA, SEVERAL
 from .filling import Filled, Filler, firsts, ruled_out
 from .negations import negations
+from .short_prompts import CHINESE, COMMA, SEVERAL
 from .spelling import ARTICLES, BREAKS, END, Named, Reading, Word, length_of, read
 from .unknown_objects import unknown_objects
 
@@ -139,20 +139,11 @@ class Writer:
         if self.filled.places and not (thing.place or thing.free or _balloons(thing)
                                        or self._continues(thing)):
             yield self._added(f"place {n}", "place", place_words(self.filled.places[n]),
-                              (thing.end, thing.end), blank, self._break_after(thing))
+                              (thing.end, thing.end), blank, break_after(self.reading, thing))
 
     def _continues(self, thing: Named) -> bool:
         """Whether a thing is part of a Chinese phrase that goes on: 塔的旁边."""
         return self.reading.prompt[thing.end : thing.end + 1] == "的"
-
-    def _break_after(self, thing: Named) -> str:
-        """A comma before another phrase: "a house on the left, by the sea"."""
-        after = [word for word in self.reading.words if word.start >= thing.end]
-        if self.chinese:
-            return COMMA if after and after[0].word not in BREAKS else ""
-        goes_on = after[:1] != [] and after[0].word not in (*BREAKS, *_VERBS)
-        coloured = any(word.meaning[0] == "colour" for word in after[:2])  # "a house in red"
-        return "," if goes_on and not coloured else ""
 
     def _rewriting(self, first: int, count: int, thing: Named) -> Added:
         """The single things of a number with its noun, each with its place."""
@@ -161,7 +152,7 @@ class Writer:
         last = self.mentions[-1][2] is thing and before[-1:] != ["and"]
         joined = joint(every[:-1], every[-1:], last)
         return self._added(f"things {first}", "things", joined, (thing.start, thing.end),
-                           "", self._break_after(thing))
+                           "", break_after(self.reading, thing))
 
     def _thing(self, n: int, typed: Named | None = None) -> Said:
         """A thing in full. typed: as which it was typed, if it was."""
@@ -283,20 +274,36 @@ class Writer:
         return COMMA if self.chinese else ", "
 
     def _appended(self, name: str, attribute: str, said: Said) -> Added:
-        """An addition after everything typed, but before the parts that follow it in PARTS."""
-        end = len(self.reading.prompt.rstrip(" \n\t.,!?。，！？…"))
-        marks = [mark.start() for mark in _MARKS.finditer(self.reading.prompt, 0, end)]
-        rank = PARTS.index(attribute) if attribute in PARTS else -1  # things precede the parts
-        place = end
-        for start, stop in reversed(list(pairwise([*marks, end]))):
-            attributes = {word.meaning[0] for word in self.reading.words
-                          if start <= word.start < stop} & {"kind", *PARTS}
-            if "kind" in attributes or not attributes:
-                break
-            if max(map(PARTS.index, attributes)) > rank:
-                place = start
+        place = end_of_parts(self.reading, attribute)
         return self._added(name, attribute, said, (place, place), self._comma if place else "",
                            "" if place else self._comma)
+
+
+def break_after(reading: Reading, thing: Named) -> str:
+    """A comma before another phrase: "a house on the left, by the sea"."""
+    after = [word for word in reading.words if word.start >= thing.end]
+    if reading.chinese:
+        return COMMA if after and after[0].word not in BREAKS else ""
+    goes_on = after[:1] != [] and after[0].word not in (*BREAKS, *_VERBS)
+    coloured = any(word.meaning[0] == "colour" for word in after[:2])  # "a house in red"
+    return "," if goes_on and not coloured else ""
+
+
+def end_of_parts(reading: Reading, attribute: str) -> int:
+    """Where a part is added: after everything typed, but before the parts that follow it in PARTS.
+    """
+    end = len(reading.prompt.rstrip(" \n\t.,!?。，！？…"))
+    marks = [mark.start() for mark in _MARKS.finditer(reading.prompt, 0, end)]
+    rank = PARTS.index(attribute) if attribute in PARTS else -1  # things precede the parts
+    place = end
+    for start, stop in reversed(list(pairwise([*marks, end]))):
+        attributes = {word.meaning[0] for word in reading.words
+                      if start <= word.start < stop} & {"kind", *PARTS}
+        if "kind" in attributes or not attributes:
+            break
+        if max(map(PARTS.index, attributes)) > rank:
+            place = start
+    return place
 
 
 def _balloons(thing: Named) -> bool:

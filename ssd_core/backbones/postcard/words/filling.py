@@ -1,18 +1,21 @@
 """Fill in a scene: the values that a prompt names, and likely ones for the rest.
 
 Every chosen value is compatible with the typed ones and is not ruled out by the negative prompt.
+The odds favour fair weather by day; rain, fog and night are rare.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import math
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from typing import TypeVar
 
 from .captions import PLURAL
-from .odds import KIND, LIGHT, TIME, Die, colour_odds, ground_odds, ridge_odds, sky_odds
-from .relations import relate
-from .spelling import Named, Reading
+from .spelling import Named, Reading, Word
 from .world import (
     GROUNDS,
     PLACES,
@@ -24,6 +27,34 @@ from .world import (
     skies_of,
 )
 
+Value = TypeVar("Value", bound=Hashable)
+Odds = Mapping[Value, float]
+
+TIME = {"day": 0.58, "dusk": 0.28, "dawn": 0.09, "night": 0.05}
+SKY = {"day": {"clear": 0.55, "cloudy": 0.41, "rain": 0.02, "fog": 0.02},
+       "night": {"starry": 0.7, "cloudy": 0.26, "rain": 0.02, "fog": 0.02}}
+LIT = {"clear": 0.8, "starry": 0.8, "cloudy": 0.2}  # if the sun or the moon is visible
+GROUND = {"meadow": 0.5, "field": 0.18, "sand": 0.14, "snow": 0.1, "lake": 0.04, "sea": 0.04}
+AFLOAT = {"lake": 0.5, "sea": 0.5}
+# For things that stand by the water as often as on land.
+ASHORE = {"sea": 0.4, "lake": 0.25, "meadow": 0.2, "sand": 0.15}
+RIDGE = {"hills": 0.35, "mountains": 0.2, "snowy": 0.15, "forest": 0.2, "none": 0.1}
+OPEN_RIDGE = {"none": 0.3, "hills": 0.3, "mountains": 0.25, "snowy": 0.15}  # by water and on sand
+LIGHT = {"none": 0.6, "sun": 0.4, "moon": 0.4}
+KIND = {"house": 0.2, "tree": 0.12, "boat": 0.2, "lighthouse": 0.12, "castle": 0.08,
+        "windmill": 0.1, "church": 0.08, "tower": 0.04, "tent": 0.06, "pine": 0.06,
+        "balloon": 0.06, "bridge": 0.04}
+COLOUR = {"red": 0.35, "blue": 0.22, "yellow": 0.15, "purple": 0.12, "pink": 0.1, "white": 0.06}
+PALE = {"field": ("yellow",), "sand": ("yellow", "white"), "snow": ("white",)}  # hardly visible
+GREEN = {"green": 0.8, "red": 0.1, "yellow": 0.1}
+PLANTS = ("tree", "trees", "pine")
+_BETWEEN = ("between", "之间", "中间")
+# Relations that no postcard shows, as typed. A balloon floats above everything else.
+_UNSEEN = ("behind", "front", "under", "below", "beneath", "underneath", "inside", "atop", "top",
+           "over", "above", "后面", "背后", "前面", "下面", "上面", "里面")
+_OVER = ("over", "above", "under", "below", "beneath", "上面", "下面")
+_CHINESE_UNSEEN = re.compile("(?:下|上|里|后|後|前)(?=有)")  # 桥下有一条船
+_MARKS = re.compile("[,.;，。；、]")
 MOST = 3  # things that have a place
 # Words that no caption has, or not as a claim, and that rule values out.
 _GREEN = ("spring", "springtime", "summer", "summertime", "summery", "autumn", "hot", "tropical",
@@ -36,6 +67,102 @@ _FAR = ("behind", "far", "away", "before", "rolling")  # of a ridge as captions 
 _LIKE = ({"house", "houses"}, {"boat", "boats"}, {"tree", "trees", "pine"})
 Pair = tuple[str, str]  # attribute and value
 Scene = dict[str, str | None]
+
+
+def ground_odds(kinds: tuple[str, ...]) -> Odds[str]:
+    """Odds of the ground under these things: boats and bridges are on water."""
+    if {"boat", "boats", "bridge"} & set(kinds):
+        return AFLOAT
+    return ASHORE if "lighthouse" in kinds else GROUND
+
+
+def ridge_odds(ground: str) -> Odds[str]:
+    return OPEN_RIDGE if ground in (*WATER, "sand") else RIDGE
+
+
+def sky_odds(time: str, lit: bool) -> Odds[str]:
+    return LIT if lit else SKY["night" if time == "night" else "day"]
+
+
+def colour_odds(kind: str, ground: str) -> Odds[str]:
+    """Odds of the usual colours of a kind, low if they hardly show on the ground."""
+    odds = GREEN if kind in PLANTS else COLOUR
+    return {colour: weight * (0.01 if colour in PALE.get(ground, ()) else 1)
+            for colour, weight in odds.items()}
+
+
+@dataclass(frozen=True)
+class Die:
+    """Throws that depend only on the seed, the salt and their name.
+
+    Every value has its own random number, so that ruling out others does not change the result.
+    """
+
+    seed: int
+    salt: str = ""
+
+    def throw(self, name: str, odds: Odds[Value], allowed: Callable[[Value], bool]) -> Value | None:
+        """An allowed value, None if there is none."""
+        left = {value: self._delay(name, value) / weight for value, weight in odds.items()
+                if allowed(value)}
+        return min(left, key=left.__getitem__, default=None)
+
+    def _delay(self, name: str, value: Hashable) -> float:
+        """An exponential random number."""
+        text = f"{self.seed}/{self.salt}/{name}/{value}".encode()
+        number = int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
+        return -math.log((number + 1) / ((1 << 64) + 1))
+
+
+def relate(reading: Reading, total: int) -> list[str]:
+    """Apply the relations between a reading's things; returns the words of those not shown.
+
+    total: the number of single things in the picture.
+    """
+    things, unseen = reading.things, []
+    middle = _thing_between(reading)
+    if middle is not None and total == 3 and not middle.place:
+        middle.place_hint = "middle"
+    elif middle is not None and len(things) > 1:
+        unseen.append("between")
+        for thing in things:
+            thing.free = True
+    for first, second in zip(things, things[1:], strict=False):
+        if word := _unseen(reading, first, second):
+            unseen.append(word)
+            first.free = second.free = True
+    return unseen
+
+
+def _thing_between(reading: Reading) -> Named | None:
+    """The thing that stands between the others."""
+    things = reading.things
+    at = next((word.start for word in reading.words if word.typed.lower() in _BETWEEN), None)
+    if at is None or not things:
+        return None
+    before = [thing for thing in things if thing.end <= at]
+    after = [thing for thing in things if thing.start >= at]
+    if any(mark in reading.prompt for mark in ("中间", "之间")):  # 两棵树中间有一座房子
+        return after[0] if before and after else None
+    return before[-1] if before else None
+
+
+def _unseen(reading: Reading, first: Named, second: Named) -> str:
+    """The word of a relation between two neighbours that no postcard shows, else ""."""
+    words = list(_between(reading, first, second))
+    typed = [word.typed.lower() for word in words]
+    if _MARKS.search(reading.prompt[first.end : second.start]) or "and" in typed:
+        return ""
+    if "balloon" in (first.kind, second.kind) and set(_OVER) & set(typed):
+        return ""
+    if typed[:1] == ["on"] and not any(word.meaning[0] for word in words):
+        return "on"
+    chinese = _CHINESE_UNSEEN.match(reading.prompt[first.end : second.start])
+    return chinese[0] if chinese else next((word for word in typed if word in _UNSEEN), "")
+
+
+def _between(reading: Reading, first: Named, second: Named) -> Iterator[Word]:
+    return (word for word in reading.words if first.end <= word.start < second.noun)
 
 
 @dataclass

@@ -21,6 +21,7 @@ NUMBERS = {"one": 1, "two": 2, "pair": 2, "three": 3, "trio": 3, "four": 4, "fiv
 ARTICLES = ("a", "an", "the")
 QUANTITIES = ("lone", "single", "some", "few")
 _MANY = ("several", "many", "lots", "dozens", "多", "几", "些", "群", "排", "片", "十", "都")
+_LONE = "孤独的"  # an article that may stand behind a colour
 _SIZES = ("小", "大", "老")  # between a colour and its noun
 _SCENERY = ("ground", "path", "ridge", "sky", "time")  # "a lake house" is a lone one
 _OWNERS = ("my", "your", "his", "her", "our", "their", "its", "this", "that", "these", "those")
@@ -343,6 +344,6 @@ def _before(words: Sequence[Word], n: int) -> Iterator[tuple[int, Word]]:
         if other or word.typed.lower() in _ASKING:
             return
         yield m, word
-        if word.word in ARTICLES or (word.number is not None and not (
+        if (word.word in ARTICLES and word.typed != _LONE) or (word.number is not None and not (
                 m and words[m - 1].word == "a" and (word.word or word.typed) in _GROUPS)):
             return

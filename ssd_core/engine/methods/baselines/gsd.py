@@ -15,8 +15,7 @@ import torch
 from ....backbones.base import Backbone
 from ... import accept
 from ...state import DecodeState
-from ..base import require_codebook
-from ..knobs import knob
+from ..base import knob, require_codebook
 from .resampling import Resampling
 
 

@@ -17,11 +17,19 @@ import torch.nn.functional as F
 from ....model.grid import LONGEST_SIDE, Grid
 from ...events import Pass
 from ...state import DecodeState
-from ..base import Method, require
-from ..knobs import cells_drafted, knob
+from ..base import Method, cells_drafted, knob, require
 from ..window import horizontal_estimates
-from .candidates import VerticalDrafts, after, laid_out, sampled, sliding_trees
-from .tree import Descent, Fed, Tree, descend
+from .tree import (
+    Descent,
+    Fed,
+    Tree,
+    VerticalDrafts,
+    after,
+    descend,
+    laid_out,
+    sampled,
+    sliding_trees,
+)
 
 WIDEST, LARGEST = 8, 256
 

@@ -14,8 +14,7 @@ from typing import ClassVar
 import torch
 
 from ....backbones.base import Backbone
-from ..base import require_codebook
-from ..knobs import codes_pooled, variation_bound
+from ..base import codes_pooled, require_codebook, variation_bound
 from .hawk import Hawk, width
 from .tree import Descent, Fed, descend
 

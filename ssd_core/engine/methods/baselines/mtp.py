@@ -10,13 +10,19 @@ from typing import ClassVar
 import torch
 
 from ....model.grid import Grid
-from ...events import Pass
-from ...plan import PAPER_AR_PASSES, Plan
+from ...events import PAPER_AR_PASSES, Pass, Plan
 from ...region import Region
 from ...state import DecodeState
-from ..base import Method, group_slots, horizontal_states, make_plan, sample_draft
+from ..base import (
+    Method,
+    cells_drafted,
+    group_slots,
+    horizontal_states,
+    make_plan,
+    sample_draft,
+    verification_rounds,
+)
 from ..groups import group_passes, groups
-from ..knobs import cells_drafted, verification_rounds
 
 
 @dataclass(frozen=True)

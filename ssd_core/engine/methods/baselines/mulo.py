@@ -22,12 +22,10 @@ from ....backbones.drafter import Drafter
 from ....errors import SSDError
 from ....model.grid import Grid
 from ... import accept
-from ...events import Pass
-from ...plan import Plan
+from ...events import Pass, Plan
 from ...region import Region
 from ...state import DecodeState
-from ..base import Method, make_plan
-from ..knobs import codes_pooled, knob, variation_bound
+from ..base import Method, codes_pooled, knob, make_plan, variation_bound
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from ....model.sampling import sample
 from ... import accept
 from ...events import Pass
 from ...state import DecodeState, at
-from ..knobs import knob
+from ..base import knob
 from ..parent import right_nearby
 from ..window import Windowed, is_final, sliding_windows
 

@@ -22,12 +22,10 @@ from ....model.sampling import sample
 from ... import accept
 from ...events import Pass
 from ...state import DecodeState
-from ..base import require
-from ..knobs import knob
+from ..base import knob, require
 from ..parent import guessed_by
-from .candidates import after, laid_out, sliding_trees
 from .resampling import Drafts, Resampling
-from .tree import Descent, Fed, Tree, descend, rounds_of
+from .tree import Descent, Fed, Tree, after, descend, laid_out, rounds_of, sliding_trees
 
 MOST_LEAVES = 256
 

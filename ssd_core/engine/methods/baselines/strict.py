@@ -17,8 +17,7 @@ from ....model.sampling import sample
 from ... import accept
 from ...events import Pass
 from ...state import DecodeState
-from ..base import Method, group_slots
-from ..knobs import cells_drafted, knob
+from ..base import Method, cells_drafted, group_slots, knob
 from ..window import horizontal_estimates, sliding_windows
 
 

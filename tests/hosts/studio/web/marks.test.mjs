@@ -6,7 +6,7 @@ import test from "node:test";
 import { load } from "./as_served.mjs";
 
 const { shifted, unknownIn } = await load("marks.js");
-const { openText } = await load("fill_ins.js");
+const { Settings } = await load("settings.js");
 
 const unknown = (start, end, nearest = null) => ({ kind: "unknown", start, end, nearest });
 const words = (marks, text) => marks.map(({ start, end }) => text.slice(start, end));
@@ -37,7 +37,16 @@ test("marks follow what is typed before and after them, and go with what is type
   assert.deepEqual(after(before), ["hous", "zzxq"]);
 });
 
-test("what is left open is kept with the prompt that it belongs to", () => {
-  assert.equal(openText("a house", []), "");
-  assert.deepEqual(JSON.parse(openText("a house", ["sky"])), { typed: ["a house"], value: ["sky"] });
+test("words to draw and additions left open hold for the prompt that they were set for", () => {
+  const defaults = { prompt: "", negative: null, open: [], prompt_expanded: null,
+    negative_expanded: null, size: null };
+  const settings = new Settings({ settings: defaults });
+  const own = { open: ["sky"], prompt_expanded: "a house under a sky" };
+  settings.set({ prompt: "a house", ...own });
+  settings.set({ size: "1x1", prompt: "a house " });
+  assert.deepEqual([settings.get("open"), settings.get("prompt_expanded")], Object.values(own));
+  settings.set({ negative: "fog" });
+  assert.deepEqual([settings.get("open"), settings.get("prompt_expanded")], [["sky"], null]);
+  settings.set({ prompt: "a boat" });
+  assert.deepEqual(settings.get("open"), []);
 });

@@ -6,12 +6,11 @@ from support.mock_backbone import MockBackbone, events
 from ssd_core import Grid, Sampling, methods
 
 
-@pytest.mark.parametrize("window", [1, 7, 54])
-@pytest.mark.parametrize("cfg", [1.0, 3.0])
+@pytest.mark.parametrize("window", [7, 54])
 @pytest.mark.parametrize("row_end", [False, True])
-def test_lookup_is_ar(row_end, cfg, window):
-    backbone, sampling = MockBackbone(Grid(6, 9, row_end)), Sampling(seed=1000, cfg=cfg)
+def test_lookup_is_ar(row_end, window):
+    backbone, sampling = MockBackbone(Grid(6, 9, row_end)), Sampling(seed=1000, cfg=3.0)
     ar, lookup = (events(backbone, method, ("cat", "a dog"), sampling=sampling)[-1]
                   for method in (methods.AR(), methods.Lookup(window)))
     assert lookup.tokens.equal(ar.tokens)
-    assert window == 1 or lookup.stats["passes"] < ar.stats["passes"]
+    assert lookup.stats["passes"] < ar.stats["passes"]
