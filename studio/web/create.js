@@ -84,7 +84,7 @@ class Create {
     if (job === null) return null;
     this.prompt.remember(prompt);
     if (busy) app.toast(app.words.queue.added);
-    this.stage.follow();
+    this.stage.follow(job);
     this.stage.element.scrollIntoView({ block: "nearest" });
     return job;
   }

@@ -1,12 +1,13 @@
 /**
- * The stage of Create: a gallery until the first picture, then the run that goes on, a finished
- * picture, or a picture that is edited. What a page needs only then is loaded then.
+ * The stage of Create: a gallery until the first picture, then the run that goes on, or a picture
+ * that one works on. What a page needs only then is loaded then.
  */
 
-import { make, setText } from "./core/elements.js";
-import { gallery } from "./gallery.js";
+import { button, make, setText } from "./core/elements.js";
 import { isOver, neverBegan } from "./jobs.js";
+import { keep } from "./kept.js";
 
+const SHOWN = 6; // postcards before the first picture
 const KINDS = new Set(["draw", "redo", "edit", "control"]);
 
 export class Stage {
@@ -17,15 +18,10 @@ export class Stage {
   #following = true; // whether the next run that begins is shown
   #going = new Set(); // ids of runs that are not over
 
-  editing = null; // the view of the Edit tool, while it is open
-
-  /**
-   * onSaved(): called whenever pictures were saved. onEdit(): when Edit is opened or closed.
-   * onShown(ids): when other saved pictures are shown, or none.
-   */
+  /** onSaved(): called whenever pictures were saved. */
   constructor(app) {
     this.app = app;
-    this.onSaved = this.onEdit = this.onShown = () => {};
+    this.onSaved = () => {};
     this.progress = make("span", "");
     this.bar = make("div", "bar", { "aria-hidden": "true" }, [this.progress]);
     this.status = make("p", "status", { role: "status", id: "status" });
@@ -38,19 +34,18 @@ export class Stage {
     if (this.#view === null) this.#show(gallery(app));
   }
 
-  /** Show the next run, or the one that goes on. */
-  follow() {
+  /** Show the next run, or the one that goes on. job: the one that was just asked for. */
+  follow(job = null) {
     this.#following = true;
+    if (job) this.#going.add(job.id); // it may be over by now
     this.#look(this.app.jobs.list);
   }
 
-  /** Show a saved picture; the stage stays with it until the next run is asked for. */
-  async showPicture(entry) {
-    const turn = this.#leave();
-    const { SavedView } = await import("./saved_view.js");
-    if (turn !== this.#turn) return;
-    this.#show(new SavedView(this.app, entry));
-    await this.#offer([entry], { replay: this.#runOf(entry.id) !== undefined });
+  /** Show a saved picture; a step of the one that is there takes its place. */
+  showPicture(entry) {
+    if (!this.app.strip.step(entry.id) || !this.#view.chosen?.(entry)) {
+      this.open(entry.id, { entry });
+    } else this.#turn += 1; // one that was chosen before and is not there yet does not come
   }
 
   /** The run that drew a picture, while the server has it. */
@@ -61,51 +56,61 @@ export class Stage {
 
   /** Show a picture of a file: text says what was taken from it. */
   async showFile(file, text, actions) {
-    const turn = this.#leave();
-    const { FileView } = await import("./saved_view.js");
-    if (turn !== this.#turn) return;
-    this.#show(new FileView(this.app, file, text, actions));
+    this.#leave();
+    this.#show(fileView(file, text, actions));
     await this.#offer([]);
   }
 
-  async showById(id) {
-    const entry = await this.app.attempt(this.app.api.get(`history/${encodeURI(id)}`));
-    if (entry) this.showPicture(entry);
-  }
-
-  /** Edit a saved picture; options: as of `openEdit`. */
-  async edit(id, options = {}) {
+  /**
+   * Show a saved picture, to work on it; the stage stays with it until the next run is asked for.
+   * options: as of `openSurface`.
+   */
+  async open(id, options = {}) {
     const turn = this.#leave();
     if (options.job) this.#job = options.job.id;
-    const { openEdit } = await import("./edit.js");
-    const view = await this.app.attempt(openEdit(this.app, id, options, {
+    await this.#surface(id, options, turn, this.#runOf(id));
+  }
+
+  /** run: the one that drew the picture, if it is known, with its `saved` pictures. */
+  async #surface(id, options, turn, run = undefined) {
+    const { openSurface } = await import("./surface.js");
+    const own = run?.saved.find((picture) => picture.id === id);
+    const view = await this.app.attempt(openSurface(this.app, id, { note: own?.summary,
+      ...options }, {
       tell: (line, bad) => this.#tell(line, bad),
       progress: (share) => this.#progress(share),
       saved: () => this.onSaved(),
-      open: (other, more) => this.edit(other, more),
-      close: (entry) => this.showPicture(entry),
+      shown: (entry) => this.#offer([entry], { replay: this.#runOf(entry.id) !== undefined }),
+      open: (other, more) => this.open(other, more),
     }));
     if (!view) return;
     if (turn !== this.#turn) {
       view.dispose();
       return;
     }
-    this.#show(view, view);
-    await this.#offer([]);
+    this.#show(view);
+    Object.assign(view.element.dataset, { state: "done", job: run?.id ?? "" });
+    await this.#offer(run?.saved ?? [view.entry], { replay: Boolean(run), chosen: id });
   }
 
   /** No longer follow the runs; returns the turn of what comes instead. */
   #leave() {
     this.#following = false;
     this.#job = null;
+    this.#forget();
     this.#tell("");
     this.#turn += 1;
     return this.#turn;
   }
 
+  /** A reload of the page does not go on with the picture that was shown. */
+  #forget() {
+    keep("shown", null, { ofTab: true });
+  }
+
   /** Offer the tools for these saved pictures, of which one is chosen. */
   async #offer(saved, options = {}) {
-    this.onShown(saved.map(({ id }) => id));
+    this.app.strip.mark(options.chosen ? [options.chosen] : saved.map(({ id }) => id));
     if (!this.#tools && saved.length === 0) return;
     const turn = this.#turn;
     const { Tools } = await import("./tools.js");
@@ -114,7 +119,8 @@ export class Stage {
         overlay: (id) => this.#ofRun("overlay", id),
         replay: (id) => this.#ofRun("replay", id),
         details: (id) => this.#ofRun("details", id),
-        edit: (id, more) => this.edit(id, more),
+        show: (id) => this.open(id),
+        vary: (id, strength) => this.#vary(id, strength),
       });
       this.line.append(this.#tools.line);
       this.element.append(this.#tools.element);
@@ -123,29 +129,44 @@ export class Stage {
     this.#tools.offer(saved, { overlay: Boolean(this.#view.preview?.overlay), ...options });
   }
 
-  /** Do something with the run of a picture, which takes the place of the picture alone. */
+  /**
+   * Do something with the run of a picture, which takes the place of the picture alone until it is
+   * as it was. Resolves to whether it is on.
+   */
   async #ofRun(name, id) {
     if (!this.#view[name]) await this.#showRun(this.#runOf(id), id);
-    await this.#view.over;
-    return this.#view[name]?.() ?? false;
+    const view = this.#view;
+    await view.over;
+    const on = view[name]?.() ?? false;
+    if (view.isPlain && view === this.#view) this.open(id);
+    return on;
   }
 
-  /** A click on a finished picture shows it over the whole page. */
+  #vary(id, strength) {
+    if (this.#view.entry?.id === id) this.#view.vary(strength);
+    else this.open(id, { vary: strength });
+  }
+
+  /** A click on one of several finished pictures chooses it. */
   #clicked(target) {
-    const picture = target.closest(".saved:not(.of-file) .saved-picture, .opens .ssd-picture");
-    if (!picture || this.#tools === null || this.#tools.element.hidden) return;
-    const own = [...this.body.querySelectorAll(".ssd-picture")];
-    this.#tools.full(own.length > 1 ? own.indexOf(picture) : undefined);
+    const picture = target.closest(".opens .ssd-picture");
+    const all = [...this.body.querySelectorAll(".ssd-picture")];
+    if (picture) this.#tools?.choose(all.indexOf(picture));
   }
 
   /** The jobs have changed: show the one that runs, or tell how the shown one stands. */
   #look(jobs) {
     const own = jobs.filter((job) => KINDS.has(job.kind) && !neverBegan(job));
+    // A quick run begins and ends between two looks
+    const ended = own.findLast((job) => isOver(job) && this.#going.has(job.id));
     this.#tellKept(own);
-    const begun = own.find(({ state }) => state === "running")
+    const begun = own.find(({ state }) => state === "running") ?? ended
       ?? (this.#job === null ? own.findLast(({ state }) => state !== "waiting") : undefined)
       ?? own.find(({ state }) => state === "waiting" && this.#job === null);
-    if (this.#following && begun && begun.id !== this.#job) this.#showRun(begun);
+    if (this.#following && begun && begun.id !== this.#job) {
+      if (begun.id === this.#view?.job) this.#job = begun.id; // the picture itself follows it
+      else if (begun.kind !== "edit" || !this.#view?.asking) this.#showRun(begun);
+    }
     this.#tellKept(own);
     this.#title(own.find(({ state }) => state === "running"));
   }
@@ -166,37 +187,41 @@ export class Stage {
   /** chosen: id of one of its pictures. */
   async #showRun(job, chosen = undefined) {
     if (job.kind === "edit" && !isOver(job)) {
-      this.edit(job.settings.parent, { job });
+      this.open(job.settings.parent, { job });
       return;
     }
     this.#job = job.id;
+    this.#forget();
     this.#turn += 1;
     const turn = this.#turn;
     const { RunView } = await import("./run_view.js");
     if (turn !== this.#turn) return;
-    if (!chosen) this.#offer([]);
+    if (!chosen) {
+      this.app.strip.leave();
+      this.#offer([]);
+    }
     this.#show(new RunView(this.app, job.id, {
       tell: (line, bad) => this.#tell(line, bad),
       progress: (share) => this.#progress(share),
-      saved: (pictures) => {
+      saved: async (pictures) => {
         this.onSaved();
-        return this.#offer(pictures, { replay: true, chosen });
+        if (pictures.length > 1 || chosen) await this.#offer(pictures, { replay: true, chosen });
+        else await this.#surface(pictures[0].id, {}, turn, { id: job.id, saved: pictures });
       },
       stopped: (saved) => saved && this.onSaved(),
     }));
   }
 
-  #show(view, editing = null) {
+  #show(view) {
     this.#view?.dispose();
     this.#view = view;
     this.body.replaceChildren(view.element);
-    this.editing = editing;
-    this.onEdit();
     this.#progress(0);
   }
 
   #tell(line, bad = false) {
     setText(this.status, line);
+    this.status.title = line; // where it is cut off
     this.status.classList.toggle("bad", bad);
   }
 
@@ -210,4 +235,34 @@ export class Stage {
     const name = "SSD Studio";
     document.title = running && share ? `${Math.floor(100 * share)} % · ${name}` : name;
   }
+}
+
+/** A picture that was dropped, pasted or chosen: it is not in the history. actions: buttons. */
+function fileView(file, text, actions) {
+  const src = URL.createObjectURL(file);
+  const image = make("img", "edit-picture", { src, alt: "" });
+  const element = make("figure", "of-file", {}, [image, make("figcaption", "small hint", {},
+    [text, make("div", "row", {}, actions)])]);
+  const dispose = () => {
+    URL.revokeObjectURL(src);
+    element.remove();
+  };
+  return { element, dispose };
+}
+
+/** What stands there before the first picture: finished postcards, whose words can be drawn. */
+function gallery(app) {
+  const { words, schema, settings } = app;
+  const tiles = schema.examples.slice(0, SHOWN).map(({ prompt, picture, seed }) => {
+    const image = make("img", "", { src: picture, alt: "", width: "384", height: "384" });
+    const tile = button([image, make("span", "", {}, [prompt])], () => {
+      settings.set({ prompt, ...(seed ? { seed } : {}) });
+      app.draw();
+    }, { class: "example" });
+    return make("li", "", {}, [tile]);
+  });
+  const element = make("div", "gallery", { id: "gallery" }, [
+    make("h2", "title", {}, [words.stage.welcome]),
+    make("p", "hint", {}, [words.stage.welcomeHint]), make("ul", "", {}, tiles)]);
+  return { element, dispose: () => element.remove() };
 }
