@@ -1,7 +1,8 @@
 """The postcard's picture tokenizer: 16 x 16 pixels to one of K codes and back.
 
 A token is a patch: its principal components, compared with a codebook. The decoder lays the
-codes' patches side by side and then repairs the seams. All convolutions run on the coarse grid
+codes' patches side by side, adds what patches of each code have beyond their components on average,
+and then repairs the seams. All convolutions run on the coarse grid
 (space-to-depth in, depth-to-space out), so that it trains in minutes on a CPU.
 """
 
@@ -31,22 +32,50 @@ class Residual(nn.Module):
         return x + self.back(F.silu(self.wide(F.silu(self.norm(x)))))
 
 
+class ByteTable(nn.Module):
+    """Rows of numbers, each number in 8 bits and each row with a scale of its own."""
+
+    values: torch.Tensor  # int8 [rows, columns]
+    scale: torch.Tensor  # [rows]
+
+    def __init__(self, rows: int, columns: int) -> None:
+        super().__init__()
+        self.register_buffer("values", torch.zeros(rows, columns, dtype=torch.int8))
+        self.register_buffer("scale", torch.zeros(rows))
+
+    @classmethod
+    def of(cls, weight: torch.Tensor) -> ByteTable:
+        """The table that is nearest to weight [rows, columns]."""
+        table = cls(*weight.shape)
+        table.scale = (weight.abs().amax(1) / 127).clamp(min=2**-14).half().float()
+        table.values = (weight / table.scale[:, None]).round().clamp(-127, 127).to(torch.int8)
+        return table
+
+    def forward(self, numbers: torch.Tensor) -> torch.Tensor:
+        """The rows [..., columns] of these numbers, int64 [...]."""
+        return self.values[numbers] * self.scale[numbers][..., None]
+
+
 class VQTokenizer(PictureCodec):
     """Components, codebook [codes, dim] and decoder; pictures are [B, 3, H, W] in -1..1.
 
-    encoder: a patch to its principal components, partly whitened; mosaic: the way back;
-    repair: what the neighbouring codes add to a patch.
+    encoder: a patch to its principal components, partly whitened; mosaic: the way back; residual:
+    what a code's patches have beyond it on average, None in weights without it; repair: what the
+    neighbouring codes add to a patch.
     """
 
     patch = PATCH
 
+    residual: nn.Module | None
+
     def __init__(self, codes: int = 4096, dim: int = 64, channels: int = 128,
-                 blocks: int = 3) -> None:
+                 blocks: int = 3, residual: bool = False) -> None:
         super().__init__()
         pixels = 3 * PATCH**2
         self.encoder = nn.Sequential(nn.PixelUnshuffle(PATCH), nn.Conv2d(pixels, dim, 1))
         self.codebook = nn.Parameter(torch.randn(codes, dim))
         self.mosaic = nn.Conv2d(dim, pixels, 1)
+        self.residual = ByteTable(codes, pixels) if residual else None
         wide = 4 * channels
         self.repair = nn.Sequential(
             nn.Conv2d(dim, channels, 3, padding=1), *(Residual(channels) for _ in range(blocks)),
@@ -59,7 +88,8 @@ class VQTokenizer(PictureCodec):
         """
         blocks = sum(name.endswith(".wide.weight") for name in tensors)
         codes, dim = tensors["codebook"].shape
-        return cls(codes, dim, len(tensors["repair.0.weight"]), blocks)
+        return cls(codes, dim, len(tensors["repair.0.weight"]), blocks,
+                   "residual.values" in tensors)
 
     def nearest(self, z: torch.Tensor) -> torch.Tensor:
         """Latents [B, dim, R, C] -> codes [B, R, C] int64 of the nearest codebook rows."""
@@ -71,4 +101,14 @@ class VQTokenizer(PictureCodec):
         return self.nearest(self.encoder(pictures))
 
     def pixels(self, vectors: torch.Tensor) -> torch.Tensor:
-        return F.pixel_shuffle(self.mosaic(vectors) + self.repair(vectors), PATCH)
+        return self.drawn(vectors, self.nearest(vectors))
+
+    def decode(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self.drawn(self.quantised(tokens), tokens)
+
+    def drawn(self, vectors: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        """Pixels of code vectors [B, d, R, C] and their numbers [B, R, C]."""
+        patches = self.mosaic(vectors) + self.repair(vectors)
+        if self.residual is not None:
+            patches = patches + self.residual(tokens).permute(0, 3, 1, 2)
+        return F.pixel_shuffle(patches, PATCH)

@@ -225,8 +225,9 @@ class Postcard(Backbone):
 
 
 def save(backbone: Postcard, path: Path, metadata: dict[str, str] | None = None) -> None:
-    """Write everything except the draft heads as one fp16 safetensors file."""
-    tensors = {k: v.detach().half().contiguous().cpu() for k, v in backbone.state_dict().items()}
+    """Write everything except the draft heads as one safetensors file: integers, and fp16."""
+    tensors = {k: (v.detach().half() if v.is_floating_point() else v).contiguous().cpu()
+               for k, v in backbone.state_dict().items()}
     write_safetensors(tensors, path, {
         "format": FORMAT, "shape": json.dumps(asdict(backbone.decoder.shape)),
         "words": json.dumps(backbone.words), **(metadata or {})})
@@ -244,7 +245,8 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Po
     try:
         backbone = empty_postcard(tensors, metadata)
         backbone.sha256 = sha256_of(tensors)
-        backbone.load_state_dict({k: v.float() for k, v in tensors.items()}, assign=True)
+        backbone.load_state_dict({k: v.float() if v.is_floating_point() else v
+                                  for k, v in tensors.items()}, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise SSDError(f"{path}: not a postcard backbone this version can read "
                        f"({first_line(error)}): reinstall the bundle") from error
