@@ -1,8 +1,9 @@
 """The postcard's picture tokenizer: 16 x 16 pixels to one of K codes and back.
 
 A token is a patch: its principal components, compared with a codebook. The decoder lays the
-codes' patches side by side and then repairs the seams. All convolutions run on the coarse grid
-(space-to-depth in, depth-to-space out), so that it trains in minutes on a CPU.
+codes' patches side by side and then repairs the seams. These convolutions run on the coarse grid
+(space-to-depth in, depth-to-space out), so that it trains in minutes on a CPU. Where the weights
+have it, a head doubles the sides of the decoded picture.
 """
 
 from __future__ import annotations
@@ -31,17 +32,33 @@ class Residual(nn.Module):
         return x + self.back(F.silu(self.wide(F.silu(self.norm(x)))))
 
 
+class Double(nn.Module):
+    """Pixels [B, 3, H, W] -> [B, 3, 2 H, 2 W]: smooth enlargement, and what it lacks."""
+
+    def __init__(self, channels: int = 16) -> None:
+        super().__init__()
+        self.channels = channels
+        self.wide = nn.Conv2d(3, channels, 3, padding=1)
+        self.back = nn.Conv2d(channels, 12, 3, padding=1)
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        smooth = F.interpolate(pixels, scale_factor=2.0, mode="bilinear")
+        return smooth + F.pixel_shuffle(self.back(F.silu(self.wide(pixels))), 2)
+
+
 class VQTokenizer(PictureCodec):
     """Components, codebook [codes, dim] and decoder; pictures are [B, 3, H, W] in -1..1.
 
     encoder: a patch to its principal components, partly whitened; mosaic: the way back;
-    repair: what the neighbouring codes add to a patch.
+    repair: what the neighbouring codes add to a patch; double: the head for twice the size, None
+    in weights without it.
     """
 
     patch = PATCH
 
     def __init__(self, codes: int = 4096, dim: int = 64, channels: int = 128,
-                 blocks: int = 3) -> None:
+                 blocks: int = 3, double: int = 0) -> None:
+        """double: channels of that head; 0: none."""
         super().__init__()
         pixels = 3 * PATCH**2
         self.encoder = nn.Sequential(nn.PixelUnshuffle(PATCH), nn.Conv2d(pixels, dim, 1))
@@ -52,14 +69,18 @@ class VQTokenizer(PictureCodec):
             nn.Conv2d(dim, channels, 3, padding=1), *(Residual(channels) for _ in range(blocks)),
             nn.GroupNorm(8, channels), nn.SiLU(),
             nn.Conv2d(channels, wide, 1), nn.SiLU(), nn.Conv2d(wide, pixels, 1))
+        self.double = Double(double) if double else None
+        self.scales = (2, 1) if double else (1,)
 
     @classmethod
     def sized_like(cls, tensors: Mapping[str, torch.Tensor]) -> VQTokenizer:
         """A tokenizer of the sizes of a state dict, with other values. KeyError if one is lacking.
         """
-        blocks = sum(name.endswith(".wide.weight") for name in tensors)
+        blocks = sum(name.startswith("repair.") and name.endswith(".wide.weight")
+                     for name in tensors)
         codes, dim = tensors["codebook"].shape
-        return cls(codes, dim, len(tensors["repair.0.weight"]), blocks)
+        double = len(tensors.get("double.wide.weight", ()))
+        return cls(codes, dim, len(tensors["repair.0.weight"]), blocks, double)
 
     def nearest(self, z: torch.Tensor) -> torch.Tensor:
         """Latents [B, dim, R, C] -> codes [B, R, C] int64 of the nearest codebook rows."""
@@ -72,3 +93,16 @@ class VQTokenizer(PictureCodec):
 
     def pixels(self, vectors: torch.Tensor) -> torch.Tensor:
         return F.pixel_shuffle(self.mosaic(vectors) + self.repair(vectors), PATCH)
+
+    def channels_per_pixel(self, scale: int) -> float:
+        """At the widest layer of `decode`, per pixel that it returns."""
+        cells = [m.out_channels for part in (self.mosaic, self.repair) for m in part.modules()
+                 if isinstance(m, nn.Conv2d)]
+        widest = max(cells) / PATCH**2
+        if scale > 1 and self.double is not None:
+            widest = max(widest, self.double.channels)
+        return widest / scale**2
+
+    def enlarged(self, pixels: torch.Tensor, scale: int) -> torch.Tensor:
+        assert self.double is not None and scale == 2
+        return self.double(pixels)
