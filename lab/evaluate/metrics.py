@@ -36,7 +36,7 @@ PROMPT_SEED = HELD_OUT + 500_000  # disjoint from the training stages' held-out 
 
 def require_postcards(backbone: Backbone) -> None:
     """Raise SSDError unless pictures have a size of postcards, as the checker requires."""
-    width, height = backbone.size
+    width, height = backbone.smallest.size
     if frame_of(height, width) is None:
         raise SSDError(f"{backbone.name} draws {width}x{height} pixels, and claims are checked on "
                        f"postcards of {SIZES}: use evaluate --suite for other backbones")
@@ -99,7 +99,7 @@ def measure(backbone: Backbone, classifier: FeatureNet, captions: Sequence[str],
     out: dict[str, list] = defaultdict(list)
     for a in range(0, len(captions), batch):
         part, words = tokens[a : a + batch], captions[a : a + batch]
-        pixels = (backbone.decode(part) * 255).round().byte().cpu()
+        pixels = (backbone.smallest.decode(part) * 255).round().byte().cpu()
         out["features"] += classifier.features_of(pixels).tolist()
         for picture, caption in zip(pixels.numpy(), words, strict=True):
             caption_claims = claims(caption)

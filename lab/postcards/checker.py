@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ssd_core.backbones.postcard.scenery import coarse, read_scenery
+from ssd_core.backbones.postcard.scenery import at_frame_size, coarse, read_scenery
 from ssd_core.backbones.postcard.words.world import TIMES, frame_of
 
 from .claims import Claim
@@ -15,7 +15,8 @@ from .silhouettes import FoundThing, find_things
 
 
 def read(picture: np.ndarray) -> Reading:
-    """Read a picture, uint8 [H, W, 3] RGB, of one of the FRAMES."""
+    """Read a picture, uint8 [H, W, 3] RGB, of one of the FRAMES or twice its size."""
+    picture = at_frame_size(picture)
     scenery, frame = read_scenery(picture), frame_of(*picture.shape[:2])
     assert frame is not None  # or the scenery could not be read
     lit = scenery.time if scenery.time in TIMES else "day"
@@ -27,7 +28,10 @@ def read(picture: np.ndarray) -> Reading:
 
 
 def outlined(picture: np.ndarray) -> dict[str, FoundThing]:
-    """The thing at each occupied place of a picture, uint8 [H, W, 3] RGB, of one of the FRAMES."""
+    """The thing at each occupied place of a picture, uint8 [H, W, 3] RGB, of one of the FRAMES or
+    twice its size.
+    """
+    picture = at_frame_size(picture)
     scenery, frame = read_scenery(picture), frame_of(*picture.shape[:2])
     assert frame is not None
     lit = scenery.time if scenery.time in TIMES else "day"

@@ -59,6 +59,7 @@ class Backbone(PromptGuide, nn.Module):
     grid: Grid
     codes: int
     sizes: tuple[tuple[int, int], ...]  # legal (width, height) in px, the current one first
+    scale: int = 1  # a side of its pictures, against that of the pictures that the codec encodes
     prompt_limit: int
     controls: tuple[str, ...] = ()  # what a picture may be below which it draws another one
     two_panels: tuple[int, int]  # size of both, (width, height) in px, if it has controls
@@ -113,6 +114,18 @@ class Backbone(PromptGuide, nn.Module):
         view.sizes = ((size[0], size[1]), *others)
         view.apply_size()
         return view
+
+    @property
+    def sizes_of_grid(self) -> tuple[tuple[int, int], ...]:
+        """The sizes in which the same tokens can be decoded, the current one first."""
+        return (self.size,)
+
+    @property
+    def smallest(self) -> Backbone:
+        """This backbone at the smallest size of its grid: the one that the codec encodes, that
+        programs read pictures in, and that takes least time to decode.
+        """
+        return self.resized(min(self.sizes_of_grid))
 
     def require_controls(self) -> None:
         """Raise SSDError if this backbone draws nothing below another picture."""
@@ -214,7 +227,7 @@ class Backbone(PromptGuide, nn.Module):
         self.require_codes(tokens)
         codec = self.ensure_on_device(self.picture_codec)
         with in_float32(codec):
-            pixels = codec.decode(tokens.to(module_device(codec)))
+            pixels = codec.decode(tokens.to(module_device(codec)), self.scale)
         return pixels.permute(0, 2, 3, 1).add(1).div(2).clamp(0, 1)
 
     def require_codes(self, tokens: torch.Tensor) -> None:
@@ -227,13 +240,16 @@ class Backbone(PromptGuide, nn.Module):
             raise SSDError(f"tokens: must lie in 0 .. {self.codes - 1}")
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
-        """Pictures [B, H, W, 3] float in 0..1, of `size` -> tokens [B, R, C] int64."""
-        width, height = self.size
-        if tuple(pictures.shape[1:]) != (height, width, 3):
+        """Pictures [B, H, W, 3] float in 0..1, of one of `sizes_of_grid` -> tokens [B, R, C] int64.
+        """
+        if tuple(pictures.shape[1:]) not in [(h, w, 3) for w, h in self.sizes_of_grid]:
+            width, height = self.size
             raise SSDError(f"{self.name} encodes pictures of {width}x{height} pixels, "
                            f"not {pictures.shape[2]}x{pictures.shape[1]}: resize it first")
         codec = self.ensure_on_device(self.picture_codec)
-        pixels = pictures.to(module_device(codec), torch.float32).permute(0, 3, 1, 2) * 2 - 1
+        small = averaged(pictures.to(module_device(codec), torch.float32),
+                         min(self.sizes_of_grid))
+        pixels = small.permute(0, 3, 1, 2) * 2 - 1
         with in_float32(codec):
             return codec.encode(pixels)
 
@@ -268,6 +284,14 @@ class Backbone(PromptGuide, nn.Module):
 
     def new_cache(self, rows: int, slots: int) -> KVCache:
         return self.ensure_on_device(self.decoder).new_cache(rows, slots)
+
+
+def averaged(pictures: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
+    """Pictures [B, H, W, 3] at (width, height): means of whole blocks of pixels."""
+    if (pictures.shape[2], pictures.shape[1]) == tuple(size):
+        return pictures
+    small = F.interpolate(pictures.permute(0, 3, 1, 2), size[::-1], mode="area")
+    return small.permute(0, 2, 3, 1)
 
 
 def stored_dtype(backbone: Backbone) -> str:

@@ -114,9 +114,11 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     check_writable(paths)
     method, canvas = knobs.chosen(), source.picture(canvas)
     backbone, heads = load(source.loading(loading), [method], canvas.pixels())
-    with drawable(picture, [backbone.size] if canvas.size else backbone.sizes) as (png, fitting):
+    sizes = backbone.sizes_of_grid if canvas.size else backbone.sizes
+    with drawable(picture, sizes) as (png, fitting):
         pixels = pixels_of(png)[None]
-        backbone = backbone.resized((pixels.shape[2], pixels.shape[1]))
+        if not canvas.size:
+            backbone = backbone.resized((pixels.shape[2], pixels.shape[1]))
         keep, how = tokens_from_png(png, backbone)
     report.print(f"editing {picture} ({fitting}{how})")
     mask = editing.keep_mask(backbone, picture)
@@ -126,8 +128,8 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     old, new = words_of(backbone, recipe, editing.old or told_in(picture).get("prompt"), prompt,
                         by_words)
     report.words([new] if new != prompt else [], None)
-    wanted = Drawing(prompt, canvas.negative, method, sampling, pictures=editing.suggest, keep=keep,
-                     keep_mask=mask, keep_pixels=pixels,
+    wanted = Drawing(prompt, canvas.negative, method, sampling, backbone.size, editing.suggest,
+                     keep=keep, keep_mask=mask, keep_pixels=pixels,
                      edit=Edit(old or "", **editing.knobs) if by_words else None,
                      fixed=(Words(new, canvas.negative or None),))
     request = Request(backbone, heads, wanted, fall_back=False)

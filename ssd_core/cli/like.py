@@ -15,6 +15,7 @@ from ..backbones.base import Backbone
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
+from ..model.grid import size_of
 from ..model.sampling import Sampling
 from ..output.drawing import Drawing, drawing_of, method_of, sampling_of
 from ..output.foreign import texts_of, told_by
@@ -154,7 +155,8 @@ class RunSettings:
         if self.recipe is None or drawing.keep is None or {"keep", "keep_rows"} & self.flags_set:
             return {}
         rows = self.recipe["keep_rows"]
-        if backbone.sha256 != self.recipe["backbone"]["sha256"] or "size" in self.flags_set:
+        if (backbone.sha256 != self.recipe["backbone"]["sha256"]
+                or size_of(self.recipe["size"]) not in backbone.sizes_of_grid):
             what = f"the picture's top {rows} rows" if rows else "cells of the picture"
             raise SSDError(f"{what} were kept from another one, which needs its own backbone and "
                            "size: leave --backbone and --size out, or draw all rows with "

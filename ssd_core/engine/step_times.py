@@ -71,7 +71,8 @@ def key_of(backbone: Backbone, pictures: int, branches: int, heads: bool,
     streamed = f" with {streaming.waiting} layers streamed" if streaming is not None else ""
     waiting = os.environ.get(openmp.VARIABLE) or openmp.WAITING
     return " / ".join((device_name(device or backbone.device), backbone.sha256[:16],
-                       str(backbone.grid), arithmetic(backbone),
+                       f"{backbone.grid}{f' x{backbone.scale}' * (backbone.scale > 1)}",
+                       arithmetic(backbone),
                        f"{pictures}x{branches}{' with heads' * heads}{graphs}{streamed}",
                        waiting, __version__, torch.__version__))
 

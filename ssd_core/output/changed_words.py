@@ -41,7 +41,7 @@ def with_what_is_seen(backbone: Backbone, recipe: Mapping, old: str, new: str) -
     same = recipe["backbone"]["sha256"] == backbone.sha256
     if not (backbone.reads_pictures and same) or backbone.device.type == "meta":
         return old, new
-    sized = backbone.resized(size_of(recipe["size"]))
+    sized = backbone.resized(size_of(recipe["size"])).smallest
     (picture,) = pixels(sized, recipe_tokens(recipe)[None])
     for phrase in backbone.seen(to_bytes(picture), (old, new)):
         longer = f"{old}, {phrase}", f"{new}, {phrase}"

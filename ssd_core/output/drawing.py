@@ -30,7 +30,7 @@ class Drawing:
     """One picture or several that somebody asks for, without the model that draws them.
 
     negative: the negative prompt; None if it is empty.
-    size: (width, height) in px; None for the model's own.
+    size: (width, height) in px; None for that of keep_pixels, else the model's own.
     pictures: B.
     expand: whether the backbone completes the prompt, that of picture i by seed + i; never for an
         edit. Negations move to the negative prompt in both cases.
@@ -41,7 +41,8 @@ class Drawing:
     keep_rows: the number of rows at the top that are kept.
     keep_mask: bool [R, C] or [B or 1, R, C], True for cells that are kept.
     keep_pixels: [B or 1, H, W, 3] float 0..1, the pixels of the picture `keep`, which kept cells
-        retain; None: with a mask those that `keep` decodes to. Not in JSON.
+        retain; None: with a mask those that `keep` decodes to. Those of another size of the same
+        grid are scaled. Not in JSON.
     edit: the words of the picture `keep`, which the prompt edits within keep_mask.
     sources: pictures that the backbone reads, as codes [r, c].
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import torch
+import torch.nn.functional as F
 
 from ..backbones.base import Backbone
 from ..errors import SSDError
@@ -41,7 +42,7 @@ def weights(known: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
     """The share [H, W] of the drawn picture in every pixel: 1 in free cells, 0 away from them."""
     rows, columns = known.shape
     tall, wide = size[0] // rows, size[1] // columns
-    mask = torch.nn.functional.pad((~known.cpu()).float(), (1, 1, 1, 1))
+    mask = F.pad((~known.cpu()).float(), (1, 1, 1, 1))
     near = torch.zeros(rows, tall, columns, wide)
     for y in (-1, 0, 1):
         for x in (-1, 0, 1):
@@ -56,6 +57,23 @@ def distances(pixels_: int, to: int) -> torch.Tensor:
     """From a cell's pixels to the cell before it (-1), to itself (0) or behind it (1), in cells."""
     places = (torch.arange(pixels_) + 0.5) / pixels_
     return {-1: places, 0: torch.zeros(pixels_), 1: 1 - places}[to]
+
+
+def size_of(own: torch.Tensor | None) -> tuple[int, int] | None:
+    """(width, height) of pixels [B, H, W, 3], if they are any."""
+    return (own.shape[2], own.shape[1]) if own is not None and own.dim() == 4 else None
+
+
+def as_large_as(own: torch.Tensor | None, backbone: Backbone) -> torch.Tensor | None:
+    """Pixels [B, H, W, 3] at the backbone's size; unchanged unless they have another size of its
+    grid.
+    """
+    size = size_of(own)
+    if own is None or size == backbone.size or size not in backbone.sizes_of_grid:
+        return own
+    width, height = backbone.size
+    mode = "bilinear" if width > own.shape[2] else "area"
+    return F.interpolate(own.permute(0, 3, 1, 2), (height, width), mode=mode).permute(0, 2, 3, 1)
 
 
 def check_pixels(own: torch.Tensor | None, size: tuple[int, int], pictures: int) -> None:

@@ -2,8 +2,9 @@
 
 A Preview receives events and sends plain dicts. Rows are first painted with one colour per code,
 and decoded when there is time. Messages take at most BUDGET of the run's time; kept rows, shown
-once at the start, do not count. Messages beyond the budget are merged into later ones. Knows no
-host.
+once at the start, do not count. Messages beyond the budget are merged into later ones. Where the
+backbone decodes the same tokens at several sizes, rows are shown at the smallest one while they
+are drawn: a larger one takes several times as long to decode and to send. Knows no host.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def palette(backbone: Backbone) -> Palette:
     """The backbone's palette, made once while it is loaded; grey if memory runs out."""
     try:
         if backbone.norm not in _MADE:
-            _MADE[backbone.norm] = make_palette(backbone)
+            _MADE[backbone.norm] = make_palette(backbone.smallest)
         return _MADE[backbone.norm]
     except Exception as error:
         if not is_out_of_memory(error):
@@ -209,6 +210,7 @@ class Preview:
         """
         grid = backbone.grid
         self.backbone, self.method, self.label, self.grid = backbone, method, label, grid
+        self.small = backbone.smallest
         self.palette = palette(backbone)
         self.decode_seconds = self.palette.seconds * pictures
         self.marks, self.pictures, self.notes = CellMarks(pictures, grid), pictures, list(notes)
@@ -290,7 +292,7 @@ class Preview:
         if self._moves_weights or self.decode_seconds > KEPT_SECONDS:
             strips = self.looked_up(0, self.first_row)
         else:
-            strips = self.decoded(0, self.first_row)
+            strips = self.decoded(0, self.first_row, self.backbone)
             self.refined = self.first_row
         self._send_rows(0, strips, refined=self.refined > 0, known=True)
 
@@ -302,8 +304,8 @@ class Preview:
         elif self._moves_weights or self.decode_seconds > KEPT_SECONDS:
             own = self.looked_up(0, self.grid.rows)
         else:
-            own = self.decoded(0, self.grid.rows)
-        self.standing = Standing(own, known)
+            own = self.decoded(0, self.grid.rows, self.backbone)
+        self.standing = Standing(as_wide_as(own, self.backbone.size[0]), known)
         self.send("cells", first=0, last=self.grid.rows, top=0, known=True,
                   strips=[png(strip) for strip in self.standing.strips(0)])
 
@@ -314,7 +316,7 @@ class Preview:
         cells = enlarged(sketch, self.grid)[:, self.first_row :].cpu().numpy()
         strips = self.enlarged(self.palette.colours[cells])
         self.send("cells", first=self.first_row, last=self.grid.rows,
-                  top=self.first_row * (self.backbone.size[1] // self.grid.rows),
+                  top=self.first_row * self.tall,
                   strips=[png(strip) for strip in strips])
 
     def _guarantee(self, identical: float | None) -> str:
@@ -342,8 +344,7 @@ class Preview:
         colours = self.palette.colours[self.marks.tokens[:, self.row : last, :-1]]
         opaque = np.where(final[:, : last - self.row, :, None], 255, 0).astype(np.uint8)
         strips = self.enlarged(np.concatenate((colours, opaque), -1))
-        self.send("cells", first=self.row, last=last,
-                  top=self.row * (self.backbone.size[1] // self.grid.rows),
+        self.send("cells", first=self.row, last=last, top=self.row * self.tall,
                   strips=[png(strip) for strip in strips])
 
     def _speed(self) -> dict:
@@ -353,6 +354,11 @@ class Preview:
                 "tokens_per_second": tokens / max(self.seconds, 1e-9)}
 
     # Rows of pixels
+
+    @property
+    def tall(self) -> int:
+        """Lines of a row of cells in the finished picture."""
+        return self.backbone.size[1] // self.grid.rows
 
     @property
     def _moves_weights(self) -> bool:
@@ -376,28 +382,28 @@ class Preview:
 
     def enlarged(self, cells: np.ndarray) -> np.ndarray:
         """Enlarge cells [B, rows, C, channels] to pixels [B, h, W, channels]."""
-        width, height = self.backbone.size
+        width, height = self.small.size
         tall = cells.repeat(height // self.grid.rows, axis=1)
         return tall.repeat(width // self.grid.columns, axis=2)
 
-    def decoded(self, first: int, last: int) -> np.ndarray:
+    def decoded(self, first: int, last: int, backbone: Backbone | None = None) -> np.ndarray:
         """The same, decoded; the decoder's input repeats the last final row below it, or has the
-        picture of which cells are kept.
+        picture of which cells are kept. backbone: the view that decodes; None: the smallest.
         """
         tokens = torch.from_numpy(self.tokens)
         if self.known is None:
             tokens = repeat_last_row(tokens, last)
-        whole = np.stack([to_bytes(picture) for picture in pixels(self.backbone, tokens)])
+        whole = np.stack([to_bytes(picture) for picture in pixels(backbone or self.small, tokens)])
         tall = whole.shape[1] // self.grid.rows
         return whole[:, first * tall : last * tall]
 
     def _send_rows(self, first: int, strips: np.ndarray, **flags: bool) -> None:
-        tall = self.backbone.size[1] // self.grid.rows
-        last = first + strips.shape[1] // tall
+        times = self.backbone.size[0] // strips.shape[2]
+        last = first + times * strips.shape[1] // self.tall
         if self.standing is not None:
-            strips = self.standing.over(strips, first * tall)
+            strips = self.standing.over(strips, first * self.tall)
         self.shown = max(self.shown, last)
-        self.send("rows", first=first, last=last, top=first * tall,
+        self.send("rows", first=first, last=last, top=first * self.tall,
                   strips=[png(strip) for strip in strips], **self._speed(), **flags)
 
     # Ends
@@ -438,7 +444,7 @@ class Preview:
             if self.last is not None and self.marks.pending:
                 self._tell_pass(self.last)
             if self.row:
-                self._send_rows(0, self.decoded(0, self.row), refined=True)
+                self._send_rows(0, self.decoded(0, self.row, self.backbone), refined=True)
                 self.refined = self.row
 
     def pause(self) -> None:
@@ -460,6 +466,12 @@ def png(pixels: np.ndarray) -> str:
     return base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
+def as_wide_as(strips: np.ndarray, width: int) -> np.ndarray:
+    """Strips [B, h, w, channels], enlarged by a whole number."""
+    times = width // strips.shape[2]
+    return strips if times == 1 else strips.repeat(times, 1).repeat(times, 2)
+
+
 class Standing:
     """Kept cells in a preview: they stand from the start, and the free ones appear between them.
 
@@ -477,6 +489,7 @@ class Standing:
         return np.concatenate((self.own, alpha), -1)[:, top:]
 
     def over(self, strips: np.ndarray, top: int) -> np.ndarray:
-        """Strips [B, h, W, 3] whose first line is `top`, with the kept cells as they are."""
+        """Strips [B, h, w, 3] from line `top` on, as wide as the picture, with its kept cells."""
+        strips = as_wide_as(strips, self.own.shape[2])
         lines = slice(top, top + strips.shape[1])
         return np.where(self.known[:, lines, :, None], self.own[:, lines], strips)

@@ -20,7 +20,7 @@ import numpy as np
 from PIL import Image
 
 from ..errors import SSDError
-from .preview import ACCEPTED, COMMITTED, DRAFT, REPAIRED, UNTOUCHED
+from .preview import ACCEPTED, COMMITTED, DRAFT, REPAIRED, UNTOUCHED, as_wide_as
 
 SHORTEST, LONGEST = 3.0, 12.0  # s of a film; otherwise it is as long as the run
 HOLD = 2.0  # s that the finished picture is shown
@@ -121,7 +121,7 @@ class ReplayCanvas:
         self.rows, self.columns = started["rows"], started["columns"]
         width, height, pictures = (started[key] for key in ("width", "height", "pictures"))
         self.pixels = np.full((pictures, height, width, 3), GROUND, np.uint8)
-        self.finished = self.pixels[:, :0] if finished is None else finished
+        self.finished = self.pixels[:, :0] if finished is None else as_wide_as(finished, width)
         self.marks = np.full((pictures, self.rows * self.columns), UNTOUCHED, np.uint8)
         self.row = 0  # rows whose pixels are final
 
@@ -175,7 +175,7 @@ def paste(pixels: np.ndarray, strip: str, top: int, finished: np.ndarray) -> Non
 
     Colours are those of the finished picture uint8 [h, W, 3]; below its last line, the strip's.
     """
-    colours = rgba(strip)
+    colours = as_wide_as(rgba(strip)[None], pixels.shape[1])[0]
     known = finished[top : top + len(colours)]
     lines, opaque = pixels[top : top + len(colours)], colours[..., 3:] > 0
     lines[:] = np.where(opaque, np.concatenate((known, colours[len(known) :, :, :3])), lines)

@@ -37,7 +37,8 @@ from ..model.sampling import Sampling
 from ..output import labels
 from ..output.drawing import Drawing, drawing_of
 from ..output.guarantees import guarantee, guarantee_holds, guarantee_text
-from ..output.kept_pixels import check_pixels, with_kept_pixels
+from ..output.kept_pixels import as_large_as, check_pixels, with_kept_pixels
+from ..output.kept_pixels import size_of as size_of_pixels
 from ..output.knobs import check_pictures
 from ..output.pixels import pixels
 from ..output.preview import Preview
@@ -96,7 +97,7 @@ class Request:
     def __post_init__(self) -> None:
         require_fields(self)
         drawing = self.drawing
-        backbone = self.backbone.resized(check_size(drawing.size)).drawn_from(drawing.sources)
+        backbone = self.backbone.resized(self._size).drawn_from(drawing.sources)
         self.grid = backbone.grid
         method, self.note = resolved_method(
             drawing.method, backbone.preset, self.heads is not None, self.fall_back)
@@ -106,8 +107,16 @@ class Request:
             drawing, method=method,
             prompt=alternatives.resolved(drawing.prompt, drawing.sampling.seed).text,
             negative=drawing.negative or None, size=backbone.size,
+            keep_pixels=as_large_as(drawing.keep_pixels, backbone),
             sampling=resolve_sampling(drawing.sampling, backbone.preset))
         self._tune(backbone)
+
+    @property
+    def _size(self) -> tuple[int, int] | None:
+        """The size asked for; else that of the kept pixels, if the backbone draws it."""
+        kept = size_of_pixels(self.drawing.keep_pixels)
+        asked = check_size(self.drawing.size)
+        return kept if asked is None and kept in self.backbone.sizes else asked
 
     def _tune(self, backbone: Backbone) -> None:
         """Tune for this machine: the window, AR in place of `exact`, pictures one by one or

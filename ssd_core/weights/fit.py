@@ -64,7 +64,7 @@ def fit(target: ModelSize | Backbone | KnownBackbone, method: Method, batch: int
     device. graphs: whether passes are replayed as CUDA graphs; None decides by device and backbone.
     Raises SSDError for impossible settings.
     """
-    model = ModelSize.of(target, prompt_slots).resized(size)
+    model = sized(target, size, prompt_slots)
     method = method.resolve(model.preset)
     chosen = pick_device(device)
     if dtype in ("auto", EITHER):
@@ -89,6 +89,14 @@ def fit(target: ModelSize | Backbone | KnownBackbone, method: Method, batch: int
     fits = None if free is None else memory.needed <= free
     return Fit(memory.decoder + memory.codec, memory.cache, memory.activations, memory.pixels,
                memory.graph_pool, memory.needed, free, fits, advice(memory, free), memory.waiting)
+
+
+def sized(target: ModelSize | Backbone | KnownBackbone, size: tuple[int, int] | None,
+          prompt_slots: int | None = None) -> ModelSize:
+    """The sizes of a target at (width, height) px, also where a backbone draws others."""
+    if isinstance(target, Backbone) and size in target.sizes:
+        return ModelSize.of(target.resized(size), prompt_slots)
+    return ModelSize.of(target, prompt_slots).resized(size)
 
 
 def head_parameters(model: ModelSize, method: Method, heads: DraftHeads | None) -> int:

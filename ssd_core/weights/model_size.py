@@ -14,6 +14,7 @@ from ..backbones.base import SHORT_NAMES as SHORT_NAMES
 from ..backbones.base import Backbone, Preset
 from ..backbones.base import stored_bytes as stored_bytes
 from ..backbones.base import stored_dtype as stored_dtype
+from ..backbones.codecs.vq import VQTokenizer
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.products import Int8Matrix
@@ -104,15 +105,17 @@ def of_backbone(backbone: Backbone) -> ModelSize:
         prompt += sketch.grid.cells
     model = ModelSize(backbone.name, backbone.decoder.shape, backbone.grid, backbone.codes,
                       backbone.preset, patch, prompt, 0, in_codec,
-                      codec_channels(codec, patch), head,
+                      codec_channels(codec, patch, backbone.scale), head,
                       backbone.head is getattr(backbone, "code_embedding", None),
                       stored_dtype(backbone), backbone.offloader is not None)
     return replace(model, other_parameters=count - in_codec - model.matrices)
 
 
-def codec_channels(codec: nn.Module, patch: int) -> float:
+def codec_channels(codec: nn.Module, patch: int, scale: int) -> float:
     """Channels per pixel at the codec's widest layer; codecs without levels work on cells."""
     if (known := getattr(codec, "pixel_channels", None)) is not None:
         return known
+    if isinstance(codec, VQTokenizer):
+        return codec.channels_per_pixel(scale)
     channels = (m.out_channels for m in codec.modules() if isinstance(m, nn.Conv2d))
     return max(channels, default=0) / patch**2

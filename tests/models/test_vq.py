@@ -15,7 +15,7 @@ CODES = 8
 
 def codec(residual: bool) -> VQTokenizer:
     torch.manual_seed(0)
-    return VQTokenizer(CODES, 4, 8, 1, residual).requires_grad_(False)
+    return VQTokenizer(CODES, 4, 8, 1, residual=residual).requires_grad_(False)
 
 
 @given(st.integers(0, 10**6), st.floats(0.01, 4))

@@ -28,6 +28,11 @@ export class Coarse {
     return this.canvas.getContext("2d");
   }
 
+  /** Lines of the canvas that a strip covers; strips may be narrower, and are enlarged. */
+  #lines(bitmap) {
+    return (bitmap.height * this.canvas.width) / bitmap.width;
+  }
+
   /** Paint a strip whose cells have one colour each; its first line lies at `top` px. */
   paint(bitmap, top) {
     this.#note(bitmap, top, false);
@@ -35,7 +40,7 @@ export class Coarse {
     const tall = height / this.cells.height;
     // The rows above and below the strip blend with it.
     const from = Math.max(top - tall, this.#sharp);
-    const end = Math.min(top + bitmap.height + tall, height);
+    const end = Math.min(top + this.#lines(bitmap) + tall, height);
     if (end <= from) return;
     this.#blend();
     const place = [0, from, width, end - from];
@@ -48,8 +53,9 @@ export class Coarse {
   /** Paint a strip that is decoded. */
   sharpen(bitmap, top) {
     this.#note(bitmap, top, true);
-    this.#sharp = Math.max(this.#sharp, top + bitmap.height);
-    this.#context.drawImage(bitmap, 0, top);
+    const lines = this.#lines(bitmap);
+    this.#sharp = Math.max(this.#sharp, top + lines);
+    this.#context.drawImage(bitmap, 0, top, this.canvas.width, lines);
   }
 
   /** Paint the kept cells of a picture: soft colours never cover them. */
@@ -66,7 +72,7 @@ export class Coarse {
     const context = this.cells.getContext("2d");
     const tall = this.canvas.height / this.cells.height;
     context.imageSmoothingEnabled = smooth;
-    context.drawImage(bitmap, 0, top / tall, this.cells.width, bitmap.height / tall);
+    context.drawImage(bitmap, 0, top / tall, this.cells.width, this.#lines(bitmap) / tall);
   }
 
   /** The known cells blended with each other, and with nothing where a neighbour is unknown. */

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from ssd_core.backbones.postcard.scenery import at_frame_size
 from ssd_core.backbones.postcard.words.aliases import said, without_repeats
 from ssd_core.backbones.postcard.words.negations import negations
 from ssd_core.errors import SSDError
@@ -66,7 +67,8 @@ def tell_unjudged(gallery: Gallery, scoring: Scoring) -> int:
 
 def as_postcard(picture: Image.Image, gallery: Gallery) -> np.ndarray:
     """uint8 [H, W, 3]."""
-    if frame_of(picture.height, picture.width) is None:
+    pixels = at_frame_size(np.array(picture))
+    if frame_of(*pixels.shape[:2]) is None:
         raise SSDError(f"{gallery.folder}: pictures of {picture.width}x{picture.height} px; the "
                        f"checker reads postcards of {SIZES}: use another scorer")
-    return np.array(picture)
+    return pixels

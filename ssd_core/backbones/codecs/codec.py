@@ -23,6 +23,7 @@ class PictureCodec(nn.Module):
     """Tokens [B, R, C] to pixels [B, 3, H, W] of about -1..1 and back."""
 
     patch: int  # pixels per side of a cell
+    scales: tuple[int, ...] = (1,)  # sides that `decode` offers, against those that `encode` reads
     codebook: torch.Tensor  # [codes, d]
     encoder_bytes: int = 0  # that `encode` loads besides
     _similar: torch.Tensor | None = None
@@ -51,9 +52,17 @@ class PictureCodec(nn.Module):
         """Code vectors [B, d, R, C] -> pixels [B, 3, H, W] of about -1..1, not clamped."""
         raise NotImplementedError
 
-    def decode(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Codes [B, R, C] int64 -> pixels [B, 3, H, W] float32 of about -1..1, not clamped."""
-        return self.pixels(self.quantised(tokens))
+    def decode(self, tokens: torch.Tensor, scale: int = 1) -> torch.Tensor:
+        """Codes [B, R, C] int64 -> pixels [B, 3, H, W] float32 of about -1..1, not clamped.
+
+        scale: one of `scales`; a cell has patch * scale pixels a side.
+        """
+        pixels = self.pixels(self.quantised(tokens))
+        return pixels if scale == 1 else self.enlarged(pixels, scale)
+
+    def enlarged(self, pixels: torch.Tensor, scale: int) -> torch.Tensor:
+        """What `pixels` returned, at another one of `scales`."""
+        raise NotImplementedError
 
 
 @contextmanager

@@ -160,10 +160,10 @@ class CodeColours(PictureCodec):
         encoder = read_encoder(self.checkpoint, self.codebook.device, self.encoder_dtype)
         return codes_of(pixels, encoder, self.code_vectors)
 
-    def decode(self, tokens: torch.Tensor) -> torch.Tensor:
+    def decode(self, tokens: torch.Tensor, scale: int = 1) -> torch.Tensor:
         """Codes [B, R, C] -> pixels [B, 3, H, W] in -1..1, plain squares."""
         cells = F.embedding(tokens, self.colours).permute(0, 3, 1, 2)
-        return F.interpolate(cells, scale_factor=self.patch, mode="nearest")
+        return F.interpolate(cells, scale_factor=self.patch * scale, mode="nearest")
 
 
 def read_colours(checkpoint: Checkpoint, codes: int, patch: int, device: torch.device,

@@ -2,8 +2,9 @@
 
 A token is a patch: its principal components, compared with a codebook. The decoder lays the
 codes' patches side by side, adds what patches of each code have beyond their components on average,
-and then repairs the seams. All convolutions run on the coarse grid
-(space-to-depth in, depth-to-space out), so that it trains in minutes on a CPU.
+and then repairs the seams. These convolutions run on the coarse grid (space-to-depth in,
+depth-to-space out), so that it trains in minutes on a CPU. Where the weights have it, a head
+doubles the sides of the decoded picture.
 """
 
 from __future__ import annotations
@@ -56,12 +57,26 @@ class ByteTable(nn.Module):
         return self.values[numbers] * self.scale[numbers][..., None]
 
 
+class Upsample(nn.Module):
+    """Pixels [B, 3, H, W] -> [B, 3, 2 H, 2 W]: smooth enlargement, and what it lacks."""
+
+    def __init__(self, channels: int = 16) -> None:
+        super().__init__()
+        self.channels = channels
+        self.wide = nn.Conv2d(3, channels, 3, padding=1)
+        self.back = nn.Conv2d(channels, 12, 3, padding=1)
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        smooth = F.interpolate(pixels, scale_factor=2.0, mode="bilinear")
+        return smooth + F.pixel_shuffle(self.back(F.silu(self.wide(pixels))), 2)
+
+
 class VQTokenizer(PictureCodec):
     """Components, codebook [codes, dim] and decoder; pictures are [B, 3, H, W] in -1..1.
 
     encoder: a patch to its principal components, partly whitened; mosaic: the way back; residual:
     what a code's patches have beyond it on average, None in weights without it; repair: what the
-    neighbouring codes add to a patch.
+    neighbouring codes add to a patch; upsample: the head for twice the size, None in weights without.
     """
 
     patch = PATCH
@@ -69,7 +84,8 @@ class VQTokenizer(PictureCodec):
     residual: nn.Module | None
 
     def __init__(self, codes: int = 4096, dim: int = 64, channels: int = 128,
-                 blocks: int = 3, residual: bool = False) -> None:
+                 blocks: int = 3, upsample: int = 0, residual: bool = False) -> None:
+        """upsample: channels of that head; 0: none."""
         super().__init__()
         pixels = 3 * PATCH**2
         self.encoder = nn.Sequential(nn.PixelUnshuffle(PATCH), nn.Conv2d(pixels, dim, 1))
@@ -81,14 +97,18 @@ class VQTokenizer(PictureCodec):
             nn.Conv2d(dim, channels, 3, padding=1), *(Residual(channels) for _ in range(blocks)),
             nn.GroupNorm(8, channels), nn.SiLU(),
             nn.Conv2d(channels, wide, 1), nn.SiLU(), nn.Conv2d(wide, pixels, 1))
+        self.upsample = Upsample(upsample) if upsample else None
+        self.scales = (2, 1) if upsample else (1,)
 
     @classmethod
     def sized_like(cls, tensors: Mapping[str, torch.Tensor]) -> VQTokenizer:
         """A tokenizer of the sizes of a state dict, with other values. KeyError if one is lacking.
         """
-        blocks = sum(name.endswith(".wide.weight") for name in tensors)
+        blocks = sum(name.startswith("repair.") and name.endswith(".wide.weight")
+                     for name in tensors)
         codes, dim = tensors["codebook"].shape
-        return cls(codes, dim, len(tensors["repair.0.weight"]), blocks,
+        upsample = len(tensors.get("upsample.wide.weight", ()))
+        return cls(codes, dim, len(tensors["repair.0.weight"]), blocks, upsample,
                    "residual.values" in tensors)
 
     def nearest(self, z: torch.Tensor) -> torch.Tensor:
@@ -103,8 +123,9 @@ class VQTokenizer(PictureCodec):
     def pixels(self, vectors: torch.Tensor) -> torch.Tensor:
         return self.drawn(vectors, self.nearest(vectors))
 
-    def decode(self, tokens: torch.Tensor) -> torch.Tensor:
-        return self.drawn(self.quantised(tokens), tokens)
+    def decode(self, tokens: torch.Tensor, scale: int = 1) -> torch.Tensor:
+        pixels = self.drawn(self.quantised(tokens), tokens)
+        return pixels if scale == 1 else self.enlarged(pixels, scale)
 
     def drawn(self, vectors: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
         """Pixels of code vectors [B, d, R, C] and their numbers [B, R, C]."""
@@ -112,3 +133,16 @@ class VQTokenizer(PictureCodec):
         if self.residual is not None:
             patches = patches + self.residual(tokens).permute(0, 3, 1, 2)
         return F.pixel_shuffle(patches, PATCH)
+
+    def channels_per_pixel(self, scale: int) -> float:
+        """At the widest layer of `decode`, per pixel that it returns."""
+        cells = [m.out_channels for part in (self.mosaic, self.repair) for m in part.modules()
+                 if isinstance(m, nn.Conv2d)]
+        widest = max(cells) / PATCH**2
+        if scale > 1 and self.upsample is not None:
+            widest = max(widest, self.upsample.channels)
+        return widest / scale**2
+
+    def enlarged(self, pixels: torch.Tensor, scale: int) -> torch.Tensor:
+        assert self.upsample is not None and scale == 2
+        return self.upsample(pixels)

@@ -1,7 +1,8 @@
 """`postcard`: the small text-to-image backbone that is trained, tested and bundled here.
 
 A picture has 24 x 24 codes of 16 x 16 pixels, or 32 x 18 or 18 x 32 (columns x rows) if its weights
-learned these shapes. The vocabulary of words is closed; synonyms and Chinese are mapped to it.
+learned these shapes; of 32 x 32 pixels where its codec has the head for twice the size. The
+vocabulary of words is closed; synonyms and Chinese are mapped to it.
 Prompts are padded to one length, so that the branches of guidance share their positions, as in
 Janus-Pro. Positions are axial rotary angles plus learned embeddings of row and column of the cell
 that a slot predicts; each shape has its own.
@@ -32,7 +33,7 @@ from ..prompt_guide import Kind, UnknownObject
 from ..prompts.choices import Choices
 from ..prompts.expanded import Expanded
 from ..reading.checkpoint import Checkpoint
-from .scenery import phrases_seen
+from .scenery import at_frame_size, phrases_seen
 from .words.aliases import Said, nearest, said, without_repeats
 from .words.captions import MAX_TOKENS, WORDS
 from .words.choices import choices
@@ -57,9 +58,9 @@ SHAPE = DecoderShape(layers=6, hidden=192, heads=3, kv_heads=3, head_dim=64, ffn
                      rotary="interleaved")
 
 
-def size_of(grid: Grid) -> tuple[int, int]:
-    """(width, height) in pixels."""
-    return grid.columns * PATCH, grid.rows * PATCH
+def size_of(grid: Grid, scale: int = 1) -> tuple[int, int]:
+    """(width, height) in pixels. scale: one of the codec's."""
+    return grid.columns * PATCH * scale, grid.rows * PATCH * scale
 
 
 class Postcard(Backbone):
@@ -77,26 +78,38 @@ class Postcard(Backbone):
                  shape: DecoderShape = SHAPE, grid: Grid = GRID, others: tuple[Grid, ...] = (),
                  codec: VQTokenizer | None = None) -> None:
         super().__init__()
-        self.set_grids((grid, *others))
+        grids = (grid, *others)
         d, table = shape.hidden, lambda n: nn.Parameter(torch.empty(n, shape.hidden))
         self.words, self.codes = words, codes
         self.word_ids = {word: id_ for id_, word in enumerate(words, len(SPECIALS))}
         self.word_embedding = table(len(SPECIALS) + len(words))
         self.prompt_position = table(PROMPT_LENGTH)
-        self.row_position = table(sum(grid.rows for grid in self.grids))
-        self.column_position = table(sum(grid.columns for grid in self.grids))
+        self.row_position = table(sum(grid.rows for grid in grids))
+        self.column_position = table(sum(grid.columns for grid in grids))
         self.code_embedding, self.head = table(codes), table(codes)
         self.norm = nn.Parameter(torch.ones(d))
         self.decoder = Decoder(shape)
         self.picture_codec = codec or VQTokenizer(codes)
+        self.set_grids(grids)
 
     def set_grids(self, grids: tuple[Grid, ...]) -> None:
-        """Set the shapes; the first one becomes the current one."""
-        self.grids, self.grid = grids, grids[0]
-        self.sizes = tuple(map(size_of, grids))
+        """Set the shapes; the first one becomes the current one, at its largest size."""
+        self.grids = grids
+        self.sizes = tuple(self.grid_and_scale)
+        self.grid, self.scale = self.grid_and_scale[self.size]
+
+    @property
+    def grid_and_scale(self) -> dict[tuple[int, int], tuple[Grid, int]]:
+        """By size, the larger ones first."""
+        return {size_of(grid, scale): (grid, scale) for scale in self.picture_codec.scales
+                for grid in self.grids}
+
+    @property
+    def sizes_of_grid(self) -> tuple[tuple[int, int], ...]:
+        return tuple(size for size in self.sizes if self.grid_and_scale[size][0] == self.grid)
 
     def apply_size(self) -> None:
-        self.grid = next(grid for grid in self.grids if size_of(grid) == self.size)
+        self.grid, self.scale = self.grid_and_scale[self.size]
         self.refresh_tables()
 
     def initialise(self, generator: torch.Generator) -> None:
@@ -200,7 +213,7 @@ class Postcard(Backbone):
         return self.word_ids.keys() >= set(WORDS)
 
     def seen(self, picture: np.ndarray, prompts: Sequence[str]) -> list[str]:
-        return phrases_seen(picture, prompts)
+        return phrases_seen(at_frame_size(picture), prompts)
 
     def without_contradictions(self, prompt: str, typed: str) -> str:
         return without_contradictions(prompt, typed)

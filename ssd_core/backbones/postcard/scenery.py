@@ -121,6 +121,16 @@ def coarse(picture: np.ndarray) -> np.ndarray:
     return blocks.mean((1, 3))
 
 
+def at_frame_size(picture: np.ndarray) -> np.ndarray:
+    """A picture uint8 [H, W, 3] of twice a frame's size as means of 2 x 2 px; any other as it is.
+    """
+    height, width = picture.shape[:2]
+    if frame_of(height / 2, width / 2) is None:
+        return picture
+    blocks = picture.reshape(height // 2, 2, width // 2, 2, -1).mean((1, 3))
+    return blocks.round().astype(np.uint8)
+
+
 def stroked(colours: np.ndarray, time: str, share: float = 0.3) -> np.ndarray:
     """Colours [..., 3] under dark, plain and light strokes, [3, ..., 3]."""
     gleam, shadow = (np.asarray(table[time], dtype=np.float32) for table in (GLEAM, SHADOW))

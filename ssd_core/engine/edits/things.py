@@ -90,7 +90,7 @@ def things_of(backbone: Backbone, tokens: torch.Tensor, prompt: str,
         return []
     if pixels is None:
         with alone(backbone.device):
-            pixels = backbone.decode(picture)
+            pixels = backbone.smallest.decode(picture)
     colours = bins_of(pixels.reshape(pixels.shape[-3:]).cpu(), backbone.grid)
     reader = Reader(backbone, picture, prompt, words, cfg, before_pass)
     found = apart(outlined(phrases, colours, reader))

@@ -67,7 +67,7 @@ TALL = Frame("tall", 18, 32, 260, (4, 9, 14), (22, 26, 22), 0, 5, 2, (-4, 86, 10
 FRAMES = (SQUARE, WIDE, TALL)
 
 
-def frame_of(height: int, width: int) -> Frame | None:
+def frame_of(height: float, width: float) -> Frame | None:
     """The shape of pictures of so many px; None if there is none."""
     return next((frame for frame in FRAMES if (frame.height, frame.width) == (height, width)), None)
 
