@@ -199,20 +199,21 @@ def near_things(seed: int, size: tuple[int, ...]) -> torch.Tensor:
     return F.max_pool2d(wide, (2 * NEAR + 1, 1), 1, (NEAR, 0))[0, 0] > 0.5
 
 
-def loss_of(drawn: torch.Tensor, painted: torch.Tensor, near: torch.Tensor) -> torch.Tensor:
+def loss_of(drawn: torch.Tensor, painted: torch.Tensor, near: torch.Tensor,
+            cell: int = PATCH) -> torch.Tensor:
     """Distance of pictures `drawn` [B, 3, H, W] from `painted`: of colours, and of slopes.
 
     Px near things, bool [B, H, W], count 1 + AROUND times, and their squares are added; slopes
     across borders of cells count once more BORDERS times as much as all slopes together, those of
-    hues 1 + HUES times.
+    hues 1 + HUES times. cell: px of a cell's side.
     """
     off, nearby = drawn - painted, near[:, None].float()
     weight = 1 + AROUND * nearby
     total = (off.abs() * weight).mean() + SQUARES * (off.square() * nearby).mean()
     hued = off + HUES * (off - off.mean(1, keepdim=True))
     for axis in (-1, -2):
-        border = torch.arange(1, off.shape[axis], device=off.device) % PATCH == 0
-        slopes = (hued.diff(dim=axis).abs() * weight.narrow(axis, 1, len(border)))
+        border = torch.arange(1, off.shape[axis], device=off.device) % cell == 0
+        slopes = hued.diff(dim=axis).abs() * weight.narrow(axis, 1, len(border))
         across = slopes.movedim(axis, -1)[..., border]
         total = total + slopes.mean() + BORDERS * across.mean()
     return total

@@ -76,7 +76,8 @@ class VQTokenizer(PictureCodec):
 
     encoder: a patch to its principal components, partly whitened; mosaic: the way back; residual:
     what a code's patches have beyond it on average, None in weights without it; repair: what the
-    neighbouring codes add to a patch; upsample: the head for twice the size, None in weights without.
+    neighbouring codes add to a patch; upsample: the head for twice the size, None in weights
+    without it.
     """
 
     patch = PATCH
@@ -97,8 +98,7 @@ class VQTokenizer(PictureCodec):
             nn.Conv2d(dim, channels, 3, padding=1), *(Residual(channels) for _ in range(blocks)),
             nn.GroupNorm(8, channels), nn.SiLU(),
             nn.Conv2d(channels, wide, 1), nn.SiLU(), nn.Conv2d(wide, pixels, 1))
-        self.upsample = Upsample(upsample) if upsample else None
-        self.scales = (2, 1) if upsample else (1,)
+        self.set_upsample(Upsample(upsample) if upsample else None)
 
     @classmethod
     def sized_like(cls, tensors: Mapping[str, torch.Tensor]) -> VQTokenizer:
@@ -110,6 +110,11 @@ class VQTokenizer(PictureCodec):
         upsample = len(tensors.get("upsample.wide.weight", ()))
         return cls(codes, dim, len(tensors["repair.0.weight"]), blocks, upsample,
                    "residual.values" in tensors)
+
+    def set_upsample(self, head: Upsample | None) -> None:
+        """Set the head for twice the size, or let there be none."""
+        self.upsample = head
+        self.scales = (2, 1) if head else (1,)
 
     def nearest(self, z: torch.Tensor) -> torch.Tensor:
         """Latents [B, dim, R, C] -> codes [B, R, C] int64 of the nearest codebook rows."""
