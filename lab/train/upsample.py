@@ -43,7 +43,7 @@ class UpsampleRecipe:
 
     out: Path = flag(REQUIRED, "Folder of the finished backbone; its tokenizer gets the head.")
     backbone: str = flag("", "Bundled name, file or folder. Default: --out.")
-    channels: int = flag(32, "Channels of a new head.")
+    channels: int = flag(48, "Channels of a new head.")
     pictures: int = flag(600, "Pictures painted at twice the size.")
     shapes: float = flag(0.5, "Share of the pictures that are 32 x 18 or 18 x 32 cells.")
     steps: int = flag(2000, "Batches seen.")

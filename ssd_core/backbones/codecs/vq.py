@@ -18,6 +18,7 @@ from torch import nn
 from .codec import PictureCodec
 
 PATCH = 16
+BLOCK = 2  # pixels of a side that the head for twice the size takes as one
 
 
 class Residual(nn.Module):
@@ -58,17 +59,23 @@ class ByteTable(nn.Module):
 
 
 class Upsample(nn.Module):
-    """Pixels [B, 3, H, W] -> [B, 3, 2 H, 2 W]: smooth enlargement, and what it lacks."""
+    """Pixels [B, 3, H, W] -> [B, 3, 2 H, 2 W]: smooth enlargement, and what it lacks.
 
-    def __init__(self, channels: int = 16) -> None:
+    Computed on blocks of BLOCK x BLOCK pixels, so sides are divisible by BLOCK.
+    """
+
+    def __init__(self, channels: int = 48) -> None:
         super().__init__()
         self.channels = channels
-        self.wide = nn.Conv2d(3, channels, 3, padding=1)
-        self.back = nn.Conv2d(channels, 12, 3, padding=1)
+        self.wide = nn.Conv2d(3 * BLOCK**2, channels, 3, padding=1)
+        self.middle = nn.Conv2d(channels, channels, 3, padding=1)
+        self.back = nn.Conv2d(channels, 12 * BLOCK**2, 3, padding=1)
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         smooth = F.interpolate(pixels, scale_factor=2.0, mode="bilinear")
-        return smooth + F.pixel_shuffle(self.back(F.silu(self.wide(pixels))), 2)
+        x = F.silu(self.wide(F.pixel_unshuffle(pixels, BLOCK)))
+        x = x + F.silu(self.middle(x))
+        return smooth + F.pixel_shuffle(self.back(x), 2 * BLOCK)
 
 
 class VQTokenizer(PictureCodec):
@@ -145,7 +152,7 @@ class VQTokenizer(PictureCodec):
                  if isinstance(m, nn.Conv2d)]
         widest = max(cells) / PATCH**2
         if scale > 1 and self.upsample is not None:
-            widest = max(widest, self.upsample.channels)
+            widest = max(widest, self.upsample.channels / BLOCK**2)
         return widest / scale**2
 
     def enlarged(self, pixels: torch.Tensor, scale: int) -> torch.Tensor:
