@@ -50,7 +50,7 @@ AT_ONCE = 16  # pictures whose tokens are sampled in one forward pass
 PRIOR = 4  # patches without a residual that the mean of each code's residuals includes
 NEAR = 16  # px around things that count as near
 # Weights of the parts of the loss.
-AROUND, SQUARES, BORDERS, HUES = 2.0, 2.0, 2.0, 1.0
+COLOURS, SQUARES, AROUND, BORDERS, HUES = 3.0, 6.0, 2.0, 2.0, 1.0
 UNTOUCHED = 1 / 3  # share of pictures that keep all of their own tokens
 MOST = 0.7  # largest share of a picture's tokens that are replaced
 
@@ -206,14 +206,14 @@ def loss_of(drawn: torch.Tensor, painted: torch.Tensor, near: torch.Tensor,
             cell: int = PATCH) -> torch.Tensor:
     """Distance of pictures `drawn` [B, 3, H, W] from `painted`: of colours, and of slopes.
 
-    Px near things, bool [B, H, W], count 1 + AROUND times, and their squares are added; slopes
-    across borders of cells count once more BORDERS times as much as all slopes together, those of
-    hues 1 + HUES times. cell: px of a cell's side.
+    Px near things, bool [B, H, W], count 1 + AROUND times, and their squares are added; what is
+    wrong in hue counts 1 + HUES times; slopes across borders of cells count once more BORDERS times
+    as much as all slopes together. cell: px of a cell's side.
     """
     off, nearby = drawn - painted, near[:, None].float()
     weight = 1 + AROUND * nearby
-    total = (off.abs() * weight).mean() + SQUARES * (off.square() * nearby).mean()
     hued = off + HUES * (off - off.mean(1, keepdim=True))
+    total = COLOURS * (hued.abs() * weight).mean() + SQUARES * (off.square() * nearby).mean()
     for axis in (-1, -2):
         border = torch.arange(1, off.shape[axis], device=off.device) % cell == 0
         slopes = hued.diff(dim=axis).abs() * weight.narrow(axis, 1, len(border))
