@@ -26,7 +26,6 @@ from ssd_core.backbones.codecs.vq import ByteTable, VQTokenizer
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.backbones.postcard.words.captions import fresh_caption
 from ssd_core.backbones.postcard.words.world import Frame, frame_of, scene_of
-from ssd_core.errors import SSDError
 from ssd_core.model.knobs import flag
 from ssd_core.model.sampling import Sampling, guide, probabilities
 from ssd_core.train.checkpoints import Checkpoint, training_steps
@@ -36,6 +35,7 @@ from ssd_core.train.common import (
     descend,
     mixed_precision,
     remember_rates,
+    require_least,
     set_rate,
 )
 from ssd_core.train.teacher import teach
@@ -51,7 +51,7 @@ PRIOR = 4  # patches without a residual that the mean of each code's residuals i
 NEAR = 16  # px around things that count as near
 # Weights of the parts of the loss.
 COLOURS, SQUARES, AROUND, BORDERS, HUES = 3.0, 6.0, 2.0, 2.0, 1.0
-UNTOUCHED = 1 / 3  # share of pictures that keep all of their own tokens
+UNTOUCHED = 0.6  # share of pictures that keep all of their own tokens
 MOST = 0.7  # largest share of a picture's tokens that are replaced
 
 
@@ -61,12 +61,13 @@ class BlendRecipe:
 
     out: Path = flag(REQUIRED, "Folder of the finished backbone; its tokenizer is replaced.")
     backbone: str = flag("", "Bundled name, file or folder. Default: --out.")
-    pictures: int = flag(3000, "Painted pictures whose tokens are sampled again.")
+    pictures: int = flag(6000, "Painted pictures. With fewer the decoder learns them by heart.")
+    sampled: int = flag(1500, "Of these, whose tokens are sampled again.")
     shapes: float = flag(0.5, "Share of the pictures that are 32 x 18 or 18 x 32 cells, if "
                                 "the backbone draws these.")
-    steps: int = flag(3000, "Batches seen.")
-    batch: int = flag(4, "Pictures of a step.")
-    rate: float = flag(4e-4, "Peak learning rate.")
+    steps: int = flag(4000, "Batches seen.")
+    batch: int = flag(2, "Pictures of a step.")
+    rate: float = flag(8e-4, "Peak learning rate.")
     held_out: int = flag(200, "Pictures for measurement only.")
     seed: int = 0
     device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
@@ -74,22 +75,23 @@ class BlendRecipe:
 
 
 class Examples(NamedTuple):
-    """Painted pictures of one shape, by seed, their own tokens, and sampled tokens."""
+    """Painted pictures of one shape, by seed, their own tokens, and sampled tokens of some."""
 
     painted: np.ndarray  # uint8 [n, H, W, 3]
     own: torch.Tensor  # int64 [n, R, C]
-    sampled: torch.Tensor  # int64 [n, R, C]
+    sampled: torch.Tensor  # int64 [m, R, C], of the first m of them
 
 
 def train(recipe: BlendRecipe) -> dict:
     """Train, save the backbone in recipe.out and return the tokenizer's held-out metrics."""
-    if recipe.pictures < 1 or recipe.steps < 1 or recipe.batch < 1:
-        raise SSDError("pictures, steps and batch must be at least 1")
+    require_least(recipe, pictures=1, sampled=1, steps=1, batch=1)
     source = recipe.backbone or recipe.out
     reader = require_postcard(load_backbone(source, recipe.device, recipe.dtype))
     generator = torch.Generator().manual_seed(recipe.seed)
     shapes = recipe.shapes if len(reader.grids) > 1 else 0.0
-    examples = [sampled_examples(view_of(reader, frame), frame, count, recipe.out, generator)
+    again = counts_by_shape(min(recipe.sampled, recipe.pictures), shapes)
+    examples = [examples_of(view_of(reader, frame), frame, count, again.get(frame, 1), recipe.out,
+                            generator)
                 for frame, count in counts_by_shape(recipe.pictures, shapes).items()]
     assert isinstance(reader.picture_codec, VQTokenizer)
     codec = copy.deepcopy(reader.picture_codec).train()
@@ -105,16 +107,19 @@ def train(recipe: BlendRecipe) -> dict:
 # Sampled tokens
 
 
-def sampled_examples(backbone: Postcard, frame: Frame, count: int, folder: Path,
-                     generator: torch.Generator) -> Examples:
+def examples_of(backbone: Postcard, frame: Frame, count: int, again: int, folder: Path,
+                generator: torch.Generator) -> Examples:
+    """`count` painted pictures, the first `again` of them with sampled tokens."""
     painted = pictures(count, folder, frame=frame)
-    own, sampled = [], []
-    for first in tqdm(range(0, count, AT_ONCE), "sample", mininterval=2.0):
-        block = painted[first : first + AT_ONCE]
-        own.append(backbone.picture_codec.encode(to_signed(block).to(backbone.device)).cpu())
+    codec = backbone.picture_codec
+    own = torch.cat([codec.encode(to_signed(painted[a : a + AT_ONCE]).to(backbone.device)).cpu()
+                     for a in range(0, count, AT_ONCE)])
+    sampled = []
+    for first in tqdm(range(0, again, AT_ONCE), "sample", mininterval=2.0):
+        block = own[first : min(first + AT_ONCE, again)]
         captions = [fresh_caption(seed, 0) for seed in range(first, first + len(block))]
-        sampled.append(resampled(backbone, captions, own[-1], generator))
-    return Examples(painted, torch.cat(own), torch.cat(sampled))
+        sampled.append(resampled(backbone, captions, block, generator))
+    return Examples(painted, own, torch.cat(sampled))
 
 
 @torch.no_grad()
@@ -132,15 +137,20 @@ def resampled(backbone: Postcard, captions: list[str], tokens: torch.Tensor,
 
 def mix(examples: Examples, count: int,
         generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pick pictures at random and replace a random share of their tokens by sampled tokens.
+    """Pick pictures at random and replace a random share of some pictures' tokens by sampled ones.
 
     Returns their numbers [count] and their tokens [count, R, C].
     """
-    pick = torch.randint(len(examples.own), (count,), generator=generator)
-    share = torch.rand(count, 1, 1, generator=generator) / (1 - UNTOUCHED)
-    share = MOST * (share - UNTOUCHED / (1 - UNTOUCHED)).clamp(min=0)
-    replaced = torch.rand(examples.own[pick].shape, generator=generator) < share
-    return pick, torch.where(replaced, examples.sampled[pick], examples.own[pick])
+    def draw(*sizes: int) -> torch.Tensor:
+        return torch.rand(*sizes, generator=generator)
+
+    untouched = draw(count) < UNTOUCHED
+    choices = torch.where(untouched, len(examples.own), len(examples.sampled))
+    pick = (draw(count) * choices).long()
+    share = torch.where(untouched, 0.0, MOST * draw(count))[:, None, None]
+    replaced = draw(*examples.own[pick].shape) < share
+    sampled = examples.sampled[pick.clamp(max=len(examples.sampled) - 1)]
+    return pick, torch.where(replaced, sampled, examples.own[pick])
 
 
 # Learning

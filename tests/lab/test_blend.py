@@ -86,13 +86,14 @@ def test_a_grid_mixes_a_pictures_own_tokens_with_its_sampled_ones(seed, count):
     assert torch.equal(tokens % 10, own[pick])
 
 
-def test_a_third_of_the_pictures_keep_their_own_tokens():
-    own = torch.zeros(1, 8, 8, dtype=torch.long)
-    examples = Examples(np.zeros(1), own, own + 1)
-    _, tokens = blend.mix(examples, 3000, torch.Generator().manual_seed(0))
+def test_some_pictures_keep_their_own_tokens_and_only_they_need_no_samples():
+    own = torch.zeros(4, 8, 8, dtype=torch.long)
+    examples = Examples(np.zeros(4), own, own[:1] + 1)
+    pick, tokens = blend.mix(examples, 3000, torch.Generator().manual_seed(0))
     share = tokens.float().mean((1, 2))
-    assert 0.3 < (share == 0).float().mean() < 0.4
+    assert blend.UNTOUCHED - 0.05 < (share == 0).float().mean() < blend.UNTOUCHED + 0.1
     assert blend.MOST - 0.1 < share.quantile(0.99) < blend.MOST + 0.2
+    assert not pick[share > 0].any() and pick.unique().tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: frame.name)
@@ -140,7 +141,7 @@ def test_a_wrong_hue_counts_more_than_a_wrong_brightness():
     assert blend.loss_of(hued, PLAIN, FAR) > 1.4 * blend.loss_of(grey, PLAIN, FAR)
 
 
-@pytest.mark.parametrize("wrong", ["pictures", "steps", "batch"])
+@pytest.mark.parametrize("wrong", ["pictures", "sampled", "steps", "batch"])
 def test_numbers_that_make_no_sense_are_refused(tmp_path, wrong):
-    with pytest.raises(SSDError, match="at least 1"):
+    with pytest.raises(SSDError, match=f"{wrong} 0: must be at least 1"):
         blend.train(BlendRecipe(tmp_path, **{wrong: 0}))
