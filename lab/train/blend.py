@@ -50,8 +50,8 @@ AT_ONCE = 16  # pictures whose tokens are sampled in one forward pass
 PRIOR = 4  # patches without a residual that the mean of each code's residuals includes
 NEAR = 16  # px around things that count as near
 # Weights of the parts of the loss.
-COLOURS, SQUARES, AROUND, BORDERS, HUES = 3.0, 6.0, 2.0, 2.0, 1.0
-UNTOUCHED = 0.6  # share of pictures that keep all of their own tokens
+COLOURS, SQUARES, AROUND, BORDERS, HUES = 3.0, 6.0, 2.0, 1.0, 1.0
+UNTOUCHED = 0.5  # share of pictures that keep all of their own tokens
 MOST = 0.7  # largest share of a picture's tokens that are replaced
 
 
@@ -217,16 +217,25 @@ def loss_of(drawn: torch.Tensor, painted: torch.Tensor, near: torch.Tensor,
     """Distance of pictures `drawn` [B, 3, H, W] from `painted`: of colours, and of slopes.
 
     Px near things, bool [B, H, W], count 1 + AROUND times, and their squares are added; what is
-    wrong in hue counts 1 + HUES times; slopes across borders of cells count once more BORDERS times
-    as much as all slopes together. cell: px of a cell's side.
+    wrong in hue counts 1 + HUES times. Slopes are those of px and of blocks of px, so that neither
+    lines nor shades show the borders of cells. cell: px of a cell's side.
     """
     off, nearby = drawn - painted, near[:, None].float()
     weight = 1 + AROUND * nearby
     hued = off + HUES * (off - off.mean(1, keepdim=True))
     total = COLOURS * (hued.abs() * weight).mean() + SQUARES * (off.square() * nearby).mean()
+    for size in (1, cell // 4, cell // 2):
+        total = total + slopes_of(F.avg_pool2d(hued, size), F.avg_pool2d(weight, size),
+                                  cell // size)
+    return total
+
+
+def slopes_of(off: torch.Tensor, weight: torch.Tensor, cell: int) -> torch.Tensor:
+    """Mean differences between neighbours in `off` [B, 3, H, W], by weight [B, 1, H, W]; those
+    across borders of cells count once more BORDERS times as much as all together."""
+    total = off.new_zeros(())
     for axis in (-1, -2):
         border = torch.arange(1, off.shape[axis], device=off.device) % cell == 0
-        slopes = hued.diff(dim=axis).abs() * weight.narrow(axis, 1, len(border))
-        across = slopes.movedim(axis, -1)[..., border]
-        total = total + slopes.mean() + BORDERS * across.mean()
+        slopes = off.diff(dim=axis).abs() * weight.narrow(axis, 1, len(border))
+        total = total + slopes.mean() + BORDERS * slopes.movedim(axis, -1)[..., border].mean()
     return total

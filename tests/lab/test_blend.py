@@ -130,7 +130,19 @@ def test_an_error_counts_more_near_things():
 def test_a_step_between_cells_counts_more_than_one_within():
     across, within = PLAIN.clone(), PLAIN.clone()
     across[..., :PATCH], within[..., : PATCH + 1] = 0.5, 0.5
-    assert blend.loss_of(across, PLAIN, FAR) > 1.5 * blend.loss_of(within, PLAIN, FAR)
+    even = torch.ones(1, 1, SIDE, SIDE)
+    assert blend.slopes_of(across, even, PATCH) > 5 * blend.slopes_of(within, even, PATCH) > 0
+
+
+def test_shades_of_cells_show_even_where_their_borders_are_soft():
+    """A ramp of some px between two cells of different shade costs more than an even ramp."""
+    soft, ramp = PLAIN.clone(), PLAIN.clone()
+    soft[..., 2 * PATCH :] = 0.5
+    soft[..., 2 * PATCH - 4 : 2 * PATCH + 4] = torch.linspace(0, 0.5, 8)
+    ramp[..., :] = torch.linspace(0, 0.5, SIDE)
+    losses = [blend.loss_of(drawn, ramp, FAR) for drawn in (soft, ramp)]
+    fine = blend.slopes_of(soft - ramp, torch.ones(1, 1, SIDE, SIDE), PATCH)
+    assert losses[1] == 0 and losses[0] > blend.COLOURS * (soft - ramp).abs().mean() + 2 * fine
 
 
 def test_a_wrong_hue_counts_more_than_a_wrong_brightness():
