@@ -94,7 +94,7 @@ def subject() -> list[io.Input]:
 @cache
 def sizes() -> list[str]:
     """auto, then the known models' sizes: squares, then the shapes of Emu3, Lumina-mGPT ..."""
-    postcards = [postcard.size_of(grid) for grid in postcard.GRIDS]
+    postcards = [postcard.size_of(grid, scale) for scale in (1, 2) for grid in postcard.GRIDS]
     squares = sorted({postcards[0], *(row.size for row in CATALOGUE.values())})
     shapes = [*postcards, *(size_for(ratio, AREA) for ratio in RATIOS)]
     shapes += [size for side in (512, 768, 1024) for size in sizes_for(side)]

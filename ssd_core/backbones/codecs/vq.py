@@ -32,7 +32,7 @@ class Residual(nn.Module):
         return x + self.back(F.silu(self.wide(F.silu(self.norm(x)))))
 
 
-class Double(nn.Module):
+class Upsample(nn.Module):
     """Pixels [B, 3, H, W] -> [B, 3, 2 H, 2 W]: smooth enlargement, and what it lacks."""
 
     def __init__(self, channels: int = 16) -> None:
@@ -50,15 +50,15 @@ class VQTokenizer(PictureCodec):
     """Components, codebook [codes, dim] and decoder; pictures are [B, 3, H, W] in -1..1.
 
     encoder: a patch to its principal components, partly whitened; mosaic: the way back;
-    repair: what the neighbouring codes add to a patch; double: the head for twice the size, None
+    repair: what the neighbouring codes add to a patch; upsample: the head for twice the size, None
     in weights without it.
     """
 
     patch = PATCH
 
     def __init__(self, codes: int = 4096, dim: int = 64, channels: int = 128,
-                 blocks: int = 3, double: int = 0) -> None:
-        """double: channels of that head; 0: none."""
+                 blocks: int = 3, upsample: int = 0) -> None:
+        """upsample: channels of that head; 0: none."""
         super().__init__()
         pixels = 3 * PATCH**2
         self.encoder = nn.Sequential(nn.PixelUnshuffle(PATCH), nn.Conv2d(pixels, dim, 1))
@@ -69,8 +69,8 @@ class VQTokenizer(PictureCodec):
             nn.Conv2d(dim, channels, 3, padding=1), *(Residual(channels) for _ in range(blocks)),
             nn.GroupNorm(8, channels), nn.SiLU(),
             nn.Conv2d(channels, wide, 1), nn.SiLU(), nn.Conv2d(wide, pixels, 1))
-        self.double = Double(double) if double else None
-        self.scales = (2, 1) if double else (1,)
+        self.upsample = Upsample(upsample) if upsample else None
+        self.scales = (2, 1) if upsample else (1,)
 
     @classmethod
     def sized_like(cls, tensors: Mapping[str, torch.Tensor]) -> VQTokenizer:
@@ -79,8 +79,8 @@ class VQTokenizer(PictureCodec):
         blocks = sum(name.startswith("repair.") and name.endswith(".wide.weight")
                      for name in tensors)
         codes, dim = tensors["codebook"].shape
-        double = len(tensors.get("double.wide.weight", ()))
-        return cls(codes, dim, len(tensors["repair.0.weight"]), blocks, double)
+        upsample = len(tensors.get("upsample.wide.weight", ()))
+        return cls(codes, dim, len(tensors["repair.0.weight"]), blocks, upsample)
 
     def nearest(self, z: torch.Tensor) -> torch.Tensor:
         """Latents [B, dim, R, C] -> codes [B, R, C] int64 of the nearest codebook rows."""
@@ -99,10 +99,10 @@ class VQTokenizer(PictureCodec):
         cells = [m.out_channels for part in (self.mosaic, self.repair) for m in part.modules()
                  if isinstance(m, nn.Conv2d)]
         widest = max(cells) / PATCH**2
-        if scale > 1 and self.double is not None:
-            widest = max(widest, self.double.channels)
+        if scale > 1 and self.upsample is not None:
+            widest = max(widest, self.upsample.channels)
         return widest / scale**2
 
     def enlarged(self, pixels: torch.Tensor, scale: int) -> torch.Tensor:
-        assert self.double is not None and scale == 2
-        return self.double(pixels)
+        assert self.upsample is not None and scale == 2
+        return self.upsample(pixels)
