@@ -86,9 +86,9 @@ def complete_prompt() -> io.Input:
                                     "can do this; other models take the prompt as it is.")
 
 
-def subject() -> list[io.Input]:
+def subject(own_size: str = "the model's own") -> list[io.Input]:
     """The first inputs of every node that draws: prompt, negative, seed, size."""
-    return [*prompts(), seed(), *size()]
+    return [*prompts(), seed(), *size(own_size)]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Postcard decodes the same tokens at two sizes, where its codec has the head for the larger one."""
+"""Postcard decodes tokens at two sizes, where its codec has the head for the larger one."""
 
 import numpy as np
 import pytest

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from PIL import Image
 
+from ssd_core.backbones.postcard.scenery import at_frame_size
 from ssd_core.backbones.postcard.words.aliases import said, without_repeats
 from ssd_core.backbones.postcard.words.negations import negations
-from ssd_core.backbones.postcard.scenery import at_frame_size
 from ssd_core.errors import SSDError
 
 from ...postcards import check, frame_of

@@ -1,10 +1,11 @@
 """`postcard`: the small text-to-image backbone that is trained, tested and bundled here.
 
 A picture has 24 x 24 codes of 16 x 16 pixels, or 32 x 18 or 18 x 32 (columns x rows) if its weights
-learned these shapes; of 32 x 32 pixels where its codec has the head for twice the size. The vocabulary of words is closed; synonyms and Chinese are mapped to it.
-Prompts are padded to one length, so that the branches of guidance share their positions, as in
-Janus-Pro. Positions are axial rotary angles plus learned embeddings of row and column of the cell
-that a slot predicts; each shape has its own.
+learned these shapes; of 32 x 32 pixels where its codec has the head for twice the size. Both sizes
+of a shape have the same tokens. The vocabulary of words is closed; synonyms and Chinese are mapped
+to it. Prompts are padded to one length, so that the branches of guidance share their positions, as
+in Janus-Pro. Positions are axial rotary angles plus learned embeddings of row and column of the
+cell that a slot predicts; each shape has its own.
 """
 
 from __future__ import annotations

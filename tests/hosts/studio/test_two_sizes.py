@@ -37,7 +37,10 @@ def models(tmp_path_factory):
 @pytest.fixture
 def draw(finished):
     """Draw by these settings; the id of the picture."""
-    return lambda **settings: finished("/api/draw", settings={**HOUSE, **settings})["saved"][0]["id"]
+    def run(**settings):
+        return finished("/api/draw", settings={**HOUSE, **settings})["saved"][0]["id"]
+
+    return run
 
 
 @pytest.fixture
