@@ -8,13 +8,17 @@ from support.mock_backbone import random_heads, tiny_postcard
 from support.requests import requested
 from support.small_bundle import write_double_bundle
 
-from ssd_core import Grid, SSDError, generate, load_backbone, methods
+from ssd_core import Grid, Sampling, SSDError, generate, load_backbone, methods
 from ssd_core.backbones import postcard
 from ssd_core.backbones.postcard.scenery import at_frame_size
 from ssd_core.engine import step_times
 from ssd_core.files import ASSETS
 from ssd_core.output.changed_words import changed_words
 from ssd_core.output.recipe import to_bytes
+from ssd_core.runs.batch.workers import LoadedModels
+from ssd_core.train.own_pictures import Known, by_size
+from ssd_core.train.picture_files import drawn_already, read_pictures
+from ssd_core.train.self_distill import DistillTask
 from ssd_core.weights import fit as fit_module
 from ssd_core.weights.fit import fit
 from ssd_lab.postcards import FRAMES, paint
@@ -149,7 +153,7 @@ def test_step_times_count_the_decoding_of_their_size(monkeypatch):
 # Tokens
 
 
-@pytest.mark.parametrize("method", [methods.AR(), methods.Exact(), methods.SSD()],
+@pytest.mark.parametrize("method", [methods.AR(), methods.Exact(), methods.SSD(), methods.MuLo()],
                          ids=lambda method: method.name)
 def test_tokens_do_not_depend_on_the_size(method):
     model = tiny_postcard(grid=GRID, twice=True)
@@ -157,3 +161,20 @@ def test_tokens_do_not_depend_on_the_size(method):
     drawn = [list(generate(view, ["a red house"], method, heads))[-1].tokens
              for view in (model, model.smallest)]
     assert drawn[0].equal(drawn[1])
+
+
+def test_drafts_learn_from_pictures_of_both_sizes_together(tmp_path):
+    model = tiny_postcard(grid=GRID, twice=True)
+    tokens = some_tokens(model)[0]
+    known = [Known("", model.sha256, "a red house", size, "ar",
+                   tokens.numpy().astype("<i4").tobytes()) for size in model.sizes]
+    ids = torch.tensor(model.tokenize("a red house"))
+    together, = by_size([(each, ids) for each in known], model)
+    assert together.tokens.equal(torch.stack([tokens, tokens]))
+    assert together.size == model.smallest.size
+    task = DistillTask(0, ("a red house",), methods.AR(), Sampling())
+    for view in (model, model.smallest):
+        (name, content), = task.run(LoadedModels(view, None)).items()
+        (tmp_path / name).write_bytes(content)
+        assert read_pictures(tmp_path / name, model).size == model.smallest.size
+        assert drawn_already(tmp_path, view) == {0}
