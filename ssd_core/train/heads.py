@@ -61,7 +61,7 @@ from .common import (
     silent,
     take_step,
 )
-from .own_pictures import OwnPictures, own_pictures
+from .own_pictures import OwnPictures, note_lesson, own_pictures
 from .picture_files import KEPT_PROMPTS, Pictures, load_pictures
 from .processes import ALONE, Team, joined
 from .teacher import branch, teach
@@ -717,6 +717,7 @@ def save_and_measure(run: Run, go_on: Callable[[], None]) -> dict:
             keep_version(recipe.file)
         save_heads(heads, recipe.file, backbone, run.summary)
     if run.own is not None:
+        note_lesson(backbone, KINDS[recipe.kind], len(run.own))
         for lesson in run.lessons:
             lesson.checkpoint.remove()
     recent = run.lessons[-1].checkpoint
