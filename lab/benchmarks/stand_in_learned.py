@@ -23,7 +23,7 @@ from stand_in_table import draw, error, nll
 
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Exact, Method, Rolling, Rows
-from ssd_core.train.heads import LEAST_STEPS
+from ssd_core.train.heads import HEADS, LEAST_STEPS
 
 WITHOUT = {"exact": Exact(), "rolling, 1/8": Rolling(fewer=8), "rows, r = 1": Rows(rounds=1),
            "rows, r = 2": Rows(rounds=2)}
@@ -42,7 +42,7 @@ def main() -> None:
     args = parser.parse_args()
     backbone, drafts, learned = janus_like(), {}, []
     for count in args.counts:
-        steps, begun = max(LEAST_STEPS, 3 * count // 4), time.process_time()
+        steps, begun = max(LEAST_STEPS[HEADS], 3 * count // 4), time.process_time()
         drafts[count], shares = learned_heads(backbone, count, steps, with_row=True)
         learned.append([f"{count}", f"{steps}", *(f"{shares[name]:.2f}" for name in (
             "horizontal+1", "vertical+1", "row")), f"{time.process_time() - begun:.0f}"])

@@ -60,7 +60,7 @@ def recipe_for(folder: Path, pictures: Path, **changes) -> HeadsRecipe:
 
 @pytest.fixture
 def few_steps(monkeypatch):
-    monkeypatch.setattr(heads, "LEAST_STEPS", 12)
+    monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 12))
 
 
 def test_only_whole_pictures_of_this_very_backbone_count(card, tmp_path):
@@ -182,7 +182,7 @@ def test_a_run_that_a_host_stops_goes_on_where_it_was(card, tmp_path):
 
 
 def test_a_checkpoint_of_other_shapes_does_not_stop_a_new_lesson(card, tmp_path, monkeypatch):
-    monkeypatch.setattr(heads, "LEAST_STEPS", 4)
+    monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 4))
     backbone, _ = card
     pictures = drawn(backbone, tmp_path / "drawn", 8)
     with pytest.raises(checkpoints.Stopped):
@@ -194,7 +194,7 @@ def test_a_checkpoint_of_other_shapes_does_not_stop_a_new_lesson(card, tmp_path,
 
 
 def test_ssd_draws_with_what_was_learned(card, tmp_path, monkeypatch):
-    monkeypatch.setattr(heads, "LEAST_STEPS", 2)
+    monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 2))
     backbone, _ = card
     recipe = recipe_for(tmp_path, drawn(backbone, tmp_path / "drawn", 8))
     heads.learn(heads.prepare(recipe, backbone))
@@ -207,7 +207,7 @@ def test_ssd_draws_with_what_was_learned(card, tmp_path, monkeypatch):
 
 
 def test_new_pictures_are_those_since_the_last_lesson(card, tmp_path, monkeypatch):
-    monkeypatch.setattr(heads, "LEAST_STEPS", 2)
+    monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 2))
     monkeypatch.setattr(own_pictures.LAST_LESSON, "in_memory", {})
     backbone, _ = card
     new = partial(own_pictures.new_pictures, backbone)

@@ -35,7 +35,7 @@ def models(models, tmp_path):
 
 @pytest.fixture(autouse=True)
 def short_lessons(monkeypatch):
-    monkeypatch.setattr(heads, "LEAST_STEPS", 4)
+    monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 4))
     monkeypatch.setattr(own_pictures.LAST_LESSON, "in_memory", {})
     monkeypatch.setattr(learning, "HeadsRecipe", partial(HeadsRecipe, batch=1, epochs=1))
 
