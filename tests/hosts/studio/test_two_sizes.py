@@ -112,8 +112,8 @@ def test_an_uploaded_picture_is_kept_at_the_nearer_size(client, finished, servic
     assert recipe["size"] == size
 
 
-def test_a_race_and_a_stopped_run_have_the_size_of_the_picture(client, finished, worker, seen,
-                                                               stopped_at):
+def test_a_race_and_a_stopped_run_have_the_size_of_the_picture(client, finished, seen, stopped_at,
+                                                               every_message):
     job = finished("/api/race", settings=HOUSE, racers=["ar", "faithful"])
     assert {seen(saved["id"])[2] for saved in job["saved"]} == {LARGE}
     stopped_at(5)
