@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ssd_core.backbones.postcard.scenery import coarse, read_scenery
-from ssd_core.backbones.postcard.words.world import TIMES, frame_of
+from ssd_core.backbones.postcard.scenery import Scenery, coarse, read_scenery
+from ssd_core.backbones.postcard.words.world import FLYING, GROUNDS, TIMES, frame_of
 
 from .claims import Claim
 from .reading import Reading, which_hold
@@ -16,22 +16,24 @@ from .silhouettes import FoundThing, find_things
 
 def read(picture: np.ndarray) -> Reading:
     """Read a picture, uint8 [H, W, 3] RGB, of one of the FRAMES."""
-    scenery, frame = read_scenery(picture), frame_of(*picture.shape[:2])
-    assert frame is not None  # or the scenery could not be read
-    lit = scenery.time if scenery.time in TIMES else "day"
-    found = find_things(coarse(picture), lit, scenery.ground, frame)
-    if balloons := [place for place, thing in found.items() if thing.kind == "balloon"]:
-        scenery = read_scenery(picture, balloons)
+    scenery, found = _seen(picture)
+    if flying := [place for place, thing in found.items() if thing.kind in FLYING]:
+        scenery = read_scenery(picture, flying)
     things = {place: (thing.kind, thing.colour) for place, thing in found.items()}
     return Reading(**vars(scenery), things=things)
 
 
 def outlined(picture: np.ndarray) -> dict[str, FoundThing]:
     """The thing at each occupied place of a picture, uint8 [H, W, 3] RGB, of one of the FRAMES."""
+    return _seen(picture)[1]
+
+
+def _seen(picture: np.ndarray) -> tuple[Scenery, dict[str, FoundThing]]:
     scenery, frame = read_scenery(picture), frame_of(*picture.shape[:2])
-    assert frame is not None
-    lit = scenery.time if scenery.time in TIMES else "day"
-    return find_things(coarse(picture), lit, scenery.ground, frame)
+    assert frame is not None  # or the scenery could not be read
+    time = scenery.time if scenery.time in TIMES else "day"
+    ground = scenery.ground if scenery.ground in GROUNDS else "meadow"
+    return scenery, find_things(coarse(picture), time, scenery.sky, ground, frame)
 
 
 def check(image: np.ndarray, claims: Iterable[Claim]) -> tuple[bool, ...]:

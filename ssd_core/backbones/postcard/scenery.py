@@ -207,7 +207,7 @@ def _discs() -> tuple[np.ndarray, np.ndarray]:
 
 def _light_score(small: np.ndarray, place: str, colours: np.ndarray, clouds: np.ndarray,
                  frame: Frame) -> float:
-    top, left = (frame.light_y - 48) // STEP, (frame.x_of(place) - 48) // STEP
+    top, left = (frame.light * CELL - 48) // STEP, (frame.x_of(place) - 48) // STEP
     window = small[top : top + 96 // STEP, left : left + 96 // STEP]
     limit = np.minimum(34, far(window[None], clouds[:, None, None]).min(0))
     mask = (far(window[None], colours[:, None, None]).min(0) < limit).astype(np.float32)
