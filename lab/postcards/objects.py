@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 from ssd_core.backbones.postcard.words.world import (
+    BACKDROPS,
     CELL,
     FAR_PLACES,
     FLOATING,
@@ -34,6 +35,7 @@ from .drawings import DRAWINGS
 from .pen import BELOW, FINER, HIGH, LIT, WIDE, Look, Pen
 
 COVERED = 0.3  # least share of a cell that a thing covers
+_BARE = (*FLYING, *BACKDROPS, "train", "rocket")  # kinds before which no grass grows
 _VEILED = {"rain": 0.12, "fog": 0.2}  # how much of a thing the air hides
 
 
@@ -100,7 +102,7 @@ def stand_of(scene: Scene, thing: SceneObject, frame: Frame) -> Stand:
     drawing, flip = int(rng.integers(len(DRAWINGS[thing.kind]))), bool(rng.random() < 0.5)
     size = size_of(scene, thing, frame)
     if len(scene.things) == 1 and frame.roam:
-        dx += {"left": 1, "right": -1}.get(thing.place, 0)
+        dx += {"left": 2, "right": -2}.get(thing.place, 0)
     elif not _has_room(scene, thing) or not frame.roam:
         dx = 0
     if is_many(scene.things):
@@ -109,7 +111,7 @@ def stand_of(scene: Scene, thing: SceneObject, frame: Frame) -> Stand:
         dy += 1  # before the large things
     middle = frame.x_of(thing.place) + CELL * dx
     y = CELL * dy + (frame.balloon * CELL if thing.kind in FLYING else
-                     frame.feet_of(thing.place) - round((HIGH - BELOW) * size))
+                     frame.feet_of(thing.place, thing.kind) - round((HIGH - BELOW) * size))
     return Stand(middle - round(WIDE * size) // 2, y, size, drawing, flip,
                  _lit_side(scene, middle, frame))
 
@@ -224,9 +226,9 @@ def _paint_islet(canvas: np.ndarray, scene: Scene, stand: Stand, frame: Frame) -
     far, near = (np.asarray(c, dtype=np.float32) for c in GROUND["meadow"][scene.time])
     sand = np.asarray(GROUND["sand"][scene.time][1], dtype=np.float32)
     middle, size, fine = stand.x + stand.wide // 2, stand.size, frame.scale
-    for colour, half, high, down, edge in ((near * 0.45, 60, 13, 6, 0.3), (sand * 0.86, 60, 12, 3, 0.1),
-                                           (near * 0.85, 55, 9, 1, 0.15),
-                                           ((far + near) / 2, 52, 7.5, -1, 0.3)):
+    for colour, half, high, down, edge in ((near * 0.45, 63, 13, 6, 0.3), (sand * 0.86, 63, 12, 3, 0.1),
+                                           (near * 0.85, 59, 9, 1, 0.15),
+                                           ((far + near) / 2, 56, 7.5, -1, 0.3)):
         spot(canvas, colour, ellipse(round(half * size), round(high * size), edge, fine), middle,
              stand.feet + round(down * size), fine)
 
@@ -269,7 +271,7 @@ def _paint_thing(canvas: np.ndarray, scene: Scene, thing: SceneObject, frame: Fr
         lines = np.arange(len(cover))[:, None, None] / frame.scale
         cover = cover * np.clip(stand.feet - stand.y - lines, 0, 1)
     paste(canvas, colour, cover, stand.x, stand.y, frame.scale)
-    if scene.ground in ("meadow", "field") and thing.kind not in FLYING:
+    if scene.ground in ("meadow", "field") and thing.kind not in _BARE:
         _paint_blades(canvas, scene, stand, frame)
 
 
@@ -278,7 +280,7 @@ def ordered(scene: Scene) -> list[tuple[int, SceneObject]]:
     def near(entry: tuple[int, SceneObject]) -> tuple[bool, int]:
         thing = entry[1]
         stand = stand_of(scene, thing, SQUARE)
-        return thing.kind not in FLYING, stand.feet
+        return thing.kind not in FLYING, stand.feet - 99 * (thing.kind in BACKDROPS)
 
     return sorted(enumerate(scene.things), key=near)
 

@@ -12,40 +12,55 @@ import torch.nn.functional as F
 
 from ssd_core.backbones.postcard.scenery import (
     STEP,
+    Scenery,
     cloud_shades,
     coarse,
+    depth,
     far,
-    ground_rows,
     sky_rows,
     stroked,
 )
 from ssd_core.backbones.postcard.words.world import (
+    BACKDROPS,
+    BOW,
+    CAP,
     CELL,
     COLOURS,
     FAR_PLACES,
     FLYING,
+    GLEAM,
+    GROUND,
+    HILL,
     KINDS,
+    LIGHT,
     PAINT,
     PLACES,
+    ROAD,
+    ROCK,
     SQUARE,
     TONE,
+    WATER,
+    WOOD,
     Frame,
     colours_of,
     kinds_of,
     may_be_many,
 )
 
+from .brush import paste
 from .drawings import DRAWINGS
 from .objects import COVERED
 from .pen import BELOW, HIGH, WIDE, Look, Pen, tinted
 
 _COLOUR_REACH = 50.0  # largest distance of a px from a thing's colour, RGB
-_THING_OVERLAP = 0.4  # least overlap (IoU) of a colour mask with a drawing
+_THING_OVERLAP = 0.4  # least overlap (IoU) of colour and silhouette with a drawing
+_ALIKE = 0.2  # that of a thing far away, if all others are of its kind and colour
+_STRANGE = 22.0  # least distance of a px from the background that no background has, RGB
 _TINTS, _LIGHTS = (0.78, 0.9, 1.0, 1.1), (-0.8, -0.4, 0.0, 0.5)  # as things have them
 _FINE = 4  # px by which a drawing may be off, beside its shift by cells
-_ACROSS = {True: (-1, 2), False: (-1, 1)}  # cells by which a thing, alone or not, may be moved
+_ACROSS = {True: (-1, 3), False: (-1, 1)}  # cells by which a thing, alone or not, may be moved
 _DOWN = (0, 2)
-_LEAST = 0.04  # of a window that a colour must fill to be looked for
+_LEAST = 0.02  # of a window that a colour must fill to be looked for
 
 
 @dataclass(frozen=True)
@@ -61,14 +76,17 @@ class FoundThing:
     flip: bool
     fit: float
 
+    def cover(self, frame: Frame) -> np.ndarray:
+        """How much of each px it covers, float32 [height, width]."""
+        drawn = _drawn(self.kind, self.drawing, self.flip, self.size)[0]
+        canvas = np.zeros((frame.height, frame.width, 1), dtype=np.float32)
+        paste(canvas, np.ones_like(drawn[..., None]), drawn[..., None], self.x, self.y)
+        return canvas[..., 0]
+
     def cells(self, frame: Frame) -> np.ndarray:
         """The cells that it covers, bool [rows, columns]."""
-        cover = _drawn(self.kind, self.drawing, self.flip, self.size)[0]
-        high, wide = cover.shape
-        padded = np.zeros((frame.height + 2 * high, frame.width + 2 * wide), dtype=np.float32)
-        padded[self.y + high : self.y + 2 * high, self.x + wide : self.x + 2 * wide] = cover
-        inside = padded[high:-high, wide:-wide]
-        return inside.reshape(frame.rows, CELL, frame.columns, CELL).mean((1, 3)) > COVERED
+        blocks = self.cover(frame).reshape(frame.rows, CELL, frame.columns, CELL)
+        return blocks.mean((1, 3)) > COVERED
 
 
 @cache
@@ -81,30 +99,52 @@ def _drawn(kind: str, drawing: int, flip: bool, size: float) -> tuple[np.ndarray
 
 @dataclass(frozen=True)
 class _Shapes:
-    """Drawings of one size: (kind, drawing, flip) of each, own covers [n, 1, h, w], areas [n]."""
+    """Drawings of one size: (kind, drawing, flip) of each; covers [n, 1, h, w] of the parts in their
+    own colour and of all parts.
+    """
 
     names: tuple[tuple[str, int, bool], ...]
-    covers: torch.Tensor
-    areas: torch.Tensor
+    own: torch.Tensor
+    whole: torch.Tensor
     kinds: np.ndarray
 
 
+ZONES = {"ground": tuple(kind for kind in KINDS if kind not in (*FLYING, *BACKDROPS)),
+         "sky": FLYING, "far": BACKDROPS}
+
+
+def _top_of(zone: str, place: str, size: float, frame: Frame) -> int:
+    """The upper edge of a drawing that is not moved, px."""
+    if zone == "sky":
+        return frame.balloon * CELL
+    return frame.feet_of(place, ZONES[zone][0]) - round((HIGH - BELOW) * size)
+
+
 @cache
-def _shapes(flying: bool, size: float) -> _Shapes:
-    """All drawings of what flies, or of what stands, as they fall on the coarse picture."""
-    names, covers = [], []
-    top = 0 if flying else -round((HIGH - BELOW) * size) % STEP
+def _shapes(zone: str, size: float) -> _Shapes:
+    """All drawings of a zone, as they fall on the coarse picture."""
+    names, tables = [], ([], [])
+    top = _top_of(zone, PLACES[0], size, SQUARE) % STEP
     high = -(-(round(HIGH * size) + top) // STEP) * STEP
-    for kind in (kind for kind in KINDS if (kind in FLYING) == flying):
+    for kind in ZONES[zone]:
         for drawing in range(len(DRAWINGS[kind])):
             for flip in (False, True):
-                own = _drawn(kind, drawing, flip, size)[1]
-                placed = np.zeros((high, own.shape[1], 1), dtype=np.float32)
-                placed[top : top + len(own), :, 0] = own
                 names.append((kind, drawing, flip))
-                covers.append(coarse(placed)[..., 0])
-    table = torch.from_numpy(np.stack(covers))[:, None]
-    return _Shapes(tuple(names), table, table.sum((1, 2, 3)), np.asarray([n[0] for n in names]))
+                whole, own = _drawn(kind, drawing, flip, size)
+                for table, cover in zip(tables, (own, whole), strict=True):
+                    placed = np.zeros((high, cover.shape[1], 1), dtype=np.float32)
+                    placed[top : top + len(cover), :, 0] = cover
+                    table.append(coarse(placed)[..., 0])
+    own, whole = (torch.from_numpy(np.stack(table))[:, None] for table in tables)
+    return _Shapes(tuple(names), own, whole, np.asarray([name[0] for name in names]))
+
+
+def _overlap(mask: np.ndarray, covers: torch.Tensor) -> torch.Tensor:
+    """IoU [n, y, x] of covers [n, 1, h, w] with the part of a mask below them, wherever they fit."""
+    window = torch.from_numpy(mask)[None, None]
+    shared = F.conv2d(window, covers)[0]
+    around = F.conv2d(window, torch.ones(1, 1, *covers.shape[2:]))[0]
+    return shared / (around + covers.sum((1, 2, 3))[:, None, None] - shared).clamp(min=1)
 
 
 @cache
@@ -122,16 +162,51 @@ def _paints(time: str) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(table, dtype=np.float32), np.asarray(owner)
 
 
-def _behind(small: np.ndarray, time: str, sky: str, ground: str, frame: Frame) -> np.ndarray:
-    """The colours [n, h, 1, 3] that sky and ground have in each row of the coarse picture."""
-    rows = np.concatenate((sky_rows(time, sky, frame)[: frame.horizon],
-                           ground_rows(ground, time, frame)[frame.horizon :, 0]))
-    plain = rows.reshape(-1, STEP, 3).mean(1)
-    shown = stroked(plain, time, 0.3)
+def _behind(small: np.ndarray, shown: Scenery, frame: Frame) -> np.ndarray:
+    """The colours [n, h, 1, 3] that the scene without its things has in each row."""
+    time, high = shown.time, frame.horizon // STEP
+    near = depth(frame).reshape(-1, STEP, 1).mean(1)
+
+    def layers(*pairs: tuple[object, object]) -> np.ndarray:
+        """Colours of land [n, h, 3], from the far one to the near one of each pair."""
+        tables = [np.asarray(pair, dtype=np.float32) for pair in pairs]
+        return np.stack([far_one + (near_one - far_one) * near for far_one, near_one in tables])
+
+    sky = sky_rows(time, shown.sky, frame).reshape(-1, STEP, 3).mean(1)
+    clear = [stroked(sky, time, 0.3), np.repeat(cloud_shades(time)[:, None], len(sky), 1)]
+    if shown.sky == "rainbow":
+        clear += [sky[None] + (np.asarray(colour, dtype=np.float32) - sky)[None] * share
+                  for colour in BOW for share in (0.25, 0.45, 0.62)]
+    if shown.light != "none":
+        light = np.asarray(LIGHT[time], dtype=np.float32)
+        clear += [sky[None] + (light - sky)[None] * share for share in (0.1, 0.22, 0.36, 0.5)]
+        clear += [np.broadcast_to(light + (255 - light) * share, sky.shape)[None]
+                  for share in (0, 0.2, 0.4)]
+    ridges = {"none": (), "hills": (HILL,), "mountains": (ROCK, HILL), "snowy": (ROCK, CAP, HILL),
+              "forest": (WOOD,)}.get(shown.ridge, ())
+    for table in ridges:
+        a, b = (np.asarray(colour, dtype=np.float32) for colour in table[time])
+        for share in (0, 0.33, 0.66, 1):
+            solid = np.broadcast_to(a + (b - a) * share, sky.shape)
+            clear += [solid[None], (solid + (sky[high - 1] - solid) * 0.3)[None]]
+    paths = {"road": (ROAD[time],), "river": (GROUND["lake"][time],)}.get(shown.path, ())
+    land = [stroked(layers(GROUND[shown.ground][time], *paths), time, share).reshape(-1, *sky.shape)
+            for share in (0.16, 0.3)]
+    if shown.ground in WATER:
+        gleam = np.asarray(GLEAM[time], dtype=np.float32)
+        water = layers(GROUND[shown.ground][time])
+        land += [water + (gleam - water) * share for share in (0.45, 0.65)]
     usual = stroked(np.median(small[:, gaps(frame)], axis=1), time, 0.2)
-    clouds = np.repeat(cloud_shades(time)[:, None], len(small), 1)
-    clouds[:, frame.horizon // STEP :] = -999
-    return np.concatenate((shown, usual, clouds))[:, :, None]
+    return np.concatenate((*(_only(part, slice(0, high + 2)) for part in clear),
+                           *(_only(part, slice(high - 1, None)) for part in land),
+                           usual))[:, :, None]
+
+
+def _only(colours: np.ndarray, rows: slice) -> np.ndarray:
+    """Colours [n, h, 3] in some rows, elsewhere far from every colour."""
+    part = np.full(colours.shape, -999, dtype=np.float32)
+    part[:, rows] = colours[:, rows]
+    return part
 
 
 @cache
@@ -142,19 +217,20 @@ def gaps(frame: Frame) -> np.ndarray:
     return np.flatnonzero(away > 0.75 * away.max())
 
 
-def _masks(small: np.ndarray, time: str, sky: str, ground: str, frame: Frame) -> np.ndarray:
-    """Masks of the px of a coarse picture that show each colour, [colours, h, w] (0 or 1).
+def _masks(small: np.ndarray, shown: Scenery, frame: Frame) -> np.ndarray:
+    """Masks of the px of a coarse picture that show each colour, and last of all that are not
+    background, [colours + 1, h, w] (0 or 1).
 
-    A px nearer to the background of its row than to any colour is in no mask.
+    A px nearer to the background of its row than to any colour is in no mask of a colour.
     """
-    table, owner = _paints(time)
+    table, owner = _paints(shown.time)
     away = far(small[:, :, None], table)
     best = away.argmin(-1)
     nearest = np.take_along_axis(away, best[..., None], -1)[..., 0]
-    behind = _behind(small, time, sky, ground, frame)
-    limit = np.minimum(_COLOUR_REACH, far(small[None], behind).min(0))
-    shown = np.where(nearest < limit, owner[best], -1)
-    return (shown[None] == np.arange(len(COLOURS))[:, None, None]).astype(np.float32)
+    behind = far(small[None], _behind(small, shown, frame)).min(0)
+    own = np.where(nearest < np.minimum(_COLOUR_REACH, behind), owner[best], -1)
+    masks = own[None] == np.arange(len(COLOURS))[:, None, None]
+    return np.concatenate((masks, (behind > _STRANGE)[None])).astype(np.float32)
 
 
 def _window(masks: np.ndarray, x0: int, y0: int, wide: int, high: int) -> np.ndarray:
@@ -167,12 +243,15 @@ def _window(masks: np.ndarray, x0: int, y0: int, wide: int, high: int) -> np.nda
     return part
 
 
-def _candidates(masks: np.ndarray, place: str, flying: bool, size: float, ground: str,
-                frame: Frame) -> Iterator[FoundThing]:
-    """The best drawing of each colour of a size at a place, where it fits well enough."""
-    shapes = _shapes(flying, size)
-    high, wide = shapes.covers.shape[2:]
-    foot = frame.balloon * CELL if flying else frame.feet_of(place) - round((HIGH - BELOW) * size)
+def _candidates(masks: np.ndarray, place: str, zone: str, size: float, ground: str,
+                frame: Frame, kind: str | None = None) -> Iterator[FoundThing]:
+    """The best drawing of each colour of a size at a place, where it fits well enough.
+
+    kind: the only one that is looked for; None: all that the ground may have.
+    """
+    shapes = _shapes(zone, size)
+    high, wide = shapes.own.shape[2:]
+    foot = _top_of(zone, place, size, frame)
     top = foot // STEP - _FINE // STEP
     across = _ACROSS[size == frame.sizes[0]] if frame.roam else (0, 0)
     if place == "right":
@@ -182,23 +261,21 @@ def _candidates(masks: np.ndarray, place: str, flying: bool, size: float, ground
     wider = wide + (CELL * (across[1] - across[0]) + 2 * _FINE) // STEP
     higher = high + (CELL * (_DOWN[1] - _DOWN[0]) + 2 * _FINE) // STEP
     part = _window(masks, left, top, wider, higher)
-    allowed = np.isin(shapes.kinds, kinds_of(ground))
-    for n, mask in enumerate(part):
+    allowed = np.isin(shapes.kinds, kinds_of(ground) if kind is None else (kind,))
+    whole: torch.Tensor | None = None
+    for n, mask in enumerate(part[:-1]):
         if mask.sum() < _LEAST * high * wide:
             continue
         visible = allowed & np.asarray([COLOURS[n] in colours_of(k, ground) for k in shapes.kinds])
-        window = torch.from_numpy(mask)[None, None]
-        shared = F.conv2d(window, shapes.covers)[0]
-        around = F.conv2d(window, torch.ones(1, 1, high, wide))[0]
-        fit = shared / (around + shapes.areas[:, None, None] - shared).clamp(min=1)
+        whole = _overlap(part[-1], shapes.whole) if whole is None else whole
+        fit = 0.6 * _overlap(mask, shapes.own) + 0.4 * whole
         fit[torch.from_numpy(~visible)] = 0
         best = int(fit.argmax())
         shape, y, x = np.unravel_index(best, fit.shape)
-        if (found := float(fit.flatten()[best])) > _THING_OVERLAP:
-            kind, drawing, flip = shapes.names[int(shape)]
-            phase = 0 if flying else -round((HIGH - BELOW) * size) % STEP
-            yield FoundThing(kind, COLOURS[n], STEP * (left + int(x)),
-                             STEP * (top + int(y)) + phase, size, drawing, flip, found)
+        if (found := float(fit.flatten()[best])) > (_THING_OVERLAP if kind is None else _ALIKE):
+            name, drawing, flip = shapes.names[int(shape)]
+            yield FoundThing(name, COLOURS[n], STEP * (left + int(x)),
+                             STEP * (top + int(y)) + foot % STEP, size, drawing, flip, found)
 
 
 def _clash(one: FoundThing, other: FoundThing, frame: Frame) -> bool:
@@ -207,19 +284,23 @@ def _clash(one: FoundThing, other: FoundThing, frame: Frame) -> bool:
     return bool((a & b).sum() > 0.4 * min(a.sum(), b.sum()))
 
 
-def find_things(small: np.ndarray, time: str, sky: str, ground: str,
-                frame: Frame = SQUARE) -> dict[str, FoundThing]:
-    """The thing at each occupied place of a coarse picture."""
-    masks = _masks(small, time, sky, ground, frame)
+def find_things(small: np.ndarray, shown: Scenery, frame: Frame = SQUARE) -> dict[str, FoundThing]:
+    """The thing at each occupied place of a coarse picture of a scenery."""
+    masks, ground = _masks(small, shown, frame), shown.ground
     sizes = tuple(dict.fromkeys(frame.sizes[:3]))
-    found = [(place, thing) for place in PLACES for flying in (False, True) for size in sizes
-             for thing in _candidates(masks, place, flying, size, ground, frame)]
+    found = [(place, thing) for place in PLACES for zone in ZONES for size in sizes
+             for thing in _candidates(masks, place, zone, size, ground, frame)]
     things: dict[str, FoundThing] = {}
     for place, thing in sorted(found, key=lambda entry: -entry[1].fit):
         if place not in things and not any(_clash(thing, other, frame)
                                            for other in things.values()):
             things[place] = thing
     return {**things, **_far_things(masks, things, ground, frame)}
+
+
+def _coarse_cover(thing: FoundThing, frame: Frame) -> np.ndarray:
+    """The cover of a found thing on the coarse picture, [h, w]."""
+    return coarse(thing.cover(frame)[..., None])[..., 0]
 
 
 def _far_things(masks: np.ndarray, near: dict[str, FoundThing], ground: str,
@@ -229,6 +310,8 @@ def _far_things(masks: np.ndarray, near: dict[str, FoundThing], ground: str,
     if len(near) < len(PLACES) or len(alike) != 1:
         return {}
     ((kind, colour),) = alike
+    for thing in near.values():
+        masks = masks * (1 - _coarse_cover(thing, frame))
     return {place: thing for place in FAR_PLACES if may_be_many(kind)
-            for thing in _candidates(masks, place, False, frame.sizes[3], ground, frame)
-            if (thing.kind, thing.colour) == (kind, colour)}
+            for thing in _candidates(masks, place, "ground", frame.sizes[3], ground, frame, kind)
+            if thing.colour == colour}

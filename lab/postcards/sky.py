@@ -13,6 +13,7 @@ from ssd_core.backbones.postcard.words.world import (
     BOW_MOVE,
     CELL,
     CLOUD,
+    DISC_PALE,
     LIGHT,
     LIGHT_RADIUS,
     PLACES,
@@ -56,7 +57,7 @@ def _paint_glow(canvas: np.ndarray, scene: Scene, frame: Frame) -> None:
 def _paint_disc(canvas: np.ndarray, scene: Scene, frame: Frame) -> None:
     away = _away(scene, frame)
     edge = np.asarray(LIGHT[scene.time], dtype=np.float32)
-    centre = edge + (255 - edge) * 0.45
+    centre = edge + (255 - edge) * DISC_PALE[scene.time]
     body = centre + (edge - centre) * np.clip(away / LIGHT_RADIUS, 0, 1)[..., None]
     cover = np.clip((LIGHT_RADIUS + 0.5 / frame.scale - away) * frame.scale, 0, 1)
     blend(canvas[: len(away)], body, cover)

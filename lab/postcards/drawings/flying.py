@@ -139,32 +139,32 @@ def _soaring_bird(pen: Pen) -> None:
 def _gull(pen: Pen, x: float, y: float, size: float, turn: float = 1.0) -> None:
     """A small bird far away, as a bent pair of wings."""
     for side in (-1, 1):
-        far = 25 * size * side
-        pen.shape([*rounded([(x, y), (x + 0.45 * far, y + 13 * size * turn),
-                             (x + far, y + 5 * size * turn)], closed=False),
-                   *rounded([(x + far, y + 5 * size * turn), (x + 0.42 * far, y + 5 * size * turn),
-                             (x, y - 5 * size)], closed=False)],
-                  tint=(1.04, 0.86)[side > 0], plump=1.5)
-    pen.blob([(x - 5 * size, y - 1), (x, y + 4 * size), (x + 5 * size, y - 1), (x, y - 9 * size)],
-             tint=0.95, plump=2)
+        far = 26 * size * side
+        pen.shape([*rounded([(x, y + 2 * size), (x + 0.45 * far, y + 15 * size * turn),
+                             (x + far, y + 4 * size * turn)], closed=False),
+                   *rounded([(x + far, y + 4 * size * turn), (x + 0.5 * far, y + 4 * size * turn),
+                             (x, y - 9 * size)], closed=False)],
+                  tint=(1.04, 0.86)[side > 0], plump=2)
+    pen.blob([(x - 6 * size, y - 1), (x, y + 6 * size), (x + 6 * size, y - 1), (x, y - 13 * size)],
+             tint=0.95, plump=3)
 
 
 def _flock(pen: Pen) -> None:
     """Five birds one behind the other."""
-    for x, y, size in ((2, 58, 1.0), (-34, 78, 0.84), (38, 76, 0.84), (-40, 40, 0.72),
-                       (40, 38, 0.72)):
+    for x, y, size in ((2, 58, 1.15), (-36, 80, 0.95), (38, 78, 0.95), (-41, 38, 0.84),
+                       (42, 36, 0.84)):
         _gull(pen, x, y, size)
 
 
 def _three_gulls(pen: Pen) -> None:
-    for x, y, size in ((-30, 74, 1.15), (30, 86, 0.95), (20, 44, 1.1)):
+    for x, y, size in ((-28, 72, 1.35), (32, 88, 1.1), (24, 42, 1.25)):
         _gull(pen, x, y, size)
 
 
 def _wedge(pen: Pen) -> None:
     """Birds that fly in a wedge."""
     for x, y in ((34, 66), (8, 82), (8, 50), (-18, 98), (-18, 34), (-44, 84), (-42, 50)):
-        _gull(pen, x, y, 0.68)
+        _gull(pen, x, y, 0.76)
 
 
 DRAWINGS = {

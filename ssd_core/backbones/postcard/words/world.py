@@ -70,8 +70,10 @@ class Frame:
             return (middle + (left if place == "far left" else right)) * CELL // 2
         return self.centres[PLACES.index(place)] * CELL
 
-    def feet_of(self, place: str) -> int:
+    def feet_of(self, place: str, kind: str = "") -> int:
         """The row on which a thing at a place stands, px."""
+        if kind in BACKDROPS:
+            return CELL * (self.far_feet - 1)
         return CELL * (self.far_feet if place in FAR_PLACES else self.feet[PLACES.index(place)])
 
 
@@ -111,6 +113,8 @@ KINDS = ("house", "houses", "church", "castle", "tower", "lighthouse", "windmill
 FLYING = ("balloon", "bird", "birds")  # kinds that are in the sky
 FLOATING = ("boat", "boats", "bridge")  # kinds that need no islet in water
 GROUPS = ("houses", "trees", "boats", "birds")  # kinds of several things
+BACKDROPS = ("waterfall",)  # kinds that stand far away, below the ridge
+FLOWERS = ("sunflower", "tulip", "rosebush")
 # Kinds that are small beside the others.
 SMALL = ("dog", "cat", "sheep", "bicycle", "sunflower", "tulip", "rosebush", "bench", "fence",
          "snowman", "horse", "car")
@@ -120,6 +124,8 @@ WATER = ("lake", "sea")
 
 LIGHT_RADIUS = 26  # px
 LOW_SUN = ("dawn", "dusk")
+# How much paler than its edge the middle of the disc is.
+DISC_PALE = {"dawn": 0.2, "day": 0.45, "dusk": 0.25, "night": 0.45}
 
 RGB = tuple[int, int, int]
 
@@ -152,7 +158,7 @@ CLOUD: dict[str, tuple[RGB, RGB]] = {
     "night": ((112, 126, 172), (56, 68, 116)),
 }
 LIGHT: dict[str, RGB] = {
-    "dawn": (255, 236, 150), "day": (255, 226, 84), "dusk": (255, 148, 58),
+    "dawn": (255, 206, 104), "day": (255, 226, 84), "dusk": (255, 148, 58),
     "night": (248, 244, 218)}
 # Ridge colours: far layer, near layer.
 HILL: dict[str, tuple[RGB, RGB]] = {
@@ -317,8 +323,12 @@ def paths_of(ground: str) -> tuple[str, ...]:
 
 
 def colours_of(kind: str, ground: str) -> tuple[str, ...]:
-    """The colours that are visible: white vanishes on snow and among clouds."""
-    lost = {"white"} if kind in FLYING or ground == "snow" else set()
+    """The colours that are visible: white vanishes on snow, among clouds and on a snowman, whose
+    colour is that of his scarf.
+    """
+    lost = {"white"} if kind in (*FLYING, "snowman") or ground == "snow" else set()
+    if kind in FLOWERS:
+        lost |= {"green", "brown", "black", "grey"}
     wanted = USUAL[kind] if kind == "waterfall" else COLOURS
     return tuple(c for c in wanted if c not in lost)
 
