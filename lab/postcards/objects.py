@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from PIL import Image, ImageFilter
@@ -16,7 +16,6 @@ from ssd_core.backbones.postcard.words.world import (
     FLYING,
     GROUND,
     PAINT,
-    PLACES,
     SHADOW,
     SLOTS,
     SMALL,
@@ -226,9 +225,9 @@ def _paint_islet(canvas: np.ndarray, scene: Scene, stand: Stand, frame: Frame) -
     far, near = (np.asarray(c, dtype=np.float32) for c in GROUND["meadow"][scene.time])
     sand = np.asarray(GROUND["sand"][scene.time][1], dtype=np.float32)
     middle, size, fine = stand.x + stand.wide // 2, stand.size, frame.scale
-    for colour, half, high, down, edge in ((near * 0.45, 63, 13, 6, 0.3), (sand * 0.86, 63, 12, 3, 0.1),
-                                           (near * 0.85, 59, 9, 1, 0.15),
-                                           ((far + near) / 2, 56, 7.5, -1, 0.3)):
+    for colour, half, high, down, edge in (
+            (near * 0.45, 63, 13, 6, 0.3), (sand * 0.86, 63, 12, 3, 0.1),
+            (near * 0.85, 59, 9, 1, 0.15), ((far + near) / 2, 56, 7.5, -1, 0.3)):
         spot(canvas, colour, ellipse(round(half * size), round(high * size), edge, fine), middle,
              stand.feet + round(down * size), fine)
 
@@ -294,18 +293,27 @@ def paint_objects(canvas: np.ndarray, scene: Scene, frame: Frame) -> None:
 # ---- what they cover -----------------------------------------------------------------------------
 
 
+@cache
+def outline(kind: str, drawing: int, flip: bool, size: float) -> tuple[np.ndarray, np.ndarray]:
+    """Cover [h, w], uint8 (0 or 1), of a drawing, and of its parts in the thing's own colour."""
+    pen = Pen(Look(PAINT["red"], size, flip), finer=1, flat=True)
+    DRAWINGS[kind][drawing](pen)
+    return np.uint8(pen.cover > 0.5), np.uint8(pen.own > 0.5)
+
+
 def cover_of_thing(scene: Scene, thing: SceneObject, frame: Frame) -> np.ndarray:
-    """How much of each px a thing covers, float32 [scale * H, scale * W] (0..1)."""
+    """Which px a thing covers, float32 [scale * H, scale * W] (0 or 1)."""
     cover = np.zeros((frame.scale * frame.height, frame.scale * frame.width, 1), dtype=np.float32)
     stand = stand_of(scene, thing, frame)
-    alpha = layers_of(scene, thing, stand, frame).cover
+    drawn = outline(thing.kind, stand.drawing, stand.flip, stand.size * frame.scale)[0]
+    alpha = drawn[..., None].astype(np.float32)
     paste(cover, np.ones_like(alpha), alpha, stand.x, stand.y, frame.scale)
     return cover[..., 0]
 
 
 def cover_of(scene: Scene, frame: Frame = SQUARE) -> np.ndarray:
-    """How much of each px the things cover, float32 [scale * H, scale * W] (0..1)."""
-    return 1 - np.prod([1 - cover_of_thing(scene, thing, frame) for thing in scene.things], axis=0)
+    """Which px the things cover, float32 [scale * H, scale * W] (0 or 1)."""
+    return np.maximum.reduce([cover_of_thing(scene, thing, frame) for thing in scene.things])
 
 
 def cells_of(scene: Scene, frame: Frame = SQUARE) -> np.ndarray:

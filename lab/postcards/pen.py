@@ -68,8 +68,9 @@ class Pen:
     thing's own colour. light [h, w]: -1 (in the shade) to 1. glow [h, w]: the cover of lamps.
     """
 
-    def __init__(self, look: Look, finer: int = FINER) -> None:
-        self.look, self.k = look, look.px * finer
+    def __init__(self, look: Look, finer: int = FINER, flat: bool = False) -> None:
+        """flat: without light and shade, which is quicker."""
+        self.look, self.k, self.flat = look, look.px * finer, flat
         self.size = round(WIDE * look.px) * finer, round(HIGH * look.px) * finer
         shape = self.size[1], self.size[0]
         self.albedo = np.zeros((*shape, 3), dtype=np.float32)
@@ -138,7 +139,7 @@ class Pen:
 
     def _fill(self, points: Points, width: float, trim: Colour | None, tint: float,
               plump: float, glows: bool = False) -> None:
-        reach = round(plump * self.k) + 2
+        reach = 2 if self.flat else round(plump * self.k) + 2
         x, y = zip(*points, strict=True)
         left, top = (int(min(v) - width / 2) - reach for v in (x, y))
         right, bottom = (int(max(v) + width / 2) + reach + 1 for v in (x, y))
@@ -165,7 +166,7 @@ class Pen:
     def _roundness(self, image: Image.Image, plump: float) -> np.ndarray:
         """Light on the side towards it, shade on the other, from a shape's own outline."""
         far = round(0.55 * plump * self.k)
-        if far < 1:
+        if far < 1 or self.flat:
             return np.zeros(image.size[::-1], dtype=np.float32)
         soft = np.asarray(image.filter(ImageFilter.GaussianBlur(0.55 * plump * self.k)),
                           dtype=np.float32) / 255

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssd_core.backbones.postcard.scenery import HAZE, sky_rows
+from ssd_core.backbones.postcard.scenery import HAZE, NIGHT_HAZE, sky_rows
 from ssd_core.backbones.postcard.words.world import CAP, HILL, ROCK, WOOD, Frame, Scene
 
 from .brush import axes, below, blend, curve, shade
 
 _EDGE = 6  # px below the horizon to which ridges reach, behind the ground's edge
-_NIGHT_HAZE = 0.3  # of the haze by day: the feet of mountains stay darker than the sky
 _BARE = 0.36  # of a snowy mountain's height, below which it is bare
 # Layers of hills: height px, waves (length, height) px, from the far colour to the near one, haze.
 _HILLS = ((56, ((330, 17), (150, 7)), 0.0, 0.34), (34, ((260, 14), (120, 6)), 0.55, 0.27),
@@ -25,7 +24,8 @@ def _pair(table: dict, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
 def _hazy(colour: np.ndarray, rows: np.ndarray, scene: Scene, frame: Frame,
           haze: float) -> np.ndarray:
     """Colours [h, n, 3] of rows [h, 1] that fade into the air towards the horizon."""
-    share = haze * (_NIGHT_HAZE if scene.time == "night" else 1.0) * np.clip((rows - frame.horizon + HAZE) / HAZE, 0, 1)[..., None] ** 2
+    haze *= NIGHT_HAZE if scene.time == "night" else 1.0
+    share = haze * np.clip((rows - frame.horizon + HAZE) / HAZE, 0, 1)[..., None] ** 2
     return colour + (sky_rows(scene.time, scene.sky, frame)[frame.horizon] - colour) * share
 
 

@@ -49,8 +49,8 @@ from ssd_core.backbones.postcard.words.world import (
 
 from .brush import paste
 from .drawings import DRAWINGS
-from .objects import COVERED
-from .pen import BELOW, HIGH, WIDE, Look, Pen, tinted
+from .objects import COVERED, outline
+from .pen import BELOW, HIGH, WIDE, tinted
 
 _COLOUR_REACH = 50.0  # largest distance of a px from a thing's colour, RGB
 _THING_OVERLAP = 0.4  # least overlap (IoU) of colour and silhouette with a drawing
@@ -78,7 +78,7 @@ class FoundThing:
 
     def cover(self, frame: Frame) -> np.ndarray:
         """How much of each px it covers, float32 [height, width]."""
-        drawn = _drawn(self.kind, self.drawing, self.flip, self.size)[0]
+        drawn = outline(self.kind, self.drawing, self.flip, self.size)[0].astype(np.float32)
         canvas = np.zeros((frame.height, frame.width, 1), dtype=np.float32)
         paste(canvas, np.ones_like(drawn[..., None]), drawn[..., None], self.x, self.y)
         return canvas[..., 0]
@@ -89,18 +89,11 @@ class FoundThing:
         return blocks.mean((1, 3)) > COVERED
 
 
-@cache
-def _drawn(kind: str, drawing: int, flip: bool, size: float) -> tuple[np.ndarray, np.ndarray]:
-    """Cover [h, w] of a drawing, and of its parts in the thing's own colour."""
-    pen = Pen(Look(PAINT["red"], size, flip), finer=1)
-    DRAWINGS[kind][drawing](pen)
-    return pen.cover, pen.own
-
-
 @dataclass(frozen=True)
 class _Shapes:
-    """Drawings of one size: (kind, drawing, flip) of each; covers [n, 1, h, w] of the parts in their
-    own colour and of all parts.
+    """Drawings of one size: (kind, drawing, flip) of each.
+
+    own, whole: covers [n, 1, h, w] of the parts in the thing's own colour, and of all parts.
     """
 
     names: tuple[tuple[str, int, bool], ...]
@@ -130,7 +123,7 @@ def _shapes(zone: str, size: float) -> _Shapes:
         for drawing in range(len(DRAWINGS[kind])):
             for flip in (False, True):
                 names.append((kind, drawing, flip))
-                whole, own = _drawn(kind, drawing, flip, size)
+                whole, own = outline(kind, drawing, flip, size)
                 for table, cover in zip(tables, (own, whole), strict=True):
                     placed = np.zeros((high, cover.shape[1], 1), dtype=np.float32)
                     placed[top : top + len(cover), :, 0] = cover
@@ -140,7 +133,7 @@ def _shapes(zone: str, size: float) -> _Shapes:
 
 
 def _overlap(mask: np.ndarray, covers: torch.Tensor) -> torch.Tensor:
-    """IoU [n, y, x] of covers [n, 1, h, w] with the part of a mask below them, wherever they fit."""
+    """IoU [n, y, x] of covers [n, 1, h, w] with the part of a mask below them, at all places."""
     window = torch.from_numpy(mask)[None, None]
     shared = F.conv2d(window, covers)[0]
     around = F.conv2d(window, torch.ones(1, 1, *covers.shape[2:]))[0]

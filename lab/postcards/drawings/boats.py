@@ -150,7 +150,8 @@ def _arched(pen: Pen, arches: tuple[tuple[float, float, float], ...], top: list[
         pen.line(outer, 3.6, tint=0.8, plump=1)
         for a in turn[1:-1:2]:
             pen.line([(x + (half + 0.6) * np.cos(a), (high + 0.6) * np.sin(a)),
-                      (x + (half + 4) * np.cos(a), (high + 4) * np.sin(a))], 0.8, tint=0.62, plump=0)
+                      (x + (half + 4) * np.cos(a), (high + 4) * np.sin(a))], 0.8, tint=0.62,
+                     plump=0)
 
 
 def _stone_bridge(pen: Pen) -> None:

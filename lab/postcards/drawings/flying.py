@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..pen import CREAM, DARK, PLANK, WOOD, Pen, rounded
 
 

@@ -108,8 +108,8 @@ def _ball(pen: Pen, x: float, y: float, radius: float, tall: float = 0.94) -> No
 
 
 def _scarf(pen: Pen, y: float, half: float, side: int = 1) -> None:
-    pen.blob([(side * 4, y), (side * 15, y - 4), (side * 18, y - 27), (side * 7, y - 28)], tint=0.84,
-             plump=3)
+    pen.blob([(side * 4, y), (side * 15, y - 4), (side * 18, y - 27), (side * 7, y - 28)],
+             tint=0.84, plump=3)
     pen.line([(-half, y + 2), (0, y - 3), (half, y + 2)], 9.5, plump=4, smooth=True)
     pen.disc(side * 9, y - 1, 5.6, tint=1.06)
 
@@ -124,7 +124,8 @@ def _snowman(pen: Pen) -> None:
         pen.disc(0, y, 2.2, DARK, plump=0)
     _ball(pen, 0, 87, 19)
     _face(pen, 0, 86)
-    pen.shape(rounded([(-19, 92), (-15, 106), (0, 113), (15, 106), (19, 92)], closed=False), plump=7)
+    pen.shape(rounded([(-19, 92), (-15, 106), (0, 113), (15, 106), (19, 92)], closed=False),
+              plump=7)
     pen.line([(-19, 94), (0, 98), (19, 94)], 8, tint=1.14, plump=3, smooth=True)
     pen.disc(0, 114, 5.6, tint=1.14)
     _scarf(pen, 72, 16)

@@ -48,6 +48,7 @@ from .words.world import (
 
 UNCLEAR = "unclear"  # if the pixels fit no value
 STEP = 4  # px of a picture per px of the coarse picture that is searched
+NIGHT_HAZE = 0.3  # of the haze by day: the feet of mountains stay darker than the sky
 HAZE = 144  # px above the horizon from which ridges fade into the air
 _MIDDLE = 0.55  # how far down a sky has its middle colour
 _LIGHT_OVERLAP = 0.45
@@ -328,8 +329,9 @@ def _ridge_tables(time: str, air: str, bow: bool, top: int, bottom: int,
         strokes_of = stroked(layers, time, strokes).reshape(-1, len(rows), 3)
         return (strokes_of + (fog - strokes_of) * veil)[:, :, None]
 
-    rock = _pair(ROCK, time)
-    rock = np.stack((rock[0], rock.mean(0), rock[1]))
+    rock, cap = (np.stack((pair[0], pair.mean(0), pair[1]))
+                 for pair in (_pair(ROCK, time), _pair(CAP, time)))
+    less = NIGHT_HAZE if time == "night" else 1.0
     sky = _sky_table(time, air, frame)[:, top // STEP : bottom // STEP]
     if bow:
         plain = sky[1]
@@ -337,8 +339,8 @@ def _ridge_tables(time: str, air: str, bow: bool, top: int, bottom: int,
             (plain + (np.asarray(colour, dtype=np.float32) - plain) * share)[None]
             for colour in (*BOW, (255, 255, 250)) for share in (0.12, 0.3, 0.5))))
     return {"none": sky + (fog - sky) * np.asarray(veil)[..., None] if air == "fog" else sky,
-            "hills": shown(_pair(HILL, time), 0.27, 0.24), "rock": shown(rock, 0.5, 0.2),
-            "cap": shown(_pair(CAP, time), 0.3, 0.2), "forest": shown(_pair(WOOD, time), 0.15, 0.2)}
+            "hills": shown(_pair(HILL, time), 0.27, 0.24), "rock": shown(rock, 0.45 * less, 0.2),
+            "cap": shown(cap, 0.3 * less, 0.2), "forest": shown(_pair(WOOD, time), 0.15, 0.2)}
 
 
 def _read_ridge(small: np.ndarray, time: str, air: str, bow: bool, frame: Frame) -> str:
@@ -350,7 +352,8 @@ def _read_ridge(small: np.ndarray, time: str, air: str, bow: bool, frame: Frame)
         """Between two heights above the horizon, px."""
         top, bottom = ((frame.horizon - round(n * frame.lift / STEP) * STEP)
                        for n in (upper, lower))
-        return _nearest(small[_rows(top, bottom)], _ridge_tables(time, air, bow, top, bottom, frame), 45)
+        tables = _ridge_tables(time, air, bow, top, bottom, frame)
+        return _nearest(small[_rows(top, bottom)], tables, 45)
 
     foot, low, middle, high = shares(16, 4), shares(32, 8), shares(60, 36), shares(92, 60)
     if foot["none"] > 0.5:

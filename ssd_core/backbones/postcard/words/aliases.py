@@ -19,7 +19,8 @@ _SYNONYMS: dict[str, str] = {
     "homes": "houses", "huts": "houses", "cabins": "houses", "village": "houses",
     "town": "houses", "chapel": "church", "cathedral": "church", "palace": "castle",
     "fortress": "castle", "fort": "castle", "keep": "tower", "beacon": "lighthouse",
-    "dogs": "dog", "hound": "dog", "puppies": "dog", "doggy": "dog", "golden retriever": "golden dog",
+    "dogs": "dog", "hound": "dog", "puppies": "dog", "doggy": "dog",
+    "golden retriever": "golden dog",
     "cats": "cat", "kitty": "cat", "kittens": "cat", "tabby": "cat", "foal": "horse",
     "stallion": "horse", "mare": "horse", "ponies": "horse", "ewe": "sheep", "lambs": "sheep",
     "sparrow": "bird", "robin": "bird", "seagull": "bird", "gull": "bird", "eagle": "bird",
@@ -52,7 +53,8 @@ _SYNONYMS: dict[str, str] = {
     # colours
     "crimson": "red", "scarlet": "red", "ruby": "red", "gold": "golden", "amber": "orange",
     "emerald": "green", "olive": "green", "azure": "blue", "navy": "blue", "cyan": "blue",
-    "lilac": "violet", "lavender": "violet", "magenta": "pink", "rosy": "pink", "gray": "grey", "silver": "grey",
+    "lilac": "violet", "lavender": "violet", "magenta": "pink", "rosy": "pink",
+    "gray": "grey", "silver": "grey",
     "chestnut": "brown", "tan": "brown",
     "ivory": "white", "pale": "white",
     # time and weather
@@ -111,7 +113,8 @@ _SYNONYMS: dict[str, str] = {
     "little": "", "big": "", "large": "", "tall": "", "old": "", "please": "", "very": "",
     "tiny": "", "huge": "", "great": "", "lonely": "lone", "solitary": "lone",
     "something": "view", "anything": "view",
-    "draw": "", "paint": "", "show": "", "me": "", "1": "one", "2": "two", "3": "three", "4": "four", "5": "five",
+    "draw": "", "paint": "", "show": "", "me": "", "1": "one", "2": "two", "3": "three",
+    "4": "four", "5": "five",
     "!": ".", "?": ".", ";": ",", ":": ",", "-": ",", "–": ",", "—": ",", "'": "", '"': "",
     "(": ",", ")": ",", "&": "and", "+": "and", "/": ",",
 }
@@ -179,7 +182,8 @@ _CHINESE: dict[str, str] = {
     "花丛": "among flowers ,", "野花": "among flowers ,",
     # small words
     "和": "and", "与": "and", "以及": "and", "还有": "and", "一座": "a", "一个": "a",
-    "一棵": "a", "一艘": "a", "一只": "a", "一顶": "a", "一条": "a", "一匹": "a", "一辆": "a", "一列": "a", "一朵": "a",
+    "一棵": "a", "一艘": "a", "一只": "a", "一顶": "a", "一条": "a",
+    "一匹": "a", "一辆": "a", "一列": "a", "一朵": "a",
     "一枚": "a", "一张": "a", "一道": "a", "一丛": "a", "一排": "a", "一幅": "a", "两座": "",
     # as small words, so that what stands beside them is read whole
     "小": "", "大": "", "老": "", "下雪": "in the snow ,", "大雪": "in deep snow ,",
@@ -217,8 +221,10 @@ _ALIKE: dict[str, str] = {character: word for word, characters in {
     "湖": "池塘", "小河": "溪", "小路": "道街",
 }.items() for character in characters}
 # Traditional characters of known words.
-_TRADITIONAL = "貓馬鳥鷗鬱籬圍漁邊紅藍綠黃橋樹燈風車頂雲霧陽莊鎮裡間塊雙兩個隻幾艘條遠處後麥飄沒無顏"
-_SIMPLE = "猫马鸟鸥郁篱围渔边红蓝绿黄桥树灯风车顶云雾阳庄镇里间块双两个只几艘条远处后麦飘没无颜"
+_TRADITIONAL = ("貓馬鳥鷗鬱籬圍漁邊紅藍綠黃橋樹燈風車頂雲霧陽莊鎮裡間塊雙兩個"
+                "隻幾艘條遠處後麥飄沒無顏")
+_SIMPLE = ("猫马鸟鸥郁篱围渔边红蓝绿黄桥树灯风车顶云雾阳庄镇里间块双两个"
+           "只几艘条远处后麦飘没无颜")
 _SIMPLIFIED = str.maketrans(_TRADITIONAL, _SIMPLE)
 MARKS = (",", ".")
 # English words that resemble known words without being misspellings of them.

@@ -356,6 +356,11 @@ _MEANING: dict[str, tuple[str, str]] = {
 }
 
 
+def attribute_of(word: str) -> str:
+    """What a word is about: an attribute of a claim, or "" for a small word."""
+    return _MEANING.get(word, ("", ""))[0]
+
+
 def _vocabulary() -> tuple[str, ...]:
     tables = (*_PARTS.values(), *_NOUNS.values(), *_COLOUR_WORDS.values(), *_PLACE_WORDS.values())
     texts = [text for table in (*tables, *_MANY.values()) for text in table]

@@ -186,8 +186,8 @@ class Filled:
 
     scene: a value for every attribute, None if nothing fits. members: the number of things of each
     thing in the prompt. kinds, places, colours: of all things in order; places is () if there are
-    too many (`crowded`), or four or five that are alike (`many`). invented: whether the prompt names
-    no thing and the only one was chosen.
+    too many (`crowded`), or four or five that are alike (`many`). invented: whether the prompt
+    names no thing and the only one was chosen.
     """
 
     scene: dict[str, str | None]
@@ -244,7 +244,7 @@ def _green_land(reading: Reading) -> bool:
 def members_of(things: Sequence[Named]) -> tuple[int, ...]:
     """The number of things of each: "two houses" are two, "houses" one group."""
     if len(things) == 1 and may_be_alike(things[0]):
-        return (things[0].number or 1,)
+        return (min(things[0].number or 1, MANY),)
     members = tuple(_members(thing) for thing in things)
     if len(things) == 1 and things[0].many and things[0].kind not in PLURAL:
         return (MOST,)
@@ -252,9 +252,9 @@ def members_of(things: Sequence[Named]) -> tuple[int, ...]:
 
 
 def may_be_alike(thing: Named) -> bool:
-    """Whether a thing is four or five of a kind that may stand in one picture."""
+    """Whether a thing is four or more of a kind of which so many may stand in one picture."""
     return not thing.place and may_be_many(_single(thing.kind)) and (
-        MOST < (thing.number or 1) <= MANY)
+        (thing.number or 1) > MOST)
 
 
 def _members(thing: Named) -> int:

@@ -129,7 +129,7 @@ def _numbers(reading: Reading) -> list[str]:
         asked.append("more than five things")
     elif not alike and (any((thing.number or 0) > MOST for thing in things)
                         or sum(members_of(things)) > MOST):
-        asked.append("more than three things that differ or have places")
+        asked.append("more than three things unless all are alike")
     if any(thing.place and _counted(thing) for thing in things):
         asked.append("more than one thing in one place")
     return asked

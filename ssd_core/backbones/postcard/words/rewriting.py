@@ -44,7 +44,8 @@ from .world import may_be_many
 _MEASURE = {"tent": "顶", "tree": "棵", "pine": "棵", "palm": "棵", "boat": "艘", "balloon": "个",
             "dog": "只", "cat": "只", "sheep": "只", "bird": "只", "horse": "匹", "car": "辆",
             "bicycle": "辆", "train": "列", "sunflower": "朵", "tulip": "朵", "rosebush": "丛",
-            "bench": "张", "fence": "道", "waterfall": "道", "rocket": "枚", "snowman": "个"}  # else 座
+            "bench": "张", "fence": "道", "waterfall": "道", "rocket": "枚",
+            "snowman": "个"}  # else 座
 _PLURALS = {"sheep": "sheep", "snowman": "snowmen"}
 _LAMPS = {"sun": "moon", "sunny": "moonlit", "sunlit": "moonlit", "sunlight": "moonlight",
           "sunshine": "moonlight", "太阳": "月亮", "阳光": "月光"}

@@ -265,7 +265,8 @@ LAKE_KINDS = ("boat", "boat", "boat", "boat", "boats", "boats", "boats", "bridge
 # The usual colours of kinds; the other kinds have any.
 USUAL = {
     **dict.fromkeys(("tree", "trees", "pine", "palm"), ("green",)),
-    "dog": ("brown", "white", "black", "grey", "orange"), "cat": ("black", "orange", "grey", "white"),
+    "dog": ("brown", "white", "black", "grey", "orange"),
+    "cat": ("black", "orange", "grey", "white"),
     "horse": ("brown", "black", "white", "grey"), "sheep": ("white", "white", "black", "brown"),
     "bird": ("blue", "red", "yellow", "brown"), "birds": ("black", "grey", "brown"),
     "sunflower": ("yellow", "yellow", "orange"), "tulip": ("red", "pink", "yellow", "purple"),
