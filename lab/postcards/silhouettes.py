@@ -141,6 +141,14 @@ def _overlap(mask: np.ndarray, covers: torch.Tensor) -> torch.Tensor:
 
 
 @cache
+def _visible(zone: str, size: float, ground: str) -> np.ndarray:
+    """Which drawings of a zone may have each colour on a ground, bool [colours, n]."""
+    kinds, on_ground = _shapes(zone, size).kinds, kinds_of(ground)
+    return np.stack([[kind in on_ground and colour in colours_of(kind, ground) for kind in kinds]
+                     for colour in COLOURS])
+
+
+@cache
 def _paints(time: str) -> tuple[np.ndarray, np.ndarray]:
     """Colours of painted things at an hour [n, 3], and the index of each in COLOURS."""
     factor, high, low = (np.asarray(part, dtype=np.float32) for part in TONE[time])
@@ -254,19 +262,20 @@ def _candidates(masks: np.ndarray, place: str, zone: str, size: float, ground: s
     wider = wide + (CELL * (across[1] - across[0]) + 2 * _FINE) // STEP
     higher = high + (CELL * (_DOWN[1] - _DOWN[0]) + 2 * _FINE) // STEP
     part = _window(masks, left, top, wider, higher)
-    allowed = np.isin(shapes.kinds, kinds_of(ground) if kind is None else (kind,))
+    visible = _visible(zone, size, ground)
+    if kind is not None:
+        visible = visible & (shapes.kinds == kind)
     whole: torch.Tensor | None = None
     for n, mask in enumerate(part[:-1]):
-        if mask.sum() < _LEAST * high * wide:
+        if mask.sum() < _LEAST * high * wide or not visible[n].any():
             continue
-        visible = allowed & np.asarray([COLOURS[n] in colours_of(k, ground) for k in shapes.kinds])
         whole = _overlap(part[-1], shapes.whole) if whole is None else whole
-        fit = 0.6 * _overlap(mask, shapes.own) + 0.4 * whole
-        fit[torch.from_numpy(~visible)] = 0
+        shown = np.flatnonzero(visible[n])
+        fit = 0.6 * _overlap(mask, shapes.own[shown]) + 0.4 * whole[shown]
         best = int(fit.argmax())
         shape, y, x = np.unravel_index(best, fit.shape)
         if (found := float(fit.flatten()[best])) > (_THING_OVERLAP if kind is None else _ALIKE):
-            name, drawing, flip = shapes.names[int(shape)]
+            name, drawing, flip = shapes.names[shown[int(shape)]]
             yield FoundThing(name, COLOURS[n], STEP * (left + int(x)),
                              STEP * (top + int(y)) + foot % STEP, size, drawing, flip, found)
 

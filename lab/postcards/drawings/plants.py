@@ -235,7 +235,8 @@ def _tulips(pen: Pen, flowers: tuple[tuple[float, float, float], ...]) -> None:
         tip = 0.5 * top
         for side in (-1, 1):
             pen.blob([(0.6 * x, -2), (0.6 * x + side * 9, 0.4 * tip),
-                      (0.7 * x + side * 13, tip + 8), (0.6 * x + side * 3, 0.6 * tip)], LEAF, 0.94 + 0.08 * side, 3)
+                      (0.7 * x + side * 13, tip + 8), (0.6 * x + side * 3, 0.6 * tip)],
+                     LEAF, 0.94 + 0.08 * side, 3)
     for x, top, size in flowers:
         _tulip_head(pen, x, top, size)
 
