@@ -16,11 +16,16 @@ from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.engine.heads import stored_heads
 from ..ssd_core.engine.tuning import duration
 from ..ssd_core.errors import SSDError
-from ..ssd_core.kept_entries import KeptEntries
 from ..ssd_core.train import heads
 from ..ssd_core.train.checkpoints import Stopped
 from ..ssd_core.train.expected import kind_that_fits, learning_bytes, learning_seconds
-from ..ssd_core.train.own_pictures import LEAST, PLAIN, OwnPictures, own_pictures
+from ..ssd_core.train.own_pictures import (
+    LEAST,
+    PLAIN,
+    OwnPictures,
+    new_pictures,
+    own_pictures,
+)
 from ..ssd_core.weights.find import is_heads
 from ..ssd_core.weights.registry import named
 from . import folders, selftesting, weights
@@ -31,7 +36,6 @@ KINDS = {"both": heads.BOTH, "heads": heads.HEADS, "row drafter": heads.ROW}
 TITLES = {heads.HEADS: "Draft heads", heads.ROW: "Row drafter"}
 CHECKPOINTS = (".ckpt", ".row.ckpt")
 REMEDY = "choose kind 'row drafter', or dtype int8 in Load Model"
-LEARNED = KeptEntries("learned_pictures.json", int, int)  # the last number, by model and kind
 
 
 @dataclass(frozen=True)
@@ -61,10 +65,6 @@ class Lessons:
         return ""
 
     @property
-    def key(self) -> str:
-        return f"{self.model.module.sha256[:16]} {self.recipe.kind}"
-
-    @property
     def begun(self) -> bool:
         """Whether an interrupted run left a checkpoint."""
         return any(self.recipe.file.with_suffix(end).exists() for end in CHECKPOINTS)
@@ -72,8 +72,7 @@ class Lessons:
     @property
     def new_pictures(self) -> int:
         """How many more there are than when these drafts last learned."""
-        earlier = LEARNED.read().get(self.key, 0)
-        return len(self.own) - earlier if earlier <= len(self.own) else len(self.own)
+        return new_pictures(self.model.module, self.kinds, len(self.own))
 
     def due(self, wanted: int) -> bool:
         """Whether there are no drafts, an interrupted run, or so many new pictures."""
@@ -171,7 +170,6 @@ def learn(lessons: Lessons, node: str | None) -> str:
     if result is None:
         show_text(node, "Interrupted. The next run goes on where this one was.")
         raise mm.InterruptProcessingException()
-    LEARNED.put(lessons.key, len(lessons.own))
     return report(lessons, result, time.monotonic() - begun)
 
 

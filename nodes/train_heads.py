@@ -5,7 +5,7 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.train.heads import LEAST_STEPS
+from ..ssd_core.train.heads import HEADS, LEAST_STEPS, ROW
 from ..ssd_core.train.own_pictures import pngs_below
 from . import folders, inputs, learning, weights
 from .errors import readable_errors
@@ -22,9 +22,10 @@ class TrainHeads(io.ComfyNode):
         return io.Schema(
             node_id="SSD_TrainHeads", display_name="Train Draft Heads (SSD)", category=LOAD,
             description="Lets draft heads learn from the pictures that you have drawn with this "
-                        "model, so that the methods that use them take fewer passes. New drafts "
-                        "are used only if more of them are accepted on pictures kept apart. After "
-                        "an interrupt the next run goes on.",
+                        "model: ssd then draws pictures closer to the model's own, and the other "
+                        "methods that use them take fewer passes. New drafts are used only if "
+                        "more of them are accepted on pictures kept apart. After an interrupt the "
+                        "next run goes on.",
             inputs=[
                 inputs.model(tooltip="The model that drew the pictures."),
                 io.String.Input("folder", default="",
@@ -44,7 +45,9 @@ class TrainHeads(io.ComfyNode):
                                      "the drafts that there are. 0 = they learn at every run."),
                 io.Int.Input("epochs", default=3, min=1, max=100, **ADVANCED,
                              tooltip="How often each picture is seen, on average. Few pictures "
-                                     f"are seen more often, for at least {LEAST_STEPS} steps."),
+                                     "are seen more often: draft heads learn for at least "
+                                     f"{LEAST_STEPS[HEADS]} steps, the row drafter for "
+                                     f"{LEAST_STEPS[ROW]}."),
             ],
             outputs=[ModelType.Output(display_name="model",
                                       tooltip="The same model, with the new drafts or with "

@@ -20,8 +20,8 @@ from ssd_core.engine.heads import stored_heads
 from ssd_core.files import json_of, small_text, write_text
 from ssd_core.train.checkpoints import Stopped
 from ssd_core.train.expected import kind_that_fits, learning_bytes, learning_seconds
-from ssd_core.train.heads import BOTH, HEADS, ROW, HeadsRecipe, Run, learn, prepare
-from ssd_core.train.own_pictures import LEAST, OwnPictures, own_pictures
+from ssd_core.train.heads import BOTH, HEADS, KINDS, ROW, HeadsRecipe, Run, learn, prepare
+from ssd_core.train.own_pictures import LEAST, OwnPictures, new_pictures, own_pictures
 from ssd_core.weights.memory import is_out_of_memory
 
 from .history import History
@@ -138,7 +138,7 @@ class Learning:
         begun = any(recipe.file.with_suffix(end).exists() for end in (".ckpt", ".row.ckpt"))
         seconds = (learning_seconds(backbone, recipe, len(own))
                    if rests and len(own) >= LEAST else None)
-        return Material(name, own, max(0, len(own) - self._learned_from(recipe)), begun,
+        return Material(name, own, new_pictures(backbone, KINDS[recipe.kind], len(own)), begun,
                         seconds=seconds)
 
     def _recipe(self, backbone: Backbone) -> HeadsRecipe:
@@ -160,14 +160,6 @@ class Learning:
         with self._lock:
             notes = {**self._notes, **changes}
             write_text(self.history.folder / NOTES, json.dumps(notes, indent=1) + "\n")
-
-    def _learned_from(self, recipe: HeadsRecipe) -> int:
-        """How many pictures there were at the last lesson, also if its drafts were not kept."""
-        loaded = self.library.current
-        counts: list[object] = [self._notes.get(loaded.backbone.sha256)]
-        if loaded.heads is not None and loaded.heads_file == recipe.file:  # they learned here
-            counts.append(json.loads(loaded.heads.metadata.get("pictures", "0")))
-        return max((count for count in counts if isinstance(count, int)), default=0)
 
     @property
     def while_idle(self) -> bool:
@@ -246,8 +238,6 @@ class Learning:
         if job.cancelled:
             raise Stopped
         result = learn(run, Progress(job, run.steps))
-        assert run.own is not None
-        self._note(**{backbone.sha256: len(run.own)})
         if result["kept"]:
             self.library.renew_drafts()
         return Learned.of(result)

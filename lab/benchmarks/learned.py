@@ -2,7 +2,7 @@
 
     python lab/benchmarks/learned.py --work FOLDER          writes results/learned.md and .json
 
-`ar` draws postcards from held-out captions; heads and row drafter learn from 50 and from 200 of
+`ar` draws postcards from held-out captions; heads and row drafter learn from 50, 200 and 800 of
 them as `train heads --pictures-from` does, starting from nothing; other held-out captions are drawn
 with each. What lies in the folder already is not made again: pictures, drafts, measured rows.
 """
@@ -45,7 +45,7 @@ LEARNED = ["drafts from", "horizontal +1", "vertical +1", "row", "processor seco
 def main() -> None:
     parser = options(__doc__, "learned.md")
     parser.add_argument("--work", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--counts", default="50,200")
+    parser.add_argument("--counts", default="50,200,800")
     parser.add_argument("--prompts", type=int, default=16)
     args = parser.parse_args()
     counts = args.counts.split(",")

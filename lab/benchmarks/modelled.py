@@ -6,7 +6,7 @@ Nothing here was run on a card or with real weights. Passes are those of the sta
 mGPT (stand_in.py) on the true grid, at 1.4 and at 2 nats a token. A pass is modelled to take the
 longest of 45 launches of 5 microseconds, of reading the layers, the image head and half of the last
 cache in bf16, and of its products, at 69 % of the card's stated bandwidth (what gpt-fast reaches
-with 7B on an A100) and half of its stated bf16 products.
+with 7B on an A100) and 40 % of its stated bf16 products.
 """
 
 from __future__ import annotations
@@ -25,22 +25,9 @@ from ssd_core.engine.methods import AR, Exact, Method, Rolling
 from ssd_core.model.grid import Grid
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.model_size import ModelSize
-from ssd_lab.evaluate.frontier import roofline
+from ssd_lab.evaluate.cards import Card, pass_seconds
 
 ENTROPIES = (1.4, 2.0)  # nats a token
-LAUNCHES = 45  # of a pass with graphs: results/launches.md
-REACHED, COMPUTED = 0.69, 0.5  # shares of the stated bandwidth and products
-
-
-@dataclass(frozen=True)
-class Card:
-    """bandwidth: bytes a second; products: of bf16, a second. Both as the maker states them."""
-
-    name: str
-    bandwidth: float
-    products: float
-
-
 A100 = Card("A100 80 GB", 2.039e12, 312e12)
 H100 = Card("H100 80 GB", 3.35e12, 989e12)
 RTX_4090 = Card("RTX 4090", 1.008e12, 165e12)
@@ -87,16 +74,6 @@ def passes(grid: Grid, method: Method, entropy: float) -> int:
     taken = finished(run).stats["passes"]
     print(grid, method.name, getattr(method, "window", ""), entropy, taken, flush=True)
     return taken
-
-
-def pass_seconds(model: ModelSize, grid: Grid, card: Card, cells: int) -> float:
-    """Modelled seconds of a pass over so many cells of each branch."""
-    shape, branches = model.shape, 1 + (model.preset.cfg != 1)
-    weights = model.matrices + model.image_head
-    cached = shape.layers * shape.kv_heads * shape.head_dim * (model.prompt_slots + grid.slots)
-    reads = 2 * (weights + branches * cached)  # half of the keys and of the values, two bytes each
-    return roofline(LAUNCHES, reads / (REACHED * card.bandwidth),
-                    2 * weights * cells * branches / (COMPUTED * card.products))
 
 
 def seconds(row: Published, method: Method, entropy: float | None = None) -> tuple[int, float]:

@@ -103,8 +103,11 @@ def nll(backbone: StandIn, tokens: torch.Tensor) -> torch.Tensor:
     return torch.stack(each)
 
 
-def measured(name: str, pictures: int) -> Iterator[dict]:
-    """One row for the stand-in's difficulty, then one for AR, then one for every method."""
+def measured(name: str, pictures: int, known: dict[str, dict]) -> Iterator[dict]:
+    """One row for AR with the stand-in's difficulty, then one for every method.
+
+    known: rows of before; those of as many pictures are not measured again.
+    """
     backbone = MODELS[name]()
     heads, acceptance = learned_heads(backbone)
     tokens, _ = draw(backbone, None, AR(), pictures)
@@ -112,6 +115,9 @@ def measured(name: str, pictures: int) -> Iterator[dict]:
     yield {"method": "ar", "passes": [backbone.grid.cells] * pictures, "nll": own.tolist(),
            "acceptance": acceptance}
     for label, method in methods().items():
+        if len(known.get(label, {}).get("passes", ())) == pictures:
+            yield {"method": label, **known[label]}
+            continue
         found, passes = draw(backbone, heads, method, pictures)
         above = nll(backbone, found) - own
         same = (found == tokens).float().flatten(1).mean(1)
@@ -175,7 +181,7 @@ def main() -> None:
     found = json.loads(rows_file.read_text(encoding="utf-8")) if rows_file.exists() else {}
     for name in args.models:
         rows: dict[str, dict] = {}
-        for row in measured(name, args.pictures):
+        for row in measured(name, args.pictures, dict(found.get(name, {}))):
             rows[row.pop("method")] = row
             print(name, *next(reversed(list(lines(rows)))), flush=True)
             found[name] = rows

@@ -21,6 +21,7 @@ from ssd_core.measure.tables import table, with_error, write_with_rows
 from ssd_core.output.drawing import Drawing
 from ssd_core.runs.request import Request
 
+from .cards import roofline
 from .metrics import Decoded, with_errors
 from .plots import CLAIMS, plot
 from .shards import Entry, Shards
@@ -29,16 +30,10 @@ BUDGETS = (32, 40, 48, 64, 77, 100)
 WINDOWS = (24, 48, 96)
 ROUNDS = (0, 1, 2, 3)
 PAPER = (AR(), *(SSD(k_h=5, k_v=1, rounds=r) for r in ROUNDS))
-LAUNCH = 5e-6  # seconds
-
-
-def roofline(launches: int, *seconds: float) -> float:
-    """Modelled seconds of a pass: the longest of its launches, its reads and its products."""
-    return max(launches * LAUNCH, *seconds)
 
 
 @dataclass(frozen=True)
-class Card:
+class LoadedCard:
     """A backbone on a card: bytes of weights that a pass reads, launches of a pass."""
 
     name: str
@@ -60,8 +55,8 @@ class Card:
 # Launches as counted for one picture with guidance, without graphs: results/launches.md. Shares as
 # computed from the weights: docs/methods.md.
 JANUS_7B = (13.8e9, 399, 439, {"heads": 0.04, "row": 0.08})
-CARDS = (Card("Janus-Pro-7B, RTX 4090", 1.0e12, *JANUS_7B),
-         Card("Janus-Pro-7B, H200", 4.6e12, *JANUS_7B))
+CARDS = (LoadedCard("Janus-Pro-7B, RTX 4090", 1.0e12, *JANUS_7B),
+         LoadedCard("Janus-Pro-7B, H200", 4.6e12, *JANUS_7B))
 CARRIED = 0.3  # bytes read to propagate a change, as a share of a draft by the row drafter
 
 

@@ -100,10 +100,12 @@ def learning_products(model: ModelSize, recipe: HeadsRecipe, pictures: int) -> t
     """Operations of the backbone's passes and, in float32, of the drafts."""
     held_out = min(-(-pictures // HELD_OUT), MOST_HELD_OUT)
     counts = parameters(model, recipe)
-    shown = steps_of(recipe, pictures - held_out) * recipe.step_pictures
+    shown = {kind: steps_of(recipe, kind, pictures - held_out) * recipe.step_pictures
+             for kind in counts}
     measured = 4 * held_out  # both branches, before and after
-    drafts = sum(shown * lesson_products(model, kind, count) for kind, count in counts.items())
-    return ((len(counts) * shown + measured) * teacher_products(model),
+    drafts = sum(shown[kind] * lesson_products(model, kind, count)
+                 for kind, count in counts.items())
+    return ((sum(shown.values()) + measured) * teacher_products(model),
             drafts + measured * measuring_products(model, recipe, counts))
 
 

@@ -61,7 +61,7 @@ from .common import (
     silent,
     take_step,
 )
-from .own_pictures import OwnPictures, own_pictures
+from .own_pictures import OwnPictures, note_lesson, own_pictures
 from .picture_files import KEPT_PROMPTS, Pictures, load_pictures
 from .processes import ALONE, Team, joined
 from .teacher import branch, teach
@@ -78,7 +78,8 @@ LARGE = 512  # hidden size from which the paper's rate suits
 K_H, K_V = 5, 3  # heads of the bundled model
 TRAINED = ("scale", "loss", "pictures", "steps", "row_pictures", "row_steps")  # of a file
 BATCH, OWN_BATCH = 16, 4  # pictures of a step; the second of one's own pictures
-LEAST_STEPS = 200  # from one's own pictures, of which there may be few
+# Of each kind from one's own pictures, of which there may be few: results/learned.md
+LEAST_STEPS = {HEADS: 200, ROW: 500}
 STATES = 22  # float32 hidden states of a cell alive at once, of teacher and head: measured
 # Adds the gradients of a batch, with up to so many cells in a pass; returns the batch's loss.
 Learn = Callable[[Pictures, list[bool], int], float]
@@ -264,7 +265,8 @@ class HeadsRecipe:
                                   "size first; kl compares distributions; scaled+kl.")
     pictures: int = flag(0, "Learn from so many; 0: from all that were drawn.")
     epochs: int = flag(3, "How often each picture is seen, on average; with --pictures-from for "
-                          f"at least {LEAST_STEPS} steps.")
+                          f"at least {LEAST_STEPS[HEADS]} steps, the row drafter for "
+                          f"{LEAST_STEPS[ROW]}.")
     batch: int = flag(0, f"Pictures of a step. 0: {BATCH}; with --pictures-from {OWN_BATCH}.")
     rate: float = flag(0.0, "Peak learning rate. 0: 1e-3 for a small backbone, else 1e-4.")
     floor: float = flag(0.1, "The last rate, as a share of the peak.")
@@ -318,11 +320,11 @@ def require_room(recipe: HeadsRecipe, grid: Grid) -> None:
                            f"{most}")
 
 
-def steps_of(recipe: HeadsRecipe, pictures: int) -> int:
+def steps_of(recipe: HeadsRecipe, kind: str, pictures: int) -> int:
     """Return the number of steps; SSDError if the pictures do not fill one batch."""
     steps = recipe.epochs * pictures // recipe.step_pictures
     if recipe.pictures_from:
-        return max(steps, LEAST_STEPS)
+        return max(steps, LEAST_STEPS[kind])
     if steps:
         return steps
     raise SSDError(f"{pictures} pictures in {recipe.epochs} epochs are less than one batch of "
@@ -570,7 +572,7 @@ def lesson_of(recipe: HeadsRecipe, kind: str, heads: DraftHeads, backbone: Backb
         measure = partial(distance, loss=recipe.loss, scale=scale, heads=heads, backbone=backbone)
         learn = partial(learn_heads, heads, backbone, measure=measure, team=team)
     start = checkpoint.resume(or_afresh=bool(recipe.pictures_from))
-    return Lesson(kind, learn, checkpoint, start, steps_of(recipe, pictures))
+    return Lesson(kind, learn, checkpoint, start, steps_of(recipe, kind, pictures))
 
 
 def training_metadata(heads: DraftHeads) -> dict[str, object]:
@@ -717,6 +719,7 @@ def save_and_measure(run: Run, go_on: Callable[[], None]) -> dict:
             keep_version(recipe.file)
         save_heads(heads, recipe.file, backbone, run.summary)
     if run.own is not None:
+        note_lesson(backbone, KINDS[recipe.kind], len(run.own))
         for lesson in run.lessons:
             lesson.checkpoint.remove()
     recent = run.lessons[-1].checkpoint

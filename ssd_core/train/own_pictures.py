@@ -19,6 +19,7 @@ from ..backbones.base import Backbone
 from ..engine.methods import METHODS
 from ..errors import SSDError
 from ..files import user_path
+from ..kept_entries import KeptEntries
 from ..model.grid import size_of
 from ..output.picture_files import opened
 from ..output.recipe import recipe_of, recipe_tokens
@@ -31,6 +32,8 @@ MOST_KNOWN = 1 << 14  # recipes that stay in memory
 OTHER, PLAIN, PARTLY, COPY, WORDS = (
     "of other models", "without settings", "edited or stopped", "copies", "with words or a size "
     "that this model does not read")
+# How many pictures there were when drafts last learned, by backbone and kind of drafts
+LAST_LESSON = KeptEntries("last_lesson.json", int, int)
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,19 @@ class OwnPictures:
         if len(self) < LEAST:
             raise SSDError(f"{len(self)} pictures of {backbone.name} to learn from, at least "
                            f"{LEAST} are needed: draw some more, or name their folder")
+
+
+def note_lesson(backbone: Backbone, kinds: Iterable[str], pictures: int) -> None:
+    """Note that drafts of these kinds have learned from so many pictures, kept or not."""
+    for kind in kinds:
+        LAST_LESSON.put(f"{backbone.sha256[:16]} {kind}", pictures)
+
+
+def new_pictures(backbone: Backbone, kinds: Iterable[str], pictures: int) -> int:
+    """How many of so many pictures are new to drafts of one of these kinds."""
+    noted = LAST_LESSON.read()
+    earlier = min(noted.get(f"{backbone.sha256[:16]} {kind}", 0) for kind in kinds)
+    return pictures - earlier if earlier <= pictures else pictures  # others are there now
 
 
 def own_pictures(folders: Iterable[str | Path], backbone: Backbone) -> OwnPictures:

@@ -1,6 +1,7 @@
 """Draft heads that learn from the PNGs somebody has drawn: what counts, what is kept, versions."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,11 @@ import torch
 from support.mock_backbone import tiny_postcard
 from test_train_heads import ssd
 
-from ssd_core import SSDError, load_backbone
+from ssd_core import SSDError, generate, load_backbone
 from ssd_core.backbones import postcard
 from ssd_core.engine.edits.words import Edit
-from ssd_core.engine.heads import stored_heads
+from ssd_core.engine.events import finished
+from ssd_core.engine.heads import DraftHeads, stored_heads
 from ssd_core.engine.methods import AR, SSD, Rolling
 from ssd_core.model.grid import Grid
 from ssd_core.model.sampling import Sampling
@@ -58,7 +60,7 @@ def recipe_for(folder: Path, pictures: Path, **changes) -> HeadsRecipe:
 
 @pytest.fixture
 def few_steps(monkeypatch):
-    monkeypatch.setattr(heads, "LEAST_STEPS", 12)
+    monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 12))
 
 
 def test_only_whole_pictures_of_this_very_backbone_count(card, tmp_path):
@@ -180,7 +182,7 @@ def test_a_run_that_a_host_stops_goes_on_where_it_was(card, tmp_path):
 
 
 def test_a_checkpoint_of_other_shapes_does_not_stop_a_new_lesson(card, tmp_path, monkeypatch):
-    monkeypatch.setattr(heads, "LEAST_STEPS", 4)
+    monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 4))
     backbone, _ = card
     pictures = drawn(backbone, tmp_path / "drawn", 8)
     with pytest.raises(checkpoints.Stopped):
@@ -192,14 +194,27 @@ def test_a_checkpoint_of_other_shapes_does_not_stop_a_new_lesson(card, tmp_path,
 
 
 def test_ssd_draws_with_what_was_learned(card, tmp_path, monkeypatch):
-    monkeypatch.setattr(heads, "LEAST_STEPS", 2)
+    monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 2))
     backbone, _ = card
     recipe = recipe_for(tmp_path, drawn(backbone, tmp_path / "drawn", 8))
     heads.learn(heads.prepare(recipe, backbone))
-    learned = stored_heads(recipe.file, backbone)
-    learned.require_backbone(backbone)
-    learned.require(1, 1)
-    assert SSD(k_h=1, k_v=1).uses_heads
+    learned = stored_heads(recipe.file, backbone).float()
+    method = SSD(k_h=1, k_v=1)
+    other = DraftHeads(backbone.hidden_size, 1, 1).eval()
+    tokens = [finished(generate(backbone, "a red house", method, drafts)).tokens
+              for drafts in (learned, learned, other)]
+    assert torch.equal(tokens[0], tokens[1]) and not torch.equal(tokens[0], tokens[2])
+
+
+def test_new_pictures_are_those_since_the_last_lesson(card, tmp_path, monkeypatch):
+    monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 2))
+    monkeypatch.setattr(own_pictures.LAST_LESSON, "in_memory", {})
+    backbone, _ = card
+    new = partial(own_pictures.new_pictures, backbone)
+    heads.learn(heads.prepare(recipe_for(tmp_path, drawn(backbone, tmp_path / "drawn", 8)),
+                              backbone))
+    assert [new(["heads"], count) for count in (8, 9, 5)] == [0, 1, 5]
+    assert new(["heads", "row"], 9) == 9, "the row drafter has not learned yet"
 
 
 def test_where_memory_runs_out_parts_become_smaller(card):

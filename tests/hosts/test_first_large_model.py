@@ -15,7 +15,7 @@ NAME = "Janus-Pro-1B"
 @pytest.fixture
 def ssd(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(heads, "LEAST_STEPS", 2)
+    monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 2))
     tiny_image_models.janus_port(tmp_path / "models" / "ssd_backbones" / NAME)
 
     def run(*arguments):

@@ -38,10 +38,10 @@ FREE = {"heads": 0.0, "row": 0.0}
 
 
 def test_a_pass_costs_its_launches_or_its_bytes():
-    small = frontier.Card("small", 1e12, 1e9, 500, 700, FREE)
+    small = frontier.LoadedCard("small", 1e12, 1e9, 500, 700, FREE)
     assert small.seconds(100, AR, 24) == pytest.approx(100 * 500 * 5e-6)
     assert small.seconds(100, SSD, 24) == pytest.approx(100 * 700 * 5e-6)
-    large = frontier.Card("large", 1e12, 14e9, 500, 700, FREE)
+    large = frontier.LoadedCard("large", 1e12, 14e9, 500, 700, FREE)
     assert large.seconds(100, AR, 24) == large.seconds(100, SSD, 24) == pytest.approx(1.4)
 
 
@@ -52,7 +52,7 @@ def test_a_pass_costs_its_launches_or_its_bytes():
     (methods.Exact(48, "row"), True, 100 * 1.3 * 0.08)])
 def test_drafts_cost_what_they_read(method, heads, drafts):
     """In passes; a window drafts in every pass, SSD once a block of rows."""
-    card = frontier.Card("large", 1e12, 14e9, 0, 0, {"heads": 0.04, "row": 0.08})
+    card = frontier.LoadedCard("large", 1e12, 14e9, 0, 0, {"heads": 0.04, "row": 0.08})
     seconds = card.seconds(100, shards.Entry(method, heads), 24)
     assert seconds == pytest.approx((100 + drafts) * 14e9 / 1e12)
 

@@ -7,6 +7,7 @@ from ssd_core.engine.methods import AR, Exact
 from ssd_core.model.grid import Grid
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.model_size import ModelSize
+from ssd_lab.evaluate.cards import REACHED, pass_seconds
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +23,8 @@ def test_a_wider_window_takes_fewer_passes_and_ar_takes_one_a_cell(modelled):
 
 def test_a_wide_pass_costs_its_products_and_a_narrow_one_its_reads(modelled):
     model, card = ModelSize.of(known("Lumina-mGPT-2.0")), modelled.A100
-    narrow, wide, wider = (modelled.pass_seconds(model, model.grid, card, cells)
+    narrow, wide, wider = (pass_seconds(model, model.grid, card, cells)
                            for cells in (1, 400, 800))
     assert wider == pytest.approx(2 * wide) and narrow < wide
     weights = 2 * (model.matrices + model.image_head)
-    assert narrow > weights / (modelled.REACHED * card.bandwidth)
+    assert narrow > weights / (REACHED * card.bandwidth)

@@ -9,6 +9,7 @@ from support.mock_backbone import tiny_postcard
 
 from ssd_core.backbones import postcard
 from ssd_core.model.grid import Grid
+from ssd_core.train.heads import LEAST_STEPS
 
 WORDS = "a red house"
 
@@ -61,7 +62,7 @@ def test_drafts_learn_from_what_was_drawn_and_ssd_draws_with_them(client, models
     learned = client.run(learning(client), at={"progress": seen.append})
     assert learned.end == "execution_success", learned.error
     steps = [progress["value"] for progress in seen if progress["node"] == "2"]
-    assert steps[0] > told[0] and steps[-1] == seen[-1]["max"] == 200
+    assert steps[0] > told[0] and steps[-1] == seen[-1]["max"] == sum(LEAST_STEPS.values())
     assert "Draft heads: " in learned.text("2") and "Row drafter: " in learned.text("2")
     assert file.exists() and not checkpoint.exists()
 

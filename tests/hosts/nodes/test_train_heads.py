@@ -34,9 +34,9 @@ def card(tmp_path_factory):
 @pytest.fixture
 def tiny(pack, card, monkeypatch):
     """The same as a model in ComfyUI's folders, learning in few steps; no pictures at first."""
-    heads, learning = (pack.module(name) for name in ("ssd_core.train.heads", "nodes.learning"))
-    monkeypatch.setattr(heads, "LEAST_STEPS", 6)
-    monkeypatch.setattr(learning, "LEARNED", learning.KeptEntries("learned.json", int, int))
+    heads, pictures = (pack.module(f"ssd_core.train.{name}") for name in ("heads", "own_pictures"))
+    monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 6))
+    monkeypatch.setattr(pictures.LAST_LESSON, "in_memory", {})
     folders = [Path(pack.stubs.folders.paths(name)[-1]) for name in ("ssd_backbones", "ssd_heads")]
     shutil.copytree(card.files[0].parent, folders[0] / "tiny")
     output = Path(pack.stubs.folders.output)

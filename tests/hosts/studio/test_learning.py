@@ -17,7 +17,7 @@ from test_own_pictures import drawn  # noqa: E402
 
 from ssd_core.engine.heads import stored_heads  # noqa: E402
 from ssd_core.output.recipe import read_recipe, recipe_tokens  # noqa: E402
-from ssd_core.train import heads, versions  # noqa: E402
+from ssd_core.train import heads, own_pictures, versions  # noqa: E402
 from ssd_core.train.heads import HeadsRecipe  # noqa: E402
 from studio import jobs, learning  # noqa: E402
 from studio.jobs import TO_RUNS  # noqa: E402
@@ -35,7 +35,8 @@ def models(models, tmp_path):
 
 @pytest.fixture(autouse=True)
 def short_lessons(monkeypatch):
-    monkeypatch.setattr(heads, "LEAST_STEPS", 4)
+    monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 4))
+    monkeypatch.setattr(own_pictures.LAST_LESSON, "in_memory", {})
     monkeypatch.setattr(learning, "HeadsRecipe", partial(HeadsRecipe, batch=1, epochs=1))
 
 

@@ -28,7 +28,7 @@ FAST = {"prompt": "a red house", "method": "rolling", "window": 8, "fewer": 4.0}
 def app(tmp_path, monkeypatch):
     """An app with a tiny model without drafts, whose lessons are short."""
     expect.set_options(timeout=90_000)
-    monkeypatch.setattr(heads, "LEAST_STEPS", 4)
+    monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 4))
     monkeypatch.setattr(learning, "HeadsRecipe", partial(heads.HeadsRecipe, batch=1, epochs=1))
     place = tmp_path / "models" / "ssd_backbones" / "seaside"
     place.mkdir(parents=True)
