@@ -34,6 +34,7 @@ from .drawings import DRAWINGS
 from .pen import BELOW, FINER, HIGH, LIT, WIDE, Look, Pen
 
 COVERED = 0.3  # least share of a cell that a thing covers
+_LARGE = 1.4  # px of a unit from which drawings need less supersampling
 _BARE = (*FLYING, *BACKDROPS, "train", "rocket")  # kinds before which no grass grows
 _VEILED = {"rain": 0.12, "fog": 0.2}  # how much of a thing the air hides
 
@@ -71,11 +72,10 @@ class Stand:
 
 @dataclass(frozen=True)
 class Layers:
-    """A drawing without the hour; see `Pen`. cover, own, light, glow: [h, w, 1]."""
+    """A drawing without the hour; see `Pen`. cover, light, glow: [h, w, 1]."""
 
     albedo: np.ndarray
     cover: np.ndarray
-    own: np.ndarray
     light: np.ndarray
     glow: np.ndarray
 
@@ -127,21 +127,24 @@ def _lit_side(scene: Scene, middle: int, frame: Frame) -> int:
     return 1 if frame.x_of(scene.light_place) > middle + CELL else -1
 
 
-def _down(layer: np.ndarray) -> np.ndarray:
-    """Means of FINER x FINER px of a layer [h, w, c]."""
-    high, wide = layer.shape[0] // FINER, layer.shape[1] // FINER
-    return layer.reshape(high, FINER, wide, FINER, -1).mean((1, 3))
+def _down(layer: np.ndarray, finer: int) -> np.ndarray:
+    """Means of finer x finer px of a layer [h, w, c]."""
+    high, wide = layer.shape[0] // finer, layer.shape[1] // finer
+    return layer.reshape(high, finer, wide, finer, -1).mean((1, 3))
 
 
 @lru_cache(maxsize=384)
 def layers(kind: str, drawing: int, colour: str, look: tuple[float, bool, int, bool]) -> Layers:
     """A drawing of a thing. look: px of a unit, flip, lit, night, as in `Look`."""
-    pen = Pen(Look(PAINT[colour], *look))
+    finer = FINER if look[0] < _LARGE else FINER - 1
+    pen = Pen(Look(PAINT[colour], *look), finer)
     DRAWINGS[kind][drawing](pen)
     cover = pen.cover[..., None]
-    part = np.maximum(_down(cover), 1e-3)
-    return Layers(_down(pen.albedo * cover) / part, _down(cover), _down(pen.own[..., None]),
-                  _down(pen.light[..., None] * cover) / part, _down(pen.glow[..., None]))
+    shown = _down(cover, finer)
+    part = np.maximum(shown, 1e-3)
+    return Layers(_down(pen.albedo * cover, finer) / part, shown,
+                  _down(pen.light[..., None] * cover, finer) / part,
+                  _down(pen.glow[..., None], finer))
 
 
 def layers_of(scene: Scene, thing: SceneObject, stand: Stand, frame: Frame) -> Layers:

@@ -143,7 +143,7 @@ def _gull(pen: Pen, x: float, y: float, size: float, turn: float = 1.0) -> None:
                    *rounded([(x + far, y + 4 * size * turn), (x + 0.5 * far, y + 4 * size * turn),
                              (x, y - 9 * size)], closed=False)],
                   tint=(1.04, 0.86)[side > 0], plump=2)
-    pen.blob([(x - 6 * size, y - 1), (x, y + 6 * size), (x + 6 * size, y - 1), (x, y - 13 * size)],
+    pen.blob([(x - 6 * size, y - 1), (x, y + 6 * size), (x + 6 * size, y - 1), (x, y - 10 * size)],
              tint=0.95, plump=3)
 
 

@@ -185,9 +185,9 @@ def _fall(pen: Pen, top: tuple[float, float], foot: tuple[float, float], high: f
                         closed=False)], plump=3)
     for n, t in enumerate(np.linspace(0.12, 0.88, 7)):
         x, y = a + (b - a) * t, c + (d - c) * t
-        tint = (0.82, 1.14, 0.9, 1.2, 0.84, 1.12, 0.88)[n]
+        tint = (0.9, 1.3, 0.98, 1.36, 0.92, 1.28, 0.94)[n]
         pen.line([(x, high - 2), (x + 0.3 * (y - x), low + 0.5 * (high - low)), (y, low + 4)],
-                 1.7, tint=tint, plump=0, smooth=True)
+                 2.2, tint=tint, plump=0, smooth=True)
 
 
 def _pool(pen: Pen, half: float) -> None:

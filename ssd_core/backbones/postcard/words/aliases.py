@@ -184,7 +184,7 @@ _CHINESE: dict[str, str] = {
     "和": "and", "与": "and", "以及": "and", "还有": "and", "一座": "a", "一个": "a",
     "一棵": "a", "一艘": "a", "一只": "a", "一顶": "a", "一条": "a",
     "一匹": "a", "一辆": "a", "一列": "a", "一朵": "a",
-    "一枚": "a", "一张": "a", "一道": "a", "一丛": "a", "一排": "a", "一幅": "a", "两座": "",
+    "一枚": "a", "一张": "a", "一道": "a", "一丛": "a", "一幅": "a", "两座": "",
     # as small words, so that what stands beside them is read whole
     "小": "", "大": "", "老": "", "下雪": "in the snow ,", "大雪": "in deep snow ,",
     "冬天": "in the snow ,", "冬日": "in the snow ,", "暴风雨": "in heavy rain ,",

@@ -355,7 +355,8 @@ class Filler:
 
     def _light(self, scene: Scene) -> str | None:
         lamp = "moon" if scene["time"] == "night" else "sun"
-        seen = has_light(self.typed.get("sky", "clear"))
+        free = sum(kind in FLYING for kind in self.kinds) < len(PLACES)
+        seen = free and has_light(self.typed.get("sky", "clear"))
         return self.die.throw("light", LIGHT, lambda light: light == "none" or (
             seen and light == lamp and self._allowed("light", light)))
 

@@ -83,6 +83,8 @@ def coloured(reading: Reading, n: int, colour: str) -> str | None:
 def renamed(reading: Reading, n: int, kind: str) -> str | None:
     """With a noun of another kind, and the article, measure word and verb that suit it."""
     thing, count = reading.things[n], content_of(reading).things[n].count
+    if any(word.word == "each" for word in inside(reading, thing)):
+        count = 1  # "five things, each a house"
     noun = noun_of(kind, count, reading.chinese)
     edits = [(thing.noun, thing.end, noun)]
     start, end = determiner(reading, thing)

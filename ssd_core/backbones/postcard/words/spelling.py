@@ -175,8 +175,8 @@ def _number_each(reading: Reading) -> None:
     if len(reading.things) != 1 or not counts:
         return
     thing, lead = reading.things[0], counts[0]
-    between = [word.word for word in words if lead.end <= word.start < thing.start]
-    if between[:1] == ["things"] and "each" in between and not thing.number:
+    between = {word.word for word in words if lead.start <= word.start < thing.noun}
+    if {"things", "each"} <= between and not thing.number:
         thing.number, thing.start, thing.front = NUMBERS[lead.word], lead.start, lead.start
 
 
