@@ -66,10 +66,11 @@ def family(kind: str) -> str:
 
 def least_and_most(thing: Named) -> tuple[int, int]:
     """How many of it there may be."""
-    if thing.number is not None and thing.number <= MANY and not thing.many:
+    if thing.number is not None and thing.number <= MANY:
         number = thing.number
-        return (number, number) if number > 1 or thing.kind not in GROUPS else (SEVERAL, 9)
-    if thing.plural or thing.many or thing.kind in GROUPS or thing.number is not None:
+        most = 9 if thing.many else number  # 一群羊
+        return (number, most) if number > 1 or thing.kind not in GROUPS else (SEVERAL, 9)
+    if thing.plural or thing.kind in GROUPS or thing.number is not None:
         return SEVERAL, 9
     return 1, 1
 
