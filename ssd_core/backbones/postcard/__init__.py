@@ -299,7 +299,7 @@ def learn_words(backbone: Postcard, words: tuple[str, ...], generator: torch.Gen
             rows.append(old[backbone.word_ids[word]][None])
             continue
         kin = [backbone.word_ids[other] for other in backbone.words
-               if attribute_of(other) == attribute_of(word)]
+               if attribute_of(other) == attribute_of(word)] or list(backbone.word_ids.values())
         near = old[kin].mean(0, keepdim=True)
         noise = torch.randn(near.shape, generator=generator).to(near.device)
         rows.append(near + 0.5 * old[specials:].std() * noise)
