@@ -86,18 +86,18 @@ class Tally:
         summary = table(
             ["scenes", "things", "kind right", "colour right", "read where nothing stands",
              "number right", *ATTRIBUTES],
-            [[self.scenes, total, f"{right / total:.3f}", f"{tinted / max(1, right):.3f}",
-              self.extra, f"{self.counted / self.scenes:.3f}",
+            [[str(self.scenes), str(total), f"{right / total:.3f}", f"{tinted / max(1, right):.3f}",
+              str(self.extra), f"{self.counted / self.scenes:.3f}",
               *(f"{self.scenery[name] / self.scenes:.3f}" for name in ATTRIBUTES)]])
-        return [summary, table(["kind", "painted", "right", "read as"], list(self.rows()))]
+        return [summary, table(["kind", "painted", "right", "read as"], self.rows())]
 
-    def rows(self) -> list[list[object]]:
+    def rows(self) -> list[list[str]]:
         """A row for each kind."""
-        rows: list[list[object]] = []
+        rows: list[list[str]] = []
         for kind in KINDS:
             shown = Counter({name: n for (true, name), n in self.kinds.items() if true == kind})
             wrong = ", ".join(f"{name} {n}" for name, n in shown.most_common() if name != kind)
-            rows.append([kind, shown.total(), shown[kind], wrong or "-"])
+            rows.append([kind, str(shown.total()), str(shown[kind]), wrong or "-"])
         return rows
 
 

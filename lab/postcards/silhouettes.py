@@ -60,7 +60,7 @@ _TINTS, _LIGHTS = (0.78, 0.9, 1.0, 1.1), (-0.8, -0.4, 0.0, 0.5)  # as things hav
 _FINE = 4  # px by which a drawing may be off, beside its shift by cells
 _ACROSS = {True: (-1, 3), False: (-1, 1)}  # cells by which a thing, alone or not, may be moved
 _DOWN = (0, 2)
-_LEAST = 0.02  # of a window that a colour must fill to be looked for
+_LEAST = 0.012  # of a window that a colour must fill to be looked for
 
 
 @dataclass(frozen=True)
@@ -116,19 +116,19 @@ def _top_of(zone: str, place: str, size: float, frame: Frame) -> int:
 @cache
 def _shapes(zone: str, size: float) -> _Shapes:
     """All drawings of a zone, as they fall on the coarse picture."""
-    names, tables = [], ([], [])
+    names: list[tuple[str, int, bool]] = []
+    tables: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     top = _top_of(zone, PLACES[0], size, SQUARE) % STEP
     high = -(-(round(HIGH * size) + top) // STEP) * STEP
     for kind in ZONES[zone]:
         for drawing in range(len(DRAWINGS[kind])):
             for flip in (False, True):
                 names.append((kind, drawing, flip))
-                whole, own = outline(kind, drawing, flip, size)
-                for table, cover in zip(tables, (own, whole), strict=True):
+                for table, cover in zip(tables, outline(kind, drawing, flip, size), strict=True):
                     placed = np.zeros((high, cover.shape[1], 1), dtype=np.float32)
                     placed[top : top + len(cover), :, 0] = cover
                     table.append(coarse(placed)[..., 0])
-    own, whole = (torch.from_numpy(np.stack(table))[:, None] for table in tables)
+    whole, own = (torch.from_numpy(np.stack(table))[:, None] for table in tables)
     return _Shapes(tuple(names), own, whole, np.asarray([name[0] for name in names]))
 
 
@@ -267,7 +267,8 @@ def _candidates(masks: np.ndarray, place: str, zone: str, size: float, ground: s
         visible = visible & (shapes.kinds == kind)
     whole: torch.Tensor | None = None
     for n, mask in enumerate(part[:-1]):
-        if mask.sum() < _LEAST * high * wide or not visible[n].any():
+        least = _LEAST if kind is None else _LEAST / 4
+        if mask.sum() < least * high * wide or not visible[n].any():
             continue
         whole = _overlap(part[-1], shapes.whole) if whole is None else whole
         shown = np.flatnonzero(visible[n])
