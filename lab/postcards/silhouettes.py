@@ -281,9 +281,9 @@ def _candidates(masks: np.ndarray, place: str, zone: str, size: float, ground: s
                              STEP * (top + int(y)) + foot % STEP, size, drawing, flip, found)
 
 
-def _clash(one: FoundThing, other: FoundThing, frame: Frame) -> bool:
+def _clash(thing: FoundThing, other: FoundThing, frame: Frame) -> bool:
     """Whether two things cover mostly the same cells."""
-    a, b = one.cells(frame), other.cells(frame)
+    a, b = thing.cells(frame), other.cells(frame)
     return bool((a & b).sum() > 0.4 * min(a.sum(), b.sum()))
 
 

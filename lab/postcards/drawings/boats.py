@@ -185,9 +185,9 @@ def _viaduct(pen: Pen) -> None:
     for x in range(-60, 64, 8):
         pen.line([(x, 67), (x, 73)], 1.4, tint=0.8, plump=0)
     pen.line([(-64, 74), (64, 74)], 2.2, tint=0.9, plump=0.5)
-    for x in (-29.3, 0.0, 29.3):
+    for pier in (-29.3, 0.0, 29.3):
         for y in (6, 18, 30):
-            pen.line([(x - 2.4, y), (x + 2.4, y)], 0.9, tint=0.82, plump=0)
+            pen.line([(pier - 2.4, y), (pier + 2.4, y)], 0.9, tint=0.82, plump=0)
 
 
 def _hanging_bridge(pen: Pen) -> None:
