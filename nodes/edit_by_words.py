@@ -13,7 +13,6 @@ from ..ssd_core.engine.edits.look import change_map
 from ..ssd_core.engine.edits.words import Edit
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.grid import Grid
-from ..ssd_core.model.grid import size_of as size_in
 from ..ssd_core.model.knobs import specs
 from ..ssd_core.model.sampling import Sampling
 from ..ssd_core.output.changed_words import changed_words
@@ -104,7 +103,7 @@ def requests_of(model: weights.LoadedModel, source: TokenPictures,
         negative = drawn_words(recipe).negative if recipe else None
         drawing = Drawing(
             prompt, negative, sampling=replace(sampling, seed=seed, variation=0.0),
-            size=size_of(source, n), keep=picture[None], edit=Edit(old, **knobs),
+            size=source.size_of(n), keep=picture[None], edit=Edit(old, **knobs),
             fixed=(Words(new, negative),),
             keep_mask=None if known is None or not known[n % len(known)].any()
             else known[n % len(known)],
@@ -123,16 +122,6 @@ def words_of(model: weights.LoadedModel, recipe: dict | None, old: str,
         raise SSDError("old prompt: the picture has no recipe that tells its words: write what it "
                        "shows")
     return changed_words(model.module, recipe, new)
-
-
-def size_of(source: TokenPictures, n: int) -> tuple[int, int] | None:
-    """The picture's (width, height); None if only its tokens are known."""
-    if n < len(source.recipes):
-        return size_in(source.recipes[n]["size"])
-    if source.pixels is None:
-        return None
-    height, width = source.pixels.shape[1:3]
-    return width, height
 
 
 def redrawn(runs: Sequence[running.NodeRun]) -> torch.Tensor:

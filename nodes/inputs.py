@@ -86,15 +86,15 @@ def complete_prompt() -> io.Input:
                                     "can do this; other models take the prompt as it is.")
 
 
-def subject() -> list[io.Input]:
+def subject(own_size: str = "the model's own") -> list[io.Input]:
     """The first inputs of every node that draws: prompt, negative, seed, size."""
-    return [*prompts(), seed(), *size()]
+    return [*prompts(), seed(), *size(own_size)]
 
 
 @cache
 def sizes() -> list[str]:
     """auto, then the known models' sizes: squares, then the shapes of Emu3, Lumina-mGPT ..."""
-    postcards = [postcard.size_of(grid) for grid in postcard.GRIDS]
+    postcards = [postcard.size_of(grid, scale) for scale in (1, 2) for grid in postcard.GRIDS]
     squares = sorted({postcards[0], *(row.size for row in CATALOGUE.values())})
     shapes = [*postcards, *(size_for(ratio, AREA) for ratio in RATIOS)]
     shapes += [size for side in (512, 768, 1024) for size in sizes_for(side)]

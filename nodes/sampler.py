@@ -26,7 +26,8 @@ class Sampler(DrawingNode):
                         "pass. The rows appear on the node.",
             inputs=[
                 inputs.model(), inputs.method(), *inputs.known_part(), inputs.source(),
-                *inputs.subject(), inputs.quality(), *inputs.schedule(), inputs.batch_size(),
+                *inputs.subject("that of a picture of which a part stays, else the model's own"),
+                inputs.quality(), *inputs.schedule(), inputs.batch_size(),
                 *inputs.known_rows(), inputs.preview(), *inputs.sampling()],
             outputs=[*outcome.outputs(), *outcome.typed()],
             **search_aliases("ksampler", "speculative decoding", "autoregressive", "text to image",

@@ -42,9 +42,9 @@ class TokensToImage(io.ComfyNode):
                 steps: int, guidance: float, source: torch.Tensor | None = None) -> io.NodeOutput:
         if isinstance(model.module, GlmImage):
             return io.NodeOutput(painted(model, tokens, prompt, seed, steps, guidance, source))
-        codes = tokens.for_backbone(model.module)
-        with weights.codec_resident(model.backbone, running.pixel_room(model.module, codes)):
-            return io.NodeOutput(running.images_of(model.module, codes))
+        codes, module = tokens.for_backbone(model.module), model.module.resized(tokens.size_of())
+        with weights.codec_resident(model.backbone, running.pixel_room(module, codes)):
+            return io.NodeOutput(running.images_of(module, codes))
 
 
 def painting() -> list[io.Input]:

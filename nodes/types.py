@@ -12,6 +12,7 @@ from PIL import Image
 
 from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.errors import SSDError
+from ..ssd_core.model.grid import size_of
 
 # The menu's folders
 LOAD, DRAW, EDIT, COMPARE, TOOLS = (
@@ -55,6 +56,15 @@ class TokenPictures:
         index = slice(number - 1, number)
         return replace(self, tokens=self.tokens[index], recipes=self.recipes[index],
                        pixels=None if self.pixels is None else self.pixels[index])
+
+    def size_of(self, n: int = 0) -> tuple[int, int] | None:
+        """(width, height) of a picture; None if only its tokens are known."""
+        if n < len(self.recipes):
+            return size_of(self.recipes[n]["size"])
+        if self.pixels is None:
+            return None
+        height, width = self.pixels.shape[1:3]
+        return width, height
 
     def for_backbone(self, backbone: Backbone) -> torch.Tensor:
         """The tokens; raises SSDError if they belong to another backbone."""

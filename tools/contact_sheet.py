@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=DOCS / "postcards.webp")
     parser.add_argument("--crops", type=Path, default=DOCS / "crops.webp")
     args = parser.parse_args(arguments)
-    backbone = load_backbone(args.backbone)
+    backbone = load_backbone(args.backbone).smallest  # beside painted pictures
     heads = load_heads(args.heads, backbone)
     seeds = range(PROMPT_SEED, PROMPT_SEED + args.columns)
     captions = [fresh_caption(seed, 0) for seed in seeds]

@@ -176,7 +176,7 @@ def run(asked: argparse.Namespace) -> str:
     """Draw the missing pictures and write the table."""
     backbone = load_backbone(asked.backbone)
     heads = load_heads(asked.backbone, backbone)
-    backbone = backbone.resized(size_of(asked.size))
+    backbone = backbone.resized(size_of(asked.size)).smallest  # that programs read
     loaded = LoadedModels(backbone, heads)
     every, rows = read_prompts(asked.prompts), [Row(m, e) for e in asked.expansion
                                                 for m in asked.methods]

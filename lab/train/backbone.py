@@ -196,7 +196,7 @@ def train(recipe: BackboneRecipe) -> dict:
     generator = torch.Generator().manual_seed(recipe.seed)
     backbone = start(recipe, generator)
     codec = backbone.picture_codec
-    size = backbone.size[0]
+    size = backbone.smallest.size[0]
     painted = {frame: painted_tokens(codec, count, recipe.out, size=size, frame=frame)
                for frame, count in counts_by_shape(recipe.pictures, recipe.shapes).items()}
     probes = Probes(backbone.hidden_size).to(recipe.device)
@@ -218,7 +218,8 @@ def train(recipe: BackboneRecipe) -> dict:
 def held_out_metrics(backbone: Postcard, probe: SceneProbe, codec: PictureCodec, folder: Path,
                      count: int, frame: Frame = SQUARE) -> dict:
     """Measure NLL in nats per token and the share of fields read, on held-out postcards."""
-    tokens = painted_tokens(codec, count, folder, HELD_OUT, backbone.size[0], frame)
+    tokens = painted_tokens(codec, count, folder, HELD_OUT, backbone.smallest.size[0],
+                            frame)
     backbone.refresh_tables()
     nll: list[float] = []
     fields_read: list[float] = []

@@ -114,8 +114,8 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     check_writable(paths)
     method, canvas = knobs.chosen(), source.picture(canvas)
     backbone, heads = load(source.loading(loading), [method], canvas.pixels())
-    sizes = backbone.sizes_of_grid if canvas.size else backbone.sizes
-    with drawable(picture, sizes) as (png, fitting):
+    legal = (backbone.sizes_of_grid, backbone.size) if canvas.size else (backbone.sizes,)
+    with drawable(picture, *legal) as (png, fitting):
         pixels = pixels_of(png)[None]
         if not canvas.size:
             backbone = backbone.resized((pixels.shape[2], pixels.shape[1]))

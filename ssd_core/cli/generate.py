@@ -48,7 +48,7 @@ class KeepOptions:
             return {"keep_rows": self.keep_rows} if self.keep_rows else {}
         if self.keep_rows == 0:
             raise SSDError("--keep needs --keep-rows: how many of its rows to keep")
-        with drawable(self.keep, backbone.sizes_of_grid) as (png, fitting):
+        with drawable(self.keep, backbone.sizes_of_grid, backbone.size) as (png, fitting):
             tokens, how = tokens_from_png(png, backbone)
         report.print(f"keeping {self.keep_rows} rows of {self.keep} ({fitting}{how})")
         words = inherited(recipe_in(self.keep), typed)

@@ -43,17 +43,19 @@ def told_in(path: Path) -> dict[str, str]:
 
 
 @contextmanager
-def drawable(path: Path, sizes: Sequence[Size]) -> Iterator[tuple[Path, str]]:
+def drawable(path: Path, sizes: Sequence[Size], other: Size | None = None
+             ) -> Iterator[tuple[Path, str]]:
     """A picture of one of these sizes, for the block, and a phrase on how it was made.
 
-    One of such a size is taken as it is, another one is cut to its middle and scaled.
+    One of such a size is taken as it is, another one is cut to its middle and scaled: to `other`;
+    None: to the size that cuts off least.
     """
     with opened(path) as image:
         picture = upright(image)
     if picture.size in sizes:
         yield path, ""
         return
-    picture = fitted(picture, sizes)
+    picture = fitted(picture, [other] if other else sizes)
     with tempfile.TemporaryDirectory(prefix="ssd-") as folder:
         png = Path(folder, "picture.png")
         picture.save(png)

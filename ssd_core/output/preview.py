@@ -289,7 +289,7 @@ class Preview:
 
     def _show_kept(self) -> None:
         """Show the kept rows, decoded if that is quick, so that they look as in their picture."""
-        if self._moves_weights or self.decode_seconds > KEPT_SECONDS:
+        if self._moves_weights or self.own_seconds > KEPT_SECONDS:
             strips = self.looked_up(0, self.first_row)
         else:
             strips = self.decoded(0, self.first_row, self.backbone)
@@ -301,7 +301,7 @@ class Preview:
         if self.own is not None:
             own = np.stack([to_bytes(picture) for picture in self.own])
             own = own.repeat(self.pictures // len(own), 0)
-        elif self._moves_weights or self.decode_seconds > KEPT_SECONDS:
+        elif self._moves_weights or self.own_seconds > KEPT_SECONDS:
             own = self.looked_up(0, self.grid.rows)
         else:
             own = self.decoded(0, self.grid.rows, self.backbone)
@@ -364,6 +364,11 @@ class Preview:
     def _moves_weights(self) -> bool:
         """Whether decoding during a run moves weights to the device and back (offload)."""
         return self.backbone.offloader is not None
+
+    @property
+    def own_seconds(self) -> float:
+        """About what decoding takes at the size of the pictures."""
+        return self.decode_seconds * self.backbone.scale**2
 
     def _paint(self) -> None:
         """Show the final rows, decoded if the budget allows it, else in plain colours."""
@@ -438,7 +443,7 @@ class Preview:
 
         The run may continue afterwards.
         """
-        if self.over or self.decode_seconds > within:
+        if self.over or self.own_seconds > within:
             return
         with self._spared():
             if self.last is not None and self.marks.pending:

@@ -202,7 +202,7 @@ def reason_to_encode(recipe: Mapping | None, backbone: Backbone, pixels: np.ndar
     if recipe["backbone"]["sha256"] != backbone.sha256:
         return f"its recipe is of another backbone ({recipe['backbone']['name'][:40]!r})"
     if pixels.shape[1::-1] != size_of(recipe["size"]):
-        return "it is a part of the picture that its recipe draws"
+        return "it has another size than the picture that its recipe draws"
     if recipe.get("pixels_sha256") != pixels_sha256(pixels):
         return "it was changed since its recipe was written"
     return None

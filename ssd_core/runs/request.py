@@ -114,9 +114,9 @@ class Request:
     @property
     def _size(self) -> tuple[int, int] | None:
         """The size asked for; else that of the kept pixels, if the backbone draws it."""
-        kept = size_of_pixels(self.drawing.keep_pixels)
+        own = size_of_pixels(self.drawing.keep_pixels)
         asked = check_size(self.drawing.size)
-        return kept if asked is None and kept in self.backbone.sizes else asked
+        return own if asked is None and own in self.backbone.sizes else asked
 
     def _tune(self, backbone: Backbone) -> None:
         """Tune for this machine: the window, AR in place of `exact`, pictures one by one or

@@ -186,11 +186,12 @@ def tokens_of(known: Known) -> torch.Tensor:
 
 
 def by_size(pictures: list[tuple[Known, torch.Tensor]], backbone: Backbone) -> tuple[Pictures, ...]:
-    """The pictures of each size together, in their order."""
+    """The pictures of each grid together, in their order."""
     groups = []
-    for size in dict.fromkeys(known.size for known, _ in pictures):
-        same = [(known, ids) for known, ids in pictures if known.size == size]
+    views = [backbone.resized(known.size).smallest for known, _ in pictures]
+    for size in dict.fromkeys(view.size for view in views):
         grid = backbone.resized(size).grid
+        same = [pair for pair, view in zip(pictures, views, strict=True) if view.size == size]
         tokens = torch.stack([tokens_of(known).view(grid.rows, grid.columns) for known, _ in same])
         groups.append(Pictures(tokens, tuple(ids for _, ids in same), size))
     return tuple(groups)

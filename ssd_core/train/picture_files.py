@@ -22,7 +22,9 @@ KEPT_PROMPTS = "prompts"  # folder beside the pictures: cached outputs of a text
 
 @dataclass(frozen=True)
 class Pictures:
-    """Tokens [n, R, C], the ids of each picture's prompt, (width, height) in px."""
+    """Tokens [n, R, C], the ids of each picture's prompt, (width, height) in px: the smallest size
+    of their grid.
+    """
 
     tokens: torch.Tensor
     prompts: tuple[torch.Tensor, ...]
@@ -83,7 +85,7 @@ def drawn_already(folder: Path, backbone: Backbone) -> set[int]:
     numbers: set[int] = set()
     for path in files_of(folder):
         pictures = read_pictures(path, backbone)
-        require_size(path, pictures.size, backbone.size)
+        require_size(path, pictures.size, backbone.smallest.size)
         numbers |= set(range(int(path.stem), int(path.stem) + len(pictures)))
     return numbers
 

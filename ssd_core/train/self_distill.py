@@ -133,7 +133,7 @@ def cost(backbone: Backbone, folder: Path, runs: list[range], method: Method) ->
     planned = plan(backbone, method)
     passes = len(runs) * (planned.passes or planned.prior_passes or planned.passes_max)
     tokens = count * grid.cells
-    width, height = backbone.size
+    width, height = backbone.smallest.size
     disk = gigabytes(tokens * number_type(backbone).itemsize)
     return (f"{backbone.name} draws {count:,} pictures of {width}x{height} px by {method.name}: "
             f"{tokens:,} tokens, {about(planned)}{passes:,} passes of up to "
@@ -172,7 +172,7 @@ class DistillTask:
         ids = of_prompts(prompts_with(backbone, self.texts, drawn))
         return {self.name: safetensors_bytes({"tokens": tokens, **ids}, {
             "format": FORMAT, "backbone_sha256": backbone.sha256,
-            "size": json.dumps(backbone.size), "captions": json.dumps(self.texts),
+            "size": json.dumps(backbone.smallest.size), "captions": json.dumps(self.texts),
             "method": self.method.name, "passes": str(drawn.stats["passes"])})}
 
 

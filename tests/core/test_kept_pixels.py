@@ -46,8 +46,8 @@ def test_a_cell_beside_a_free_one_turns_to_its_own_pixels_over_its_width():
     assert (weights(KEPT, (48, 56))[:, :8] == 0).all()
 
 
-def request(**fields) -> Request:
-    model = tiny_postcard(grid=GRID)
+def request(model=None, **fields) -> Request:
+    model = model or tiny_postcard(grid=GRID)
     kept = (torch.arange(GRID.cells).view(1, 6, 7) * 5) % model.codes
     return requested(model, None, methods.AR(), Sampling(seed=5), "a red house", named=True,
                    **{"keep": kept, "keep_mask": KEPT, **fields})
@@ -106,14 +106,45 @@ def test_pixels_of_another_size_are_refused_in_one_line():
         request(keep_pixels=noise(1, 1, 8, 8, 3)).check()
 
 
+@pytest.mark.parametrize("larger", [True, False], ids=["large", "small"])
+def test_pixels_of_the_other_size_of_the_grid_are_scaled(larger):
+    model = tiny_postcard(grid=GRID, twice=True)
+    run_size, own_size = model.sizes if larger else model.sizes[::-1]
+    photo = noise(6, 1, own_size[1], own_size[0], 3)
+    run = request(model, keep_pixels=photo, size=run_size)
+    own = run.drawing.keep_pixels
+    assert own is not None and (own.shape[2], own.shape[1]) == run.size == run_size
+    assert torch.allclose(own.mean(), photo.mean(), atol=0.01)
+    if not larger:
+        blocks = photo.view(1, run_size[1], 2, run_size[0], 2, 3).mean((2, 4))
+        assert torch.allclose(own, blocks, atol=1e-6)
+    picture, outside = next(run.run().pictures()).pixels, away_from_the_edge(run)
+    assert picture[outside].equal(own[0][outside]) and not picture[~outside].equal(own[0][~outside])
+
+
+@pytest.mark.parametrize("n", [0, 1], ids=["large", "small"])
+def test_a_picture_that_is_kept_has_its_own_size_unless_another_is_asked_for(n):
+    model = tiny_postcard(grid=GRID, twice=True)
+    width, height = model.sizes[n]
+    photo = noise(7, 1, height, width, 3)
+    run = request(model, keep_pixels=photo)
+    assert run.size == (width, height) and run.recipe(
+        0, run.drawing.keep[0], {"passes": 1, "seconds": {}})["size"] == f"{width}x{height}"
+    outside = away_from_the_edge(run)
+    assert next(run.run().pictures()).pixels[outside].equal(photo[0][outside])
+    assert request(model).size == model.sizes[0]
+
+
 def pixels_of(strip: str) -> torch.Tensor:
     return torch.from_numpy(np.array(Image.open(io.BytesIO(base64.b64decode(strip)))))
 
 
-def test_in_a_preview_kept_cells_stand_from_the_start():
-    width, height = request().sized.size
+@pytest.mark.parametrize("twice", [False, True])
+def test_in_a_preview_kept_cells_stand_from_the_start(twice):
+    model = tiny_postcard(grid=GRID, twice=twice)
+    width, height = model.size
     photo = noise(5, 1, height, width, 3)
-    run, told = request(keep_pixels=photo), []
+    run, told = request(model, keep_pixels=photo), []
     own = torch.from_numpy(to_bytes(photo[0]))
     for _ in LiveRun(run, send=told.append):
         pass

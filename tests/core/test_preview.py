@@ -12,13 +12,24 @@ import pytest
 import torch
 from PIL import Image
 from support.every_method import one_of_each
-from support.mock_backbone import MockBackbone, random_heads
+from support.mock_backbone import MockBackbone, random_heads, tiny_postcard
+from support.requests import requested
 
 from ssd_core import Grid, Sampling, generate, load_backbone, load_heads, methods
-from ssd_core.engine.events import Pass, Started
+from ssd_core.engine.events import FinalRows, Pass, Started
 from ssd_core.engine.region import Region
 from ssd_core.output import preview as preview_module
-from ssd_core.output.preview import CellMarks, Preview, cell_means, palette, patchwork
+from ssd_core.output.pixels import pixels as decoded
+from ssd_core.output.preview import (
+    CellMarks,
+    Preview,
+    cell_means,
+    make_palette,
+    palette,
+    patchwork,
+)
+from ssd_core.output.recipe import to_bytes
+from ssd_core.runs.live import LiveRun
 from ssd_core.runs.scheduling import timed
 
 METHODS = one_of_each(k_v=2)
@@ -364,3 +375,50 @@ def test_looked_up_colours_are_near_the_decoders():
     off = np.abs(palette(backbone).colours[tokens] - real).mean()
     shuffled = np.abs(palette(backbone).colours[tokens.T] - real).mean()
     assert off < 0.4 * shuffled
+
+
+# Two sizes
+
+
+def test_rows_are_drawn_at_the_small_size_and_the_finished_picture_at_its_own():
+    model, sent = tiny_postcard(grid=Grid(6, 7), twice=True), []
+    run = LiveRun(requested(model, None, methods.AR(), Sampling(seed=2), "a red house"),
+                  send=sent.append)
+    for _ in run:
+        pass
+    during = list(sent)
+    picture, = (each.pixels for each in run.result.pictures())
+    run.finish(picture[None])
+    width, height = model.size
+    assert (sent[0]["width"], sent[0]["height"]) == (width, height) == (224, 192)
+    strips = [(message, pixels(message["strips"][0])) for message in during if "strips" in message]
+    assert {strip.shape[1] for _, strip in strips} == {width // 2}
+    assert all(len(strip) == 16 * (message["last"] - message["first"])
+               and message["top"] == 32 * message["first"] for message, strip in strips)
+    small, = decoded(model.smallest, run.result.tokens)
+    refined = [(message, strip) for message, strip in strips
+               if message["kind"] == "rows" and message["refined"]]
+    last, strip = refined[-1]
+    assert last["last"] == 6 and np.array_equal(strip, to_bytes(small)[16 * last["first"] :])
+    whole, = (pixels(message["strips"][0]) for message in sent[len(during):] if "strips" in message)
+    assert np.array_equal(whole, to_bytes(picture)) and whole.shape == (height, width, 3)
+
+
+def test_a_stopped_run_and_kept_rows_are_shown_at_the_size_of_the_picture():
+    model, sent = tiny_postcard(grid=Grid(6, 7), twice=True), []
+    kept = torch.arange(42).view(1, 6, 7) % model.codes
+    run = LiveRun(requested(model, None, methods.AR(), Sampling(seed=2), "a red house", keep=kept,
+                            keep_rows=2), send=sent.append)
+    for event in run:
+        if isinstance(event, FinalRows) and event.last == 4:
+            run.finish(None)
+            break
+    shown = [pixels(message["strips"][0]).shape for message in sent if message["kind"] == "rows"]
+    assert shown[0] == (64, 224, 3) and shown[-1] == (128, 224, 3)
+
+
+def test_the_palette_is_that_of_the_small_size():
+    model = tiny_postcard(grid=Grid(6, 7), twice=True)
+    colours = palette(model).colours
+    assert palette(model.smallest).colours is colours
+    assert np.array_equal(make_palette(model.smallest).colours, colours)

@@ -131,3 +131,25 @@ def test_without_av_it_says_what_to_install(shots, monkeypatch):
     monkeypatch.setattr(film, "find_spec", lambda name: None)
     with pytest.raises(SSDError, match="pip install av"):
         film.mp4(shots)
+
+
+def test_strips_of_half_the_width_fill_the_picture():
+    *sent, finished_rows, end = messages("sampler")
+    large = {**finished_rows, "strips": [preview.png(enlarged(strip)) for strip
+                                         in finished_rows["strips"]]}
+    started = {**sent[0], "width": 2 * sent[0]["width"], "height": 2 * sent[0]["height"]}
+    rest = [{**message, "top": 2 * message["top"]} if "top" in message else message
+            for message in sent[1:]]
+    shots = list(replay.moments([started, *rest, large, end]))
+    plain = list(replay.moments([*sent, finished_rows, end]))
+    assert len(shots) == len(plain)
+    for moment, small in zip(shots, plain, strict=True):
+        middle = slice(None, None, 2)
+        drawn = drawn_cells(small)
+        assert (moment.picture[middle, middle][drawn] == small.picture[drawn]).all()
+    stopped = list(replay.moments([started, *rest]))[-1].picture
+    assert stopped.shape == (384, 384, 3) and (stopped[::2, ::2] == stopped[1::2, 1::2]).all()
+
+
+def enlarged(strip):
+    return replay.rgba(strip)[..., :3].repeat(2, 0).repeat(2, 1)

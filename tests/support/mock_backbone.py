@@ -8,6 +8,7 @@ from torch import nn
 from ssd_core import SSDError, generate
 from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.backbones.codecs.codec import PictureCodec
+from ssd_core.backbones.codecs.vq import VQTokenizer
 from ssd_core.backbones.drafter import Downsampler, Drafter, Upsampler
 from ssd_core.backbones.postcard import GRID, Postcard
 from ssd_core.engine.heads import DraftHeads
@@ -103,10 +104,14 @@ def random_heads(backbone: Backbone, k_h: int = 5, k_v: int = 3, seed: int = 1,
 
 
 def tiny_postcard(seed: int = 0, grid: Grid = GRID,
-                  words: tuple[str, ...] = ("a", "red", "house", "sun")) -> Postcard:
-    """The bundled backbone's class with one small random layer and 32 codes, of any size."""
+                  words: tuple[str, ...] = ("a", "red", "house", "sun"),
+                  twice: bool = False) -> Postcard:
+    """The bundled backbone's class with one small random layer and 32 codes, of any size.
+
+    twice: its codec has the head for twice the size.
+    """
     shape = DecoderShape(1, 16, 2, 2, 8, 32, rotary="interleaved")
-    backbone = Postcard(words, 32, shape, grid)
+    backbone = Postcard(words, 32, shape, grid, codec=VQTokenizer(32, upsample=4 * twice))
     randomise(backbone, seed, 0.25)
     backbone.find_drafter, backbone.rounding = mock_drafter, 0.0
     return backbone.freeze()

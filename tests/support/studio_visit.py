@@ -244,6 +244,7 @@ class Visitor:
         """Which of SIDE rows of the canvas on the stage have a pixel that is not transparent."""
         return self.page.evaluate("""rows => {
           const canvas = document.querySelector("#create-stage canvas.ssd-pixels");
+          if (!canvas) return new Array(rows).fill(false);
           const { width, height } = canvas;
           const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
           return Array.from({ length: rows }, (_, row) => {

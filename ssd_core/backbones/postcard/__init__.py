@@ -106,7 +106,8 @@ class Postcard(Backbone):
 
     @property
     def sizes_of_grid(self) -> tuple[tuple[int, int], ...]:
-        return tuple(size for size in self.sizes if self.grid_and_scale[size][0] == self.grid)
+        own = (size_of(self.grid, scale) for scale in self.picture_codec.scales)
+        return (self.size, *(size for size in own if size != self.size))
 
     def apply_size(self) -> None:
         self.grid, self.scale = self.grid_and_scale[self.size]

@@ -488,3 +488,21 @@ def test_a_message_is_read_whole_and_copied(page, run):
     page.evaluate("() => preview.fail('short')")
     laid_out(page)
     assert not page.get_by_role("button", name="Show all").is_visible()
+
+
+def half(*colours):
+    """A strip of half the width and height, one band a colour."""
+    image = Image.new("RGB", (16, 4 * len(colours)))
+    for n, shade in enumerate(colours):
+        image.paste(shade, (0, 4 * n, 16, 4 * n + 4))
+    return base64_png(image)
+
+
+def test_strips_of_half_the_width_cover_the_whole_picture(page, run):
+    feed(page, run.started(), run.rows(0, RED, strips=[half(RED)]),
+         run.rows(1, GREEN, BLUE, refined=False, strips=[half(GREEN, BLUE)]))
+    assert [colour(page, y, x) for y in (0, 7) for x in (0, 31)] == [RED] * 4
+    assert [colour(page, 23, x) for x in (0, 31)] == [BLUE] * 2
+    assert (colour(page, 23, 31), colour(page, 24, 31)) == (BLUE, "clear")
+    feed(page, run.rows(0, RED, GREEN, BLUE, WHITE))
+    assert [colour(page, y, 31) for y in (7, 8, 16, 31)] == [RED, GREEN, BLUE, WHITE]
