@@ -268,6 +268,9 @@ class Walk:
         self.shown(".seed[data-state=paused] >> nth=3")
         self.press(".seed[data-state=paused] >> nth=1")
         self.shown("#seeds-finish:enabled")
+        self.page.wait_for_function("""() => [
+          ...document.querySelectorAll(".seed canvas.ssd-pixels")].every((canvas) => canvas.width
+            && canvas.getContext("2d").getImageData(0, 0, canvas.width, 1).data.some(Boolean))""")
         yield Moment("Seeds, ticked", main=("#seeds-finish",))
 
     def history(self) -> Iterator[Moment]:

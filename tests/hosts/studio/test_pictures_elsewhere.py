@@ -3,10 +3,13 @@
 import io
 import json
 import zipfile
+from threading import Event
 
 import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+
+from studio.jobs import Job
 
 A1111 = ("a lighthouse in a storm, (waves:1.2)\nNegative prompt: people, text\n"
          "Steps: 20, Sampler: Euler a, CFG scale: 7, Seed: 1234567890, Size: 512x512, Model: x")
@@ -95,11 +98,15 @@ def test_pictures_of_a_zip_file_are_called_by_their_prompts(client, finished):
         assert archive.namelist() == ["a-red-house-7.png", "a-red-house-7-2.png"]
 
 
-def test_a_stopped_run_is_kept_although_another_waits(client, worker, services, stopped_at):
+def test_a_stopped_run_is_kept_although_another_waits(client, worker, services, stopped_at,
+                                                      every_message, monkeypatch):
     """The page goes on to the next run; with nothing behind it, the stage offers the rows."""
     stopped_at(3)
+    waits, tell = Event(), Job.tell
+    monkeypatch.setattr(Job, "tell", lambda job, message: (waits.wait(30), tell(job, message)))
     asked = {"settings": {"prompt": "a red house", "method": "ar", "expand": False}}
     first, second = (client.post("/api/draw", json=asked).json()["id"] for _ in range(2))
+    waits.set()
     assert worker.job(second).wait(30)
     kept = client.get(f"/api/jobs/{first}").json()["result"]["kept"]
     assert services.history.entry(kept).kind == "partial"
