@@ -71,6 +71,9 @@ def pytest_runtest_teardown(item, nextitem):
 
 
 def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):  # a browser shares the cores
+            item.add_marker(pytest.mark.flaky(reruns=1))
     if config.getoption("--nightly"):
         return
     for_the_night = {item for item in items if item.get_closest_marker("nightly")}

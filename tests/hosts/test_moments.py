@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 
-from support.layout_rules import faults  # noqa: E402
+from support.layout_rules import lasting_faults  # noqa: E402
 from support.moments import DESK, PHONE, SCHEMES, as_shipped, context, looks, moments  # noqa: E402
 from support.studio_visit import begin_history, visits  # noqa: E402
 
@@ -27,6 +27,7 @@ def test_nothing_is_wrong_in_any_moment(chromium, app, tmp_path, request, langua
         visitor = visit(**context(language, screens[0]))
         for moment in moments(visitor, app, language, touch):
             for look in looks(visitor.page, sizes, schemes):
-                found = faults(visitor.page, main=moment.main, after_key=moment.after_key)
+                found = lasting_faults(visitor.page, main=moment.main,
+                                       after_key=moment.after_key)
                 wrong |= {f"{moment.name}, {look}": found} if found else {}
     assert wrong == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,3 +20,11 @@ def faults(page: Any, *, root: str = "body", main: Sequence[str] = (), after_key
     return page.evaluate(f"(options) => {{ {RULES}\nreturn layoutFaults(options); }}",
                          {"root": root, "main": list(main), "afterKey": after_key,
                           "strips": list(strips)})
+
+
+def lasting_faults(page: Any, seconds: float = 10, **options: Any) -> list[str]:
+    """The faults of a page that stands still: what a slow machine still shows late is none."""
+    until = time.monotonic() + seconds
+    while (found := faults(page, **options)) and time.monotonic() < until:
+        page.wait_for_timeout(100)
+    return found
