@@ -39,7 +39,8 @@ _SYNONYMS: dict[str, str] = {
     "lilac": "violet", "lavender": "violet", "magenta": "pink", "rose": "pink", "rosy": "pink",
     "ivory": "white", "pale": "white",
     # time and weather
-    "daybreak": "dawn", "daytime": "day", "midday": "noon", "sundown": "sunset",
+    "daybreak": "dawn", "daytime": "day", "daylight": "day", "midday": "noon",
+    "noonday": "noon", "sundown": "sunset",
     "twilight": "dusk", "nightfall": "night", "tonight": "night", "nighttime": "night",
     "sunny": "sun", "sunshine": "sun", "moonlight": "moon", "moonlit": "moon", "star": "stars",
     "cloud": "clouds", "overcast": "cloudy", "raining": "rain", "storm": "heavy rain",
@@ -69,7 +70,9 @@ _SYNONYMS: dict[str, str] = {
     "peak": "peaks", "cliffs": "mountains", "cliff": "mountains", "wood": "woods",
     "jungle": "forest", "forests": "forest", "meadows": "meadow", "lawn": "grass",
     "pasture": "meadow", "prairie": "meadow", "grassland": "meadow", "fields": "field",
-    "farmland": "field", "crops": "wheat", "corn": "wheat", "dunes": "desert", "dune": "desert",
+    "farmland": "field", "crops": "wheat", "corn": "wheat", "grain": "wheat", "rye": "wheat",
+    "barley": "wheat", "cornfield": "wheat field", "cornfields": "wheat field",
+    "dunes": "desert", "dune": "desert",
     "shore": "sandy beach", "beach": "sandy beach",  # captions never say "beach" alone
     "coast": "sea", "coastline": "sea", "shoreline": "sea", "seashore": "sea",
     "seaside": "sea", "harbour": "sea", "harbor": "sea", "bay": "sea", "ice": "snow",
@@ -130,6 +133,7 @@ _CHINESE: dict[str, str] = {
     "白云": "clouds in the sky ,", "星空": "under a starry sky ,",
     "星星": "stars in the sky ,", "繁星": "stars in the sky ,", "雨": "in the rain ,",
     "雨中": "in the rain ,", "下雨": "in the rain ,", "下着雨": "in the rain ,",
+    "暮色": "at dusk ,", "月夜": "at night , the moon",
     "雾": "in the fog ,", "大雾": "in thick fog ,", "雾中": "in the fog ,", "太阳": "the sun",
     "月亮": "the moon", "月光": "under the moon ,", "明月": "the moon",
     # land
@@ -139,7 +143,8 @@ _CHINESE: dict[str, str] = {
     "山": "rocky mountains ,", "雪山": "snowy mountains behind ,", "森林": "a forest behind ,",
     "草地": "on a meadow ,", "草原": "on a meadow ,", "草坪": "on a meadow ,",
     "麦田": "in a wheat field ,", "田野": "in a field ,", "沙漠": "in the desert ,",
-    "沙滩": "on the sandy beach ,", "雪地": "in the snow ,", "雪": "in the snow ,",
+    "沙滩": "on the sandy beach ,", "雪地": "in the snow ,", "雪原": "in the snow ,",
+    "雪": "in the snow ,",
     "湖": "on a lake ,", "湖面": "on a lake ,", "湖上": "on a lake ,", "湖边": "on a lake ,",
     "湖水": "on a lake ,", "海": "on the sea ,", "大海": "on the sea ,",
     "海上": "on the sea ,", "海面": "on the sea ,", "海边": "by the ocean ,",
