@@ -21,12 +21,12 @@ from ssd_core.backbones.postcard.words.world import (
     SceneObject,
 )
 
-from .brush import ellipse, paste, spot
+from .brush import ellipse, even, paste, spot, steps
 
 WIDTH, HEIGHT = 7 * CELL, 8 * CELL  # a sprite's size, px
 FEET = HEIGHT - 6  # the sprite's row on which its thing stands
 _SUNK = 4  # px over which a thing fades into the ground
-_SCALE = 3  # supersampling of the sprites
+_SCALE = 3  # supersampling of the sprites, at any scale of the picture
 _WOOD, _ROOF, _DARK, _STONE = (106, 68, 48), (96, 62, 66), (56, 46, 66), (150, 140, 138)
 _PANE = (66, 84, 122)
 TRIMS = (_DARK, _PANE, _ROOF, _STONE, _WOOD)  # colours of things besides their own
@@ -48,15 +48,16 @@ def tinted(colour: Colour, factor: float) -> Colour:
 class _Pen:
     """Draws into a supersampled colour image and a mask of the parts in the thing's colour."""
 
-    def __init__(self, colour: Colour, night: bool) -> None:
-        side = (WIDTH * _SCALE, HEIGHT * _SCALE)
+    def __init__(self, colour: Colour, night: bool, scale: int = 1) -> None:
+        self.scale = _SCALE * scale
+        side = (WIDTH * self.scale, HEIGHT * self.scale)
         self.colour, self.pane = colour, LIT if night else _PANE
         self.image = Image.new("RGBA", side, (*colour, 0))
         self.mask = Image.new("L", side, 0)
 
     def shape(self, points: Points, trim: Colour | None = None, tint: float = 1.0) -> None:
         """Fill a polygon given in px, in a tint of the thing's colour or in a trim colour."""
-        scaled = [(x * _SCALE, y * _SCALE) for x, y in points]
+        scaled = [(x * self.scale, y * self.scale) for x, y in points]
         fill = trim or tinted(self.colour, tint)
         ImageDraw.Draw(self.image).polygon(scaled, fill=(*fill, 255))
         ImageDraw.Draw(self.mask).polygon(scaled, fill=0 if trim else 255)
@@ -278,30 +279,35 @@ _DRAWERS: dict[str, Callable[[_Pen], None]] = {
 
 
 def _down(image: Image.Image) -> np.ndarray:
-    small = image.resize((WIDTH, HEIGHT), Image.Resampling.BOX)
-    return np.asarray(small, dtype=np.float32)
+    """Means of _SCALE x _SCALE px of a drawing."""
+    return np.asarray(image.resize((image.width // _SCALE, image.height // _SCALE),
+                                   Image.Resampling.BOX), dtype=np.float32)
 
 
-def _soft_light() -> np.ndarray:
+def _soft_light(scale: int) -> np.ndarray:
     """A factor on the colours of a sprite [HEIGHT, WIDTH, 1]: light comes from above and left."""
-    x = np.linspace(1.05, 0.95, WIDTH, dtype=np.float32)
-    y = np.linspace(1.06, 0.94, HEIGHT, dtype=np.float32)[:, None]
+    x = even(1.05, 0.95, WIDTH, scale)
+    y = even(1.06, 0.94, HEIGHT, scale)[:, None]
     return (x * y)[..., None]
 
 
 @cache
-def sprite(kind: str, colour: str, night: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Colour [128, 112, 3] (0..255) and coverage [128, 112, 1] (0..1) of a thing."""
-    pen = _Pen(PAINT[colour], night)
+def sprite(kind: str, colour: str, night: bool, scale: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Colour [128, 112, 3] (0..255) and coverage [128, 112, 1] (0..1) of a thing.
+
+    Both have `scale` times as many rows and columns.
+    """
+    pen = _Pen(PAINT[colour], night, scale)
     _DRAWERS[kind](pen)
     # Premultiplied blending avoids a fringe of other colours at the edges.
     small = _down(pen.image.convert("RGBa"))
     alpha = small[..., 3:] / 255
     solid = small[..., :3] / np.maximum(alpha, 1e-3)
-    alpha = alpha * np.clip((FEET - 1.5 - np.arange(HEIGHT)) / _SUNK, 0, 1)[:, None, None]
+    above = -steps(HEIGHT, scale, FEET - 1.5).astype(float)
+    alpha = alpha * np.clip(above / _SUNK, 0, 1)[:, None, None]
     lamp = np.abs(solid - np.asarray(LIT, dtype=np.float32)).sum(-1, keepdims=True) < 60
     dim = NIGHT_PAINT if night else 1.0
-    return np.clip(np.where(lamp, solid, solid * dim * _soft_light()), 0, 255), alpha
+    return np.clip(np.where(lamp, solid, solid * dim * _soft_light(scale)), 0, 255), alpha
 
 
 @cache
@@ -330,35 +336,35 @@ def corner(kind: str, place: str, frame: Frame, shift: tuple[int, int] = (0, 0)
 
 
 def _paint_reflection(canvas: np.ndarray, pair: tuple[np.ndarray, np.ndarray], x: int,
-                      y: int) -> None:
+                      y: int, scale: int) -> None:
     """The lower half of a thing upside down in the water, fading away from it."""
-    colour, alpha = pair
     rows = 5 * CELL
-    fade = 0.42 * np.linspace(1, 0.05, rows, dtype=np.float32)[:, None, None] ** 1.3
-    paste(canvas, colour[FEET - rows : FEET][::-1] * 0.85, alpha[FEET - rows : FEET][::-1] * fade,
-          x, y + FEET)
+    colour, alpha = (part[scale * (FEET - rows) : scale * FEET][::-1] for part in pair)
+    fade = 0.42 * even(1, 0.05, rows, scale)[:, None, None] ** 1.3
+    paste(canvas, colour * 0.85, alpha * fade, x, y + FEET, scale)
 
 
-def _paint_footing(canvas: np.ndarray, scene: Scene, thing: SceneObject, x: int, y: int) -> None:
+def _paint_footing(canvas: np.ndarray, scene: Scene, thing: SceneObject, x: int, y: int,
+                   scale: int) -> None:
     """The base of a thing: a shadow on land, an islet in water."""
     feet = (x + WIDTH // 2, y + FEET)
     if scene.ground not in WATER:
         shadow = np.asarray(GROUND[scene.ground][scene.time][1], dtype=np.float32) * 0.55
-        spot(canvas, shadow, ellipse(54, 8, 0.8) * 0.6, feet[0] + 5, feet[1])
+        spot(canvas, shadow, ellipse(54, 8, 0.8, scale) * 0.6, feet[0] + 5, feet[1], scale)
     elif thing.kind not in ("boat", "boats", "bridge"):
         far, near = (np.asarray(c, dtype=np.float32) for c in GROUND["meadow"][scene.time])
-        spot(canvas, near * 0.7, ellipse(54, 12, 0.2), feet[0], feet[1] + 3)
-        spot(canvas, (far + near) / 2, ellipse(54, 10, 0.2), feet[0], feet[1])
+        spot(canvas, near * 0.7, ellipse(54, 12, 0.2, scale), feet[0], feet[1] + 3, scale)
+        spot(canvas, (far + near) / 2, ellipse(54, 10, 0.2, scale), feet[0], feet[1], scale)
 
 
 def _paint_thing(canvas: np.ndarray, scene: Scene, thing: SceneObject, frame: Frame) -> None:
     x, y = corner(thing.kind, thing.place, frame, shift_of(scene, thing, frame))
-    pair = sprite(thing.kind, thing.colour, scene.time == "night")
+    pair = sprite(thing.kind, thing.colour, scene.time == "night", frame.scale)
     if thing.kind != "balloon":
         if scene.ground in WATER:
-            _paint_reflection(canvas, pair, x, y)
-        _paint_footing(canvas, scene, thing, x, y)
-    paste(canvas, *pair, x, y)
+            _paint_reflection(canvas, pair, x, y, frame.scale)
+        _paint_footing(canvas, scene, thing, x, y, frame.scale)
+    paste(canvas, *pair, x, y, frame.scale)
 
 
 @cache
@@ -379,6 +385,16 @@ def cells_of(scene: Scene, frame: Frame = SQUARE) -> np.ndarray:
         part = cells[y // CELL : y // CELL + 9, x // CELL : x // CELL + 8]
         part[_footprint(thing.kind)] = number
     return cells[: frame.rows, : frame.columns]
+
+
+def cover_of(scene: Scene, frame: Frame = SQUARE) -> np.ndarray:
+    """How much of each px the things cover, float32 [scale * H, scale * W] (0..1)."""
+    cover = np.zeros((frame.scale * frame.height, frame.scale * frame.width, 1), dtype=np.float32)
+    for thing in scene.things:
+        x, y = corner(thing.kind, thing.place, frame, shift_of(scene, thing, frame))
+        alpha = sprite(thing.kind, thing.colour, False, frame.scale)[1].astype(np.float32)
+        paste(cover, np.ones_like(alpha), alpha, x, y, frame.scale)
+    return cover[..., 0]
 
 
 def ordered(scene: Scene, frame: Frame) -> list[tuple[int, SceneObject]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ssd_core.backbones.postcard.words.world import SQUARE, Frame, Scene
@@ -11,10 +13,14 @@ from .objects import paint_objects
 from .sky import paint_fog, paint_rain, paint_sky
 
 
-def paint(scene: Scene, frame: Frame = SQUARE) -> np.ndarray:
-    """The picture of a scene, uint8 [H, W, 3] RGB; the same scene gives the same picture."""
+def paint(scene: Scene, frame: Frame = SQUARE, scale: int = 1) -> np.ndarray:
+    """The picture of a scene, uint8 [scale * H, scale * W, 3] RGB.
+
+    The same scene gives the same picture; at another scale only its edges and textures are finer.
+    """
+    frame = replace(frame, scale=scale)
     rng = np.random.default_rng(scene.jitter)
-    canvas = np.empty((frame.height, frame.width, 3), dtype=np.float32)
+    canvas = np.empty((scale * frame.height, scale * frame.width, 3), dtype=np.float32)
     paint_sky(canvas, scene, frame, rng)
     paint_land(canvas, scene, frame, rng)
     if scene.sky == "fog":

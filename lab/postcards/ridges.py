@@ -32,8 +32,9 @@ def _lay(canvas: np.ndarray, skyline: np.ndarray, colour: np.ndarray, scene: Sce
          haze: float, crest: float = 0.0) -> None:
     """Paint a colour below a skyline [W], a row for each column. crest: how light its edge is."""
     top = max(0, int(skyline.min()) - 2)
-    part, rows = canvas[top : frame.horizon + _EDGE], axes(frame)[1][top : frame.horizon + _EDGE]
-    cover = below(rows, skyline, 1.5)
+    lines = slice(frame.scale * top, frame.scale * (frame.horizon + _EDGE))
+    part, rows = canvas[lines], axes(frame)[1][lines]
+    cover = below(rows, skyline, 1.5 / frame.scale)
     blend(part, np.broadcast_to(_hazy(colour, rows, scene, frame, haze), part.shape), cover)
     if crest:
         shade(part, crest * np.exp(-np.clip(rows - skyline, 0, None) / 14) * cover, scene.time)
@@ -51,8 +52,9 @@ def _mountain(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Gen
     """Paint one mountain: a lit and a shaded side that meet in a line down from its top."""
     half = height * rng.uniform(1.1, 1.5)
     top, left = frame.horizon - height, max(0, round(middle - half))
-    columns, lines = slice(left, max(left, round(middle + half))), slice(
-        max(0, int(top) - 14), frame.horizon + _EDGE)
+    right, fine = max(left, round(middle + half)), frame.scale
+    columns = slice(fine * left, fine * right)
+    lines = slice(fine * max(0, int(top) - 14), fine * (frame.horizon + _EDGE))
     x, y = axes(frame)[0][columns], axes(frame)[1][lines]
     side = np.clip(1 - np.abs(x - middle) / half, 0, 1)
     rough = curve(rng, x, (58, 5), (27, 3)) * np.sin(np.pi * side) ** 0.5
@@ -69,7 +71,8 @@ def _mountain(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Gen
     if scene.ridge == "snowy":
         lit, shaded = _pair(CAP, scene)
         colour += (lit + (shaded - lit) * dark - colour) * below(-y, -line, 5.0)[..., None]
-    blend(canvas[lines, columns], _hazy(colour, y, scene, frame, haze), below(y, skyline, 1.5))
+    blend(canvas[lines, columns], _hazy(colour, y, scene, frame, haze),
+          below(y, skyline, 1.5 / fine))
 
 
 def _range(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator,

@@ -19,7 +19,7 @@ from ssd_core.backbones.postcard.words.world import (
     Scene,
 )
 
-from .brush import axes, blend, drift, paste, shade, spot
+from .brush import axes, blend, drift, finer, paste, shade, spot, steps
 
 _CLOUD_SHAPE = (80, 144)  # rows, columns of a cloud sprite, px
 # Puffs of each cloud: centre x, centre y, radius, px.
@@ -35,7 +35,7 @@ def _away(scene: Scene, frame: Frame) -> np.ndarray:
     """The distance of every px of the sky to the sun or the moon."""
     x, y = axes(frame)
     return np.hypot(x - frame.x_of(scene.light_place) + 0.5,
-                    y[: frame.horizon + CELL] - frame.light_y + 0.5)
+                    y[: frame.scale * (frame.horizon + CELL)] - frame.light_y + 0.5)
 
 
 def _paint_glow(canvas: np.ndarray, scene: Scene, frame: Frame) -> None:
@@ -50,13 +50,14 @@ def _paint_disc(canvas: np.ndarray, scene: Scene, frame: Frame) -> None:
     edge = np.asarray(LIGHT[scene.time], dtype=np.float32)
     centre = edge + (255 - edge) * 0.45
     body = centre + (edge - centre) * np.clip(away / LIGHT_RADIUS, 0, 1)[..., None]
-    blend(canvas[: len(away)], body, np.clip(LIGHT_RADIUS + 0.5 - away, 0, 1))
+    cover = np.clip((LIGHT_RADIUS + 0.5 / frame.scale - away) * frame.scale, 0, 1)
+    blend(canvas[: len(away)], body, cover)
 
 
 @cache
-def _star(large: bool) -> np.ndarray:
+def _star(large: bool, scale: int) -> np.ndarray:
     """Coverage [24, 24, 1] of a star: a core and light around it."""
-    axis = np.arange(24, dtype=np.float32) - 11.5
+    axis = steps(24, scale, 11.5)
     away = np.hypot(axis[:, None], axis[None, :])
     core, halo = (3.4, 0.5) if large else (1.9, 0.22)
     shine = 1.2 * np.exp(-((away / core) ** 2)) + halo * np.exp(-((away / 8) ** 2))
@@ -71,29 +72,32 @@ def _paint_stars(canvas: np.ndarray, frame: Frame, rng: np.random.Generator) -> 
     stars[:, 1:] &= ~stars[:, :-1]
     stars[1:] &= ~stars[:-1]
     for row, column in np.argwhere(stars):
-        spot(canvas, (250, 244, 214), _star(bool(rng.random() < 0.35)),
-             CELL * int(column) + 8, CELL * int(row) + 8)
+        spot(canvas, (250, 244, 214), _star(bool(rng.random() < 0.35), frame.scale),
+             CELL * int(column) + 8, CELL * int(row) + 8, frame.scale)
 
 
 @cache
-def _cloud(time: str, variant: int, mirrored: bool, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Colour [h, w, 3] and coverage [h, w, 1] of one cloud."""
+def _cloud(time: str, variant: int, mirrored: bool, large: float,
+           scale: int) -> tuple[np.ndarray, np.ndarray]:
+    """Colour [h, w, 3] and coverage [h, w, 1] of one cloud, `large` times the usual size."""
     rows, columns = _CLOUD_SHAPE
+    drawn = 2 * scale
     top, belly = (np.asarray(c, dtype=np.float32) for c in CLOUD[time])
-    mask = Image.new("L", (columns * 2, rows * 2), 0)
+    mask = Image.new("L", (columns * drawn, rows * drawn), 0)
     draw = ImageDraw.Draw(mask)
-    y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
-    shadow = np.zeros((rows, columns), dtype=np.float32)
+    y, x = steps(rows, scale)[:, None], steps(columns, scale)
+    shadow = np.zeros((scale * rows, scale * columns), dtype=np.float32)
     for cx, cy, r in _PUFFS[variant]:
-        draw.ellipse([2 * (cx - r), 2 * (cy - r), 2 * (cx + r), 2 * (cy + r)], fill=255)
+        draw.ellipse([drawn * side for side in (cx - r, cy - r, cx + r, cy + r)], fill=255)
         inside = np.hypot(x - cx, y - cy) < r
         own = np.clip((y - cy + 0.4 * (x - cx)) / (1.3 * r) + 0.5, 0, 1)
         shadow = np.where(inside, own, shadow)
-    draw.rounded_rectangle([28, 104, 2 * columns - 28, 148], radius=22, fill=255)
+    draw.rounded_rectangle([drawn * side for side in (14, 52, columns - 14, 74)],
+                           radius=11 * drawn, fill=255)
     shadow = np.maximum(shadow, (y - 52) / 22).clip(0, 1)
-    size = round(columns * scale), round(rows * scale)
-    mask = mask.filter(ImageFilter.GaussianBlur(3)).resize(size, Image.Resampling.BOX)
-    soft = Image.fromarray(np.uint8(255 * shadow)).filter(ImageFilter.GaussianBlur(2.5))
+    size = scale * round(columns * large), scale * round(rows * large)
+    mask = mask.filter(ImageFilter.GaussianBlur(3 * scale)).resize(size, Image.Resampling.BOX)
+    soft = Image.fromarray(np.uint8(255 * shadow)).filter(ImageFilter.GaussianBlur(2.5 * scale))
     shares = np.asarray(soft.resize(size, Image.Resampling.BILINEAR), dtype=np.float32) / 255
     alpha = np.asarray(mask, dtype=np.float32) / 255 * 0.96
     if mirrored:
@@ -107,12 +111,12 @@ def _paint_clouds(canvas: np.ndarray, scene: Scene, frame: Frame,
     tops = dict(zip(PLACES, rng.permutation(frame.clouds), strict=True))
     for place in sorted(tops, key=tops.__getitem__):
         variant, mirrored = int(rng.integers(len(_PUFFS))), bool(rng.random() < 0.5)
-        scale, dx, dy = float(rng.choice((0.85, 1.0, 1.2))), *rng.integers(-12, 13, 2)
+        large, dx, dy = float(rng.choice((0.85, 1.0, 1.2))), *rng.integers(-12, 13, 2)
         if place != scene.light_place:
-            colour, alpha = _cloud(scene.time, variant, mirrored, scale)
+            colour, alpha = _cloud(scene.time, variant, mirrored, large, frame.scale)
             x, y = frame.x_of(place) + 2 * int(dx), int(tops[place]) + int(dy) // 2
-            x = _beside_light(x, y, 60 * scale, scene, frame)
-            paste(canvas, colour, alpha, x - alpha.shape[1] // 2, y)
+            x = _beside_light(x, y, 60 * large, scene, frame)
+            paste(canvas, colour, alpha, x - alpha.shape[1] // frame.scale // 2, y, frame.scale)
 
 
 def _beside_light(x: int, y: int, half: float, scene: Scene, frame: Frame) -> int:
@@ -126,9 +130,9 @@ def _beside_light(x: int, y: int, half: float, scene: Scene, frame: Frame) -> in
 
 def paint_sky(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
     """Fill the canvas, float32 [H, W, 3], with the scene's sky, in place."""
-    canvas[:] = sky_rows(scene.time, scene.sky, frame)[:, None]
+    canvas[:] = finer(sky_rows(scene.time, scene.sky, frame), frame.scale)[:, None]
     if scene.sky in VEIL:
-        shade(canvas, 0.07 * drift(rng, canvas.shape[:2], 150, 40), scene.time)
+        shade(canvas, 0.07 * drift(rng, canvas.shape[:2], 150, 40, frame.scale), scene.time)
     if scene.light != "none":
         _paint_glow(canvas, scene, frame)
     if scene.sky == "starry":
@@ -141,8 +145,8 @@ def paint_sky(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Gen
 
 def paint_fog(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
     """Add fog over the distance, thickest at the horizon, in place."""
-    share = fog_share(axes(frame)[1], frame) * (1 + 0.2 * drift(rng, canvas.shape[:2], 180, 30))
-    blend(canvas, VEIL["fog"][scene.time], share)
+    uneven = 1 + 0.2 * drift(rng, canvas.shape[:2], 180, 30, frame.scale)
+    blend(canvas, VEIL["fog"][scene.time], fog_share(axes(frame)[1], frame) * uneven)
 
 
 def paint_rain(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
@@ -150,12 +154,13 @@ def paint_rain(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Ge
     bright = (206, 218, 232) if scene.time != "night" else (128, 144, 176)
     for row, column in np.argwhere(rng.random((frame.rows, frame.columns)) < 0.4):
         x = int(rng.choice((4, 9, 14)))
-        spot(canvas, bright, _streak(), CELL * int(column) + x, CELL * int(row) + 8)
+        spot(canvas, bright, _streak(frame.scale), CELL * int(column) + x, CELL * int(row) + 8,
+             frame.scale)
 
 
 @cache
-def _streak() -> np.ndarray:
+def _streak(scale: int) -> np.ndarray:
     """Coverage of a slanted streak of rain."""
-    y, x = np.mgrid[-9:10, -4:5].astype(np.float32)
+    y, x = steps(19, scale, 9)[:, None], steps(9, scale, 4)
     along = np.clip((9 - np.abs(y)) / 5, 0, 1)
     return (0.34 * np.clip(1.4 - np.abs(x + 0.3 * y), 0, 1) * along)[..., None]

@@ -1,11 +1,11 @@
-"""After stage 2: the tokenizer's decoder learns to join tokens that the backbone sampled.
+"""After stage 2: the tokenizer's decoder learns to draw sampled tokens as the painter paints.
 
 The tokens of a painted picture match each other. Sampled tokens are drawn separately: their shades
-differ, and a sky shows squares. So every cell of a painted picture is sampled again from the
-backbone's distribution, and the decoder learns to draw such a grid with the colours of the painted
-picture and the strokes of the sampled codes. Things, and cells that keep their original tokens, are
-drawn as painted. Encoder, codebook and backbone do not change, so that tokens keep their meaning
-and draft heads stay valid.
+differ, and a sky shows squares. And a code stands for patches that differ: around things it shows
+speckles of other colours. So cells of painted pictures are sampled again from the backbone's
+distribution, and the decoder learns to draw such grids like the painter, with a table of what each
+code's patches look like on average. Silhouettes and borders of cells count more. Encoder, codebook
+and backbone do not change, so that tokens keep their meaning and draft heads stay valid.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import nn
 from tqdm import tqdm
 
 from ssd_core.backbones import postcard
-from ssd_core.backbones.codecs.vq import VQTokenizer
+from ssd_core.backbones.codecs.vq import ByteTable, VQTokenizer
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.backbones.postcard.words.captions import fresh_caption
-from ssd_core.backbones.postcard.words.world import scene_of
-from ssd_core.errors import SSDError
+from ssd_core.backbones.postcard.words.world import Frame, frame_of, scene_of
 from ssd_core.model.knobs import flag
 from ssd_core.model.sampling import Sampling, guide, probabilities
 from ssd_core.train.checkpoints import Checkpoint, training_steps
@@ -35,32 +35,39 @@ from ssd_core.train.common import (
     descend,
     mixed_precision,
     remember_rates,
+    require_least,
     set_rate,
 )
 from ssd_core.train.teacher import teach
 from ssd_core.weights.load import load_backbone
 
-from ..postcards.objects import cells_of
-from .backbone import require_postcard
-from .data import pictures, to_signed
+from ..postcards.objects import cover_of
+from .backbone import require_postcard, view_of
+from .data import counts_by_shape, pictures, to_signed
 from .tokenizer import PATCH, held_out_metrics
 
 AT_ONCE = 16  # pictures whose tokens are sampled in one forward pass
+PRIOR = 4  # patches without a residual that the mean of each code's residuals includes
+NEAR = 16  # px around things that count as near
 # Weights of the parts of the loss.
-COLOURS, SEAMS, STROKES, KNOWN = 4.0, 2.0, 1.0, 2.0
-UNTOUCHED = 1 / 3  # share of pictures that keep all of their own tokens
+COLOURS, SQUARES, AROUND, BORDERS, HUES = 3.0, 6.0, 2.0, 1.0, 1.0
+UNTOUCHED = 0.5  # share of pictures that keep all of their own tokens
+MOST = 0.7  # largest share of a picture's tokens that are replaced
 
 
 @dataclass(frozen=True)
 class BlendRecipe:
-    """How the decoder of a postcard's tokenizer learns to join sampled tokens."""
+    """How the decoder of a postcard's tokenizer learns to draw sampled tokens."""
 
     out: Path = flag(REQUIRED, "Folder of the finished backbone; its tokenizer is replaced.")
     backbone: str = flag("", "Bundled name, file or folder. Default: --out.")
-    pictures: int = flag(1000, "Painted pictures whose tokens are sampled again.")
-    steps: int = flag(2000, "Batches seen.")
-    batch: int = flag(4, "Pictures of a step.")
-    rate: float = flag(1e-3, "Peak learning rate.")
+    pictures: int = flag(6000, "Painted pictures. With fewer the decoder learns them by heart.")
+    sampled: int = flag(1500, "Of these, whose tokens are sampled again.")
+    shapes: float = flag(0.5, "Share of the pictures that are 32 x 18 or 18 x 32 cells, if "
+                                "the backbone draws these.")
+    steps: int = flag(4000, "Batches seen.")
+    batch: int = flag(2, "Pictures of a step.")
+    rate: float = flag(8e-4, "Peak learning rate.")
     held_out: int = flag(200, "Pictures for measurement only.")
     seed: int = 0
     device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
@@ -68,26 +75,27 @@ class BlendRecipe:
 
 
 class Examples(NamedTuple):
-    """Painted pictures, their own tokens, sampled tokens, and the cells that show things."""
+    """Painted pictures of one shape, by seed, their own tokens, and sampled tokens of some."""
 
     painted: np.ndarray  # uint8 [n, H, W, 3]
     own: torch.Tensor  # int64 [n, R, C]
-    sampled: torch.Tensor  # int64 [n, R, C]
-    things: torch.Tensor  # bool [n, R, C], with the cells around them
+    sampled: torch.Tensor  # int64 [m, R, C], of the first m of them
 
 
 def train(recipe: BlendRecipe) -> dict:
     """Train, save the backbone in recipe.out and return the tokenizer's held-out metrics."""
-    if recipe.pictures < 1 or recipe.steps < 1 or recipe.batch < 1:
-        raise SSDError("pictures, steps and batch must be at least 1")
+    require_least(recipe, pictures=1, sampled=1, steps=1, batch=1)
     source = recipe.backbone or recipe.out
     reader = require_postcard(load_backbone(source, recipe.device, recipe.dtype))
     generator = torch.Generator().manual_seed(recipe.seed)
-    examples = sampled_examples(reader, recipe, generator)
-    earlier = reader.picture_codec
-    assert isinstance(earlier, VQTokenizer)
-    codec = copy.deepcopy(earlier).train()
-    learn_to_blend(codec, earlier, examples, recipe, generator)
+    shapes = recipe.shapes if len(reader.grids) > 1 else 0.0
+    again = counts_by_shape(min(recipe.sampled, recipe.pictures), shapes)
+    examples = [examples_of(view_of(reader, frame), frame, count, again.get(frame, 1), recipe.out,
+                            generator)
+                for frame, count in counts_by_shape(recipe.pictures, shapes).items()]
+    assert isinstance(reader.picture_codec, VQTokenizer)
+    codec = copy.deepcopy(reader.picture_codec).train()
+    learn_to_blend(codec, examples, recipe, generator)
     # Load again: `reader` may have rounded its weights to bf16.
     finished = require_postcard(load_backbone(source, "cpu", "fp32"))
     finished.picture_codec = codec.cpu().eval()
@@ -99,22 +107,19 @@ def train(recipe: BlendRecipe) -> dict:
 # Sampled tokens
 
 
-def sampled_examples(backbone: Postcard, recipe: BlendRecipe,
-                     generator: torch.Generator) -> Examples:
-    painted = pictures(recipe.pictures, recipe.out)
-    own, sampled = [], []
-    for first in tqdm(range(0, len(painted), AT_ONCE), "sample", mininterval=2.0):
-        block = painted[first : first + AT_ONCE]
-        own.append(backbone.picture_codec.encode(to_signed(block).to(backbone.device)).cpu())
+def examples_of(backbone: Postcard, frame: Frame, count: int, again: int, folder: Path,
+                generator: torch.Generator) -> Examples:
+    """`count` painted pictures, the first `again` of them with sampled tokens."""
+    painted = pictures(count, folder, frame=frame)
+    codec = backbone.picture_codec
+    own = torch.cat([codec.encode(to_signed(painted[a : a + AT_ONCE]).to(backbone.device)).cpu()
+                     for a in range(0, count, AT_ONCE)])
+    sampled = []
+    for first in tqdm(range(0, again, AT_ONCE), "sample", mininterval=2.0):
+        block = own[first : min(first + AT_ONCE, again)]
         captions = [fresh_caption(seed, 0) for seed in range(first, first + len(block))]
-        sampled.append(resampled(backbone, captions, own[-1], generator))
-    shown = torch.from_numpy(np.stack([cells_of(scene_of(n)) >= 0 for n in range(len(painted))]))
-    return Examples(painted, torch.cat(own), torch.cat(sampled), with_neighbours(shown))
-
-
-def with_neighbours(cells: torch.Tensor) -> torch.Tensor:
-    """Add to cells bool [B, R, C] all their neighbours."""
-    return F.max_pool2d(cells[:, None].float(), 3, 1, 1)[:, 0] > 0
+        sampled.append(resampled(backbone, captions, block, generator))
+    return Examples(painted, own, torch.cat(sampled))
 
 
 @torch.no_grad()
@@ -131,60 +136,106 @@ def resampled(backbone: Postcard, captions: list[str], tokens: torch.Tensor,
 
 
 def mix(examples: Examples, count: int,
-        generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Pick pictures at random and replace a random share of their tokens by sampled tokens.
+        generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Pick pictures at random and replace a random share of some pictures' tokens by sampled ones.
 
-    Returns their numbers [count], their tokens [count, R, C], and bool [count, R, C]: the cells
-    that must look as painted.
+    Returns their numbers [count] and their tokens [count, R, C].
     """
-    pick = torch.randint(len(examples.own), (count,), generator=generator)
-    share = torch.rand(count, 1, 1, generator=generator) / (1 - UNTOUCHED)
-    share = (share - UNTOUCHED / (1 - UNTOUCHED)).clamp(min=0)
-    replaced = torch.rand(examples.own[pick].shape, generator=generator) < share
-    tokens = torch.where(replaced, examples.sampled[pick], examples.own[pick])
-    return pick, tokens, examples.things[pick] | ~with_neighbours(replaced)
+    def draw(*sizes: int) -> torch.Tensor:
+        return torch.rand(*sizes, generator=generator)
+
+    untouched = draw(count) < UNTOUCHED
+    choices = torch.where(untouched, len(examples.own), len(examples.sampled))
+    pick = (draw(count) * choices).long()
+    share = torch.where(untouched, 0.0, MOST * draw(count))[:, None, None]
+    replaced = draw(*examples.own[pick].shape) < share
+    sampled = examples.sampled[pick.clamp(max=len(examples.sampled) - 1)]
+    return pick, torch.where(replaced, sampled, examples.own[pick])
 
 
 # Learning
 
 
-def learn_to_blend(codec: VQTokenizer, earlier: VQTokenizer, examples: Examples,
-                   recipe: BlendRecipe, generator: torch.Generator) -> None:
-    """Run all steps, from a checkpoint if there is one; trains only `codec.repair`."""
+def learn_to_blend(codec: VQTokenizer, examples: list[Examples], recipe: BlendRecipe,
+                   generator: torch.Generator) -> None:
+    """Run all steps, from a checkpoint if there is one; trains `repair` and `residual`."""
     codec.requires_grad_(False)
-    weights = list(codec.repair.requires_grad_(True).parameters())
-    optimizers = remember_rates([torch.optim.AdamW(weights, recipe.rate, weight_decay=0.0)])
+    table = nn.Embedding.from_pretrained(residual_of(codec, examples), freeze=False)
+    codec.residual = table
+    weights = [*codec.repair.requires_grad_(True).parameters(), table.weight]
+    optimizers = remember_rates([torch.optim.AdamW(weights, recipe.rate, weight_decay=0.0,
+                                                   fused=True)])
     checkpoint = Checkpoint(recipe.out / "blend.ckpt", codec, optimizers, generator)
+    counts = torch.tensor([len(shape.own) for shape in examples], dtype=torch.float)
     device = weights[0].device
     for step in training_steps("blend", recipe.steps, checkpoint,
                                report=lambda: f"loss {checkpoint.mean:.4f}"):
-        pick, tokens, known = mix(examples, recipe.batch, generator)
+        shape = examples[int(torch.multinomial(counts, 1, generator=generator))]
+        pick, tokens = mix(shape, recipe.batch, generator)
         set_rate(optimizers, cosine(step, recipe.steps, warmup=50, floor=0.02))
-        with torch.no_grad():
-            vectors = codec.quantised(tokens.to(device))
-            strokes = earlier.pixels(vectors)
         with mixed_precision(str(device)):
-            drawn = codec.pixels(vectors)
-        painted = to_signed(examples.painted[pick.numpy()]).to(device)
-        loss = loss_of(drawn.float(), painted, strokes, known.to(device))
+            drawn = codec.decode(tokens.to(device))
+        painted = to_signed(shape.painted[pick.numpy()])
+        near = torch.stack([near_things(seed, painted.shape[2:]) for seed in pick.tolist()])
+        loss = loss_of(drawn.float(), painted.to(device), near.to(device))
         descend(loss, optimizers, weights)
         checkpoint.recent.append(loss.item())
+    codec.residual = ByteTable.of(table.weight.detach())
 
 
-def loss_of(drawn: torch.Tensor, painted: torch.Tensor, strokes: torch.Tensor,
-            known: torch.Tensor) -> torch.Tensor:
-    """Distance of pictures `drawn` [B, 3, H, W] from `painted` and `strokes`.
+@torch.no_grad()
+def residual_of(codec: VQTokenizer, examples: list[Examples]) -> torch.Tensor:
+    """The table [codes, pixels] that the codec has, or each code's mean residual."""
+    codes = torch.arange(len(codec.codebook), device=codec.codebook.device)
+    if codec.residual is not None:
+        return codec.residual(codes)
+    total = codec.codebook.new_zeros(len(codes), 3 * PATCH**2)
+    count = codec.codebook.new_full((len(codes), 1), PRIOR)
+    for shape in examples:
+        for first in range(0, len(shape.own), AT_ONCE):
+            tokens = shape.own[first : first + AT_ONCE].to(codes.device)
+            painted = to_signed(shape.painted[first : first + AT_ONCE]).to(codes.device)
+            off = F.pixel_unshuffle(painted - codec.decode(tokens), PATCH)
+            total.index_add_(0, tokens.flatten(), off.permute(0, 2, 3, 1).flatten(0, 2))
+            count += torch.bincount(tokens.flatten(), minlength=len(codes))[:, None]
+    return total / count
 
-    Compares colours, seams and the cells `known` [B, R, C] with `painted`, the inside of cells with
-    `strokes`.
+
+def near_things(seed: int, size: tuple[int, ...]) -> torch.Tensor:
+    """Whether each px of the picture of a seed is at most NEAR px from a thing, bool [H, W]."""
+    frame = frame_of(*size)
+    assert frame is not None
+    near = torch.from_numpy(cover_of(scene_of(seed), frame) > 0.5)
+    for _ in range(2):  # rows, then columns; running sums take less time than a maximum
+        total = F.pad(near.int(), (NEAR + 1, NEAR)).cumsum(1)
+        near = (total[:, 2 * NEAR + 1 :] > total[:, : -2 * NEAR - 1]).T
+    return near
+
+
+def loss_of(drawn: torch.Tensor, painted: torch.Tensor, near: torch.Tensor,
+            cell: int = PATCH) -> torch.Tensor:
+    """Distance of pictures `drawn` [B, 3, H, W] from `painted`: of colours, and of slopes.
+
+    Px near things, bool [B, H, W], count 1 + AROUND times, and their squares are added; what is
+    wrong in hue counts 1 + HUES times. Slopes are those of px and of blocks of px, so that neither
+    lines nor shades show the borders of cells. cell: px of a cell's side.
     """
-    colours = F.mse_loss(F.avg_pool2d(drawn, PATCH, PATCH // 2),
-                         F.avg_pool2d(painted, PATCH, PATCH // 2))
-    covered = known.repeat_interleave(PATCH, 1).repeat_interleave(PATCH, 2)[:, None]
-    total = COLOURS * colours + KNOWN * ((drawn - painted).square() * covered).mean()
+    off, nearby = drawn - painted, near[:, None].float()
+    weight = 1 + AROUND * nearby
+    hued = off + HUES * (off - off.mean(1, keepdim=True))
+    total = COLOURS * (hued.abs() * weight).mean() + SQUARES * (off.square() * nearby).mean()
+    for size in (1, cell // 4, cell // 2):
+        total = total + slopes_of(F.avg_pool2d(hued, size), F.avg_pool2d(weight, size),
+                                  cell // size)
+    return total
+
+
+def slopes_of(off: torch.Tensor, weight: torch.Tensor, cell: int) -> torch.Tensor:
+    """Mean differences between neighbours in `off` [B, 3, H, W], by weight [B, 1, H, W]; those
+    across borders of cells count once more BORDERS times as much as all together."""
+    total = off.new_zeros(())
     for axis in (-1, -2):
-        seam = torch.arange(1, drawn.shape[axis], device=drawn.device) % PATCH == 0
-        steps, goal, inner = (x.diff(dim=axis).movedim(axis, -1) for x in (drawn, painted, strokes))
-        total = total + SEAMS * F.mse_loss(steps[..., seam], goal[..., seam])
-        total = total + STROKES * F.mse_loss(steps[..., ~seam], inner[..., ~seam])
+        border = torch.arange(1, off.shape[axis], device=off.device) % cell == 0
+        slopes = off.diff(dim=axis).abs() * weight.narrow(axis, 1, len(border))
+        total = total + slopes.mean() + BORDERS * slopes.movedim(axis, -1)[..., border].mean()
     return total

@@ -29,29 +29,32 @@ def prompt_batch(backbone: Backbone, captions: list[str], drop: torch.Tensor) ->
                          for ids, dropped in zip(prompts, drop.tolist(), strict=True)])
 
 
-def paint_chunk(seeds: range, frame: Frame) -> np.ndarray:
-    """uint8 [n, H, W, 3] of the postcards with these seeds."""
-    return np.stack([paint(scene_of(seed), frame) for seed in seeds])
+def paint_chunk(seeds: range, frame: Frame, scale: int = 1) -> np.ndarray:
+    """uint8 [n, scale * H, scale * W, 3] of the postcards with these seeds."""
+    return np.stack([paint(scene_of(seed), frame, scale) for seed in seeds])
 
 
-def painted(count: int, first_seed: int, frame: Frame = SQUARE) -> Iterator[np.ndarray]:
+def painted(count: int, first_seed: int, frame: Frame = SQUARE,
+            scale: int = 1) -> Iterator[np.ndarray]:
     """Pictures of `count` seeds, painted on all cores, up to 64 at a time."""
     end = first_seed + count
     chunks = [range(a, min(a + 64, end)) for a in range(first_seed, end, 64)]
     with ProcessPoolExecutor() as pool:
-        blocks = pool.map(partial(paint_chunk, frame=frame), chunks)
+        blocks = pool.map(partial(paint_chunk, frame=frame, scale=scale), chunks)
         yield from tqdm(blocks, "paint", len(chunks), mininterval=2.0)
 
 
-def pictures(count: int, folder: Path, first_seed: int = 0, frame: Frame = SQUARE) -> np.ndarray:
-    """uint8 [count, H, W, 3]; saved in `folder` for later stages."""
-    path = Path(folder) / f"pictures-{first_seed}-{count}{suffix_of(frame)}.npy"
+def pictures(count: int, folder: Path, first_seed: int = 0, frame: Frame = SQUARE,
+             scale: int = 1) -> np.ndarray:
+    """uint8 [count, scale * H, scale * W, 3]; saved in `folder` for later stages."""
+    times = "" if scale == 1 else f"-x{scale}"
+    path = Path(folder) / f"pictures-{first_seed}-{count}{suffix_of(frame)}{times}.npy"
     if not path.exists():
         with atomic_write(path) as temporary:
-            shape = (count, frame.height, frame.width, 3)
+            shape = (count, scale * frame.height, scale * frame.width, 3)
             out = np.lib.format.open_memmap(temporary, "w+", np.uint8, shape)
             done = 0
-            for block in painted(count, first_seed, frame):
+            for block in painted(count, first_seed, frame, scale):
                 out[done : done + len(block)] = block
                 done += len(block)
             out.flush()

@@ -18,7 +18,7 @@ from .options import Json, takes_groups
 from .output import note
 
 STAGES = {"tokenizer": "TokenizerRecipe", "backbone": "BackboneRecipe", "blend": "BlendRecipe",
-          "self-distill": "SelfDistillRecipe", "heads": "HeadsRecipe",
+          "upsample": "UpsampleRecipe", "self-distill": "SelfDistillRecipe", "heads": "HeadsRecipe",
           "classifier": "ClassifierRecipe", "mulo": "MuloRecipe"}
 OF_HEADS = ("self-distill", "heads")  # in ssd_core; the others are the laboratory's
 TELL_COSTS = ("self-distill", "heads", "mulo")  # for any backbone, may take days

@@ -36,7 +36,7 @@ from ssd_lab.postcards import (
     sample_scene,
 )
 from ssd_lab.postcards.claims import claims
-from ssd_lab.postcards.objects import cells_of
+from ssd_lab.postcards.objects import cells_of, cover_of
 from ssd_lab.postcards.seams import grid_ratio
 
 SCENES = 32
@@ -87,6 +87,29 @@ def test_a_scene_is_painted_the_same_way_every_time() -> None:
         assert np.array_equal(image, again)
         assert image.shape == (SIZE, SIZE, 3)
         assert image.dtype == np.uint8
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: frame.name)
+def test_twice_the_size_shows_the_same_scene_with_finer_edges(frame: Frame) -> None:
+    small, large = [], []
+    for seed in range(12):
+        small.append(paint(scene_of(seed), frame).astype(np.float32))
+        large.append(paint(scene_of(seed), frame, scale=2).astype(np.float32))
+    blocks = np.stack(large).reshape(12, frame.height, 2, frame.width, 2, 3)
+    off = np.abs(blocks.mean((2, 4)) - np.stack(small))
+    assert off.mean((1, 2, 3)).max() < 1 and (off.max(-1) > 24).mean() < 0.005
+    within = np.abs(np.diff(blocks, axis=4)).max(-1)
+    assert (within > 40).mean() > 0.001, "edges are as sharp as the finer px allow"
+
+
+def test_the_cover_of_things_is_where_the_picture_without_them_differs() -> None:
+    for seed in range(12):
+        scene = scene_of(seed)
+        bare = replace(scene, ground="meadow", path="none", sky="clear", time="day")
+        differs = np.abs(paint(bare).astype(int) - paint(replace(bare, things=()))).max(-1) > 60
+        cover = cover_of(bare)
+        assert cover.shape == (SIZE, SIZE) and (cover[differs] > 0.1).mean() > 0.9
+        assert differs[cover > 0.9].mean() > 0.4
 
 
 def test_no_two_values_of_an_attribute_are_rare() -> None:

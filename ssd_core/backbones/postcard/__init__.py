@@ -1,11 +1,11 @@
 """`postcard`: the small text-to-image backbone that is trained, tested and bundled here.
 
 A picture has 24 x 24 codes of 16 x 16 pixels, or 32 x 18 or 18 x 32 (columns x rows) if its weights
-learned these shapes; of 32 x 32 pixels where its codec has the head for twice the size. Both sizes
-of a shape have the same tokens. The vocabulary of words is closed; synonyms and Chinese are mapped
-to it. Prompts are padded to one length, so that the branches of guidance share their positions, as
-in Janus-Pro. Positions are axial rotary angles plus learned embeddings of row and column of the
-cell that a slot predicts; each shape has its own.
+learned these shapes; of 32 x 32 pixels where its codec has the head for twice the size. The
+vocabulary of words is closed; synonyms and Chinese are mapped to it.
+Prompts are padded to one length, so that the branches of guidance share their positions, as in
+Janus-Pro. Positions are axial rotary angles plus learned embeddings of row and column of the cell
+that a slot predicts; each shape has its own.
 """
 
 from __future__ import annotations
@@ -239,8 +239,9 @@ class Postcard(Backbone):
 
 
 def save(backbone: Postcard, path: Path, metadata: dict[str, str] | None = None) -> None:
-    """Write everything except the draft heads as one fp16 safetensors file."""
-    tensors = {k: v.detach().half().contiguous().cpu() for k, v in backbone.state_dict().items()}
+    """Write everything except the draft heads as one safetensors file: integers, and fp16."""
+    tensors = {k: (v.detach().half() if v.is_floating_point() else v).contiguous().cpu()
+               for k, v in backbone.state_dict().items()}
     write_safetensors(tensors, path, {
         "format": FORMAT, "shape": json.dumps(asdict(backbone.decoder.shape)),
         "words": json.dumps(backbone.words), **(metadata or {})})
@@ -258,7 +259,8 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Po
     try:
         backbone = empty_postcard(tensors, metadata)
         backbone.sha256 = sha256_of(tensors)
-        backbone.load_state_dict({k: v.float() for k, v in tensors.items()}, assign=True)
+        backbone.load_state_dict({k: v.float() if v.is_floating_point() else v
+                                  for k, v in tensors.items()}, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise SSDError(f"{path}: not a postcard backbone this version can read "
                        f"({first_line(error)}): reinstall the bundle") from error

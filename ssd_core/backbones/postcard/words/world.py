@@ -17,7 +17,7 @@ class Frame:
     horizon: the row where the ground starts, px; never on the border of cells. centres: the columns
     of the places. feet: the rows on which things stand. roam: how far a thing may stand from its
     place. light, balloon: the rows of a light's centre and of a balloon's top. clouds: the upper
-    edges of clouds, px.
+    edges of clouds, px. scale: the px painted along a side of each of these px.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Frame:
     light: int
     balloon: int
     clouds: tuple[int, int, int]
+    scale: int = 1
 
     @property
     def width(self) -> int:
