@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch.nn.functional import interpolate
 
+from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.memory import MemoryEstimate
 from ..ssd_core.weights.model_size import ModelSize
@@ -21,13 +22,32 @@ def encoded(model: weights.LoadedModel, image: torch.Tensor, fit: str,
     """The tokens of pictures, the rows that these fill, and a note on how they were fitted."""
     image = rgb(image)
     picture_size = size_of(image)
-    drawn = picture_size if picture_size in model.module.sizes else None
-    module = model.module.resized(size or drawn)
+    module = model.module.resized(size or suitable(picture_size, model.module, fit))
     fitted, rows, report = fitted_to(image, module.size, module.grid.rows, fit)
     room = MemoryEstimate(ModelSize.of(module)).pixels + module.picture_codec.encoder_bytes
     with weights.codec_resident(model.backbone, room):
         tokens = torch.cat([module.encode(picture[None]).cpu() for picture in fitted])
     return TokenPictures.of(module, tokens, pixels=fitted.cpu()), rows, report
+
+
+def suitable(picture: tuple[int, int], module: Backbone, fit: str) -> tuple[int, int]:
+    """The picture's own size if the model draws it, else the first of the model's that `fit` suits.
+
+    The model's own one if it suits none.
+    """
+    if picture in module.sizes:
+        return picture
+    sizes = (size for size in module.sizes_of_grid if suits(picture, size, fit))
+    return next(sizes, module.size)
+
+
+def suits(picture: tuple[int, int], size: tuple[int, int], fit: str) -> bool:
+    """Whether `fit` brings a picture of another size, (width, height), to this one."""
+    if fit == CROP:
+        return picture[0] >= size[0] and picture[1] >= size[1]
+    if fit == EXTEND:
+        return picture[0] == size[0] and picture[1] < size[1]
+    return fit != REFUSE
 
 
 def fitted_mask(mask: torch.Tensor, picture: tuple[int, int], size: tuple[int, int], rows: int,
@@ -55,11 +75,11 @@ def fitted_to(image: torch.Tensor, size: tuple[int, int], rows: int,
         fitted, rows, done = fitted_to(image, size, rows, CROP if fit == FILL else EXTEND)
         return fitted, rows, f"{note}, {done}"
     (width, height), (picture_width, picture_height) = size, picture_size
-    if fit == CROP and picture_width >= width and picture_height >= height:
+    if fit == CROP and suits(picture_size, size, fit):
         left, top = (picture_width - width) // 2, (picture_height - height) // 2
         return (image[:, top : top + height, left : left + width], rows,
                 f"cut the middle {named(size)} out of {named(picture_size)}")
-    if fit == EXTEND and picture_width == width and picture_height < height:
+    if fit == EXTEND and suits(picture_size, size, fit):
         below = image[:, -1:].expand(-1, height - picture_height, -1, -1)
         return (torch.cat((image, below), 1), picture_height * rows // height,
                 f"encoded {named(picture_size)}, the last line repeated below it")

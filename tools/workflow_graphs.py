@@ -188,9 +188,9 @@ def redo_a_region() -> Graph:
                "接它的 *词元* 和 *蒙版*。"
                "照片请用 *加载图像* 和 *图像转词元*。")
     graph.model()
-    graph.add("black", "SolidMask", 1, "All of it", value=0.0, width=384, height=384)
-    graph.add("white", "SolidMask", 1, "The region", value=1.0, width=192, height=224)
-    graph.add("region", "MaskComposite", 1, "Where it lies", x=0, y=160, operation="add")
+    graph.add("black", "SolidMask", 1, "All of it", value=0.0, width=768, height=768)
+    graph.add("white", "SolidMask", 1, "The region", value=1.0, width=384, height=448)
+    graph.add("region", "MaskComposite", 1, "Where it lies", x=0, y=320, operation="add")
     graph.link("black", 0, "region", "destination")
     graph.link("white", 0, "region", "source")
     graph.sampler("first", 2, "First picture", seed=7, prompt=BOAT)
@@ -278,18 +278,18 @@ def run_viewer() -> Graph:
 
 def upscale() -> Graph:
     graph = Graph(["save", "small"], ["Model", "Draw", "Larger", "Picture"])
-    graph.note("A postcard has 384 x 384 pixels. Here ComfyUI's own nodes make it four times as "
+    graph.note("A postcard has 768 x 768 pixels. Here ComfyUI's own nodes make it twice as "
                "large and a little sharper.\n\nFor more detail put *Load Upscale Model* and "
                "*Upscale Image (using Model)* in place of *Upscale Image By*, or refine the "
                "picture with a diffusion model at a low denoise.",
-               "明信片为 384 x 384 像素。这里用 ComfyUI 自带的节点把它放大到四倍并稍加"
+               "明信片为 768 x 768 像素。这里用 ComfyUI 自带的节点把它放大到两倍并稍加"
                "锐化。\n\n想要更多"
                "细节，请用 *加载放大模型* 和 *使用模型放大图像* 代替 *按系数缩放图像*，"
                "或用扩散模型以较低的"
                "去噪强度精修。")
     graph.model()
     graph.sampler("sampler", 1, prompt=CASTLE, seed=3)
-    graph.add("larger", "ImageScaleBy", 2, upscale_method="lanczos", scale_by=4.0)
+    graph.add("larger", "ImageScaleBy", 2, upscale_method="lanczos", scale_by=2.0)
     graph.link("sampler", 0, "larger", "image")
     graph.add("sharper", "ImageSharpen", 2, sharpen_radius=2, sigma=1.0, alpha=0.6)
     graph.link("larger", 0, "sharper", "image")

@@ -43,6 +43,7 @@ from .words import Words, drawn_words
 VERSION = 1
 CHUNK = "ssd_recipe"
 MAX_CHARACTERS = 1 << 20  # an Emu3 recipe, 90 x 90 tokens, has about 45,000
+COMPRESSION = 4  # of 0 to 9; zlib's 6 takes 2.4 times as long for a tenth fewer bytes
 
 
 # Writing
@@ -105,7 +106,7 @@ def png_bytes(picture: torch.Tensor, recipe: dict | None,
             info.add_text("workflow", json.dumps(workflow_of(recipe), separators=(",", ":")))
     for key, text in (extra or {}).items():
         info.add_text(key, text)
-    Image.fromarray(pixels).save(file, format="PNG", pnginfo=info)
+    Image.fromarray(pixels).save(file, format="PNG", pnginfo=info, compress_level=COMPRESSION)
     return file.getvalue()
 
 

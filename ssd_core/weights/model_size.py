@@ -37,7 +37,7 @@ class ModelSize:
     patch: int
     prompt_slots: int
     other_parameters: int  # outside the layers and the codec: embeddings, norm, head
-    codec_parameters: int
+    codec_parameters: int  # of 4 bytes each, also what its tables of bytes take
     codec_channels: float  # per pixel, at the codec's widest layer
     image_head: int = 0  # of other_parameters: the matrices between hidden state and logits
     tied: bool = False  # that matrix embeds the codes too
@@ -100,11 +100,12 @@ def of_backbone(backbone: Backbone) -> ModelSize:
     head = sum(math.prod(getattr(backbone, name).shape) for name in IMAGE_HEAD
                if hasattr(backbone, name))
     in_codec = sum(weight.numel() for weight in codec.parameters())
+    tables = sum(stored_bytes(table) for table in codec.buffers())
     prompt = backbone.prompt_limit + 2 if backbone.prompt_limit < MANY else LONG_PROMPT
     if (sketch := backbone.sketch()) is not None:
         prompt += sketch.grid.cells
     model = ModelSize(backbone.name, backbone.decoder.shape, backbone.grid, backbone.codes,
-                      backbone.preset, patch, prompt, 0, in_codec,
+                      backbone.preset, patch, prompt, 0, in_codec + tables // 4,
                       codec_channels(codec, patch, backbone.scale), head,
                       backbone.head is getattr(backbone, "code_embedding", None),
                       stored_dtype(backbone), backbone.offloader is not None)

@@ -1,6 +1,7 @@
 """The bundled postcard with fewer cells: the same weights, a ninth of the work.
 
-With `double` its codec has a head for twice the size; `write_double_bundle` keeps all its cells.
+Without `double` its codec lacks the head for twice the size; in `write_single_bundle` it does so,
+and all cells are there.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import numpy as np
 import torch
 
 from ssd_core.backbones import postcard
-from ssd_core.backbones.codecs.vq import Upsample
 from ssd_core.engine import heads as heads_file
 from ssd_core.files import ASSETS, read_safetensors, sha256_of, write_safetensors
 from ssd_core.weights.find import BACKBONE_FILE, HEADS_FILE
@@ -29,26 +29,22 @@ READERS = ("weights.find",)
 
 def write_small_bundle(folder: Path, double: bool = False) -> Path:
     """Write `postcard` into the folder: the first rows and columns, and heads for them."""
-    tensors, metadata = read_safetensors(ASSETS / "postcard" / BACKBONE_FILE, postcard.FORMAT)
+    tensors, metadata = bundled(double)
     for name in ("row_position", "column_position"):
         tensors[name] = tensors[name][:SIDE].clone()
-    return write_bundle(folder, {**tensors, **(double_head() if double else {})}, metadata)
+    return write_bundle(folder, tensors, metadata)
 
 
-def write_double_bundle(folder: Path) -> Path:
-    """Write `postcard` with all its shapes, and a head for twice the size, into the folder."""
+def write_single_bundle(folder: Path) -> Path:
+    """Write `postcard` into the folder with all its shapes, without the head for twice the size."""
+    return write_bundle(folder, *bundled(double=False))
+
+
+def bundled(double: bool) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    """Tensors and metadata of `postcard`, with the head for twice the size or without it."""
     tensors, metadata = read_safetensors(ASSETS / "postcard" / BACKBONE_FILE, postcard.FORMAT)
-    return write_bundle(folder, {**tensors, **double_head()}, metadata)
-
-
-def double_head() -> dict[str, torch.Tensor]:
-    """A head for twice the size: smooth enlargement, and fine noise by the picture."""
-    head = Upsample()
-    generator = torch.Generator().manual_seed(0)
-    for weight in head.parameters():
-        torch.nn.init.normal_(weight, std=0.02, generator=generator)
-    return {f"{postcard.CODEC}upsample.{name}": value.detach().half()
-            for name, value in head.state_dict().items()}
+    return {name: tensor for name, tensor in tensors.items()
+            if double or not name.startswith(f"{postcard.CODEC}upsample.")}, metadata
 
 
 def write_bundle(folder: Path, tensors: dict[str, torch.Tensor],

@@ -132,7 +132,7 @@ def test_a_size_of_a_saved_picture_stays_and_is_drawn(laptop):
     page = laptop.page
     laptop.open(quick_start(size="512x288"))
     page.wait_for_function(f"""() => {SAMPLER}.widgets.find((one) => one.name === "size")
-        .options.values.join() === "auto,384x384,512x288,288x512" """)
+        .options.values.join() === "auto,768x768,1024x576,576x1024,384x384,512x288,288x512" """)
     laptop.run()
     assert page.evaluate(f"() => {SAMPLER}.widgets.find((one) => one.name === 'size').value"
                          ) == "512x288"
@@ -196,4 +196,4 @@ def test_a_node_without_preview_has_its_models_sizes_once_it_is_connected(laptop
     }""")
     page.wait_for_function("""() => app.graph._nodes.find((one) => one.type === "SSD_ImageToTokens")
         .widgets.find((one) => one.name === "size")
-        .options.values.join() === "auto,384x384,512x288,288x512" """)
+        .options.values.join() === "auto,768x768,1024x576,576x1024,384x384,512x288,288x512" """)

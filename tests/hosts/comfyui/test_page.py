@@ -140,7 +140,7 @@ def test_sizes_are_the_backbones_and_advanced_inputs_are_folded(page):
     page.open(read(WORKFLOWS[0]))
     page.page.wait_for_function("""() => app.graph._nodes.find((n) => n.type === "SSD_Sampler")
         .widgets.find((w) => w.name === "size").options.values.join()
-        === "auto,384x384,512x288,288x512" """)
+        === "auto,768x768,1024x576,576x1024,384x384,512x288,288x512" """)
     tall = "() => app.graph._nodes.find((n) => n.type === 'SSD_Sampler').computeSize()[1]"
     button = "() => app.graph._nodes.find((n) => n.type === 'SSD_Sampler').widgets.find(" \
         "(w) => w.name === 'ssd_advanced')"

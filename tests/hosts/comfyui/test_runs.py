@@ -105,9 +105,11 @@ def test_the_preview_tells_a_whole_story_that_ends_in_the_picture(client):
     assert {m["node"] for m in story} == {"3"} and len({m["run"] for m in story}) == 1
     indexes = [m["index"] for m in story if m["kind"] == "pass"]
     assert indexes == sorted(indexes)
-    canvas = np.zeros((384, 384, 3), np.uint8)
+    canvas = np.zeros((768, 768, 3), np.uint8)
     for message in (m for m in story if m["kind"] == "rows"):
         band = np.asarray(strip_pixels(message["strips"][0]))
+        times = len(canvas) // band.shape[1]  # unfinished rows are shown at the smaller size
+        band = band.repeat(times, 0).repeat(times, 1)
         canvas[message["top"] : message["top"] + len(band)] = band
     picture, = pictures(client, run)
     assert np.abs(canvas.astype(int) - picture).max() <= 1
@@ -178,7 +180,7 @@ def test_fields_take_numbers_typed_or_from_a_link(client, legal):
     run = client.run(graph(client, seed=15, **legal) | numbers)
     assert run.end == "execution_success", run.error
     (height, width, _), = {picture.shape for picture in pictures(client, run)}
-    sides = [legal.get(side, 384) for side in ("width", "height")]
+    sides = [legal.get(side, 768) for side in ("width", "height")]
     assert [width, height] == [values[side[0]] if isinstance(side, list) else int(side)
                                for side in sides]
     assert ("rounds 1," in run.text("5")) == ("rounds" in legal), run.text("5")
@@ -242,11 +244,11 @@ def test_kept_rows_and_encoded_pictures(client):
     assert run.end == "execution_success"
     first, = pictures(client, run)
     redone, = pictures(client, run, "7")
-    seam = 12 * 8
+    seam = 12 * 32
     # The decoder looks around: rows far above the seam are the same to within a rounding.
-    assert np.abs(first[: seam - 48].astype(int) - redone[: seam - 48]).mean() < 3
+    assert np.abs(first[: seam - 96].astype(int) - redone[: seam - 96]).mean() < 3
     assert np.abs(first[seam:].astype(int) - redone[seam:]).mean() > 3
-    assert pictures(client, run, "10")[0].shape == (384, 384, 3)
+    assert pictures(client, run, "10")[0].shape == (768, 768, 3)
 
 
 def test_doctor_reports(client):

@@ -271,7 +271,7 @@ def test_all_sizes_of_the_bundled_backbone_are_offered_on_every_node(pack):
     """ComfyUI refuses what is not in the list, and its page shows no more than that."""
     bundled = pack.module("ssd_core").load_backbone("postcard", "meta")
     sizes = {f"{width}x{height}" for width, height in bundled.sizes}
-    assert len(sizes) == 3
+    assert len(sizes) == 6
     lists = [widget.options for schema in pack.schemas.values() for widget in schema.inputs
              if widget.id == "size"]
     assert len(lists) == 4 and all(sizes <= set(offered) for offered in lists)

@@ -350,13 +350,18 @@ def test_encode_crops_the_middle_when_asked(pack, model):
     image = torch.rand(1, 448, 512, 3)
     cut = pack.run("SSD_ImageToTokens", model=model, image=image, fit="crop")
     middle = pack.run("SSD_ImageToTokens", model=model, image=image[:, 32:416, 64:448])
-    assert torch.equal(cut[0].tokens, middle[0].tokens) and "middle" in cut[2]
+    assert torch.equal(cut[0].tokens, middle[0].tokens) and "middle 384x384" in cut[2]
+    large = pack.run("SSD_ImageToTokens", model=model, image=torch.rand(1, 800, 900, 3),
+                     fit="crop")
+    assert large[0].tokens.shape == cut[0].tokens.shape and "middle 768x768" in large[2]
 
 
-def test_encode_leaves_room_below_when_asked(pack, model):
-    _, rows, report, _ = pack.run("SSD_ImageToTokens", model=model, fit="extend below",
-                                 image=torch.rand(1, 200, 384, 3))
+@pytest.mark.parametrize("width", [384, 768])
+def test_encode_leaves_room_below_when_asked(pack, model, width):
+    tokens, rows, report, _ = pack.run("SSD_ImageToTokens", model=model, fit="extend below",
+                                      image=torch.rand(1, width * 25 // 48, width, 3))
     assert rows == 12 and "12 of 24 rows" in report
+    assert tokens.pixels.shape == (1, width, width, 3)
 
 
 @pytest.mark.parametrize(("fit", "size", "rows"), [

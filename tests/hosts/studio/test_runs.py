@@ -568,7 +568,7 @@ def test_the_bundled_backbone_draws_without_any_folder(history, tmp_path, ended)
     library = Library(tmp_path / "no-models", device="cpu")
     wish = wished(prompt="a lighthouse by the sea", seed=3)
     drawn = ended(runs.draw(library, history, wish)).result
-    assert drawn.stats["passes"] <= 150 and drawn.entries[0].width == 384
+    assert drawn.stats["passes"] <= 150 and drawn.entries[0].width == 768
 
 
 def test_a_picture_is_extended_downward_only_to_taller_sizes_of_its_width():

@@ -10,6 +10,7 @@ pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)"
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 
 from support.live_canvas import canvas_of, decoded, faults, known  # noqa: E402
+from support.page_moments import laid_out  # noqa: E402
 from support.studio_visit import served, tokens_of, visits  # noqa: E402
 
 from ssd_core import load_backbone  # noqa: E402
@@ -17,7 +18,11 @@ from studio import running  # noqa: E402
 
 expect = playwright.expect
 PROMPT = "a red house on the left, a lake, at sunset"
-CANVAS = "#create-stage canvas.ssd-pixels"
+CANVAS, PICTURE = "#create-stage canvas.ssd-pixels", "#create-stage .edit-picture"
+PLACE = """(name) => {
+  const { x, y, width, height } = document.querySelector(name).getBoundingClientRect();
+  return [x, y + scrollY, width, height];
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +94,19 @@ def test_a_picture_that_is_being_drawn_has_neither_stripes_nor_gaps(visit, app):
     page.wait_for_selector("#create-stage [data-state=done]")
     picture = decoded(load_backbone("postcard", device="cpu"), tokens_of(app.pictures[-1]))
     assert [faults(canvas, told, picture) for canvas, told in seen] == [[], []]
+
+
+@pytest.mark.parametrize("width", [1366, 390])
+def test_a_picture_of_any_size_stays_in_its_place_when_its_run_ends(visit, app, width):
+    page = visit(viewport={"width": width, "height": 844}).page
+    for size in ("768x768", "384x384", "1024x576"):
+        page.fill("#prompt", PROMPT)
+        page.select_option("#size", size)
+        with gate(6):
+            page.click("#draw")
+            expect(page.locator("#create-stage .ssd-summary")).to_contain_text("row 6")
+            laid_out(page)
+            drawn = page.evaluate(PLACE, CANVAS)
+        expect(page.locator(PICTURE)).to_be_visible()
+        laid_out(page)
+        assert page.evaluate(PLACE, PICTURE) == pytest.approx(drawn, abs=1.5), size

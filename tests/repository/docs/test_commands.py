@@ -42,8 +42,8 @@ def arguments(line: str) -> list[str]:
 
 
 def scaled_boxes(words: list[str]) -> list[str]:
-    """Boxes of pictures of 384 pixels, for those of 128."""
-    return [",".join(str(int(side) // 3) for side in word.split(",")) if before == "--box" else word
+    """Boxes of pictures of 768 pixels, for those of 128."""
+    return [",".join(str(int(side) // 6) for side in word.split(",")) if before == "--box" else word
             for before, word in zip(["", *words], words, strict=False)]
 
 
@@ -100,7 +100,7 @@ def test_examples_in_python_run(code, tmp_path, monkeypatch):
     names = {}
     exec(compile(code, "example", "exec"), names)  # noqa: S102
     if "backbone" in names:
-        assert names["picture"].shape == (1, 384, 384, 3)
+        assert names["picture"].shape == (1, 768, 768, 3)
 
 
 def test_wrong_commands_are_seen():
