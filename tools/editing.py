@@ -11,9 +11,10 @@ import torch
 from PIL import Image
 from stills import save
 
-from ssd_core import Sampling, change_map, load_backbone, methods
+from ssd_core import Edit, Sampling, change_map, load_backbone, methods
 from ssd_core.backbones.base import Backbone
 from ssd_core.model.noise import STRENGTHS
+from ssd_core.output.drawing import Drawing
 from ssd_core.output.recipe import to_bytes
 from ssd_core.runs.request import Request, Result
 from ssd_core.runs.suggestions import likeliest_first
@@ -38,20 +39,28 @@ class Parent:
 
     @classmethod
     def of(cls, backbone: Backbone, prompt: str) -> Parent:
-        return cls(Request(backbone, None, methods.Exact(), Sampling(seed=SEED), prompt).run())
+        return cls(drawn(backbone, Drawing(prompt, None, methods.Exact(), Sampling(seed=SEED))))
+
+    def again(self, **changes) -> Result:
+        request = self.drawn.request
+        return drawn(request.backbone, replace(request.drawing, **changes))
 
     def edited(self, prompt: str, **options) -> Result:
-        return replace(self.drawn.request, prompt=prompt, keep=self.drawn.tokens, **options).run()
+        return self.again(prompt=prompt, keep=self.drawn.tokens, **options)
 
     def by_words(self, prompt: str) -> Result:
-        return self.edited(prompt, old_prompt=OLD)
+        return self.edited(prompt, edit=Edit(OLD))
 
     def suggestions(self, keep: torch.Tensor) -> Result:
         return self.edited(REGION, keep_mask=keep, pictures=SUGGESTED)
 
     def varied(self, share: float) -> Result:
         sampling = Sampling(seed=SEED, variation=share, variation_seed=OTHER_SEED)
-        return replace(self.drawn.request, sampling=sampling).run()
+        return self.again(sampling=sampling)
+
+
+def drawn(backbone: Backbone, drawing: Drawing) -> Result:
+    return Request(backbone, None, drawing).run()
 
 
 def main(arguments: list[str]) -> None:
@@ -62,8 +71,8 @@ def main(arguments: list[str]) -> None:
     keep = torch.ones(backbone.grid.rows, backbone.grid.columns, dtype=torch.bool)
     keep[BOX] = False
     suggested = parent.suggestions(keep)
-    drawn = list(all_shown(suggested))
-    best = [drawn[n] for n in likeliest_first([suggested])[:2]]
+    shown_all = list(all_shown(suggested))
+    best = [shown_all[n] for n in likeliest_first([suggested])[:2]]
     strips = {"editing": [before, change, by_words, best[0]],
               "editing_words": [before, change, by_words, shown(parent.by_words(NIGHT))],
               "editing_region": [before, whitened(before, keep), *best],
@@ -74,7 +83,7 @@ def main(arguments: list[str]) -> None:
 
 
 def all_shown(result: Result) -> Iterator[Image.Image]:
-    return (Image.fromarray(to_bytes(picture)) for picture in result.pictures())
+    return (Image.fromarray(to_bytes(picture.pixels)) for picture in result.pictures())
 
 
 def shown(result: Result) -> Image.Image:

@@ -13,6 +13,7 @@ from PIL import Image
 
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.files import atomic_write, write_text
+from ssd_core.output.drawing import Drawing
 from ssd_core.output.recipe import to_bytes
 from ssd_core.runs.request import Request
 from ssd_lab.postcards import check
@@ -40,9 +41,9 @@ def main(arguments: list[str]) -> None:
 def first_obedient(backbone, heads, prompt: str) -> tuple[int, Image.Image]:
     """The lowest seed whose picture shows all claims of the expanded prompt, and the picture."""
     for seed in count(BY_EYE.get(prompt, 0)):
-        request = Request(backbone, heads, methods.Exact(), Sampling(seed=seed), prompt,
-                          expand=True)
-        pixels = to_bytes(next(request.run().pictures()))
+        request = Request(backbone.smallest, heads, Drawing(
+            prompt, method=methods.Exact(), sampling=Sampling(seed=seed), expand=True))
+        pixels = to_bytes(next(request.run().pictures()).pixels)
         if all(check(pixels, claims(request.words[0].prompt))):
             return seed, Image.fromarray(pixels)
     raise AssertionError("unreachable")

@@ -24,6 +24,7 @@ from preview_page import browser, opened, served
 
 from ssd_core import FinalRows, Finished, Sampling, load_backbone, load_heads
 from ssd_core.cli.specs import parse_methods
+from ssd_core.output.drawing import Drawing
 from ssd_core.output.preview import Preview
 from ssd_core.runs.live import LiveRun
 from ssd_core.runs.request import Request
@@ -55,8 +56,10 @@ def record(args: argparse.Namespace, kind: type[Preview]) -> list[TimedMessage]:
     """Run all methods interleaved and return their previews' messages in order of time."""
     backbone = load_backbone(args.backbone)
     heads = load_heads(args.backbone, backbone)
-    runs = [LiveRun(Request(backbone, heads, method, Sampling(seed=args.seed), args.prompt,
-                            pictures=args.batch, fall_back=False)) for _, method in args.methods]
+    sampling = Sampling(seed=args.seed)
+    runs = [LiveRun(Request(
+        backbone, heads, Drawing(args.prompt, None, method, sampling, pictures=args.batch),
+        fall_back=False)) for _, method in args.methods]
     messages: list[TimedMessage] = []
 
     def show(run: LiveRun, label: str, panel: int) -> None:

@@ -10,6 +10,7 @@ from stills import save
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
+from ssd_core.output.drawing import Drawing
 from ssd_core.output.recipe import to_bytes
 from ssd_core.output.sheet import INK, PAPER, font_for
 from ssd_core.runs.request import Request
@@ -37,7 +38,7 @@ def main(arguments: list[str]) -> None:
 
 def drawn(backbone: Backbone, heads: DraftHeads, seed: int, expand: bool) -> Image.Image:
     """A small picture of the prompt by `exact`."""
-    result = Request(backbone, heads, methods.Exact(), Sampling(seed=seed), PROMPT,
-                     expand=expand).run()
-    picture = to_bytes(next(result.pictures()))
+    drawing = Drawing(PROMPT, method=methods.Exact(), sampling=Sampling(seed=seed), expand=expand)
+    result = Request(backbone, heads, drawing).run()
+    picture = to_bytes(next(result.pictures()).pixels)
     return Image.fromarray(picture).resize((SIDE, SIDE), Image.Resampling.LANCZOS)
