@@ -304,7 +304,8 @@ def test_the_preview_goes_to_the_tab_that_asked(pack, model, wish, client):
     assert {message["node"] for message in pack.preview()} <= {"5"}
 
 
-def test_compare_draws_its_methods_side_by_side_and_measures(pack, model):
+def test_compare_draws_its_methods_side_by_side_and_measures(pack, model, monkeypatch):
+    monkeypatch.setattr(pack.module("ssd_core.output.preview"), "BUDGET", 1e6)  # tell every pass
     rows = pack.run("SSD_Method", method="rows", rounds=0)[0]
     sheet, images, table = pack.run("SSD_Compare", model=model, draw_6="ar", method_6=rows, cfg=1.0)
     assert images.shape == (3, PIXELS, PIXELS, 3) and torch.equal(images[0], images[1])
