@@ -4,7 +4,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
 from support.script_modules import script
+from support.small_bundle import SIDE, small_bundle
 
 LARGEST = 300_000  # bytes
 
@@ -29,6 +31,28 @@ def test_a_large_or_missing_picture_is_named(tmp_path):
     (tmp_path / "a.webp").write_bytes(b"0" * (LARGEST + 1))
     assert complaint(tmp_path / "a.webp") == "has 300,001 bytes, more than 300,000"
     assert complaint(tmp_path / "b.webp") == "is missing"
+
+
+def test_the_scripts_of_pictures_still_draw(small_assets, monkeypatch):
+    from ssd_core import load_backbone, load_heads
+
+    editing, examples = script("tools", "editing"), script("tools", "examples")
+    monkeypatch.setattr(examples, "check", lambda pixels, claims: [True])
+    with small_bundle(small_assets):
+        backbone = load_backbone("postcard", "cpu", "fp32")
+        heads = load_heads("postcard", backbone)
+        seed, thumbnail = examples.first_obedient(backbone, heads, "a house")
+        shown = script("tools", "short_prompt").drawn(backbone, heads, 1, expand=True)
+        film = script("tools", "preview_film")
+        told = film.record(film.parse(["--methods", "ar,ssd:rounds=1"]), film.EveryPass)
+        parent = editing.Parent.of(backbone, editing.OLD)
+        keep = torch.ones(SIDE, SIDE, dtype=torch.bool)
+        keep[4:] = False
+        drawn = [*editing.all_shown(parent.suggestions(keep)),
+                 editing.shown(parent.by_words(editing.NEW)), editing.shown(parent.varied(0.5))]
+    assert seed == 0 and shown.size[0] == shown.size[1] and len(drawn) == editing.SUGGESTED + 2
+    assert {one.size for one in drawn} == {thumbnail.size}
+    assert {timed.message["kind"] for timed in told} >= {"started", "pass", "finished"}
 
 
 def test_without_torch_one_line_says_how_to_set_up(root):
