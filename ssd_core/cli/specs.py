@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 
 from ..engine.methods import METHODS, Method
 from ..errors import SSDError
+from ..model.knobs import WANTED
 from ..runs.comparison import every_method
 
 ALL = "all"
@@ -68,4 +69,4 @@ def value_of(knob: str, text: str, hint: Any) -> Any:
     try:
         return SWITCH[text.lower()] if kind is bool else kind(text)
     except (ValueError, KeyError) as error:
-        raise SSDError(f"{knob} {text!r}: not a value for {kind.__name__}") from error
+        raise SSDError(f"{knob} {text!r}: must be {WANTED[kind]}") from error
