@@ -160,7 +160,7 @@ def test_a_number_typed_over_auto_is_queued(page):
     assert [inputs[name] for name in ("k_v", "rounds", "k_h")] == ["2", "1", "auto"]
     page.page.wait_for_function(f"() => /^\\d+ passes/.test(({PLAN})())")
     page.run()
-    assert page.page.locator(".ssd-heading:visible").inner_text().startswith("ssd k_v=2 b=1")
+    assert page.page.locator(".ssd-heading:visible").inner_text().startswith("ssd k_v=2 rounds=1")
     assert page.errors == []
 
 
@@ -191,7 +191,7 @@ def test_numbers_from_other_nodes_take_the_place_of_auto(page):
     page.run()
     assert page.page.evaluate("""() => { const { width, height } = document.querySelector(
         ".ssd-pixels"); return [width, height]; }""") == [512, 288]
-    assert "r=1" in page.page.locator(".ssd-heading:visible").inner_text()
+    assert "rounds=1" in page.page.locator(".ssd-heading:visible").inner_text()
     assert page.errors == []
 
 
