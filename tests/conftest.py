@@ -85,6 +85,12 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item not in for_the_night]
 
 
+def pytest_runtest_logreport(report):
+    """A first try that failed may have found a fault: it is shown even if the second one passes."""
+    if report.outcome == "rerun":
+        sys.__stdout__.write(f"\nfirst try of {report.nodeid}:\n{report.longreprtext}\n")
+
+
 def cases_by_test(items):
     """The cases of each parametrized test, in order."""
     cases = {}
