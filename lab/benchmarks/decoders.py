@@ -108,8 +108,8 @@ def figures(held: Sequence[Held], pictures: Sequence[np.ndarray],
         "grid": mean(grid_ratio(picture) for picture, *_ in listed),
         "gradient": float(np.average([*map(steps_of, pictures)], weights=weights)
                           / np.average([steps_of(h.painted) for h in held], weights=weights)),
-        "claims": mean(held for claims in checked for held in claims),
-        "whole": mean(all(claims) for claims in checked)}
+        "claims": mean(holds for each in checked for holds in each),
+        "whole": mean(all(each) for each in checked)}
 
 
 def likeness(held: Sequence[Held], pictures: Sequence[np.ndarray]) -> list[float]:

@@ -14,6 +14,7 @@ from support.page_moments import laid_out  # noqa: E402
 from support.studio_visit import served, tokens_of, visits  # noqa: E402
 
 from ssd_core import load_backbone  # noqa: E402
+from ssd_core.output import preview  # noqa: E402
 from studio import running  # noqa: E402
 
 expect = playwright.expect
@@ -97,14 +98,15 @@ def test_a_picture_that_is_being_drawn_has_neither_stripes_nor_gaps(visit, app):
 
 
 @pytest.mark.parametrize("width", [1366, 390])
-def test_a_picture_of_any_size_stays_in_its_place_when_its_run_ends(visit, app, width):
+def test_a_picture_of_any_size_stays_in_its_place_when_its_run_ends(visit, app, width, monkeypatch):
+    monkeypatch.setattr(preview, "BUDGET", 1e6)  # tell every pass
     page = visit(viewport={"width": width, "height": 844}).page
     for size in ("768x768", "384x384", "1024x576"):
         page.fill("#prompt", PROMPT)
         page.select_option("#size", size)
         with gate(6):
             page.click("#draw")
-            expect(page.locator("#create-stage .ssd-summary")).to_contain_text("row ")
+            expect(page.locator("#create-stage .ssd-summary")).to_contain_text("row 6")
             laid_out(page)
             drawn = page.evaluate(PLACE, CANVAS)
         expect(page.locator(PICTURE)).to_be_visible()
