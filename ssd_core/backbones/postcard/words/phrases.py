@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest
 
 from .captions import _COLOUR_WORDS, _FIRST, _MEANING, _NOUNS, _PARTS
-from .filling import MOST, members_of, relate
+from .filling import MANY, MOST, may_be_alike, members_of, relate
 from .spelling import _BEFORE_A_PLACE, END, HINTS, Named, Reading, read
 from .unknown_objects import known_part
 
-_VERBS = ("stands", "stand", "floats", "sails", "sail")
+_VERBS = ("stands", "stand", "floats", "sails", "sail", "flies", "fly")
 _SINGLE = ("time", "sky", "ridge", "ground", "light")  # a picture shows one value of each
 Meaning = tuple[str, str]
 SHOWN = 3  # phrases quoted in a note
@@ -123,14 +123,14 @@ def limits(prompt: str) -> list[str]:
 
 def _numbers(reading: Reading) -> list[str]:
     things = reading.things
-    several = [thing for thing in things if thing.plural or thing.number not in (None, 1)]
-    too_many = [thing for thing in things if (thing.number or 0) > MOST]
+    alike = len(things) == 1 and may_be_alike(things[0])
     asked = []
-    if too_many or sum(members_of(things)) > MOST:
-        asked.append("more than three things")
-    if any(thing.kind == "balloon" for thing in several):
-        asked.append("more than one balloon")
-    if any(thing.place and _counted(thing) for thing in several):
+    if any((thing.number or 0) > MANY for thing in things):
+        asked.append("more than five things")
+    elif not alike and (any((thing.number or 0) > MOST for thing in things)
+                        or sum(members_of(things)) > MOST):
+        asked.append("more than three things unless all are alike")
+    if any(thing.place and _counted(thing) for thing in things):
         asked.append("more than one thing in one place")
     return asked
 
