@@ -35,6 +35,7 @@ from ..prompts.expanded import Expanded
 from ..reading.checkpoint import Checkpoint
 from .scenery import at_frame_size, phrases_seen
 from .words.aliases import Said, nearest, said, without_repeats
+from .words.canonical import canonical
 from .words.captions import MAX_TOKENS, WORDS
 from .words.choices import choices
 from .words.expansion import expand
@@ -226,8 +227,18 @@ class Postcard(Backbone):
         return expand(prompt, negative, seed, leave_open, fill, min(MAX_TOKENS, self.prompt_limit))
 
     def tokenize(self, prompt: str) -> list[int]:
-        words = without_repeats(word for piece in self.pieces_of(prompt)
-                                for word in piece.words or ())
+        words = canonical(prompt)
+        if not self.word_ids.keys() >= set(words) or not words:
+            words = self.words_of(prompt)
+        return self.ids_of(words)
+
+    def words_of(self, prompt: str) -> list[str]:
+        """The known words of a prompt in its own order."""
+        return without_repeats(word for piece in self.pieces_of(prompt)
+                               for word in piece.words or ())
+
+    def ids_of(self, words: Sequence[str]) -> list[int]:
+        """Ids [prompt slots] of words of the vocabulary. SSDError if there are too many."""
         if len(words) > self.prompt_limit:
             raise SSDError(f"the prompt has {len(words)} words and marks, {self.name} takes at "
                            f"most {self.prompt_limit}: shorten it")
