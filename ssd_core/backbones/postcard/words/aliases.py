@@ -18,7 +18,10 @@ _SYNONYMS: dict[str, str] = {
     "home": "house", "hut": "house", "cabin": "house", "building": "house", "barn": "house",
     "homes": "houses", "huts": "houses", "cabins": "houses", "village": "houses",
     "town": "houses", "chapel": "church", "cathedral": "church", "palace": "castle",
-    "fortress": "castle", "fort": "castle", "a keep": "a tower", "the keep": "the tower",
+    "fortress": "castle", "fort": "castle", "a keep": "a tower", "harbour light": "lighthouse",
+    "harbor light": "lighthouse",
+    "camping": "tent", "campsite": "tent", "heading home": "", "coming home": "",
+    "the keep": "the tower",
     "beacon": "lighthouse",
     "camp": "tent", "teepee": "tent", "oak": "tree", "birch": "tree", "apple tree": "tree",
     "apple trees": "trees",
@@ -29,7 +32,8 @@ _SYNONYMS: dict[str, str] = {
     "balloons": "balloon", "hot-air": "", "hot air balloon": "balloon",
     "hot air balloons": "balloon",
     "sailing boat": "boat", "sailing ship": "boat", "sail boat": "boat", "fishing boat": "boat",
-    "fishing boats": "boats", "rowing boat": "boat", "rowing boats": "boats", "rowboat": "boat",
+    "fishing boats": "boats", "dinghy": "boat", "canoe": "boat", "vessel": "boat",
+    "schooner": "boat", "rowing boat": "boat", "rowing boats": "boats", "rowboat": "boat",
     "row boat": "boat", "farmhouse": "house", "farm house": "house", "lodge": "house",
     "watchtower": "tower",
     "shack": "house", "chalet": "house", "villa": "house", "treehouse": "house",
@@ -53,13 +57,15 @@ _SYNONYMS: dict[str, str] = {
     "blue hour": "at dusk", "first light": "at dawn", "last light": "at dusk",
     "going down": "at sunset", "goes down": "at sunset", "comes up": "at sunrise",
     "coming up": "at sunrise", "sun setting": "sun at sunset", "setting sun": "sun at sunset",
-    "sun sinks": "sun at sunset", "sinking sun": "sun at sunset", "sun rising": "sun at sunrise",
+    "sun sinks": "sun at sunset", "sinking sun": "sun at sunset", "dying sun": "sun at sunset",
+    "went down": "at sunset", "sun sets": "sun at sunset", "sun rising": "sun at sunrise",
     "rising sun": "sun at sunrise", "rainfall": "rain",
     "snowing": "snow", "snowfall": "snow", "snowstorm": "snow",
     "blizzard": "snow", "wintertime": "snow", "sunlight": "sun", "sunbeams": "sun",
     "sun beams": "sun", "sunlit": "sun", "grey sky": "cloudy sky", "gray sky": "cloudy sky",
     "grey skies": "cloudy sky", "grey day": "cloudy day", "gray day": "cloudy day",
-    "gloomy": "cloudy", "early hours": "early in the morning", "full moon": "moon",
+    "gloomy": "cloudy", "heavy sky": "cloudy sky", "orange sky": "sky at sunset",
+    "red sky": "sky at sunset", "early hours": "early in the morning", "full moon": "moon",
     "crescent moon": "moon",
     "milky way": "starry sky",
     # land
@@ -70,14 +76,16 @@ _SYNONYMS: dict[str, str] = {
     "country": "meadow", "plains": "meadow", "country road": "road", "country lane": "road",
     "farm": "field",
     "farms": "field", "snowy field": "snow", "snowy fields": "snow", "snowy meadow": "snow",
-    "snowy plain": "snow", "snowy landscape": "snow", "snow covered": "snowy",
+    "snowy plain": "snow", "sandy plain": "sand", "frozen landscape": "snow",
+    "snowy landscape": "snow", "snow covered": "snowy",
     "snow-covered": "snowy", "snow capped": "snowy", "snow-capped": "snowy",
     "snowcapped": "snowy", "hill": "hills", "hilly": "hills", "mountain": "mountains",
     "alps": "snowy mountains",
     "peak": "peaks", "summit": "peaks", "summits": "peaks", "white peaks": "snowy peaks",
     "white mountains": "snowy mountains", "cliffs": "mountains", "cliff": "mountains",
     "wood": "woods",
-    "woodland": "forest", "jungle": "forest", "forests": "forest", "meadows": "meadow",
+    "woodland": "forest", "wooded": "forest", "ridge": "hills", "jungle": "forest",
+    "forests": "forest", "meadows": "meadow",
     "lawn": "grass",
     "pasture": "meadow", "prairie": "meadow", "grassland": "meadow", "fields": "field",
     "farmland": "field", "crops": "wheat", "corn": "wheat", "grain": "wheat", "rye": "wheat",
@@ -95,7 +103,8 @@ _SYNONYMS: dict[str, str] = {
     "stream": "river", "brook": "river", "creek": "river", "flower": "flowers",
     "blossoms": "flowers", "poppies": "flowers", "flowery": "flowers",
     # places and small words
-    "centre": "center", "central": "middle", "lefthand": "left", "righthand": "right",
+    "centre": "center", "central": "middle", "centered": "middle", "centred": "middle",
+    "lefthand": "left", "righthand": "right",
     "left-hand": "left", "right-hand": "right", "next": "", "beside": "by", "near": "by",
     "inside": "in", "over": "above", "below": "under", "beneath": "under", "within": "in",
     "standing": "stands", "floating": "floats", "flying": "floats", "flies": "floats",
@@ -205,9 +214,10 @@ _SIMPLE = "渔边红蓝绿黄桥树灯风车顶云雾阳庄镇里间块双两个
 _SIMPLIFIED = str.maketrans(_TRADITIONAL, _SIMPLE)
 MARKS = (",", ".")
 # English words that resemble known words without being misspellings of them.
-_OTHER_WORDS = frozenset("""barely battles bottle brides cattle dessert fellow fiddle fridge hearth
-    horses kettle mellow mother mouses paining parrot place places pointing riddle saddle salting tables
-    testament violent violets waving winging winning""".split())
+_OTHER_WORDS = frozenset("""barely battles bottle brides cattle dessert entered fellow fiddle
+    fridge hearth horses kettle mellow mother mouses paining parrot place places pointing riddle
+    saddle salting submit submits tables testament violent violets waving winging winning
+    wooden""".split())
 _PIECE = re.compile(r"[a-z0-9]+(?:[-'][a-z0-9]+)*|[^\sa-z0-9]", re.IGNORECASE)
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff\u3001\u3002\uff00-\uffef]")
 _KNOWN = frozenset(WORDS)

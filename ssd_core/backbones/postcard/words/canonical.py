@@ -26,6 +26,7 @@ from .captions import (
 from .content import single
 from .filling import MOST, members_of
 from .spelling import Named, Reading, read
+from .world import WATER, has_light, kinds_of, paths_of
 
 Parts = Mapping[str, str]
 SHORT = -1  # of the words for a place: "at left"
@@ -93,9 +94,8 @@ def shades_of(thing: Named, count: int) -> Sequence[str | None]:
 def parts_of(reading: Reading, place: int) -> dict[str, str]:
     """The words for each attribute of the scene that is named or hinted at, in their order."""
     lamp_at = reading.light_place and _PLACE_WORDS[reading.light_place][place]
-    named = {**{name: [value] for name, value in reading.hints.items()}, **reading.scene}
-    return {name: " , ".join(_part(name, value, lamp_at) for value in named[name])
-            for name in _ORDER if name in named}
+    scene = scene_of(reading)
+    return {name: _part(name, scene[name], lamp_at) for name in _ORDER if name in scene}
 
 
 def _part(name: str, value: str, lamp_at: str | None) -> str:
@@ -108,7 +108,42 @@ def with_sky_and_time(parts: Parts, reading: Reading) -> Parts:
     """With "a clear dawn" for the sky and the time of day, if both are named."""
     if not {"sky", "time"} <= set(parts):
         return parts
-    sky, time = reading.scene["sky"][0], reading.scene["time"][0]
-    both = f"a {_SKY_ADJECTIVES.get(sky, sky)} {_TIME_NOUNS[time]}"
+    scene = scene_of(reading)
+    both = f"a {_SKY_ADJECTIVES.get(scene['sky'], scene['sky'])} {_TIME_NOUNS[scene['time']]}"
     return {name: both if name == "sky" else text for name, text in parts.items()
             if name != "time"}
+
+
+# What a postcard can show
+
+
+def scene_of(reading: Reading) -> dict[str, str]:
+    """The values that are named or hinted at, one for each attribute, as one postcard has them.
+
+    Things stay: a bridge brings water along, and a river leaves. The moon brings the night along.
+    """
+    scene = {**reading.hints, **{name: values[0] for name, values in reading.scene.items()}}
+    if ground := _ground(reading, scene.get("path")):
+        scene["ground"] = ground
+    if scene.get("path", "none") not in paths_of(scene.get("ground", "meadow")):
+        del scene["path"]
+    if "time" in scene and (scene.get("light") == "moon" or scene.get("sky") == "starry"):
+        scene["time"] = "night"
+    if (scene.get("time"), scene.get("sky")) == ("night", "clear"):
+        scene["sky"] = "starry"
+    if not has_light(scene.get("sky", "clear")) or (
+            (scene.get("time"), scene.get("light")) == ("night", "sun")):
+        scene.pop("light", None)
+    return scene
+
+
+def _ground(reading: Reading, path: str | None) -> str | None:
+    """The first ground named that carries all things, or any named; water for boats and bridges."""
+    kinds = {thing.kind for thing in reading.things}
+    named = reading.scene.get("ground") or [*filter(None, [reading.hints.get("ground")])]
+    if {"boat", "boats", "bridge"} & kinds and not set(WATER) & set(named):
+        return "sea" if named == ["sand"] else "lake" if named or path else None
+    if named == ["field"] and path == "flowers":
+        return "meadow"
+    carrying = [ground for ground in named if kinds <= {*kinds_of(ground)}]
+    return next(iter(carrying or named), None)

@@ -240,12 +240,12 @@ class _Reader:
             before.typed.lower() in _SHADED_BY or (ends and before.end == last.end))
         if before.typed.lower() in _ALL:
             for thing in things:
-                thing.shades = thing.shades or [value]
+                thing.colour = thing.colour or value
         elif last.number not in (None, 1) and (before.word == "one" or alone):
             last.shades.append(value)
             last.end = word.end
         elif alone or behind:
-            last.shades = last.shades or [value]
+            last.colour = last.colour or value
 
     def _locate(self, n: int, place: str) -> None:
         words = self.reading.words
@@ -268,6 +268,7 @@ class _Reader:
             return
         thing = _phrase(words, n, kind)
         if (known := self._named_before(thing)) is not None:
+            known.colour = known.colour or self.colour
             self.noun, self.colour, self.place, self.place_hint = known, None, None, None
             return
         thing.colour, thing.place, thing.place_hint = self.colour, self.place, self.place_hint
@@ -276,11 +277,14 @@ class _Reader:
         self.noun, self.colour, self.place, self.place_hint = thing, None, None, None
 
     def _named_before(self, thing: Named) -> Named | None:
-        """The thing that "the house" means, after "a house"."""
-        if thing.article is None or thing.article.word != "the" or self.place:
+        """The thing that "the house" means, after "a house", or "blue house" after "house"."""
+        the = thing.article is not None and thing.article.word == "the"
+        bare = self.colour and not (thing.article or thing.number or thing.plural)
+        if self.place or not (the or bare):
             return None
-        return next((known for known in self.reading.things if known.kind == thing.kind
-                     and self.colour in (None, known.colour)), None)
+        return next((known for known in self.reading.things if known.kind == thing.kind and (
+            self.colour in (None, known.colour) if the else
+            known.colour is None and not known.number)), None)
 
     def _state(self, attribute: str, value: str) -> None:
         values = self.reading.scene.setdefault(attribute, [])
