@@ -41,7 +41,7 @@ from .words.choices import choices
 from .words.expansion import expand
 from .words.phrases import limits, lonely, phrases_of, quoted, without_contradictions
 from .words.short_prompts import KINDS, short_prompt
-from .words.spelling import placed
+from .words.spelling import placed, read
 from .words.unknown_objects import names_nothing_known, unknown_objects, without_unknown_objects
 from .words.world import FRAMES
 
@@ -184,11 +184,12 @@ class Postcard(Backbone):
         return names_nothing_known(prompt)
 
     def misplaced_words(self, prompt: str) -> list[str]:
-        words = [(word, piece.typed) for piece in self.pieces_of(prompt)
-                 for word in piece.words or ()]
-        misplaced = lonely([word for word, _ in words])
-        return list(dict.fromkeys(f"{words[position][1]} (known only in {quoted(phrases)})"
-                                  for position, phrases in misplaced))
+        reading = read(prompt)
+        words = [word for word in reading.words if word.word in self.word_ids]
+        misplaced = lonely([word.word for word in words])
+        return list(dict.fromkeys(f"{words[position].typed} (known only in {quoted(phrases)})"
+                                  for position, phrases in misplaced
+                                  if words[position].start not in reading.painted))
 
     @property
     def word_kinds(self) -> tuple[Kind, ...]:

@@ -94,7 +94,7 @@ def shades_of(thing: Named, count: int) -> Sequence[str | None]:
 def parts_of(reading: Reading, place: int) -> dict[str, str]:
     """The words for each attribute of the scene that is named or hinted at, in their order."""
     lamp_at = reading.light_place and _PLACE_WORDS[reading.light_place][place]
-    scene = scene_of(reading)
+    scene = shown_scene(reading)
     return {name: _part(name, scene[name], lamp_at) for name in _ORDER if name in scene}
 
 
@@ -108,7 +108,7 @@ def with_sky_and_time(parts: Parts, reading: Reading) -> Parts:
     """With "a clear dawn" for the sky and the time of day, if both are named."""
     if not {"sky", "time"} <= set(parts):
         return parts
-    scene = scene_of(reading)
+    scene = shown_scene(reading)
     both = f"a {_SKY_ADJECTIVES.get(scene['sky'], scene['sky'])} {_TIME_NOUNS[scene['time']]}"
     return {name: both if name == "sky" else text for name, text in parts.items()
             if name != "time"}
@@ -117,7 +117,7 @@ def with_sky_and_time(parts: Parts, reading: Reading) -> Parts:
 # What a postcard can show
 
 
-def scene_of(reading: Reading) -> dict[str, str]:
+def shown_scene(reading: Reading) -> dict[str, str]:
     """The values that are named or hinted at, one for each attribute, as one postcard has them.
 
     Things stay: a bridge brings water along, and a river leaves. The moon brings the night along.

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest
 
+from .canonical import shown_scene
 from .captions import _COLOUR_WORDS, _FIRST, _MEANING, _NOUNS, _PARTS
 from .filling import MOST, members_of, relate
 from .spelling import _BEFORE_A_PLACE, END, HINTS, Named, Reading, read
@@ -118,7 +119,16 @@ def limits(prompt: str) -> list[str]:
     return [*_numbers(reading), *(f"one thing “{word}” another"
                                   for word in relate(reading, sum(members_of(reading.things)))),
             *(f"both “{'” and “'.join(_typed(reading, name))}”" for name in _EXCLUSIVE
-              if len(_typed(reading, name)) > 1)]
+              if len(_typed(reading, name)) > 1),
+            *(f"“{word}” in such a scene" for word in _out_of_place(reading))]
+
+
+def _out_of_place(reading: Reading) -> Iterator[str]:
+    """The words for what no postcard has beside the rest: a river under a bridge."""
+    shown = shown_scene(reading) if reading.things else reading.scene
+    for name in ("time", "sky", "ground", "path", "light"):
+        if len(typed := _typed(reading, name)) == 1 and shown.get(name) not in reading.scene[name]:
+            yield typed[0]
 
 
 def _numbers(reading: Reading) -> list[str]:

@@ -121,7 +121,7 @@ class Reading:
     """The content of a prompt. scene: values by attribute; things: in the order of their nouns.
 
     hints: values by attribute that words without a claim suggest. light_place: where the sun or the
-    moon is.
+    moon is. painted: where the colours begin that stand behind their things.
     """
 
     prompt: str
@@ -130,6 +130,7 @@ class Reading:
     things: list[Named] = field(default_factory=list)
     hints: dict[str, str] = field(default_factory=dict)
     light_place: str | None = None
+    painted: set[int] = field(default_factory=set)
 
     @property
     def chinese(self) -> bool:
@@ -238,14 +239,18 @@ class _Reader:
             before.word in BREAKS and (ends or after.typed.lower() == "as"))
         behind = self.noun is last and (
             before.typed.lower() in _SHADED_BY or (ends and before.end == last.end))
+        several = last.number not in (None, 1) and (before.word == "one" or alone)
         if before.typed.lower() in _ALL:
             for thing in things:
                 thing.colour = thing.colour or value
-        elif last.number not in (None, 1) and (before.word == "one" or alone):
+        elif several:
             last.shades.append(value)
             last.end = word.end
         elif alone or behind:
             last.colour = last.colour or value
+        else:
+            return
+        self.reading.painted.add(word.start)
 
     def _locate(self, n: int, place: str) -> None:
         words = self.reading.words
