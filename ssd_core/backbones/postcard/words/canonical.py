@@ -42,7 +42,7 @@ def canonical(prompt: str) -> list[str]:
 def forms(reading: Reading) -> Iterator[tuple[int, bool, Parts]]:
     """Ever shorter forms: number of the words for places, whether things are counted, and parts."""
     yield 0, True, parts_of(reading, 0)
-    left = parts_of(reading, SHORT)
+    left: Parts = parts_of(reading, SHORT)
     yield SHORT, True, left
     yield SHORT, False, left
     left = with_sky_and_time(left, reading)
