@@ -50,7 +50,7 @@ AT_ONCE = 16  # pictures whose tokens are sampled in one forward pass
 PRIOR = 4  # patches without a residual that the mean of each code's residuals includes
 NEAR = 16  # px around things that count as near
 # Weights of the parts of the loss.
-COLOURS, SQUARES, AROUND, BORDERS, HUES = 3.0, 6.0, 4.0, 1.0, 1.0
+COLOURS, SQUARES, AROUND, BORDERS, HUES = 3.0, 6.0, 2.0, 1.0, 1.0
 UNTOUCHED = 0.5  # share of pictures that keep all of their own tokens
 MOST = 0.7  # largest share of a picture's tokens that are replaced
 
