@@ -131,7 +131,7 @@ def main(arguments: list[str] | None = None) -> None:
             step(page)
             save(page, args.out / f"{name}.webp")
         phone = opened(chromium, app, 390, 844)
-        ask(phone, PROMPTS[0], 0)
+        ask(phone, PROMPTS[0], 1)
         draw(phone)
         phone.evaluate("scrollTo(0, 0)")
         save(phone, args.out / "phone.webp", whole=False)

@@ -51,7 +51,7 @@ class Graph:
     def shared_words(self, column: int) -> None:
         """A prompt and a seed for several samplers; `take_words` connects each."""
         self.add("prompt", "PrimitiveStringMultiline", column, "Prompt for all", value=PROMPT)
-        self.add("seed", "PrimitiveInt", column, "Seed for all", value=10)
+        self.add("seed", "PrimitiveInt", column, "Seed for all", value=2)
 
     def take_words(self, sampler: str) -> None:
         for shared in ("prompt", "seed"):

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 from ssd_core.backbones.postcard.words.aliases import MARKS, said, without_repeats
@@ -149,9 +149,15 @@ class Demand:
 
 
 def words_of(text: str) -> Iterator[str]:
-    """The words of a prompt in postcard's vocabulary; unknown ones as they were typed."""
-    for piece in said(text):
-        yield from (piece.typed.lower(),) if piece.words is None else piece.words
+    """The words of a prompt in postcard's vocabulary; unknown ones as they were typed.
+
+    A "pine tree" is one thing.
+    """
+    words = (word for piece in said(text) for word in (
+        (piece.typed.lower(),) if piece.words is None else piece.words))
+    for before, word in pairwise(("", *words)):
+        if not (word in ("tree", "trees") and meaning("", before) == ("kind", "pine")):
+            yield word
 
 
 def split(words: Sequence[str]) -> tuple[list[str], list[dict[str, str]]]:

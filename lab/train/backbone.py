@@ -56,17 +56,29 @@ def stored_codec(path: Path) -> VQTokenizer:
     return codec.requires_grad_(False).eval()
 
 
-def take_decoder(backbone: Postcard, recipe: BackboneRecipe) -> None:
-    """Use the recipe's tokenizer if there is one. SSDError if its encoder is another."""
-    path = recipe.out / "tokenizer.safetensors"
-    if not recipe.tokenizer and not path.exists():
+def take_codec(backbone: Postcard, recipe: BackboneRecipe) -> None:
+    """Use the recipe's tokenizer if there is one.
+
+    If its codes are others, each gets the embedding and the logits of the old code whose patch is
+    most like its own: the backbone then has to learn the differences only.
+    """
+    if not recipe.tokenizer and not (recipe.out / "tokenizer.safetensors").exists():
         return
-    codec, name = load_codec(recipe), "encoder.1.weight"
-    own = backbone.picture_codec.state_dict()[name].to("cpu")
-    if not codec.state_dict()[name].equal(own):
-        raise SSDError(f"{recipe.tokenizer or path}: not made from the tokenizer of the postcard "
-                       "to continue from; train it with --start-from, or leave it out")
+    codec, old = load_codec(recipe), backbone.picture_codec
+    assert isinstance(old, VQTokenizer)
+    if not codec.codebook.equal(old.codebook.to("cpu")):
+        like = torch.cat([torch.cdist(part, patches_of_codes(old)).argmin(1)
+                          for part in patches_of_codes(codec).split(512)]).to(backbone.device)
+        for name in ("code_embedding", "head"):
+            setattr(backbone, name, nn.Parameter(getattr(backbone, name).detach()[like].clone()))
+        backbone.codes = len(codec.codebook)
     backbone.picture_codec = codec
+
+
+@torch.no_grad()
+def patches_of_codes(codec: VQTokenizer) -> torch.Tensor:
+    """float32 [codes, pixels]: what the mosaic shows of each code."""
+    return codec.mosaic(codec.codebook[..., None, None]).flatten(1).cpu()
 
 
 def hidden_states(backbone: Backbone, prompts: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
@@ -97,7 +109,7 @@ def start(recipe: BackboneRecipe, generator: torch.Generator) -> Postcard:
     """
     if recipe.start_from:
         backbone = require_postcard(load_backbone(recipe.start_from, recipe.device, "fp32"))
-        take_decoder(backbone, recipe)
+        take_codec(backbone, recipe)
         postcard.learn_words(backbone, WORDS, generator)
     else:
         codec = load_codec(recipe)

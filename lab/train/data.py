@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from tqdm import tqdm
 
-from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.codecs.codec import PictureCodec
+from ssd_core.backbones.postcard import Postcard
 from ssd_core.backbones.postcard.words.world import SIZE, SQUARE, TALL, WIDE, Frame, scene_of
 from ssd_core.files import atomic_write
 
@@ -22,9 +22,10 @@ from ..postcards.painter import paint
 HELD_OUT = 1_000_000_000  # seeds from here on are never trained on
 
 
-def prompt_batch(backbone: Backbone, captions: list[str], drop: torch.Tensor) -> torch.Tensor:
-    """Ids [B, P] of captions; those whose `drop` is True get the ids of a prompt without text."""
-    prompts = [backbone.tokenize(caption) for caption in captions]
+def prompt_batch(backbone: Postcard, captions: list[str], drop: torch.Tensor) -> torch.Tensor:
+    """Ids [B, P] of captions in their own words; those whose `drop` is True get the ids of a prompt
+    without text."""
+    prompts = [backbone.ids_of(backbone.words_of(caption)) for caption in captions]
     return torch.tensor([backbone.unconditional(ids) if dropped else ids
                          for ids, dropped in zip(prompts, drop.tolist(), strict=True)])
 

@@ -40,7 +40,7 @@ from ssd_core.train.common import cosine, descend, mixed_precision, set_rate
 
 from ..postcards.claims import COUNTS
 from ..postcards.objects import cells_of
-from .data import HELD_OUT
+from .data import HELD_OUT, prompt_batch
 from .optimizers import muon_and_adamw
 
 LAYERS = 3
@@ -156,7 +156,8 @@ def learn_to_read(backbone: Postcard, probe: SceneProbe, steps: int, batch: int,
     for step in training_steps("reading", steps, checkpoint,
                                report=lambda: f"fields read {checkpoint.mean:.3f}"):
         seeds = torch.randint(HELD_OUT, (batch,), generator=generator).tolist()
-        prompts = torch.tensor([backbone.tokenize(fresh_caption(seed, step)) for seed in seeds])
+        captions = [fresh_caption(seed, step) for seed in seeds]
+        prompts = prompt_batch(backbone, captions, torch.zeros(batch, dtype=torch.bool))
         fields = torch.tensor([answers(scene_of(seed)) for seed in seeds]).to(device)
         set_rate(optimizers, cosine(step, steps, warmup=50))
         with mixed_precision(str(device)):

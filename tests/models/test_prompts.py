@@ -165,8 +165,9 @@ def test_faults_of_a_prompt_are_seen(postcard, prompt, fault):
 
 
 @pytest.mark.parametrize(("prompt", "told"), [
-    ("a red sky , a red house", ['red (known only in "red house", "red houses", '
-                                 '"red church", ...)']),
+    ("a green sky , a red house", ['green (known only in "green house", "green houses", '
+                                   '"green church", ...)']),
+    ("a house , red , and a tower in blue", []),
     ("a crimson sky", ['crimson (known only in "red house", "red houses", "red church", ...)']),
     ("a rocky beach", ['rocky (known only in "rocky peaks", "rocky mountains")']),
     ("in deep grass", ['deep (known only in "deep snow")']),

@@ -35,12 +35,13 @@ from ..prompts.expanded import Expanded
 from ..reading.checkpoint import Checkpoint
 from .scenery import at_frame_size, phrases_seen
 from .words.aliases import Said, nearest, said, without_repeats
+from .words.canonical import canonical
 from .words.captions import MAX_TOKENS, WORDS, attribute_of
 from .words.choices import choices
 from .words.expansion import expand
 from .words.phrases import limits, lonely, phrases_of, quoted, without_contradictions
 from .words.short_prompts import KINDS, short_prompt
-from .words.spelling import placed
+from .words.spelling import placed, read
 from .words.unknown_objects import names_nothing_known, unknown_objects, without_unknown_objects
 from .words.world import FRAMES
 
@@ -183,11 +184,12 @@ class Postcard(Backbone):
         return names_nothing_known(prompt)
 
     def misplaced_words(self, prompt: str) -> list[str]:
-        words = [(word, piece.typed) for piece in self.pieces_of(prompt)
-                 for word in piece.words or ()]
-        misplaced = lonely([word for word, _ in words])
-        return list(dict.fromkeys(f"{words[position][1]} (known only in {quoted(phrases)})"
-                                  for position, phrases in misplaced))
+        reading = read(prompt)
+        words = [word for word in reading.words if word.word in self.word_ids]
+        misplaced = lonely([word.word for word in words])
+        return list(dict.fromkeys(f"{words[position].typed} (known only in {quoted(phrases)})"
+                                  for position, phrases in misplaced
+                                  if words[position].start not in reading.painted))
 
     @property
     def word_kinds(self) -> tuple[Kind, ...]:
@@ -226,8 +228,18 @@ class Postcard(Backbone):
         return expand(prompt, negative, seed, leave_open, fill, min(MAX_TOKENS, self.prompt_limit))
 
     def tokenize(self, prompt: str) -> list[int]:
-        words = without_repeats(word for piece in self.pieces_of(prompt)
-                                for word in piece.words or ())
+        words = canonical(prompt)
+        if not self.word_ids.keys() >= set(words) or not words:
+            words = self.words_of(prompt)
+        return self.ids_of(words)
+
+    def words_of(self, prompt: str) -> list[str]:
+        """The known words of a prompt in its own order."""
+        return without_repeats(word for piece in self.pieces_of(prompt)
+                               for word in piece.words or ())
+
+    def ids_of(self, words: Sequence[str]) -> list[int]:
+        """Ids [prompt slots] of words of the vocabulary. SSDError if there are too many."""
         if len(words) > self.prompt_limit:
             raise SSDError(f"the prompt has {len(words)} words and marks, {self.name} takes at "
                            f"most {self.prompt_limit}: shorten it")

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 
-from .captions import _NOUNS, WORDS
+from .captions import _COLOUR_WORDS, _NOUNS, WORDS
 
 _SYNONYMS: dict[str, str] = {
     # things
     "home": "house", "hut": "house", "cabin": "house", "building": "house", "barn": "house",
     "homes": "houses", "huts": "houses", "cabins": "houses", "village": "houses",
     "town": "houses", "chapel": "church", "cathedral": "church", "palace": "castle",
-    "fortress": "castle", "fort": "castle", "keep": "tower", "beacon": "lighthouse",
     "dogs": "dog", "hound": "dog", "puppies": "dog", "doggy": "dog",
     "golden retriever": "golden dog",
     "cats": "cat", "kitty": "cat", "kittens": "cat", "tabby": "cat", "foal": "horse",
@@ -36,7 +35,13 @@ _SYNONYMS: dict[str, str] = {
     "tulips": "tulip", "sunflowers": "sunflower", "sunflower field": "sunflower in a field",
     "cascade": "waterfall", "cascades": "waterfall", "park bench": "bench",
     "benches": "bench", "picket fence": "fence", "snowmen": "snowman", "rainbows": "rainbow",
-    "camp": "tent", "teepee": "tent", "oak": "tree", "birch": "tree", "apple": "tree",
+    "fortress": "castle", "fort": "castle", "a keep": "a tower", "harbour light": "lighthouse",
+    "harbor light": "lighthouse",
+    "camping": "tent", "campsite": "tent", "heading home": "", "coming home": "",
+    "the keep": "the tower",
+    "beacon": "lighthouse",
+    "camp": "tent", "teepee": "tent", "oak": "tree", "birch": "tree", "apple tree": "tree",
+    "apple trees": "trees",
     "grove": "trees", "oaks": "trees", "spruce": "pine", "conifer": "pine", "firs": "pine",
     "pines": "pine", "ship": "boat", "yacht": "boat", "sailing": "", "ships": "boats",
     "yachts": "boats", "fleet": "boats", "aqueduct": "bridge", "viaduct": "bridge",
@@ -44,7 +49,8 @@ _SYNONYMS: dict[str, str] = {
     "balloons": "balloon", "hot-air": "", "hot air balloon": "balloon",
     "hot air balloons": "balloon",
     "sailing boat": "boat", "sailing ship": "boat", "sail boat": "boat", "fishing boat": "boat",
-    "fishing boats": "boats", "rowing boat": "boat", "rowing boats": "boats", "rowboat": "boat",
+    "fishing boats": "boats", "dinghy": "boat", "canoe": "boat", "vessel": "boat",
+    "schooner": "boat", "rowing boat": "boat", "rowing boats": "boats", "rowboat": "boat",
     "row boat": "boat", "farmhouse": "house", "farm house": "house", "lodge": "house",
     "watchtower": "tower",
     "shack": "house", "chalet": "house", "villa": "house", "treehouse": "house",
@@ -69,26 +75,36 @@ _SYNONYMS: dict[str, str] = {
     "blue hour": "at dusk", "first light": "at dawn", "last light": "at dusk",
     "going down": "at sunset", "goes down": "at sunset", "comes up": "at sunrise",
     "coming up": "at sunrise", "sun setting": "sun at sunset", "setting sun": "sun at sunset",
-    "sun rising": "sun at sunrise", "rising sun": "sun at sunrise", "rainfall": "rain",
+    "sun sinks": "sun at sunset", "sinking sun": "sun at sunset", "dying sun": "sun at sunset",
+    "went down": "at sunset", "sun sets": "sun at sunset", "sun rising": "sun at sunrise",
+    "rising sun": "sun at sunrise", "rainfall": "rain",
     "snowing": "snow", "snowfall": "snow", "snowstorm": "snow",
     "blizzard": "snow", "wintertime": "snow", "sunlight": "sun", "sunbeams": "sun",
     "sun beams": "sun", "sunlit": "sun", "grey sky": "cloudy sky", "gray sky": "cloudy sky",
-    "grey skies": "cloudy sky", "full moon": "moon", "crescent moon": "moon",
+    "grey skies": "cloudy sky", "grey day": "cloudy day", "gray day": "cloudy day",
+    "gloomy": "cloudy", "heavy sky": "cloudy sky", "orange sky": "sky at sunset",
+    "red sky": "sky at sunset", "early hours": "early in the morning", "full moon": "moon",
+    "crescent moon": "moon",
     "milky way": "starry sky",
     # land
     "valley": "hills", "valleys": "hills", "hillside": "hills", "hilltop": "hills",
     "hillsides": "hills", "slope": "hills", "slopes": "hills",
     "pine forest": "forest", "pine woods": "woods", "birch forest": "forest",
     "birch woods": "woods", "oak forest": "forest", "oak woods": "woods", "countryside": "meadow",
-    "country": "meadow", "plains": "meadow",
+    "country": "meadow", "plains": "meadow", "country road": "road", "country lane": "road",
     "farm": "field",
     "farms": "field", "snowy field": "snow", "snowy fields": "snow", "snowy meadow": "snow",
-    "snowy plain": "snow", "snowy landscape": "snow", "snow covered": "snowy",
+    "snowy plain": "snow", "sandy plain": "sand", "frozen landscape": "snow",
+    "snowy landscape": "snow", "snow covered": "snowy",
     "snow-covered": "snowy", "snow capped": "snowy", "snow-capped": "snowy",
     "snowcapped": "snowy", "hill": "hills", "hilly": "hills", "mountain": "mountains",
     "alps": "snowy mountains",
-    "peak": "peaks", "cliffs": "mountains", "cliff": "mountains", "wood": "woods",
-    "jungle": "forest", "forests": "forest", "meadows": "meadow", "lawn": "grass",
+    "peak": "peaks", "summit": "peaks", "summits": "peaks", "white peaks": "snowy peaks",
+    "white mountains": "snowy mountains", "cliffs": "mountains", "cliff": "mountains",
+    "wood": "woods",
+    "woodland": "forest", "wooded": "forest", "ridge": "hills", "jungle": "forest",
+    "forests": "forest", "meadows": "meadow",
+    "lawn": "grass",
     "pasture": "meadow", "prairie": "meadow", "grassland": "meadow", "fields": "field",
     "farmland": "field", "crops": "wheat", "corn": "wheat", "grain": "wheat", "rye": "wheat",
     "barley": "wheat", "cornfield": "wheat field", "cornfields": "wheat field",
@@ -105,7 +121,8 @@ _SYNONYMS: dict[str, str] = {
     "stream": "river", "brook": "river", "creek": "river", "flower": "flowers",
     "blossoms": "flowers", "poppies": "flowers", "flowery": "flowers",
     # places and small words
-    "centre": "center", "central": "middle", "lefthand": "left", "righthand": "right",
+    "centre": "center", "central": "middle", "centered": "middle", "centred": "middle",
+    "lefthand": "left", "righthand": "right",
     "left-hand": "left", "right-hand": "right", "next": "", "beside": "by", "near": "by",
     "inside": "in", "over": "above", "below": "under", "beneath": "under", "within": "in",
     "standing": "stands", "floating": "floats", "flying": "flies",
@@ -234,13 +251,15 @@ _SIMPLE = ("猫马鸟鸥郁篱围渔边红蓝绿黄桥树灯风车顶云雾阳�
 _SIMPLIFIED = str.maketrans(_TRADITIONAL, _SIMPLE)
 MARKS = (",", ".")
 # English words that resemble known words without being misspellings of them.
-_OTHER_WORDS = frozenset("""battles bottle brides cattle dessert fellow fiddle fridge hearth horses
-    kettle mellow mother mouses paining parrot place places pointing riddle saddle salting tables
-    testament violent violets waving winging winning""".split())
+_OTHER_WORDS = frozenset("""barely battles bottle brides cattle dessert entered fellow fiddle
+    fridge hearth horses kettle mellow mother mouses paining parrot place places pointing riddle
+    saddle salting submit submits tables testament violent violets waving winging winning
+    wooden""".split())
 _PIECE = re.compile(r"[a-z0-9]+(?:[-'][a-z0-9]+)*|[^\sa-z0-9]", re.IGNORECASE)
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff\u3001\u3002\uff00-\uffef]")
 _KNOWN = frozenset(WORDS)
 _KINDS = frozenset(noun for nouns in _NOUNS.values() for noun in nouns)
+_COLOURS = frozenset(word for words in _COLOUR_WORDS.values() for word in words)
 _PHRASES = [alias for alias in _SYNONYMS if " " in alias]
 _FIRST_WORDS = {phrase.split()[0] for phrase in _PHRASES}
 _LONGEST = max(map(len, _CHINESE))
@@ -336,7 +355,7 @@ def meaning_of(piece: str) -> tuple[str, ...] | None:
             return tuple(table[piece].split())
     if piece in _KNOWN:
         return (piece,)
-    meant = _singular(piece) or _misspelt(piece)
+    meant = _singular(piece) or _misspelt(piece) or _shade(piece)
     return None if meant is None else meaning_of(meant)
 
 
@@ -347,6 +366,12 @@ def _singular(piece: str) -> str | None:
         if single != piece and (single in _KINDS or _SYNONYMS.get(single) in _KINDS):
             return single
     return None
+
+
+def _shade(piece: str) -> str | None:
+    """The colour of "brick-red"."""
+    last = piece.rpartition("-")[2]
+    return last if last != piece and last in _COLOURS else None
 
 
 def _misspelt(piece: str) -> str | None:

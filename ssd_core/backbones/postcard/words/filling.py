@@ -337,7 +337,10 @@ class Filler:
 
     def _ground(self, scene: Scene) -> str | None:
         """A ground on which as many of the things as possible may stand."""
-        grounds, odds = self._grounds_of_path(), ground_odds(self.kinds)
+        afloat = {"boat", "boats", "bridge"} & set(self.kinds)  # a river leaves for a bridge
+        grounds = [ground for ground in GROUNDS if self._allowed("ground", ground)
+                   ] if afloat else self._grounds_of_path()
+        odds = ground_odds(self.kinds)
         white = any(thing.colour == "white" for thing in self.things)
 
         def carried(ground: str) -> int:

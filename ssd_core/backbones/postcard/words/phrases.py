@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 
+from .canonical import shown_scene
 from .captions import _COLOUR_WORDS, _FIRST, _MEANING, _NOUNS, _PARTS
 from .filling import MANY, MOST, may_be_alike, members_of, relate
 from .spelling import _BEFORE_A_PLACE, END, HINTS, Named, Reading, read
@@ -118,7 +119,17 @@ def limits(prompt: str) -> list[str]:
     return [*_numbers(reading), *(f"one thing “{word}” another"
                                   for word in relate(reading, sum(members_of(reading.things)))),
             *(f"both “{'” and “'.join(_typed(reading, name))}”" for name in _EXCLUSIVE
-              if len(_typed(reading, name)) > 1)]
+              if len(_typed(reading, name)) > 1),
+            *(f"“{word}” in such a scene" for word in _out_of_place(reading))]
+
+
+def _out_of_place(reading: Reading) -> Iterator[str]:
+    """The words for what no postcard has beside the rest: a river under a bridge."""
+    shown = shown_scene(reading)
+    for name, values in reading.scene.items():
+        typed = _typed(reading, name)
+        if reading.things and len(typed) == 1 and shown.get(name) not in values:
+            yield typed[0]
 
 
 def _numbers(reading: Reading) -> list[str]:
@@ -142,7 +153,10 @@ def _counted(thing: Named) -> bool:
 def _typed(reading: Reading, name: str) -> list[str]:
     """The words that name the values of an attribute, one for each."""
     typed: dict[str, str] = {}
-    for word, after in pairwise([*reading.words, END]):
+    words = [END, *reading.words, END]
+    for before, word, after in zip(words, words[1:], words[2:], strict=False):
+        if _MEANING.get(f"{before.word} {word.word}"):
+            continue  # the second word of "snowy mountains"
         attribute, value = _MEANING.get(f"{word.word} {after.word}") or word.meaning
         if not attribute and word.word in HINTS and after.word not in ("mountains", "peaks"):
             attribute, value = HINTS[word.word]

@@ -31,12 +31,20 @@ _MEASURES = "一两二三四五六七八九十几多只座棵艘间朵片匹个�
 _OTHER_COLOURS = ("beige", "turquoise", "teal",
                   "maroon", "colorful", "colourful", "multicolored", "coloured", "colored", "dark",
                   "彩")
-_TWO_NOUNS = (("pine", "tree"), ("pine", "trees"), ("tree", "trees"))  # "pine tree"
+# Two nouns for one thing, and its kind: "pine tree", "village church".
+_TWO_NOUNS = {("pine", "tree"): "pine", ("pine", "trees"): "pine", ("tree", "trees"): "trees",
+              ("houses", "church"): "church"}
 _GROUPS = ("pair", "trio", "dozen")  # numbers behind an article
 _LINKS = ("有", "是")  # behind a place, they join it to the next noun: 左边有一座房子
 HINTS = {"snowy": ("ground", "snow"), "rocky": ("ridge", "mountains")}  # "a snowy village"
 _BEFORE_A_PLACE = ("on", "to", "at", "in", "the")
 BREAKS = (*MARKS, "and")
+_ALL = ("both", "all")
+_SHADED_BY = ("is", "are", "was", "were", "that's", "thats", "in", "of", "painted", "coloured",
+              "colored")
+# Words behind which a colour before them no longer counts: "a red roof by a tree".
+_LINKING = ("on", "to", "in", "at", "by", "of", "with", "under", "above", "before", "behind",
+            "along", "among", "next")
 # Pieces without meaning that do not belong to the noun phrase after them.
 _ASKING = ("draw", "paint", "show", "me", "please", "there", "it", "next", "side", "front", "only",
            "with", "just", "no", "without", "not")
@@ -112,7 +120,7 @@ class Reading:
     """The content of a prompt. scene: values by attribute; things: in the order of their nouns.
 
     hints: values by attribute that words without a claim suggest. light_place: where the sun or the
-    moon is.
+    moon is. painted: where the colours begin that stand behind their things.
     """
 
     prompt: str
@@ -121,6 +129,7 @@ class Reading:
     things: list[Named] = field(default_factory=list)
     hints: dict[str, str] = field(default_factory=dict)
     light_place: str | None = None
+    painted: set[int] = field(default_factory=set)
 
     @property
     def chinese(self) -> bool:
@@ -200,6 +209,9 @@ class _Reader:
                 continue  # the second word of "snowy mountains"
             self._take(n, attribute, value)
         self._end()
+        last = next(reversed(self.reading.things), None)
+        if last and not last.place:  # "a tower, middle of the picture"
+            last.place_hint = last.place_hint or self.place_hint
 
     def _take(self, n: int, attribute: str, value: str) -> None:
         word = self.reading.words[n]
@@ -216,6 +228,8 @@ class _Reader:
             self._state(attribute, value)
         elif word.word in HINTS:
             self.reading.hints.update([HINTS[word.word]])
+        elif {word.word, word.typed.lower()} & set(_LINKING):
+            self.colour = None
 
     def _end(self) -> None:
         """End a part at a mark or "and": a place without a noun becomes a hint."""
@@ -223,15 +237,32 @@ class _Reader:
         self.noun = self.colour = self.place = None
 
     def _paint(self, n: int, value: str) -> None:
-        """A colour after its noun: "the house is red", "two towers, one red and one blue"."""
-        words, last = self.reading.words, next(reversed(self.reading.things), None)
-        before = words[n - 1].word if n else ""
-        follows = n + 1 < len(words) and words[n + 1].meaning[0] == "kind"
-        if isinstance(self.noun, Named) and before in ("is", "in"):
-            self.noun.shades = [value]
-        elif last and last.number not in (None, 1) and before == "one" and not follows:
+        """A colour behind its noun.
+
+        "The house is red", "a house red on the left", "a tower of red stone", "a tower, a red one",
+        "two towers, one red and one blue", "a house and a tower, both red".
+        """
+        words, things = [END, *self.reading.words, END], self.reading.things
+        before, word, after = words[n : n + 3]
+        if not things or after.meaning[0] in ("kind", "light", *_SCENERY):  # "in green grass"
+            return
+        last, ends = things[-1], after.word in (*BREAKS, *_BEFORE_A_PLACE, "left", "right")
+        alone = after.word == "one" or (
+            before.word in BREAKS and (ends or after.typed.lower() == "as"))
+        behind = self.noun is last and (
+            before.typed.lower() in _SHADED_BY or (ends and before.end == last.end))
+        several = last.number not in (None, 1) and (before.word == "one" or alone)
+        if before.typed.lower() in _ALL:
+            for thing in things:
+                thing.colour = thing.colour or value
+        elif several:
             last.shades.append(value)
-            last.end = words[n].end
+            last.end = word.end
+        elif alone or behind:
+            last.colour = last.colour or value
+        else:
+            return
+        self.reading.painted.add(word.start)
 
     def _locate(self, n: int, place: str) -> None:
         words = self.reading.words
@@ -250,10 +281,11 @@ class _Reader:
             last.twice = last.end != words[n - 1].end or kind != last.kind
             last.end, last.colour = words[n].end, last.colour or self.colour
             last.plural = last.plural or _is_plural(words[n])
-            last.kind = kind if last.kind == "tree" else last.kind
+            last.kind = _TWO_NOUNS.get((last.kind, kind), kind)
             return
         thing = _phrase(words, n, kind)
         if (known := self._named_before(thing)) is not None:
+            known.colour = known.colour or self.colour
             self.noun, self.colour, self.place, self.place_hint = known, None, None, None
             return
         thing.colour, thing.place, thing.place_hint = self.colour, self.place, self.place_hint
@@ -262,11 +294,14 @@ class _Reader:
         self.noun, self.colour, self.place, self.place_hint = thing, None, None, None
 
     def _named_before(self, thing: Named) -> Named | None:
-        """The thing that "the house" means, after "a house"."""
-        if thing.article is None or thing.article.word != "the" or self.place:
+        """The thing that "the house" means, after "a house", or "blue house" after "house"."""
+        the = thing.article is not None and thing.article.word == "the"
+        bare = self.colour and not (thing.article or thing.number or thing.plural)
+        if self.place or not (the or bare):
             return None
-        return next((known for known in self.reading.things if known.kind == thing.kind
-                     and self.colour in (None, known.colour)), None)
+        return next((known for known in self.reading.things if known.kind == thing.kind and (
+            self.colour in (None, known.colour) if the else
+            known.colour is None and not known.number)), None)
 
     def _state(self, attribute: str, value: str) -> None:
         values = self.reading.scene.setdefault(attribute, [])
