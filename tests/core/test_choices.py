@@ -21,6 +21,7 @@ from ssd_core.backbones.postcard.words.choices import choices
 from ssd_core.backbones.postcard.words.expansion import expand
 from ssd_core.backbones.postcard.words.filling import MANY, MOST, may_be_alike, members_of
 from ssd_core.backbones.postcard.words.phrases import phrases_of
+from ssd_core.backbones.postcard.words.rewriting import coloured
 from ssd_core.backbones.postcard.words.short_prompts import fresh_chinese_prompt, short_prompt
 from ssd_core.backbones.postcard.words.spelling import length_of, read
 from ssd_core.backbones.postcard.words.world import (
@@ -248,3 +249,12 @@ def test_no_colour_is_offered_for_what_names_no_thing():
         kinds = {each.kind for each in backbone.choices(f"a fox, {phrase}", phrase)}
         assert kinds - {"colour"} == {"remove"}
     assert backbone.choices("a fox", "a dog") == []
+
+
+@pytest.mark.parametrize(("typed", "blue"), [
+    ("the house is red", "the house is blue"),
+    ("a house, red, by a road", "a house, blue, by a road"),
+    ("a house, a red one", "a house, a blue one"),
+    ("a red house", "a blue house")])
+def test_a_colour_behind_its_thing_is_changed_where_it_stands(typed, blue):
+    assert coloured(read(typed), 0, "blue") == blue

@@ -70,7 +70,9 @@ Span = tuple[int, int]
 def coloured(reading: Reading, n: int, colour: str) -> str | None:
     thing = reading.things[n]
     said = [word for word in inside(reading, thing) if word.meaning[0] == "colour"
-            or word.typed.lower() in _OTHER_COLOURS]
+            or word.typed.lower() in _OTHER_COLOURS] or [
+        word for word in reading.words if word.start in reading.painted
+        and word.start >= thing.end and word.meaning[1] == thing.colour][:1]
     if thing.shades or len(said) > 1:
         return None
     new = CHINESE[colour][0] if reading.chinese else _COLOUR_WORDS[colour][0]

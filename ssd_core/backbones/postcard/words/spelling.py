@@ -89,8 +89,8 @@ class Named:
     front: where it begins including a place before it: "on the left a house". own: where its own
     adjectives begin: "wooden" in "my wooden house".
     number: as typed, None without one. plural: typed in the plural. many: "several" or "many".
-    twice: with two nouns, as in "pine tree". shades, place_hint: its colour, or those of its
-    members, and its place, by words that make no claim. owned: behind "my" or "grandma's".
+    twice: with two nouns, as in "pine tree". shades: the colours of its members. place_hint: its
+    place, by words that make no claim. owned: behind "my" or "grandma's".
     free: its place is left open, as the prompt says it in words that no postcard follows. shaded:
     its colour is left open for the same reason.
     """
