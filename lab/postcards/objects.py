@@ -12,6 +12,7 @@ from ssd_core.backbones.postcard.words.world import (
     CELL,
     GROUND,
     NIGHT_PAINT,
+    ON_WATER,
     PAINT,
     PLACES,
     SQUARE,
@@ -351,7 +352,7 @@ def _paint_footing(canvas: np.ndarray, scene: Scene, thing: SceneObject, x: int,
     if scene.ground not in WATER:
         shadow = np.asarray(GROUND[scene.ground][scene.time][1], dtype=np.float32) * 0.55
         spot(canvas, shadow, ellipse(54, 8, 0.8, scale) * 0.6, feet[0] + 5, feet[1], scale)
-    elif thing.kind not in ("boat", "boats", "bridge"):
+    elif thing.kind not in ON_WATER:
         far, near = (np.asarray(c, dtype=np.float32) for c in GROUND["meadow"][scene.time])
         spot(canvas, near * 0.7, ellipse(54, 12, 0.2, scale), feet[0], feet[1] + 3, scale)
         spot(canvas, (far + near) / 2, ellipse(54, 10, 0.2, scale), feet[0], feet[1], scale)

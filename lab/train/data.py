@@ -25,7 +25,7 @@ HELD_OUT = 1_000_000_000  # seeds from here on are never trained on
 def prompt_batch(backbone: Postcard, captions: list[str], drop: torch.Tensor) -> torch.Tensor:
     """Ids [B, P] of captions in their own words; those whose `drop` is True get the ids of a prompt
     without text."""
-    prompts = [backbone.ids_of(backbone.words_of(caption)) for caption in captions]
+    prompts = [backbone.ids_of(backbone.known_words(caption)) for caption in captions]
     return torch.tensor([backbone.unconditional(ids) if dropped else ids
                          for ids, dropped in zip(prompts, drop.tolist(), strict=True)])
 

@@ -230,10 +230,10 @@ class Postcard(Backbone):
     def tokenize(self, prompt: str) -> list[int]:
         words = canonical(prompt)
         if not self.word_ids.keys() >= set(words) or not words:
-            words = self.words_of(prompt)
+            words = self.known_words(prompt)
         return self.ids_of(words)
 
-    def words_of(self, prompt: str) -> list[str]:
+    def known_words(self, prompt: str) -> list[str]:
         """The known words of a prompt in its own order."""
         return without_repeats(word for piece in self.pieces_of(prompt)
                                for word in piece.words or ())

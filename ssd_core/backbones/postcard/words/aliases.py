@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 
-from .captions import _COLOUR_WORDS, _NOUNS, WORDS
+from .captions import _MEANING, _NOUNS, WORDS
 
 _SYNONYMS: dict[str, str] = {
     # things
@@ -222,7 +222,6 @@ _PIECE = re.compile(r"[a-z0-9]+(?:[-'][a-z0-9]+)*|[^\sa-z0-9]", re.IGNORECASE)
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff\u3001\u3002\uff00-\uffef]")
 _KNOWN = frozenset(WORDS)
 _KINDS = frozenset(noun for nouns in _NOUNS.values() for noun in nouns)
-_COLOURS = frozenset(word for words in _COLOUR_WORDS.values() for word in words)
 _PHRASES = [alias for alias in _SYNONYMS if " " in alias]
 _FIRST_WORDS = {phrase.split()[0] for phrase in _PHRASES}
 _LONGEST = max(map(len, _CHINESE))
@@ -334,7 +333,7 @@ def _singular(piece: str) -> str | None:
 def _shade(piece: str) -> str | None:
     """The colour of "brick-red"."""
     last = piece.rpartition("-")[2]
-    return last if last != piece and last in _COLOURS else None
+    return last if last != piece and _MEANING.get(last, ("", ""))[0] == "colour" else None
 
 
 def _misspelt(piece: str) -> str | None:

@@ -6,7 +6,7 @@ joined as people type them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from .captions import (
     _COLOUR_WORDS,
@@ -24,9 +24,9 @@ from .captions import (
     PLURAL,
 )
 from .content import single
-from .filling import MOST, members_of
-from .spelling import Named, Reading, read
-from .world import WATER, has_light, kinds_of, paths_of
+from .filling import MOST, members_of, shades_of
+from .spelling import Reading, read
+from .world import ON_WATER, WATER, has_light, kinds_of, paths_of
 
 Parts = Mapping[str, str]
 SHORT = -1  # of the words for a place: "at left"
@@ -35,7 +35,7 @@ SHORT = -1  # of the words for a place: "at left"
 def canonical(prompt: str) -> list[str]:
     """The words of the caption that says the same, at most MAX_TOKENS; none without a thing."""
     reading = read(prompt)
-    captions = (words_of(reading, *form) for form in forms(reading)) if reading.things else ()
+    captions = (written(reading, *form) for form in forms(reading)) if reading.things else ()
     return next((words for words in captions if len(words) <= MAX_TOKENS), [])
 
 
@@ -52,7 +52,7 @@ def forms(reading: Reading) -> Iterator[tuple[int, bool, Parts]]:
         yield SHORT, False, left
 
 
-def words_of(reading: Reading, place: int, counted: bool, parts: Parts) -> list[str]:
+def written(reading: Reading, place: int, counted: bool, parts: Parts) -> list[str]:
     """The words of a caption; see `forms`."""
     things = list(things_of(reading, place))
     counted = counted and has_number(reading) and len(things) in _MANY
@@ -82,13 +82,6 @@ def things_of(reading: Reading, place: int) -> Iterator[str]:
 def has_number(reading: Reading) -> bool:
     """Whether it says how many things there are: "a lone house", "two things"."""
     return "count" in reading.scene or any(thing.number for thing in reading.things)
-
-
-def shades_of(thing: Named, count: int) -> Sequence[str | None]:
-    """The colours of a thing's members: "two towers, one red and one blue"."""
-    if thing.colour or not thing.shades:
-        return [thing.colour] * count
-    return [thing.shades[min(n, len(thing.shades) - 1)] for n in range(count)]
 
 
 def parts_of(reading: Reading, place: int) -> dict[str, str]:
@@ -140,8 +133,9 @@ def shown_scene(reading: Reading) -> dict[str, str]:
 def _ground(reading: Reading, path: str | None) -> str | None:
     """The first ground named that carries all things, or any named; water for boats and bridges."""
     kinds = {thing.kind for thing in reading.things}
-    named = reading.scene.get("ground") or [*filter(None, [reading.hints.get("ground")])]
-    if {"boat", "boats", "bridge"} & kinds and not set(WATER) & set(named):
+    hinted = [value for name, value in reading.hints.items() if name == "ground"]
+    named = reading.scene.get("ground") or hinted
+    if ON_WATER & kinds and not set(WATER) & set(named):
         return "sea" if named == ["sand"] else "lake" if named or path else None
     if named == ["field"] and path == "flowers":
         return "meadow"

@@ -18,6 +18,7 @@ from .captions import PLURAL
 from .spelling import Named, Reading, Word
 from .world import (
     GROUNDS,
+    ON_WATER,
     PLACES,
     WATER,
     colours_of,
@@ -71,7 +72,7 @@ Scene = dict[str, str | None]
 
 def ground_odds(kinds: tuple[str, ...]) -> Odds[str]:
     """Odds of the ground under these things: boats and bridges are on water."""
-    if {"boat", "boats", "bridge"} & set(kinds):
+    if ON_WATER & set(kinds):
         return AFLOAT
     return ASHORE if "lighthouse" in kinds else GROUND
 
@@ -211,7 +212,7 @@ def implied(reading: Reading) -> set[Pair]:
         pairs |= {("light", "sun")}
     if typed & set(_GREY):
         pairs |= {("light", "sun")}
-    afloat = {thing.kind for thing in reading.things} & {"boat", "boats", "bridge"}
+    afloat = {thing.kind for thing in reading.things} & ON_WATER
     if set(reading.scene.get("ridge", ["none"])) - {"none"} and not (
             typed & set(_FAR) or reading.chinese or afloat):
         pairs |= {("ground", ground) for ground in (*WATER, "sand")}
@@ -240,6 +241,13 @@ def _members(thing: Named) -> int:
     if thing.number > MOST:  # as many as there can be
         return 1 if thing.kind in PLURAL else MOST
     return thing.number
+
+
+def shades_of(thing: Named, count: int) -> list[str | None]:
+    """The typed colours of a thing's members: "two towers, one red and one blue"."""
+    if thing.colour or not thing.shades:
+        return [thing.colour] * count
+    return [thing.shades[min(n, len(thing.shades) - 1)] for n in range(count)]
 
 
 class Filler:
@@ -278,7 +286,7 @@ class Filler:
     def _hinted(self, name: str) -> str | None:
         """The hinted value of an attribute, if it is compatible with the typed ones."""
         value = self.hints.get(name)
-        fits = name != "ground" or (value in self._grounds_of_path() and all(
+        fits = name != "ground" or (value in self._allowed_grounds() and all(
             kind in kinds_of(value or "") for kind in self.kinds))
         return value if value and fits and self._allowed(name, value) else None
 
@@ -287,12 +295,12 @@ class Filler:
 
     def _may_stand(self, kind: str) -> bool:
         ground = self.typed.get("ground")
-        grounds = [ground] if ground else self._grounds_of_path()
+        grounds = [ground] if ground else self._allowed_grounds()
         return (self._allowed("kind", kind) and (kind != "boat" or ground in (None, *WATER))
                 and any(kind in kinds_of(choice) for choice in grounds))
 
-    def _grounds_of_path(self) -> list[str]:
-        path = self.typed.get("path", "none")
+    def _allowed_grounds(self, follow_path: bool = True) -> list[str]:
+        path = self.typed.get("path", "none") if follow_path else "none"
         return [ground for ground in GROUNDS if path in paths_of(ground)
                 and self._allowed("ground", ground)]
 
@@ -311,10 +319,8 @@ class Filler:
 
     def _ground(self, scene: Scene) -> str | None:
         """A ground on which as many of the things as possible may stand."""
-        afloat = {"boat", "boats", "bridge"} & set(self.kinds)  # a river leaves for a bridge
-        grounds = [ground for ground in GROUNDS if self._allowed("ground", ground)
-                   ] if afloat else self._grounds_of_path()
-        odds = ground_odds(self.kinds)
+        on_land = not ON_WATER & set(self.kinds)  # for a bridge the river leaves
+        grounds, odds = self._allowed_grounds(follow_path=on_land), ground_odds(self.kinds)
         white = any(thing.colour == "white" for thing in self.things)
 
         def carried(ground: str) -> int:
@@ -373,10 +379,8 @@ class Filler:
 
     def _shades(self) -> list[str | None]:
         """The typed colour of every thing, in order."""
-        return [thing.colour or (thing.shades[min(n, len(thing.shades) - 1)]
-                                 if thing.shades else None)
-                for thing, count in zip(self.things, self.members, strict=False)
-                for n in range(count)] or [None] * self.invented
+        return [shade for thing, count in zip(self.things, self.members, strict=False)
+                for shade in shades_of(thing, count)] or [None] * self.invented
 
     def _colour(self, n: int, scene: Scene) -> str | None:
         kind, ground = self.kinds[n], scene["ground"] or "meadow"

@@ -15,7 +15,7 @@ from itertools import zip_longest
 from .canonical import shown_scene
 from .captions import _COLOUR_WORDS, _FIRST, _MEANING, _NOUNS, _PARTS
 from .filling import MOST, members_of, relate
-from .spelling import _BEFORE_A_PLACE, END, HINTS, Named, Reading, read
+from .spelling import _BEFORE_A_PLACE, END, HINTS, Named, Reading, meanings, read
 from .unknown_objects import known_part
 
 _VERBS = ("stands", "stand", "floats", "sails", "sail")
@@ -153,11 +153,9 @@ def _counted(thing: Named) -> bool:
 def _typed(reading: Reading, name: str) -> list[str]:
     """The words that name the values of an attribute, one for each."""
     typed: dict[str, str] = {}
-    words = [END, *reading.words, END]
-    for before, word, after in zip(words, words[1:], words[2:], strict=False):
-        if _MEANING.get(f"{before.word} {word.word}"):
-            continue  # the second word of "snowy mountains"
-        attribute, value = _MEANING.get(f"{word.word} {after.word}") or word.meaning
+    words = [*reading.words, END]
+    for n, attribute, value in meanings(reading.words):
+        word, after = words[n : n + 2]
         if not attribute and word.word in HINTS and after.word not in ("mountains", "peaks"):
             attribute, value = HINTS[word.word]
         if attribute == name:

@@ -177,6 +177,17 @@ def read(prompt: str) -> Reading:
     return reading
 
 
+def meanings(words: Sequence[Word]) -> Iterator[tuple[int, str, str]]:
+    """(number, attribute, value) of each word, both "" without a claim.
+
+    "snowy mountains" makes one claim, at its first word; the second is left out.
+    """
+    for n, (before, word, after) in enumerate(zip(
+            (END, *words), words, (*words[1:], END), strict=False)):
+        if not _MEANING.get(f"{before.word} {word.word}"):
+            yield n, *(_MEANING.get(f"{word.word} {after.word}") or word.meaning)
+
+
 @dataclass
 class _Reader:
     """Reads the words in order; a place belongs to the noun before it, else to the one after it."""
@@ -189,12 +200,7 @@ class _Reader:
     place_hint: str | None = None
 
     def run(self) -> None:
-        words = self.reading.words
-        for n, word in enumerate(words):
-            following = words[n + 1].word if n + 1 < len(words) else ""
-            attribute, value = _MEANING.get(f"{word.word} {following}") or word.meaning
-            if _MEANING.get(f"{words[n - 1].word if n else ''} {word.word}"):
-                continue  # the second word of "snowy mountains"
+        for n, attribute, value in meanings(self.reading.words):
             self._take(n, attribute, value)
         self._end()
         last = next(reversed(self.reading.things), None)
@@ -230,8 +236,9 @@ class _Reader:
         "The house is red", "a house red on the left", "a tower of red stone", "a tower, a red one",
         "two towers, one red and one blue", "a house and a tower, both red".
         """
-        words, things = [END, *self.reading.words, END], self.reading.things
-        before, word, after = words[n : n + 3]
+        words, things = self.reading.words, self.reading.things
+        before, word = words[n - 1] if n else END, words[n]
+        after = words[n + 1] if n + 1 < len(words) else END
         if not things or after.meaning[0] in ("kind", "light", *_SCENERY):  # "in green grass"
             return
         last, ends = things[-1], after.word in (*BREAKS, *_BEFORE_A_PLACE, "left", "right")

@@ -206,6 +206,7 @@ LAND_KINDS = ("house", "houses", "houses", "church", "church", "castle", "tower"
               "windmill", "tent", "tree", "trees", "trees", "pine", "balloon")
 LAKE_KINDS = ("boat", "boat", "boat", "boats", "boats", "boats", "bridge", "bridge", "bridge",
               "house", "castle", "tower", "lighthouse", "lighthouse", "tree", "balloon")
+ON_WATER = frozenset(LAKE_KINDS) - frozenset(LAND_KINDS)  # kinds that stand nowhere else
 ALIKE = 0.2  # chance that a thing looks like the one before it
 
 
