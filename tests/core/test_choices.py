@@ -19,7 +19,7 @@ from ssd_core.backbones.postcard.words.captions import (
 from ssd_core.backbones.postcard.words.captions import fresh_prompt as fresh_english
 from ssd_core.backbones.postcard.words.choices import choices
 from ssd_core.backbones.postcard.words.expansion import expand
-from ssd_core.backbones.postcard.words.filling import MOST, members_of
+from ssd_core.backbones.postcard.words.filling import MOST, wanted_of
 from ssd_core.backbones.postcard.words.phrases import phrases_of
 from ssd_core.backbones.postcard.words.rewriting import coloured
 from ssd_core.backbones.postcard.words.short_prompts import fresh_chinese_prompt, short_prompt
@@ -65,14 +65,14 @@ def said(prompt):
     if reading.light_place:
         scene["light at"] = (reading.light_place,)
     things = Counter((thing.kind, thing.colour, thing.place, count) for thing, count
-                     in zip(reading.things, members_of(reading.things), strict=True))
+                     in zip(reading.things, wanted_of(reading.things), strict=True))
     return scene, things
 
 
 def check_numbers(prompt):
     """Words such as "two things" and "a lone" say as many things as there are."""
     reading = read(prompt)
-    total = sum(members_of(reading.things))
+    total = sum(wanted_of(reading.things))
     singles = [word for word in reading.words if word.meaning[0] == "count"]
     own = {thing.start + n for thing in reading.things for n in range(thing.end - thing.start)}
     for word in singles:

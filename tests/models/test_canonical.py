@@ -62,6 +62,11 @@ def test_it_holds_in_the_painted_picture(seed):
     ("a brick-red village church", "a red church"),
     ("tower, middle of the picture, forest", "a tower in the middle , a forest behind"),
     ("麦田里的红色风车", "a red windmill , in a field"),
+    ("a red, a blue and a white boat", "three things , a red boat , a blue boat and a white boat"),
+    ("two towers, a red and a blue one", "two things , a red tower and a blue tower"),
+    ("three red and white boats", "three things , a red boat , a white boat and a white boat"),
+    ("3 boats, red white and green", "three things , a red boat , a white boat and a green boat"),
+    ("my white and red lighthouse by the sea", "a red lighthouse , on the sea"),
 ])
 def test_people_are_understood(prompt, caption):
     assert " ".join(canonical(prompt)) == caption

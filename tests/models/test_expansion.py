@@ -275,6 +275,7 @@ def test_as_many_things_are_drawn_as_were_typed(prompt, kinds, count):
     ("a boat on a lake, not red", "a boat on a lake", "red"),
     ("a house but no sun, at noon", "a house, at noon", "sun"),
     ("a house without any trees and a boat", "a house and a boat", "trees"),
+    ("a house, zero trees, 0 clouds", "a house", "trees, clouds"),
     ("a church but not at night", "a church", "night"),
     ("一座房子，没有树", "一座房子", "树"),
     ("没有云，一艘小船", "，一艘小船", "云"),
@@ -307,6 +308,9 @@ def test_a_colour_or_a_place_said_in_another_way_is_kept():
     towers = claims(in_words(expand("two towers, one red and one blue", None, 2).prompt))
     assert [one.value for one in towers if one.attribute == "colour"] == ["red", "blue"]
     assert [one.value for one in towers if one.attribute == "count"] == ["two"]
+    both = expand("a red and a white lighthouse", None, 2).prompt
+    assert "a red lighthouse on the left and a white lighthouse on the right" in both
+    assert "a lone red and white tent" in expand("a red and white tent", None, 2).prompt
     for seed in range(8):
         assert "house on the left" in expand("on the left, a house", None, seed).prompt
 

@@ -23,8 +23,7 @@ from .captions import (
     MAX_TOKENS,
     PLURAL,
 )
-from .content import single
-from .filling import MOST, members_of, shades_of
+from .filling import members_of, shades_of, single
 from .spelling import Reading, read
 from .world import ON_WATER, WATER, has_light, kinds_of, paths_of
 
@@ -66,8 +65,6 @@ def written(reading: Reading, place: int, counted: bool, parts: Parts) -> list[s
 def things_of(reading: Reading, place: int) -> Iterator[str]:
     """Each single thing, or group: "an orange tent on the left"."""
     members = members_of(reading.things)
-    if sum(members) > MOST:
-        members = (1,) * len(members)
     alone = sum(members) == 1 and has_number(reading)
     for thing, count in zip(reading.things, members, strict=True):
         kind = single(thing.kind) if count > 1 else thing.kind

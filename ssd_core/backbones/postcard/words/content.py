@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from .captions import PLURAL
-from .filling import MOST, members_of
+from .filling import MOST, single, wanted_of
 from .spelling import Reading
 from .world import GROUNDS, PLACES, colours_of, has_light, kinds_of, paths_of, skies_of
 
@@ -64,17 +64,12 @@ class Content:
 
 
 def content_of(reading: Reading) -> Content:
-    members = members_of(reading.things)
+    members = wanted_of(reading.things)
     things = tuple(Member(single(thing.kind) if count > 1 else thing.kind, thing.colour,
                           thing.place, count)
                    for thing, count in zip(reading.things, members, strict=True))
     scene = {name: values[0] for name, values in reading.scene.items() if name != "count"}
     return Content(scene, things, reading.light_place if "light" in scene else None)
-
-
-def single(kind: str) -> str:
-    """The kind of a group's members."""
-    return kind[:-1] if kind in PLURAL else kind
 
 
 def faults(reading: Reading) -> set[str]:

@@ -226,7 +226,16 @@ def _green_land(reading: Reading) -> bool:
 
 
 def members_of(things: Sequence[Named]) -> tuple[int, ...]:
-    """The number of things of each: "two houses" are two, "houses" one group."""
+    """The number of things of each: "two houses" are two, "houses" one group.
+
+    More than MOST in all count as one each: a picture has no place for them.
+    """
+    members = wanted_of(things)
+    return members if sum(members) <= MOST else (1,) * len(members)
+
+
+def wanted_of(things: Sequence[Named]) -> tuple[int, ...]:
+    """As many of each as the prompt asks for, even if they are more than MOST in all."""
     members = tuple(_members(thing) for thing in things)
     if len(things) == 1 and things[0].many and things[0].kind not in (*PLURAL, "balloon"):
         return (MOST,)
@@ -261,11 +270,9 @@ class Filler:
         self.typed = {name: values[0] for name, values in reading.scene.items()}
         self.hints, self.light_place = reading.hints, reading.light_place
         self.members = members_of(self.things)
-        self.crowded = sum(self.members) > MOST
-        if self.crowded:
-            self.members = (1,) * len(self.things)
+        self.crowded = sum(wanted_of(self.things)) > MOST
         relate(reading, sum(self.members))
-        self.kinds = tuple(_single(thing.kind) if count > 1 else thing.kind for thing, count
+        self.kinds = tuple(single(thing.kind) if count > 1 else thing.kind for thing, count
                            in zip(self.things, self.members, strict=False) for _ in range(count))
         named = {"ground", "ridge", "path"} & set(reading.scene)  # such a scene needs no thing
         self.invented = not self.kinds and invents and not named
@@ -388,7 +395,7 @@ class Filler:
             self._allowed("colour", colour) and colour in colours_of(kind, ground)))
 
 
-def _single(kind: str) -> str:
+def single(kind: str) -> str:
     """The kind of a group's members."""
     return kind[:-1] if kind in PLURAL else kind
 

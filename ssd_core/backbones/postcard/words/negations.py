@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from .aliases import MARKS
 from .spelling import ARTICLES, NUMBERS, Word, pieces_of
 
-_ALWAYS = ("no", "without", "minus", "instead", "没", "沒", "無", "无")  # with any words after them
+# With any words after them.
+_ALWAYS = ("no", "without", "minus", "instead", "zero", "0", "没", "沒", "無", "无", "零")
 _BEFORE_A_CLAIM = ("not", "never", "don't", "dont", "不", "别")
 _FILLER = (*ARTICLES, "any", "of", "at", "draw", "paint", "show", "have", "be", "is", "有", "要",
            "是", "一", "点")

@@ -14,7 +14,7 @@ from itertools import zip_longest
 
 from .canonical import shown_scene
 from .captions import _COLOUR_WORDS, _FIRST, _MEANING, _NOUNS, _PARTS
-from .filling import MOST, members_of, relate
+from .filling import MOST, members_of, relate, wanted_of
 from .spelling import _BEFORE_A_PLACE, END, HINTS, Named, Reading, meanings, read
 from .unknown_objects import known_part
 
@@ -137,7 +137,7 @@ def _numbers(reading: Reading) -> list[str]:
     several = [thing for thing in things if thing.plural or thing.number not in (None, 1)]
     too_many = [thing for thing in things if (thing.number or 0) > MOST]
     asked = []
-    if too_many or sum(members_of(things)) > MOST:
+    if too_many or sum(wanted_of(things)) > MOST:
         asked.append("more than three things")
     if any(thing.kind == "balloon" for thing in several):
         asked.append("more than one balloon")

@@ -198,6 +198,7 @@ class _Reader:
     place: str | None = None
     at: int = 0  # start of the phrase of that place
     place_hint: str | None = None
+    apart: list[tuple[Word, Word]] = field(default_factory=list)  # see `_set_apart`
 
     def run(self) -> None:
         for n, attribute, value in meanings(self.reading.words):
@@ -210,6 +211,7 @@ class _Reader:
     def _take(self, n: int, attribute: str, value: str) -> None:
         word = self.reading.words[n]
         if word.word in BREAKS:
+            self._set_apart(n)
             self._end()
         elif attribute == "colour":
             self.colour = value
@@ -229,6 +231,31 @@ class _Reader:
         """End a part at a mark or "and": a place without a noun becomes a hint."""
         self.place_hint = self.place or self.place_hint
         self.noun = self.colour = self.place = None
+
+    def _set_apart(self, n: int) -> None:
+        """Keep a colour whose noun comes later, with its article: "a red and a blue boat"."""
+        words = (END, *self.reading.words[:n])
+        colours = [*takewhile(lambda word: word.meaning[0] == "colour" and (
+            word.start not in self.reading.painted), reversed(words))]
+        if not colours and words[-1].word not in BREAKS:
+            self.apart.clear()
+        self.apart += [*zip(words[-len(colours) - 1 :], colours[::-1], strict=False)]
+
+    def _share(self, thing: Named, colour: str) -> None:
+        """A noun's colour and those before it: of its members, or of one "red and white boat"."""
+        (article, first), colours = self.apart[0], [
+            *(word.meaning[1] for _, word in self.apart), colour]
+        if thing.article and any(before.word not in ARTICLES for before, _ in self.apart):
+            return
+        if thing.article or thing.plural:
+            thing.number = max(thing.number or article.number or 0, len(colours))
+            thing.shades, thing.colour, thing.place_hint = colours, None, None
+        else:
+            thing.colour = next((each for each in colours if each != "white"), colour)
+            thing.article = article if article.word in ARTICLES else None
+        thing.owned = _owns(article)
+        counted = article.word in ARTICLES or article.number is not None
+        thing.start = article.start if counted else first.start
 
     def _paint(self, n: int, value: str) -> None:
         """A colour behind its noun.
@@ -251,8 +278,8 @@ class _Reader:
             for thing in things:
                 thing.colour = thing.colour or value
         elif several:
-            last.shades.append(value)
-            last.end = word.end
+            last.shades += [*(colour.meaning[1] for _, colour in self.apart), value]
+            last.end = (after if after.word == "one" else word).end
         elif alone or behind:
             last.colour = last.colour or value
         else:
@@ -284,6 +311,9 @@ class _Reader:
             self.noun, self.colour, self.place, self.place_hint = known, None, None, None
             return
         thing.colour, thing.place, thing.place_hint = self.colour, self.place, self.place_hint
+        if self.apart and self.colour:
+            self._share(thing, self.colour)
+        self.apart.clear()
         thing.front = self.at if self.place else thing.start
         self.reading.things.append(thing)
         self.noun, self.colour, self.place, self.place_hint = thing, None, None, None
