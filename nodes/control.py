@@ -15,7 +15,7 @@ from ..ssd_core.output.knobs import sampling_knobs
 from . import fitting, inputs, keeping, outcome, requests, running, weights
 from .drawing import DrawingNode
 from .errors import readable_errors
-from .newer import ADVANCED, search_aliases
+from .newer import search_aliases
 from .pictures import rgb
 from .types import DRAW, MethodType, TokenPictures
 from .widgets import widgets
@@ -51,8 +51,9 @@ class Control(DrawingNode):
                                 tooltip="Only for control subject: what the image shows, in a few "
                                         "words. The prompt then says where it is drawn."),
                 *inputs.prompts(), inputs.seed(), inputs.batch_size(), inputs.preview(),
-                *widgets([knob for knob in sampling_knobs() if knob.name in SAMPLED], cfg=ADVANCED,
-                         temperature=ADVANCED, top_k={**ADVANCED, "default": AUTHORS_TOP_K})],
+                *widgets([knob for knob in sampling_knobs() if knob.name in SAMPLED],
+                         cfg={"folded": True}, temperature={"folded": True},
+                         top_k={"folded": True, "default": AUTHORS_TOP_K})],
             outputs=[images, io.Image.Output(display_name="panels",
                                              tooltip="The image and the picture below it."),
                      *others],

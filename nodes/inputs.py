@@ -19,10 +19,9 @@ from ..ssd_core.backbones.lumina2 import TWO_PANELS
 from ..ssd_core.model.grid import LONGEST_SIDE
 from ..ssd_core.output.knobs import MOST_PICTURES, sampling_knobs
 from ..ssd_core.weights.catalogue import CATALOGUE
-from .newer import ADVANCED
 from .schedules import CUSTOM, FAITHFUL, FASTER, QUALITIES, SCHEDULE, schedule_knobs
 from .types import MethodType, ModelType, TokensType
-from .widgets import AUTO, number_or_auto, widget, widgets
+from .widgets import AUTO, advanced, number_or_auto, widget, widgets
 
 SIDES = ("width", "height")
 ALL = "all"
@@ -49,7 +48,7 @@ def quality() -> io.Input:
 
 def schedule() -> list[io.Input]:
     """k_h, k_v, rounds and incremental for the quality `custom`."""
-    return widgets(schedule_knobs(), **dict.fromkeys(SCHEDULE, {**CUSTOMS_OWN, **ADVANCED}))
+    return widgets(schedule_knobs(), **dict.fromkeys(SCHEDULE, {**CUSTOMS_OWN, "folded": True}))
 
 
 def prompts() -> list[io.Input]:
@@ -74,7 +73,7 @@ def seed() -> io.Input:
 def sampling() -> list[io.Input]:
     """The other sampling knobs and `complete_prompt`, all advanced."""
     known = [knob for knob in sampling_knobs() if knob.name != "seed"]
-    return [complete_prompt(), *widgets(known, **{knob.name: ADVANCED for knob in known})]
+    return [complete_prompt(), *widgets(known, **{knob.name: {"folded": True} for knob in known})]
 
 
 def complete_prompt() -> io.Input:
@@ -109,22 +108,23 @@ def size(auto: str = "the model's own") -> list[io.Input]:
                        tooltip=f"Width x height in pixels. {AUTO} = {auto}. On ComfyUI's page the "
                                "list has the sizes of the connected model; if it cannot draw a "
                                "size, the message names the nearest one that it can."),
-        *(number_or_auto(side, tooltip=f"{side.capitalize()} in pixels, typed or from another "
-                                       f"node; with the other side it takes the place of 'size'. "
-                                       f"{AUTO} = 'size' decides.", **ADVANCED)
+        *(advanced(number_or_auto(
+            side, tooltip=f"{side.capitalize()} in pixels, typed or from another node; with the "
+                          f"other side it takes the place of 'size'. {AUTO} = 'size' decides."))
           for side in SIDES)]
 
 
 def batch_size() -> io.Input:
-    return io.Int.Input("batch_size", default=1, min=1, max=MOST_PICTURES, **ADVANCED,
-                        tooltip="Pictures drawn together, with seeds seed, seed + 1 ...")
+    return advanced(io.Int.Input(
+        "batch_size", default=1, min=1, max=MOST_PICTURES,
+        tooltip="Pictures drawn together, with seeds seed, seed + 1 ..."))
 
 
 def preview() -> io.Input:
-    return io.Boolean.Input("preview", default=True, **ADVANCED,
-                            tooltip="Shows rows on the node while they are decoded, which takes "
-                                    "about 3 % of the run's time. ComfyUI's own preview method "
-                                    "does not matter here.")
+    return advanced(io.Boolean.Input(
+        "preview", default=True,
+        tooltip="Shows rows on the node while they are decoded, which takes about 3 % of the run's "
+                "time. ComfyUI's own preview method does not matter here."))
 
 
 def known_part() -> list[io.Input]:
@@ -143,13 +143,14 @@ def known_part() -> list[io.Input]:
 def known_rows() -> list[io.Input]:
     """Widgets: how many top rows stay, and of which picture of a batch."""
     return [
-        io.Int.Input("keep_rows", default=0, min=0, max=LONGEST_SIDE, **ADVANCED,
-                     tooltip="How many rows of tokens of 'picture' stay as they are. The rows "
-                             "below them are drawn again. The last row that stays blends into "
-                             "them."),
-        number_or_auto("picture_number", default=ALL, **ADVANCED,
-                       tooltip="Which picture of the batch of 'picture' to use: 1 is the first. "
-                               f"{ALL} = the only one, or one for each picture of batch_size.")]
+        advanced(io.Int.Input(
+            "keep_rows", default=0, min=0, max=LONGEST_SIDE,
+            tooltip="How many rows of tokens of 'picture' stay as they are. The rows below them "
+                    "are drawn again. The last row that stays blends into them.")),
+        advanced(number_or_auto(
+            "picture_number", default=ALL,
+            tooltip="Which picture of the batch of 'picture' to use: 1 is the first. "
+                    f"{ALL} = the only one, or one for each picture of batch_size."))]
 
 
 def source() -> io.Input:

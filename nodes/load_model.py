@@ -14,8 +14,9 @@ from . import folders, weights
 from .draft_heads import heads, with_heads
 from .errors import readable_errors
 from .language import localized_for_all, show_text
-from .newer import ADVANCED, search_aliases
+from .newer import search_aliases
 from .types import LOAD, ModelType
+from .widgets import advanced
 
 NO_CARD = ("Offload is not used: it frees the memory of a graphics card, and ComfyUI runs on the "
            "CPU.")
@@ -48,10 +49,11 @@ class LoadModel(io.ComfyNode):
                 io.Boolean.Input("offload", default=False,
                                  tooltip="For cards with little memory: keeps only the model or "
                                          "its picture decoder on the card at a time."),
-                io.Combo.Input("graphs", options=list(MODES), default=MODES[0],
-                               tooltip="For NVIDIA cards. auto = forward passes are recorded once "
-                                       "and replayed, which is faster. off = use it if a run "
-                                       "warns about graphs.", **ADVANCED),
+                advanced(io.Combo.Input(
+                    "graphs", options=list(MODES), default=MODES[0],
+                    tooltip="For NVIDIA cards. auto = forward passes are recorded once and "
+                            "replayed, which is faster. off = use it if a run warns about "
+                            "graphs.")),
             ],
             outputs=[ModelType.Output(display_name="model",
                                       tooltip="For SSD Sampler and the other nodes of this "

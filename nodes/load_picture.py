@@ -24,8 +24,9 @@ from ..ssd_core.output.recipe import (
 from .errors import readable_errors
 from .folders import fingerprint
 from .language import localized, localized_for_all
-from .newer import ADVANCED, search_aliases
+from .newer import search_aliases
 from .types import EDIT, TokenPictures, TokensType
+from .widgets import advanced
 
 ENCODE = "use Load Image and Image to Tokens, which guesses the tokens from the pixels"
 
@@ -42,10 +43,11 @@ class LoadPicture(io.ComfyNode):
                                    tooltip="A PNG from Save Image (SSD), the app or the command "
                                            "line, in ComfyUI's input folder. For the mask, choose "
                                            "'Open in MaskEditor' in the node's menu."),
-                    io.String.Input("text", default="", multiline=True, **ADVANCED,
-                                    tooltip="The kept part of a picture as text, used instead of "
-                                            "'image'. It is filled in when a picture that was "
-                                            "made outside ComfyUI is dropped onto the page.")],
+                    advanced(io.String.Input(
+                        "text", default="", multiline=True,
+                        tooltip="The kept part of a picture as text, used instead of 'image'. It "
+                                "is filled in when a picture that was made outside ComfyUI is "
+                                "dropped onto the page."))],
             outputs=[
                 io.Image.Output(display_name="image", tooltip="The picture."),
                 TokensType.Output(display_name="tokens",

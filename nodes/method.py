@@ -13,7 +13,7 @@ from .errors import readable_errors
 from .language import localized
 from .newer import search_aliases
 from .types import DRAW, MethodType
-from .widgets import widgets
+from .widgets import describe, widgets
 
 
 class MethodNode(io.ComfyNode):
@@ -55,5 +55,5 @@ def knob_inputs() -> list[io.Input]:
     knobs = schedules.method_knobs()
     made = widgets(knobs, **{knob.name: {"about": f"{', '.join(knob.methods)}:"} for knob in knobs})
     for widget, knob in zip(made, knobs, strict=True):
-        widget.extra_dict = {"methods": list(knob.methods)}  # read by web/comfy/advanced.js
+        describe(widget, methods=list(knob.methods))
     return made

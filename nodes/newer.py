@@ -5,17 +5,12 @@ Each name is a mapping of arguments; it is empty if this ComfyUI does not know t
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import fields
-from typing import Any
 
 from comfy_api.v0_0_2 import io
 
 _SCHEMA = {field.name for field in fields(io.Schema)}
 
-# Hides a widget until the user asks for the advanced inputs.
-_INPUT = inspect.signature(io.Int.Input.__init__).parameters
-ADVANCED: dict[str, Any] = {"advanced": True} if "advanced" in _INPUT else {}
 # Sends a cached node's `ui` again.
 RESENT = {"has_intermediate_output": True} if "has_intermediate_output" in _SCHEMA else {}
 

@@ -12,9 +12,10 @@ from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.diffusion import GUIDANCE, STEPS
 from . import inputs, painters, running, weights
 from .errors import readable_errors
-from .newer import ADVANCED, search_aliases
+from .newer import search_aliases
 from .sources import painted_from
 from .types import EDIT, TokenPictures, TokensType
+from .widgets import advanced
 
 ROOM = 3 << 30  # bytes besides the weights for a picture of 1024 x 1024 px; not measured
 GLM = "Only for GLM-Image: "
@@ -53,16 +54,17 @@ def painting() -> list[io.Input]:
         io.Image.Input("source", optional=True,
                        tooltip=f"{GLM}the source pictures that the tokens were drawn from, as SSD "
                                "Sampler had them."),
-        io.String.Input("prompt", default="", multiline=True, **ADVANCED,
-                        tooltip=f"{GLM}what the pictures show. Empty = the prompts that the tokens "
-                                "were drawn from."),
-        io.Int.Input("seed", default=0, min=0, max=(1 << 64) - 1, **ADVANCED,
-                     tooltip=f"{GLM}the seed of the painting."),
-        io.Int.Input("steps", default=STEPS, min=1, max=200, **ADVANCED,
-                     tooltip=f"{GLM}steps of the diffusion model; more take longer."),
-        io.Float.Input("guidance", default=GUIDANCE, min=1.0, max=20.0, step=0.1, **ADVANCED,
-                       tooltip=f"{GLM}guidance of the diffusion model; 1 switches it off and "
-                               "halves the work.")]
+        *map(advanced, (
+            io.String.Input("prompt", default="", multiline=True,
+                            tooltip=f"{GLM}what the pictures show. Empty = the prompts that the "
+                                    "tokens were drawn from."),
+            io.Int.Input("seed", default=0, min=0, max=(1 << 64) - 1,
+                         tooltip=f"{GLM}the seed of the painting."),
+            io.Int.Input("steps", default=STEPS, min=1, max=200,
+                         tooltip=f"{GLM}steps of the diffusion model; more take longer."),
+            io.Float.Input("guidance", default=GUIDANCE, min=1.0, max=20.0, step=0.1,
+                           tooltip=f"{GLM}guidance of the diffusion model; 1 switches it off and "
+                                   "halves the work.")))]
 
 
 def painted(model: weights.LoadedModel, tokens: TokenPictures, prompt: str, seed: int, steps: int,

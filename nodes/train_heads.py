@@ -10,8 +10,9 @@ from ..ssd_core.train.own_pictures import pngs_below
 from . import folders, inputs, learning, weights
 from .errors import readable_errors
 from .language import localized, localized_for_all, show_text
-from .newer import ADVANCED, search_aliases
+from .newer import search_aliases
 from .types import LOAD, ModelType
+from .widgets import advanced
 
 NEW_PICTURES = 20
 
@@ -43,11 +44,11 @@ class TrainHeads(io.ComfyNode):
                              tooltip="The drafts learn again when there are so many more pictures "
                                      "than last time; until then the model passes through with "
                                      "the drafts that there are. 0 = they learn at every run."),
-                io.Int.Input("epochs", default=3, min=1, max=100, **ADVANCED,
-                             tooltip="How often each picture is seen, on average. Few pictures "
-                                     "are seen more often: draft heads learn for at least "
-                                     f"{LEAST_STEPS[HEADS]} steps, the row drafter for "
-                                     f"{LEAST_STEPS[ROW]}."),
+                advanced(io.Int.Input(
+                    "epochs", default=3, min=1, max=100,
+                    tooltip="How often each picture is seen, on average. Few pictures are seen "
+                            f"more often: draft heads learn for at least {LEAST_STEPS[HEADS]} "
+                            f"steps, the row drafter for {LEAST_STEPS[ROW]}.")),
             ],
             outputs=[ModelType.Output(display_name="model",
                                       tooltip="The same model, with the new drafts or with "

@@ -9,7 +9,6 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.knobs import WANTED, KnobSpec, coerce
-from .newer import ADVANCED
 
 AUTO = "auto"  # the value of a widget that leaves a number to the method or the model
 LONGEST_NUMBER = 20  # characters of a number
@@ -21,17 +20,21 @@ def widgets(knobs: Iterable[KnobSpec], **extra: Mapping[str, Any]) -> list[io.In
     return [widget(knob, **extra.get(knob.name, {})) for knob in knobs]
 
 
-def widget(knob: KnobSpec, about: str = "", none_means: str = "", **extra: Any) -> io.Input:
+def widget(knob: KnobSpec, about: str = "", none_means: str = "", folded: bool = False,
+           **extra: Any) -> io.Input:
     """The widget of a knob.
 
     about: text before its help. none_means: what "auto" means, if this node differs from the knob.
+    folded: whether it is advanced on this node, as the knobs for experts are on every node.
     """
     unset = f"{AUTO} = {none_means or knob.none_means}." if knob.optional else ""
     options: dict[str, Any] = {"display_name": LABELS.get(knob.name),
                                "tooltip": " ".join(filter(None, (about, knob.help, unset)))}
-    if knob.visibility == "expert":
-        options |= ADVANCED
-    options |= extra
+    made = _made(knob, options | extra)
+    return advanced(made) if folded or knob.visibility == "expert" else made
+
+
+def _made(knob: KnobSpec, options: dict[str, Any]) -> io.Input:
     if knob.optional:
         return number_or_auto(knob.name, **options)
     options.setdefault("default", knob.default)
@@ -50,6 +53,17 @@ def number_or_auto(name: str, default: str = AUTO, **options: Any) -> io.Input:
     """A field for a number or a word such as "auto"; links may bring numbers, too."""
     return io.MultiType.Input(io.String.Input(name, default=default, **options),
                               [io.Int, io.Float])
+
+
+def advanced(made: io.Input) -> io.Input:
+    """Hide a widget until the user asks for the advanced inputs."""
+    return describe(made, advanced=True)  # ComfyUI 0.3.64 has no argument for it
+
+
+def describe(made: io.Input, **facts: Any) -> io.Input:
+    """Tell the page something about an input; web/comfy/advanced.js reads it."""
+    made.extra_dict = {**made.extra_dict, **facts}
+    return made
 
 
 def values_of(knobs: Iterable[KnobSpec], widgets: Mapping[str, Any]) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def compare_methods() -> Graph:
 
 
 def rounds() -> Graph:
-    """A column for each number of rounds, and one for its map."""
+    """A column for each number of rounds, and one for its chart and map."""
     found = "Where drafts were accepted"
     graph = Graph(["map_0", "map_2"], ["Model", "Words", "r = 0", "r = 1", "r = 2", *[found] * 3])
     graph.note("More verification rounds repair more and take more forward passes: r = 0 only "
@@ -114,7 +114,7 @@ def rounds() -> Graph:
         graph.sampler(sampler, 2 + count, f"r = {count}", quality="custom", k_h="5", k_v="1",
                       rounds=str(count), incremental="0")
         graph.take_words(sampler)
-        graph.add(viewer, "SSD_RunViewer", 2 + count, format="do not save")
+        graph.add(viewer, "SSD_RunViewer", 5 + count, format="do not save")
         graph.sizes[viewer] = (340, 200)
         graph.link(sampler, 2, viewer, "stats")
         graph.show(f"map_{count}", viewer, 0, 5 + count, f"r = {count}")

@@ -98,6 +98,16 @@ class Page:
         }""", [left, top, right, bottom])
         self.rest()
 
+    def look_at(self, kind: str) -> None:
+        """Show the first node of a type in its full size, near the corner."""
+        self.page.evaluate("""(kind) => {
+            const node = app.graph._nodes.find((one) => one.type === kind);
+            app.canvas.ds.scale = 1;
+            app.canvas.ds.offset = [-node.pos[0] + 100, -node.pos[1] + 90];
+            app.canvas.setDirty(true, true);
+        }""", kind)
+        self.rest()
+
 
 @contextmanager
 def comfyui_page(url: str, width: int = 1280, height: int = 800):

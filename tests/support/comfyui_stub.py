@@ -27,13 +27,14 @@ class Input:
                  extra_dict=None):
         self.id, self.optional, self.tooltip = id, optional, tooltip
         self.display_name = display_name or id
+        self.extra_dict = extra_dict or {}
         self.widget = False
 
 
 class WidgetInput(Input):
     def __init__(self, id, display_name=None, optional=False, tooltip=None, lazy=None,
-                 default=None, socketless=None, **own):
-        super().__init__(id, display_name, optional, tooltip, lazy)
+                 default=None, socketless=None, extra_dict=None, **own):
+        super().__init__(id, display_name, optional, tooltip, lazy, extra_dict)
         self.widget, self.default = True, default
         known = self.own
         assert set(own) <= set(known), f"{id}: 0.3.64 does not know {set(own) - set(known)}"

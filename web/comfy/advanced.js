@@ -13,10 +13,11 @@ const NO_ROOM = () => [0, -4]; // the canvas adds 4 px to what a widget asks for
 /**
  * Hide inputs that a node does not need, and add the button that folds and shows advanced inputs on
  * the classic canvas; Nodes 2.0 has its own. isClassic() says whether nodes are drawn on the canvas
- * now. Older frontends have no advanced inputs, so nothing is folded there. `knobs`: the methods of
- * each knob, by the input's name.
+ * now.
  */
-export function addFold(node, words, isClassic, knobs = {}) {
+export function addFold(node, words, isClassic) {
+  const knobs = described(node, "methods");
+  markAdvanced(node);
   const limited = (node.widgets ?? []).filter(
     ({ name, options }) => options?.advanced || knobs[name]);
   const foldable = limited.filter(({ options }) => options.advanced);
@@ -56,11 +57,21 @@ function addButton(node, words, isClassic, foldable) {
   hide(button, () => !isClassic() || foldable.every(({ options }) => options.hidden));
 }
 
-/** The methods of each knob of a node, by the input's name, from the server's description. */
-export function knobsOf(node) {
+/** What the server's description says of each input under a key, by the input's name. */
+function described(node, key) {
   const { required = {}, optional = {} } = node.constructor.nodeData?.input ?? {};
   return Object.fromEntries(Object.entries({ ...required, ...optional })
-    .flatMap(([name, [, options]]) => (options?.methods ? [[name, options.methods]] : [])));
+    .flatMap(([name, [, options]]) => (options?.[key] ? [[name, options[key]]] : [])));
+}
+
+/** Older frontends do not tell a widget that its input is advanced. */
+function markAdvanced(node) {
+  for (const name of Object.keys(described(node, "advanced"))) {
+    const widget = widgetOf(node, name);
+    for (const each of [widget, ...(widget?.linkedWidgets ?? [])]) {
+      if (each) (each.options ??= {}).advanced = true;
+    }
+  }
 }
 
 /** Update the label of the button. */

@@ -2,7 +2,7 @@
 
 import { app } from "../../../scripts/app.js";
 import { api } from "../../../scripts/api.js";
-import { addFold, fit, fitLoaded, fold, knobsOf } from "./advanced.js";
+import { addFold, fit, fitLoaded, fold } from "./advanced.js";
 import { chain } from "./chain.js";
 import { nameChoices } from "./choices.js";
 import { make } from "../preview/elements.js";
@@ -85,7 +85,7 @@ app.registerExtension({
   },
   nodeCreated(node) {
     if (!node.comfyClass?.startsWith("SSD_")) return;
-    addFold(node, words(), isClassic, knobsOf(node));
+    addFold(node, words(), isClassic);
     if (widgetOf(node, "prompt")) addChips(node);
     chain(node, "onConnectionsChange", () => setTimeout(() => refresh(node)));
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);

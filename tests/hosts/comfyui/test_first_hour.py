@@ -22,12 +22,6 @@ SET = """([kind, name, value]) => {
     widget.value = value;
     widget.callback?.(value, app.canvas, node);
 }"""
-FOCUS = """(kind) => {
-    const node = app.graph._nodes.find((one) => one.type === kind);
-    app.canvas.ds.scale = 1;
-    app.canvas.ds.offset = [-node.pos[0] + 100, -node.pos[1] + 90];
-    app.canvas.setDirty(true, true);
-}"""
 # A node below the loader, and the px between the two.
 BELOW = """() => {
     const loader = app.graph._nodes.find((one) => one.type === "SSD_LoadModel");
@@ -65,7 +59,7 @@ def laptop(page):
 def test_nothing_is_wrong_with_a_node_before_within_and_after_a_run(laptop):
     page = laptop.page
     laptop.open(quick_start(prompt="a red house, a dragon", batch_size=3))
-    page.evaluate(FOCUS, "SSD_Sampler")
+    laptop.look_at("SSD_Sampler")
     page.locator(".ssd-kind").first.wait_for()
     laptop.rest()
     assert faults(page, root=NODES) == []
@@ -86,7 +80,7 @@ def test_the_properties_panel_leaves_the_node_as_it_was(client, laptop):
         pytest.skip("this ComfyUI has no Properties panel")
     page = laptop.page
     laptop.open(quick_start())
-    page.evaluate(FOCUS, "SSD_Sampler")
+    laptop.look_at("SSD_Sampler")
     page.locator(".ssd-kind").first.wait_for()
     laptop.rest()
     before = page.evaluate(WIDTHS)
@@ -105,7 +99,7 @@ def test_a_missing_model_is_told_whole_and_covers_no_other_node(laptop):
     laptop.open(quick_start())
     page.evaluate(BELOW)
     page.evaluate(SET, ["SSD_LoadModel", "model", "Janus-Pro-1B"])
-    page.evaluate(FOCUS, "SSD_LoadModel")
+    laptop.look_at("SSD_LoadModel")
     with pytest.raises(Exception, match="is not here"):
         laptop.run()
     laptop.rest()

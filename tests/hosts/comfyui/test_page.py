@@ -227,6 +227,7 @@ def test_a_template_is_shown_in_the_language_of_the_page(whole_page):
         titles = whole_page.page.evaluate(
             "() => [...app.graph._groups, ...app.graph._nodes].map((one) => one.title)")
         assert {"模型", "提示词", "图像", "共用种子"} <= set(titles) and "Words" not in titles
+        whole_page.look_at("MarkdownNote")
         whole_page.page.get_by_text("同一提示词、同一种子").locator("visible=true").first.wait_for()
     finally:
         speak(whole_page, "en")

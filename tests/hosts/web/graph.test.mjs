@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { addFold, fit, fitLoaded, knobsOf } from "../../../web/comfy/advanced.js";
+import { addFold, fit, fitLoaded } from "../../../web/comfy/advanced.js";
 import { nameChoices } from "../../../web/comfy/choices.js";
 import { sourceOf, targetsOf } from "../../../web/comfy/graph.js";
 import { modelOf } from "../../../web/comfy/known.js";
@@ -151,9 +151,11 @@ test("a click on a picture writes its number to the connected Pick Pictures node
   assert.equal(changes, 1);
 });
 
-/** A node as ComfyUI's page makes it, of these widgets. */
-function foldable(widgets, inputs = []) {
-  return {
+/** A node as ComfyUI's page makes it, of these widgets, from what the server says of its inputs. */
+function foldable(widgets, inputs = [], described = {}) {
+  class Described {}
+  Described.nodeData = { input: described };
+  return Object.assign(new Described(), {
     widgets, inputs, size: [200, 100],
     addWidget(type, name, value, callback) {
       const made = { name, callback, options: {} };
@@ -162,7 +164,7 @@ function foldable(widgets, inputs = []) {
     },
     computeSize: () => [0, 20 * widgets.filter(({ hidden }) => !hidden).length],
     setSize(size) { this.size = size; },
-  };
+  });
 }
 
 const shownOn = ({ widgets }) => widgets.filter(({ hidden }) => !hidden).map(({ name }) => name);
@@ -210,9 +212,11 @@ test("a folded input takes no room where the canvas lays out hidden ones too", (
 test("only the chosen method's knobs are shown, and those of others that are connected", () => {
   const widgets = [combo("method", "ar", []), ...["k_h", "k_v", "delay"].map(
     (name) => ({ name, value: 3, options: { advanced: name === "k_v" } }))];
-  const node = foldable(widgets, [{ widget: { name: "delay" }, link: null }]);
-  const methods = { k_h: ["mtp", "rows"], k_v: ["rows"], delay: ["wave"] };
-  addFold(node, stringsFor("en"), () => true, methods);
+  const node = foldable(widgets, [{ widget: { name: "delay" }, link: null }], {
+    required: { model: ["SSD_MODEL"], method: [["ar", "mtp"], {}],
+      k_h: ["INT", { methods: ["mtp", "rows"] }], k_v: ["INT", { methods: ["rows"] }] },
+    optional: { delay: ["INT", { methods: ["wave"] }] } });
+  addFold(node, stringsFor("en"), () => true);
   const choose = (name) => {
     widgets[0].value = name;
     widgets[0].callback(name);
@@ -228,13 +232,17 @@ test("only the chosen method's knobs are shown, and those of others that are con
   assert.deepEqual(widgets.slice(1, 4).map((one) => one.value), [3, 3, 3]);
 });
 
-test("what the server says of a knob's methods is read, required or not", () => {
-  class Method {}
-  Method.nodeData = { input: { required: { method: [["ar", "mtp"], {}], k_h: ["INT",
-    { methods: ["mtp"] }], model: ["SSD_MODEL"] },
-  optional: { delay: ["INT", { methods: ["wave"] }] } } };
-  assert.deepEqual(knobsOf(new Method()), { k_h: ["mtp"], delay: ["wave"] });
-  assert.deepEqual(knobsOf({}), {});
+test("older frontends fold too, though they tell no widget that it is advanced", () => {
+  const control = { name: "control_after_generate", options: {} };
+  const widgets = [{ name: "seed", linkedWidgets: [control], options: {} }, control,
+    { name: "size", options: {} }, { name: "note" }];
+  const node = foldable(widgets, [], { required: { size: [["auto"], {}] },
+    optional: { seed: ["INT", { advanced: true }], note: ["STRING", { advanced: true }] } });
+  addFold(node, stringsFor("en"), () => true);
+  assert.deepEqual(shownOn(node), ["size", "ssd_advanced"]);
+  node.showAdvanced = true;
+  assert.deepEqual(shownOn(node), ["seed", "control_after_generate", "size", "note",
+    "ssd_advanced"]);
 });
 
 test("a node that was saved with a blank below its inputs loses it, one with a text keeps it", () => {
