@@ -245,6 +245,16 @@ def test_weather_is_mostly_fair_and_mostly_by_day():
         assert 0 < sum(phrase in one for one in drawn) <= most * len(drawn), phrase
 
 
+@pytest.mark.parametrize("prompt, faint", [
+    ("a red house at dusk", "bare mountains"), ("a church at dusk", "a forest"),
+    ("a boat at night", "bare mountains"), ("a castle, cloudy", "snowy mountains")])
+def test_a_ridge_that_hardly_stands_out_is_rarely_filled_in(prompt, faint):
+    drawn = [expand(prompt, None, seed).prompt for seed in range(200)]
+    assert sum(faint in one for one in drawn) <= 4
+    assert sum("hills" in one for one in drawn) >= 40
+    assert faint in expand(f"{prompt}, {faint} behind", None, 0).prompt
+
+
 @pytest.mark.parametrize("prompt, kinds, count", [
     ("two houses", ["house"] * 2, "two"), ("2 red boats", ["boat"] * 2, "two"),
     ("three trees", ["tree"] * 3, "three"), ("a pair of windmills", ["windmill"] * 2, "two"),

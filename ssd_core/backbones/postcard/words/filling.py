@@ -41,6 +41,9 @@ AFLOAT = {"lake": 0.5, "sea": 0.5}
 ASHORE = {"sea": 0.4, "lake": 0.25, "meadow": 0.2, "sand": 0.15}
 RIDGE = {"hills": 0.35, "mountains": 0.2, "snowy": 0.15, "forest": 0.2, "none": 0.1}
 OPEN_RIDGE = {"none": 0.3, "hills": 0.3, "mountains": 0.25, "snowy": 0.15}  # by water and on sand
+# Ridges that hardly stand out: rock from an evening's sky, roofs from a forest, peaks from clouds.
+FAINT = {("time", "dusk"): ("mountains", "forest"), ("time", "night"): ("mountains",),
+         ("sky", "cloudy"): ("snowy",)}
 LIGHT = {"none": 0.6, "sun": 0.4, "moon": 0.4}
 KIND = {"house": 0.2, "tree": 0.12, "boat": 0.2, "lighthouse": 0.12, "castle": 0.08,
         "windmill": 0.1, "church": 0.08, "tower": 0.04, "tent": 0.06, "pine": 0.06,
@@ -77,8 +80,11 @@ def ground_odds(kinds: tuple[str, ...]) -> Odds[str]:
     return ASHORE if "lighthouse" in kinds else GROUND
 
 
-def ridge_odds(ground: str) -> Odds[str]:
-    return OPEN_RIDGE if ground in (*WATER, "sand") else RIDGE
+def ridge_odds(scene: Scene) -> Odds[str]:
+    """Odds of the ridge, low where it hardly stands out."""
+    odds = OPEN_RIDGE if scene["ground"] in (*WATER, "sand") else RIDGE
+    faint = [ridge for pair, ridges in FAINT.items() if pair in scene.items() for ridge in ridges]
+    return {ridge: weight * (0.01 if ridge in faint else 1) for ridge, weight in odds.items()}
 
 
 def sky_odds(time: str, lit: bool) -> Odds[str]:
@@ -340,7 +346,7 @@ class Filler:
                 lambda ground: ground in grounds and carried(ground) == most)
 
     def _ridge(self, scene: Scene) -> str | None:
-        return self.die.throw("ridge", ridge_odds(scene["ground"] or ""),
+        return self.die.throw("ridge", ridge_odds(scene),
                               lambda ridge: self._allowed("ridge", ridge))
 
     def _light(self, scene: Scene) -> str | None:
