@@ -334,7 +334,7 @@ class Filler:
         """A ground on which as many of the things as possible may stand."""
         on_land = not ON_WATER & set(self.kinds)  # for a bridge the river leaves
         grounds, odds = self._allowed_grounds(follow_path=on_land), ground_odds(self.kinds)
-        white = any(thing.colour == "white" for thing in self.things)
+        white = any("white" in (thing.colour, thing.colour_hint) for thing in self.things)
 
         def carried(ground: str) -> int:
             return sum(kind in kinds_of(ground) for kind in self.kinds)
@@ -397,6 +397,9 @@ class Filler:
 
     def _colour(self, n: int, scene: Scene) -> str | None:
         kind, ground = self.kinds[n], scene["ground"] or "meadow"
+        hint = self._said("colour_hint")[n]
+        if hint and self._allowed("colour", hint) and hint in colours_of(kind, ground):
+            return hint
         return self.die.throw(f"colour {n}", colour_odds(kind, ground), lambda colour: (
             self._allowed("colour", colour) and colour in colours_of(kind, ground)))
 

@@ -32,6 +32,9 @@ _OTHER_COLOURS = ("black", "grey", "gray", "brown", "beige", "silver", "turquois
                   "maroon", "colorful", "colourful", "multicolored", "coloured", "colored", "dark",
                   "rainbow", "黑", "灰",
                   "棕", "褐", "银", "彩")
+# What a thing is made of, and the colour for it that captions have.
+MATERIALS = {"stone": "white", "marble": "white", "whitewashed": "white", "brick": "red",
+             "石": "white", "砖": "red", "磚": "red"}
 # Two nouns for one thing, and its kind: "pine tree", "village church".
 _TWO_NOUNS = {("pine", "tree"): "pine", ("pine", "trees"): "pine", ("tree", "trees"): "trees",
               ("houses", "church"): "church"}
@@ -91,7 +94,8 @@ class Named:
     adjectives begin: "wooden" in "my wooden house".
     number: as typed, None without one. plural: typed in the plural. many: "several" or "many".
     twice: with two nouns, as in "pine tree". shades: the colours of its members. place_hint: its
-    place, by words that make no claim. owned: behind "my" or "grandma's".
+    place, by words that make no claim. colour_hint: the colour of what it is made of. owned: behind
+    "my" or "grandma's".
     free: its place is left open, as the prompt says it in words that no postcard follows. shaded:
     its colour is left open for the same reason.
     """
@@ -109,6 +113,7 @@ class Named:
     front: int = 0
     shades: list[str] = field(default_factory=list)
     place_hint: str | None = None
+    colour_hint: str | None = None
     own: int = 0
     many: bool = False
     owned: bool = False
@@ -366,6 +371,8 @@ def _phrase(words: Sequence[Word], n: int, kind: str) -> Named:
         kind, words[first].start, noun.start, noun.end, number=number, article=article,
         plural=_is_plural(noun) or _counted_many(words, n, first), own=words[own].start,
         many=_counted_many(words, n, first),
+        colour_hint=next((MATERIALS[word.typed.lower()] for word in words[own:n]
+                          if word.typed.lower() in MATERIALS), None),
         owned=before is not None and (_owns(before) or before.meaning[0] in _SCENERY),
         shaded=any(word.typed.lower() in _OTHER_COLOURS for _, word in _before(words, n)))
 
