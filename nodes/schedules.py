@@ -45,6 +45,8 @@ def of_quality(quality: str, widgets: Mapping[str, Any]) -> Method:
     """The method of a quality; `custom` is SSD with these widgets."""
     if quality in FASTER:
         return FASTER[quality].method
+    if quality != CUSTOM:  # ComfyUI 0.3.64 does not look whether a list has it
+        raise SSDError(f"quality {quality!r}: choose one of {', '.join(QUALITIES)}")
     return SSD(**values_of(schedule_knobs(), widgets))
 
 

@@ -133,10 +133,10 @@ PLACE = """([kind, name]) => {
 
 
 def type_into(page, node: str, kind: str, name: str, text: str) -> None:
-    """Type into a widget as people do: on the canvas by a double click, else in its field."""
+    """Type into a widget as people do: on the canvas after a click, else in its field."""
     field = page.page.locator(f"[data-node-id='{node}']").get_by_label(name, exact=True)
     if not page.page.locator(f"[data-node-id='{node}']").count():
-        page.page.mouse.dblclick(*page.page.evaluate(PLACE, [kind, name]))
+        page.page.mouse.click(*page.page.evaluate(PLACE, [kind, name]))
         field = page.page.locator(".graphdialog input")
     field.fill(text)
     field.press("Enter")

@@ -118,6 +118,8 @@ INTO_SUBGRAPH = """() => {
 
 
 def test_a_result_from_the_cache_fills_the_preview_inside_a_subgraph(tab):
+    if tab.server.is_old:
+        pytest.skip(f"ComfyUI {tab.server.version} does not tell again what a cached node showed")
     drawn(tab)
     first = tab.pixels()
     if tab.page.evaluate(INTO_SUBGRAPH) is None:

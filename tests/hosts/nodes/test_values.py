@@ -40,6 +40,11 @@ def test_a_quality_is_a_method_of_its_own_whatever_the_numbers(schedules, qualit
     assert schedules.idle_knobs("custom", touched) is None
 
 
+def test_an_unknown_quality_is_told(schedules):
+    with pytest.raises(Exception, match="quality 'Best': choose one of Faithful, Balanced, Fast"):
+        schedules.of_quality("Best", AUTO)
+
+
 def test_the_sampler_starts_with_the_product_s_own_method(schedules, pack):
     assert schedules.of_quality(schedules.FAITHFUL, AUTO) == pack.module(
         "ssd_core.engine.methods").default_method()
