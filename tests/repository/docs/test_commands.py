@@ -41,9 +41,11 @@ def arguments(line: str) -> list[str]:
     return shlex.split(line.removeprefix(OURS))
 
 
-def scaled_boxes(words: list[str]) -> list[str]:
-    """Boxes of pictures of 768 pixels, for those of 128."""
-    return [",".join(str(int(side) // 6) for side in word.split(",")) if before == "--box" else word
+def scaled(words: list[str]) -> list[str]:
+    """Boxes of pictures of 768 pixels, and their 24 rows, for those of 128 pixels and 8 rows."""
+    divisor = {"--box": 6, "--rows": 3, "--keep-rows": 3}
+    return [",".join(str(int(side) // divisor[before]) for side in word.split(","))
+            if before in divisor else word
             for before, word in zip(["", *words], words, strict=False)]
 
 
@@ -88,7 +90,7 @@ def test_commands_run_in_the_order_of_their_document(path, small_assets, tmp_pat
     with small_bundle(small_assets):
         for line in commands(path):
             if line.startswith(OURS) and not needs_more(line):
-                words = scaled_boxes(arguments(line))
+                words = scaled(arguments(line))
                 assert main([*words, *SHORT.get(words[0], ())]) == 0, line + capfd.readouterr().err
 
 
