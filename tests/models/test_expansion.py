@@ -255,6 +255,14 @@ def test_a_ridge_that_hardly_stands_out_is_rarely_filled_in(prompt, faint):
     assert faint in expand(f"{prompt}, {faint} behind", None, 0).prompt
 
 
+@pytest.mark.parametrize("prompt, faint", [
+    ("a tower, rocky mountains", "at dusk"), ("a tower, a forest behind", "at dusk"),
+    ("a tower, snowy mountains behind", "cloudy")])
+def test_light_and_clouds_leave_the_ridge_that_was_typed(prompt, faint):
+    drawn = [expand(prompt, None, seed).prompt for seed in range(200)]
+    assert sum(faint in one for one in drawn) <= 6
+
+
 @pytest.mark.parametrize("prompt, kinds, count", [
     ("two houses", ["house"] * 2, "two"), ("2 red boats", ["boat"] * 2, "two"),
     ("three trees", ["tree"] * 3, "three"), ("a pair of windmills", ["windmill"] * 2, "two"),

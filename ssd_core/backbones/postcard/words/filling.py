@@ -81,10 +81,19 @@ def ground_odds(kinds: tuple[str, ...]) -> Odds[str]:
 
 
 def ridge_odds(scene: Scene) -> Odds[str]:
-    """Odds of the ridge, low where it hardly stands out."""
     odds = OPEN_RIDGE if scene["ground"] in (*WATER, "sand") else RIDGE
-    faint = [ridge for pair, ridges in FAINT.items() if pair in scene.items() for ridge in ridges]
-    return {ridge: weight * (0.01 if ridge in faint else 1) for ridge, weight in odds.items()}
+    return rare(odds, lambda ridge: any(is_faint(ridge, name, scene[name])
+                                        for name in ("time", "sky")))
+
+
+def is_faint(ridge: str | None, name: str, value: str | None) -> bool:
+    """Whether a ridge hardly stands out at a time or under a sky."""
+    return ridge in FAINT.get((name, value or ""), ())
+
+
+def rare(odds: Odds[str], hardly: Callable[[str], bool]) -> Odds[str]:
+    """Odds that are low for values which hardly fit."""
+    return {value: weight * (0.01 if hardly(value) else 1) for value, weight in odds.items()}
 
 
 def sky_odds(time: str, lit: bool) -> Odds[str]:
@@ -93,9 +102,8 @@ def sky_odds(time: str, lit: bool) -> Odds[str]:
 
 def colour_odds(kind: str, ground: str) -> Odds[str]:
     """Odds of the usual colours of a kind, low if they hardly show on the ground."""
-    odds = GREEN if kind in PLANTS else COLOUR
-    return {colour: weight * (0.01 if colour in PALE.get(ground, ()) else 1)
-            for colour, weight in odds.items()}
+    return rare(GREEN if kind in PLANTS else COLOUR,
+                lambda colour: colour in PALE.get(ground, ()))
 
 
 @dataclass(frozen=True)
@@ -323,11 +331,13 @@ class Filler:
             return (self._allowed("time", time) and lamp.get(self.typed.get("light", ""), True)
                     and self.typed.get("sky", skies_of(time)[0]) in skies_of(time))
 
-        return self.die.throw("time", TIME, fits)
+        odds = rare(TIME, lambda time: is_faint(scene.get("ridge"), "time", time))
+        return self.die.throw("time", odds, fits)
 
     def _sky(self, scene: Scene) -> str | None:
         time, lit = scene["time"] or "day", scene["light"] not in (None, "none")
-        return self.die.throw("sky", sky_odds(time, lit), lambda sky: self._allowed("sky", sky)
+        odds = rare(sky_odds(time, lit), lambda sky: is_faint(scene.get("ridge"), "sky", sky))
+        return self.die.throw("sky", odds, lambda sky: self._allowed("sky", sky)
                               and sky in skies_of(time) and (has_light(sky) or not lit))
 
     def _ground(self, scene: Scene) -> str | None:
