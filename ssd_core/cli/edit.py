@@ -30,6 +30,7 @@ from ..output.picture_files import (
     transparent_part,
 )
 from ..output.recipe import tokens_from_png
+from ..output.unknown import require_something_known
 from ..output.words import Words
 from ..runs.cost_estimate import cost_estimate
 from ..runs.request import Request, Result
@@ -152,6 +153,7 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
 def words_of(backbone: Backbone, recipe: Mapping | None, old: str | None, new: str,
              needed: bool) -> tuple[str | None, str]:
     """Old and new words to draw from. needed: whether the old ones decide what stays."""
+    require_something_known(backbone, new)
     if old is not None:
         return old, new
     if recipe is not None:

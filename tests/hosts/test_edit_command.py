@@ -63,6 +63,13 @@ def test_old_words_that_are_the_new_ones_draw_nothing(ssd):
         done["notes"])
 
 
+@pytest.mark.parametrize("flags", [(), BOX, ("--from", "a red house")])
+def test_of_unknown_words_alone_nothing_is_edited(ssd, flags):
+    done = ssd("edit", "x.png", "a purple elephant", *flags)
+    assert done.code == 2 and "cannot draw a purple elephant, and the prompt names nothing" in (
+        done.err.splitlines()[-1])
+
+
 @pytest.mark.parametrize(("flags", "said"), [
     (("--suggest", "0"), "suggest 0: must be at least 1"),
     (("--box", "1,2,3"), "write x,y,width,height"),
