@@ -235,7 +235,7 @@ def test_plan_needs_no_weights(ssd):
     emu = ssd("plan", "--grid", "90x90", "--row-end", "--rounds", 6, "--json", backbone=None)
     assert emu.json["paper_passes"] == 661 and emu.json["ar_passes"] == 8100
     bundled = ssd("plan", "--json", backbone=None)
-    assert bundled.json["passes_max"] == 576 and "cheapest on a" in bundled.json["tuning"]
+    assert bundled.json["passes_max"] == 576 and "usual on a" in bundled.json["tuning"]
     assert 1 < bundled.json["prior_passes"] < 576 and not bundled.json["stand_in"]
     other = ssd("plan", "--json").json  # of other weights
     assert other == {**bundled.json, "prior_passes": other["prior_passes"], "stand_in": True}
@@ -360,6 +360,17 @@ def test_bad_input_is_one_line_and_nothing_is_written(ssd, arguments):
 def test_bad_grids_are_refused(ssd):
     for grid in ("0x4", "4", "axb"):
         assert ssd("plan", "--grid", grid, backbone=None).code == 2
+    large = ssd("plan", "--grid", "1000000x1000000", backbone=None)
+    assert (large.code, large.err) == (2, "error: grid 1000000x1000000: at most 128 rows and 128 "
+                                          "columns\n")
+
+
+def test_a_plan_is_in_plain_words(ssd):
+    told = ssd("plan").out
+    for figure in ("passes at most", "passes, usually", "passes by AR", "window", "usual on a"):
+        assert figure in told
+    paper = ssd("plan", "--grid", "24x24", "--method", "ssd", backbone=None).out
+    assert "passes in the paper" in paper and "paper passes" not in paper
 
 
 @pytest.mark.parametrize("out", ["folder.png", "file.txt/x.png"])
