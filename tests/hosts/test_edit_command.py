@@ -71,7 +71,8 @@ def test_of_unknown_words_alone_nothing_is_edited(ssd, flags):
 
 
 @pytest.mark.parametrize(("flags", "said"), [
-    (("--suggest", "0"), "suggest 0: must be at least 1"),
+    (("--suggest", "0"), "--suggest 0: must be at least 1"),
+    (("--rows", "99"), "--rows 99: must lie in 0 .. 23"), (("--reach", "9"), "--reach 9.0: must"),
     (("--box", "1,2,3"), "write x,y,width,height"),
     ((*BOX, "--rows", "1"), "give one of them")])
 def test_wrong_flags_get_one_line(ssd, flags, said):
