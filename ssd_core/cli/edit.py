@@ -30,7 +30,7 @@ from ..output.picture_files import (
     transparent_part,
 )
 from ..output.recipe import tokens_from_png
-from ..output.unknown import require_something_known
+from ..output.unknown import require_something_known, word_notes
 from ..output.words import Words
 from ..runs.cost_estimate import cost_estimate
 from ..runs.request import Request, Result
@@ -129,6 +129,8 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     old, new = words_of(backbone, recipe, editing.old or told_in(picture).get("prompt"), prompt,
                         by_words)
     report.words([new] if new != prompt else [], None)
+    for line in word_notes(backbone, [editing.old or ""], []):
+        note(f"warning: --from: {line}")
     wanted = Drawing(prompt, canvas.negative, method, sampling, backbone.size, editing.suggest,
                      keep=keep, keep_mask=mask, keep_pixels=pixels,
                      edit=Edit(old or "", **editing.knobs) if by_words else None,

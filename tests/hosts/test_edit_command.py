@@ -63,6 +63,12 @@ def test_old_words_that_are_the_new_ones_draw_nothing(ssd):
         done["notes"])
 
 
+def test_words_of_from_that_are_unknown_are_told(ssd):
+    done = ssd("edit", "x.png", "a blue boat", *BOX, "--from", "a red blabla")
+    assert done.json["old_prompt"] == "a red blabla" and (
+        "--from: postcard does not know, and leaves out: blabla" in done.err)
+
+
 @pytest.mark.parametrize("flags", [(), BOX, ("--from", "a red house")])
 def test_of_unknown_words_alone_nothing_is_edited(ssd, flags):
     done = ssd("edit", "x.png", "a purple elephant", *flags)
