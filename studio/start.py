@@ -83,19 +83,15 @@ def main(
     mcp: Annotated[bool, typer.Option(
         "--mcp", help="Offer the endpoints as MCP tools, at /gradio_api/mcp.")] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    check: Annotated[bool, typer.Option("--check", hidden=True)] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only check these options.")] = False,
 ) -> None:
     """Open the app in a browser: everything runs on this machine."""
     if language not in ("auto", "en", "zh"):
         raise SSDError(f"language {language!r}: choose auto, en or zh")
     users = read_users(auth) if auth else {}
     root, names = as_root(root_path), [as_name(name) for name in allow_host or ()]
-    require_address(host, port)
-    if mcp:
-        require_mcp()
-    if share:
-        require_usable()
-    if check:  # of the options alone
+    require_place(host, port, mcp, share)
+    if check:
         return
     library = Library(models_dir, backbone, heads, device, dtype, offload, graphs,
                       Estimates.stored_in(cache_folder()))
@@ -110,6 +106,15 @@ def main(
                         Downloads(models_dir), language, local)
     with private_cache():
         serve(services, host, port, share, open_, True, users, mcp, root, names)
+
+
+def require_place(host: str, port: int | None, mcp: bool, share: bool) -> None:
+    """Raise SSDError unless the page can be served in this way."""
+    require_address(host, port)
+    if mcp:
+        require_mcp()
+    if share:
+        require_usable()
 
 
 def shared_line(auth: Path | None) -> str:
