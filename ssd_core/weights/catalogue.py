@@ -274,12 +274,13 @@ def known(name: str) -> KnownBackbone:
     """Return the backbone of this name, ignoring case; SSDError lists the names."""
     row = {key.lower(): row for key, row in CATALOGUE.items()}.get(name.lower())
     if row is None:
-        raise SSDError(f"backbone {name!r} is not in the catalogue: the names nearest to it are "
+        raise SSDError(f"backbone {name!r} is not in the catalogue: choose another, such as "
                        f"{nearest_names(name, CATALOGUE)}; download --list shows all")
     return row
 
 
 def nearest_names(name: str, names: Iterable[str]) -> str:
-    """The three names most like a wrong one, in any case."""
+    """Three names that resemble a wrong one, in any case; the first ones if none does."""
     known = {each.lower(): each for each in names}
-    return ", ".join(known[each] for each in get_close_matches(name.lower(), known, 3, 0))
+    near = get_close_matches(name.lower(), known, 3, 0.5) or [*known][:3]
+    return ", ".join(known[each] for each in near)

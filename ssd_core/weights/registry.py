@@ -178,8 +178,8 @@ class ModelRegistry:
         if name in CATALOGUE:
             return download_hint(CATALOGUE[name], self.folder_of(name), self.command(name))
         return (f"backbone {name!r} is not here: put it into {places(self.backbone_folders)}, or "
-                f"choose another; the names nearest to it are "
-                f"{nearest_names(name, self.choices())}; download --list shows all")
+                f"choose another, such as {nearest_names(name, self.choices())}; "
+                "download --list shows all")
 
     def damage(self, name: str) -> str | None:
         """A line if a local backbone cannot be read; None if it is absent or lacks files."""

@@ -63,7 +63,7 @@ def test_names_are_found_however_they_are_cased():
     with pytest.raises(SSDError) as refused:
         known("JANUS-pro")
     assert str(refused.value) == (
-        "backbone 'JANUS-pro' is not in the catalogue: the names nearest to it are Janus-Pro-7B, "
+        "backbone 'JANUS-pro' is not in the catalogue: choose another, such as Janus-Pro-7B, "
         "Janus-Pro-1B, Janus-Pro-R1-7B; download --list shows all")
 
 
