@@ -45,6 +45,9 @@ class SetUpError(Exception):
 def app(arguments: list[str]) -> int:
     """Draw a first postcard, then open the app even if that failed; the app's exit code."""
     prepare("app", VERBOSE in arguments)
+    opens = [python(), str(ROOT / "gradio_app.py"), "--open", *without_verbose(arguments)]
+    if len(opens) > 3 and (wrong := run([*opens, "--check"])):
+        return wrong
     print(f"\nA first postcard, by AR and by exact with the same seed: {PROMPT!r}", flush=True)
     out = str(ROOT / "outputs")
     command = [python(), "-m", "ssd_core", "compare", PROMPT, "--methods", FIRST_POSTCARDS,
@@ -54,15 +57,15 @@ def app(arguments: list[str]) -> int:
               "see its tab Doctor.", flush=True)
     else:
         print(how_to_go_on(), flush=True)
-    return run([python(), str(ROOT / "gradio_app.py"), "--open", *without_verbose(arguments)])
+    return run(opens)
 
 
 def how_to_go_on() -> str:
-    ssd = script("ssd")
+    ssd, first = script("ssd"), ROOT / "outputs" / f"exact-{SEED}.png"
     return (f"\nThe pictures are in {ROOT / 'outputs'}. Next, try in a terminal:\n"
             f'  {ssd} generate "{PROMPT}" --seed 12 --batch 4\n'
-            f'  {ssd} compare "{PROMPT}" --methods ar,ssd,ssd:fused_commit=true,exact\n'
-            f"  {ssd} plan --grid 90x90 --row-end --rounds 6\n"
+            f'  {ssd} edit "{first}" "{PROMPT.replace("red", "blue")}"\n'
+            f'  {ssd} vary "{first}" --strength subtle\n'
             f"  {ssd} --help\n"
             f"\nThe app opens now (Ctrl-C ends it); next time: {python()} gradio_app.py")
 

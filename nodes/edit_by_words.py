@@ -18,6 +18,7 @@ from ..ssd_core.model.sampling import Sampling
 from ..ssd_core.output.changed_words import changed_words
 from ..ssd_core.output.drawing import Drawing, sampling_of
 from ..ssd_core.output.picture_files import redrawn_cells
+from ..ssd_core.output.unknown import require_something_known
 from ..ssd_core.output.words import Words, drawn_words
 from . import fitting, inputs, outcome, requests, running, weights
 from .drawing import DrawingNode
@@ -116,6 +117,7 @@ def requests_of(model: weights.LoadedModel, source: TokenPictures,
 def words_of(model: weights.LoadedModel, recipe: dict | None, old: str,
              new: str) -> tuple[str, str]:
     """Old and new words to draw from."""
+    require_something_known(model.module, new)
     if old.strip():
         return old, new
     if recipe is None:

@@ -21,6 +21,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from ssd_core import SSDError
 from ssd_core.backbones.estimates import Estimates
+from ssd_core.cli import UsageError, what_is_wrong
 from ssd_core.errors import shortened
 from ssd_core.kept_files import cache_folder
 from ssd_core.proxies import require_usable, without_proxies
@@ -41,6 +42,13 @@ with without_proxies():  # Gradio makes its HTTP clients when it is imported
     from .server import require_address, require_mcp, serve
 
 
+def as_port(text: str) -> int:
+    """The number of a port."""
+    if text.isdecimal() and 1 <= int(text[:6]) <= 65535:
+        return int(text)
+    raise SSDError(f"--port {text[:40]}: give a number from 1 to 65535")
+
+
 def main(
     backbone: Annotated[str, typer.Option(help="Bundled name, folder or file.")] = "postcard",
     heads: Annotated[str, typer.Option(
@@ -59,7 +67,8 @@ def main(
     host: Annotated[str, typer.Option(
         help="0.0.0.0 lets other machines in your network use the app.")] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(
-        min=1, max=65535, help="Default: the first free one from 7860.")] = None,
+        parser=as_port, metavar="<int>",
+        help="1 to 65535. Default: the first free one from 7860.")] = None,
     share: Annotated[bool, typer.Option(
         "--share", help="A public link through Gradio's servers. Off unless given.")] = False,
     auth: Annotated[Path | None, typer.Option(
@@ -74,17 +83,16 @@ def main(
     mcp: Annotated[bool, typer.Option(
         "--mcp", help="Offer the endpoints as MCP tools, at /gradio_api/mcp.")] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only check these options.")] = False,
 ) -> None:
     """Open the app in a browser: everything runs on this machine."""
     if language not in ("auto", "en", "zh"):
         raise SSDError(f"language {language!r}: choose auto, en or zh")
     users = read_users(auth) if auth else {}
     root, names = as_root(root_path), [as_name(name) for name in allow_host or ()]
-    require_address(host, port)
-    if mcp:
-        require_mcp()
-    if share:
-        require_usable()
+    require_place(host, port, mcp, share)
+    if check:
+        return
     library = Library(models_dir, backbone, heads, device, dtype, offload, graphs,
                       Estimates.stored_in(cache_folder()))
     library.use(backbone, dtype)  # report errors here, before a page opens
@@ -98,6 +106,15 @@ def main(
                         Downloads(models_dir), language, local)
     with private_cache():
         serve(services, host, port, share, open_, True, users, mcp, root, names)
+
+
+def require_place(host: str, port: int | None, mcp: bool, share: bool) -> None:
+    """Raise SSDError unless the page can be served in this way."""
+    require_address(host, port)
+    if mcp:
+        require_mcp()
+    if share:
+        require_usable()
 
 
 def shared_line(auth: Path | None) -> str:
@@ -125,9 +142,10 @@ def run(program: str, home: Path = Path(), arguments: Sequence[str] | None = Non
     app.command()(main)
     places = {"models_dir": str(home / "models"), "output_dir": str(home / "outputs")}
     try:
-        app(arguments, prog_name=program, default_map=places)
-    except (SSDError, OSError) as error:
-        sys.stderr.write(f"{shortened(f'{program}: {error}')}\n")
+        sys.exit(app(arguments, prog_name=program, default_map=places, standalone_mode=False))
+    except (SSDError, OSError, UsageError) as error:
+        line = what_is_wrong(error) if isinstance(error, UsageError) else error
+        sys.stderr.write(f"{shortened(f'{program}: {line}')}\n")
         sys.exit(2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)

@@ -131,8 +131,7 @@ def run(arguments: Sequence[str] | None) -> int:
     except SSDError as error:
         return complain(f"error: {error}", WRONG_INPUT)
     except UsageError as error:
-        message = error.format_message().rstrip(".")
-        return complain(f"error: {message} (--help lists what there is)", WRONG_INPUT)
+        return complain(f"error: {what_is_wrong(error)}", WRONG_INPUT)
     except OSError as error:
         if not is_of_output(error):
             where = f"{error.filename}: " if error.filename else ""
@@ -144,6 +143,16 @@ def run(arguments: Sequence[str] | None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     return complain("interrupted", code) if code == INTERRUPTED else code
+
+
+def what_is_wrong(error: typer.BadParameter) -> str:
+    """A line about a wrong command line."""
+    message = error.format_message().rstrip(".")
+    typed = error.ctx.params if error.ctx else {}
+    if "unexpected extra argument" in message and typed.get("prompt"):
+        more = message.partition(" (")[2].removesuffix(")")
+        return f"put the whole prompt in quotes: \"{typed['prompt']} {more}\""
+    return f"{message} (--help lists what there is)"
 
 
 def complain(message: str, code: int) -> int:

@@ -30,6 +30,7 @@ from ..output.picture_files import (
     transparent_part,
 )
 from ..output.recipe import tokens_from_png
+from ..output.unknown import require_something_known, word_notes
 from ..output.words import Words
 from ..runs.cost_estimate import cost_estimate
 from ..runs.request import Request, Result
@@ -57,7 +58,7 @@ class EditOptions:
                                    "transparent in the edited picture is drawn anew, or the words "
                                    "decide where.")
     box: str | None = flag(None, "X,Y,WIDTH,HEIGHT in pixels: draw this anew.")
-    rows: int | None = flag(None, "Draw all token rows but the first ROWS anew.")
+    keep_rows: int | None = flag(None, "Draw all token rows but the first ROWS anew.", "--rows")
     suggest: int = flag(1, "Number of suggestions, each with the next seed. Those come first that "
                            "fit best what follows the region.")
     out: Path | None = flag(None, "FILE.png; several make FILE-0.png, FILE-1.png, ... Default: "
@@ -77,11 +78,11 @@ class EditOptions:
         """The cells [R, C] that stay whatever the words say; None: no region is given, neither by
         a flag nor, without --from, by what is transparent in the picture.
         """
-        named = [each for each in (self.mask, self.box, self.rows) if each is not None]
+        named = [each for each in (self.mask, self.box, self.keep_rows) if each is not None]
         if len(named) > 1:
-            raise SSDError("mask, box, rows: give one of them")
-        if self.rows is not None:
-            return ~region_of(backbone.grid, 1, self.rows).mask[0] if self.rows else None
+            raise SSDError("--mask, --box, --rows: give one of them")
+        if self.keep_rows is not None:
+            return ~region_of(backbone.grid, 1, self.keep_rows).mask[0] if self.keep_rows else None
         if self.mask is not None:
             return ~redrawn_cells(mask_of_file(self.mask, backbone.size), backbone.grid)[0]
         if self.box is not None:
@@ -128,6 +129,8 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
     old, new = words_of(backbone, recipe, editing.old or told_in(picture).get("prompt"), prompt,
                         by_words)
     report.words([new] if new != prompt else [], None)
+    for line in word_notes(backbone, [editing.old or ""], []):
+        note(f"warning: --from: {line}")
     wanted = Drawing(prompt, canvas.negative, method, sampling, backbone.size, editing.suggest,
                      keep=keep, keep_mask=mask, keep_pixels=pixels,
                      edit=Edit(old or "", **editing.knobs) if by_words else None,
@@ -152,6 +155,7 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
 def words_of(backbone: Backbone, recipe: Mapping | None, old: str | None, new: str,
              needed: bool) -> tuple[str | None, str]:
     """Old and new words to draw from. needed: whether the old ones decide what stays."""
+    require_something_known(backbone, new)
     if old is not None:
         return old, new
     if recipe is not None:

@@ -42,12 +42,16 @@ class KeepOptions:
     keep: Path | None = flag(None, "Picture whose top rows are kept; needs --keep-rows.")
     keep_rows: int = flag(0, "Number of token rows to keep.")
 
+    def __post_init__(self) -> None:
+        if self.keep_rows and self.keep is None:
+            raise SSDError("--keep-rows needs --keep: the picture whose rows to keep")
+        if self.keep is not None and self.keep_rows == 0:
+            raise SSDError("--keep needs --keep-rows: how many of its rows to keep")
+
     def options(self, backbone: Backbone, typed: Words, report: Reporter) -> dict:
         """The drawing's fields keep and keep_rows, and fixed if the prompt is the parent's."""
         if self.keep is None:
-            return {"keep_rows": self.keep_rows} if self.keep_rows else {}
-        if self.keep_rows == 0:
-            raise SSDError("--keep needs --keep-rows: how many of its rows to keep")
+            return {}
         with drawable(self.keep, backbone.sizes_of_grid, backbone.size) as (png, fitting):
             tokens, how = tokens_from_png(png, backbone)
         report.print(f"keeping {self.keep_rows} rows of {self.keep} ({fitting}{how})")

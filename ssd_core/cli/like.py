@@ -124,7 +124,8 @@ class RunSettings:
 
     def method(self, flags: Knobs) -> Method:
         """The recipe's method with the knobs that are set, or the method of the flags alone."""
-        if self.recipe is None or flags.method not in (None, self.recipe["method"]):
+        if self.recipe is None or (
+                flags.method or self.recipe["method"]).lower() != self.recipe["method"]:
             return flags.chosen()
         own = method_of(self.recipe)
         knobs = {name: value for name, value in flags.knobs.items() if value is not None}

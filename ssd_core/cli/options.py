@@ -8,17 +8,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from ..engine.methods import SSD, Method, default_method
+from ..errors import SSDError
 from ..files import user_path
 from ..model.grid import size_of
-from ..model.knobs import KnobSpec, flag
+from ..model.knobs import WANTED, KnobSpec, flag
 from ..model.sampling import Sampling
 from ..output.guarantees import guarantee_list
 from ..output.knobs import all_knobs, check_pictures, sampling_knobs
@@ -115,16 +116,42 @@ def takes_groups(command: Callable) -> Callable:
     @functools.wraps(command)
     def grouped(**values: Any) -> None:
         values = {name: path_of(value) for name, value in values.items()}
-        for name, group in groups.items():
-            values[name] = group(**{f.name: value_of(f, values) for f in fields(group)})
-        command(**values)
+        typed = dict(values)
+        try:
+            for name, group in groups.items():
+                values[name] = group(**{f.name: value_of(f, values) for f in fields(group)})
+            command(**values)
+        except SSDError as error:
+            raise SSDError(with_flag(str(error), flags, typed, named)) from error
 
     own = [p.replace(kind=p.KEYWORD_ONLY, annotation=hints[p.name])
            for p in plain.values() if p.name not in groups]
     flags = [each for group in groups.values() for each in parameters(group)]
+    named = {f.name: f.metadata["names"] for group in groups.values() for f in fields(group)
+             if f.metadata.get("names")}
     grouped.__dict__["__signature__"] = inspect.Signature([*own, *flags])
     grouped.__annotations__ = {p.name: p.annotation for p in (*own, *flags)}
     return grouped
+
+
+def with_flag(line: str, flags: Iterable[inspect.Parameter], typed: Mapping[str, Any],
+              named: Mapping[str, Sequence[str]]) -> str:
+    """A line about an option's value, with the flag that was typed in place of its field's name.
+
+    named: the flags of fields that do not have the field's own name.
+    """
+    for each in flags:
+        name, value = each.name, typed[each.name]
+        about = line.replace("-", "_").startswith(name) and value != each.default
+        after = line[len(name):]
+        if about and after.startswith((":", " '", f" {value}")):
+            return f"{flag_of(name, named.get(name, ()))}{after}"
+    return line
+
+
+def flag_of(name: str, names: Sequence[str]) -> str:
+    """The flag of an option: the first of its names, else its field's."""
+    return names[0] if names else f"--{name.replace('_', '-')}"
 
 
 def path_of(value: Any) -> Any:
@@ -162,13 +189,29 @@ def knob_option(knob: KnobSpec, panel: str | None) -> inspect.Parameter:
     default = knob.default if not knob.methods else None
     usual = f" Default: {knob.default_text}." if default is None else ""  # otherwise typer shows it
     kind = knob.kind | None if default is None else knob.kind
-    return option(knob.name, kind, default, panel, f"{knob.help}{legal}{usual}{owners}")
+    return option(knob.name, kind, default, panel, f"{knob.help}{legal}{usual}{owners}",
+                  also=knob.also)
 
 
 def option(name: str, kind: Any, default: Any, panel: str | None,
            help: str | None = None,  # noqa: A002
-           names: tuple[str, ...] = ()) -> inspect.Parameter:
-    """A parameter that typer makes an option of; names: instead of the name's own."""
-    about = typer.Option(*names, help=help, rich_help_panel=panel)
+           names: tuple[str, ...] = (), also: str = "") -> inspect.Parameter:
+    """A parameter that typer makes an option of; names: instead of the name's own. also: see
+    `KnobSpec`.
+    """
+    number: Any = next((each for each in get_args(kind) or (kind,) if each in (int, float)), None)
+    parser: Any = number and {"parser": reads(number, flag_of(name, names), also),
+                              "metavar": f"<{number.__name__}>"}
+    about = typer.Option(*names, help=help, rich_help_panel=panel, **(parser or {}))
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default,
                              annotation=Annotated[kind, about])
+
+
+def reads(kind: type, flag_name: str, also: str) -> Callable[[Any], Any]:
+    """A function that reads the number of a flag, or says what to give."""
+    def number(text: Any) -> Any:
+        try:
+            return kind(text)
+        except ValueError as error:
+            raise SSDError(f"{flag_name} {text[:40]}: give {WANTED[kind]}{also}") from error
+    return number

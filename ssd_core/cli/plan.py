@@ -26,7 +26,11 @@ from .options import EXPAND, Json, Knobs, flag
 from .output import Reporter, note
 from .session import estimates, registry
 
-OF_PRIOR = ("prior_pictures", "stand_in")  # of the plan's figures; a line says them in words
+# The plan's figures in words; a line of its own says the rest.
+FIGURES = {"passes": "passes", "prior_passes": "passes, usually", "passes_max": "passes at most",
+           "ar_passes": "passes by AR", "step_acceleration": "times as many by AR",
+           "paper_passes": "passes in the paper",
+           "paper_ar_passes": "passes by AR in the paper", "tuning": "setting"}
 Prompt = Annotated[str | None, typer.Argument(help="Show what would be drawn for this prompt.",
                                               show_default=False)]
 
@@ -107,8 +111,8 @@ def command(knobs: Knobs, target: PlanOptions, expansion: ExpansionOptions, prom
         report.words(filter(None, [words["prompt_expanded"]]), words["negative_expanded"])
     if target.grid is None:
         note(dtypes_line(target.local.path, pick_device("auto")))
-    rows = [{"figure": name.replace("_", " "), "value": value}
-            for name, value in counted.items() if name not in OF_PRIOR and value not in (None, "")]
+    rows = [{"figure": figure, "value": counted[name]} for name, figure in FIGURES.items()
+            if counted[name] not in (None, "")]
     report.table({"figure": "figure", method.name: "value"}, rows)
     if source := prior_text(planned):
         report.print(source)

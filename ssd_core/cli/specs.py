@@ -16,7 +16,8 @@ SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def build_method(name: str, knobs: dict[str, Any]) -> Method:
-    """The method with these knobs; SSDError if the method or a knob does not exist."""
+    """The method with these knobs, its name in any case; SSDError if either does not exist."""
+    name = name.lower()
     require_known(name, knobs)
     return METHODS[name](**knobs)
 
@@ -35,7 +36,7 @@ def require_known(name: str, knobs: Iterable[str]) -> None:
 def parse_method(text: str) -> Method:
     """Read NAME:KNOB=VALUE:...; knobs may be written with dashes."""
     name, *settings = text.strip().split(":")
-    values = {}
+    name, values = name.lower(), {}
     for setting in settings:
         knob, equals, value = setting.partition("=")
         if not equals:
@@ -52,7 +53,7 @@ def parse_methods(text: str) -> list[tuple[str, Method]]:
 
     "all" is every method at its own settings.
     """
-    if text.strip() == ALL:
+    if text.strip().lower() == ALL:
         return list(every_method().items())
     specs = [spec.strip() for spec in text.split(",") if spec.strip()]
     if not specs:

@@ -59,8 +59,10 @@ class Grid:
     def parse(cls, text: str, row_end: bool = False) -> Grid:
         """Read "24x24" as rows x columns."""
         rows, _, columns = text.lower().partition("x")
-        if not (text.isascii() and rows.isdecimal() and columns.isdecimal()):
-            raise SSDError(f"grid {text!r}: write rows x columns, for example 24x24")
+        if not (text.isascii() and rows.isdecimal() and columns.isdecimal() and len(text) < 20):
+            raise SSDError(f"grid {text[:20]!r}: write rows x columns, for example 24x24")
+        if max(int(rows), int(columns)) > LONGEST_SIDE:
+            raise SSDError(f"grid {text}: at most {LONGEST_SIDE} rows and {LONGEST_SIDE} columns")
         return cls(int(rows), int(columns), row_end)
 
     @property

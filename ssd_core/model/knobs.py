@@ -53,6 +53,11 @@ class KnobSpec:
         """Whether the method or backbone can supply the value."""
         return self.default is None
 
+    @property
+    def also(self) -> str:
+        """What is legal besides its limits, to end a line about them."""
+        return f", or {NEW_NUMBER} for a random one" if self.fresh else ""
+
     # Checks
 
     def checked(self, value: Any) -> Any:
@@ -104,7 +109,8 @@ class KnobSpec:
         if self.above is not None:
             return f"must lie above {self.above}" + (f", at most {high}" if high else "")
         if self.low is not None:
-            return f"must lie in {self.low} .. {high}" if high else f"must be at least {self.low}"
+            return (f"must lie in {self.low} .. {high}{self.also}" if high
+                    else f"must be at least {self.low}")
         return f"must be at most {high}" if high else ""
 
     @property

@@ -63,8 +63,8 @@ def opened(source: Path | bytes, name: object = None) -> Iterator[Image.Image]:
                                f"{MOST_PIXELS // 10**6} million are read")
             yield image
     except UNREADABLE as error:
-        raise SSDError(f"{name}: not a whole picture ({type(error).__name__}): give a PNG, JPEG, "
-                       "WebP, AVIF, GIF, TIFF or BMP that other programs open") from error
+        raise SSDError(f"{name}: not a whole picture: give a PNG, JPEG, WebP, AVIF, GIF, TIFF or "
+                       "BMP that other programs open") from error
 
 
 def recognized(file: BinaryIO, name: object) -> ImageFile.ImageFile:

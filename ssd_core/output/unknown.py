@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from ..backbones.base import Backbone
 from ..errors import SSDError
 
-CANNOT_DRAW = "cannot draw, and leaves out"
-IGNORED = "does not know, and ignores"
+LEFT_OUT = "does not know, and leaves out"
 NAMED = 5  # words in an error line
 MISPLACED = "may draw these words elsewhere in the picture, or not at all"
 
@@ -43,9 +42,8 @@ def word_notes(backbone: Backbone, texts: Sequence[str], prompts: Sequence[str],
     """
     objects = objects_in(backbone, prompts)
     words = {word for thing in objects for word in backbone.unknown_words(thing)}
-    kinds = {CANNOT_DRAW: objects,
-             IGNORED: [word for word in unknown_in(backbone, texts) if word not in words],
-             MISPLACED: misplaced_in(backbone, texts)}
+    others = [word for word in unknown_in(backbone, texts) if word not in words]
+    kinds = {LEFT_OUT: [*objects, *others], MISPLACED: misplaced_in(backbone, texts)}
     return [f"{backbone.name} {what}: {listed(words, most)}"
             for what, words in kinds.items() if words] + limits_of(backbone, prompts)
 

@@ -7,7 +7,9 @@ run a backbone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 
 from ..backbones import presets
 from ..backbones.presets import Preset
@@ -272,6 +274,13 @@ def known(name: str) -> KnownBackbone:
     """Return the backbone of this name, ignoring case; SSDError lists the names."""
     row = {key.lower(): row for key, row in CATALOGUE.items()}.get(name.lower())
     if row is None:
-        raise SSDError(f"backbone {name!r} is not in the catalogue: choose one of "
-                       f"{', '.join(CATALOGUE)}")
+        raise SSDError(f"backbone {name!r} is not in the catalogue: choose another, such as "
+                       f"{nearest_names(name, CATALOGUE)}; download --list shows all")
     return row
+
+
+def nearest_names(name: str, names: Iterable[str]) -> str:
+    """Three names that resemble a wrong one, in any case; the first ones if none does."""
+    known = {each.lower(): each for each in names}
+    near = get_close_matches(name.lower(), known, 3, 0.5) or [*known][:3]
+    return ", ".join(known[each] for each in near)

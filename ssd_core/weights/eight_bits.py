@@ -62,7 +62,7 @@ def about(device: torch.device) -> str:
     """Which dtype `8bit` loads here, and why; a line for reports."""
     kind = fastest(device)
     if len(offered(device)) == 1:
-        return f"dtype {EITHER}: {kind}, the only one that this device and installation have"
+        return f"dtype {EITHER}: {kind}, as fp8 does not work here"
     times = ", ".join(f"{name} {ms:.3f} ms" for name, ms in measured(device).items())
     return (f"dtype {EITHER}: {kind}, measured by products of {CELLS} cells and {WIDTH} x {WIDTH} "
             f"weights ({times})")

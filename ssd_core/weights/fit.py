@@ -137,7 +137,7 @@ def advice(memory: MemoryEstimate, free: int | None) -> str:
     if free is None:
         return f"about {gib(memory.needed)} are needed; how much is free here is unknown"
     if memory.needed <= free:
-        return f"fits: about {gib(memory.needed)} of {gib(free)} free"
+        return f"about {gib(memory.needed)} are needed, {gib(free)} are free: it fits"
     short = f"about {gib(memory.needed)} are needed, {gib(free)} are free: "
     for words, changed in changes(memory):
         if changed.needed <= free:

@@ -17,7 +17,15 @@ from ..backbones.reading.checkpoint import ENDINGS, GGUF, group_of, models_in
 from ..engine.heads import FORMAT as HEADS_FORMAT
 from ..errors import SSDError
 from ..files import read_safetensors, sha256_of, user_path
-from .catalogue import BACKBONES_FOLDER, CATALOGUE, GB, LICENCE, KnownBackbone, Source
+from .catalogue import (
+    BACKBONES_FOLDER,
+    CATALOGUE,
+    GB,
+    LICENCE,
+    KnownBackbone,
+    Source,
+    nearest_names,
+)
 from .find import (
     HEADS_FILE,
     backbones_below,
@@ -170,7 +178,8 @@ class ModelRegistry:
         if name in CATALOGUE:
             return download_hint(CATALOGUE[name], self.folder_of(name), self.command(name))
         return (f"backbone {name!r} is not here: put it into {places(self.backbone_folders)}, or "
-                f"choose one of {', '.join(self.choices())}")
+                f"choose another, such as {nearest_names(name, self.choices())}; "
+                "download --list shows all")
 
     def damage(self, name: str) -> str | None:
         """A line if a local backbone cannot be read; None if it is absent or lacks files."""

@@ -117,7 +117,7 @@ def test_what_browsers_do_not_show_and_what_is_too_large_becomes_webp_with_its_r
 
 
 def test_what_is_no_picture_is_refused_by_name():
-    with pytest.raises(SSDError, match="x.png: not a whole picture"):
+    with pytest.raises(SSDError, match="x.png: not a whole picture: give"):
         sent(b"no picture")
 
 

@@ -226,14 +226,14 @@ def test_words_without_meaning_are_named_in_both_prompts(postcard):
     request = requested(postcard[0], None, methods.AR(), Sampling(cfg=2.0), "a wooden house",
                       "gondola")
     assert request.unknown_words == ["wooden", "gondola"]
-    assert request.notes == ["postcard does not know, and ignores: wooden, gondola"]
+    assert request.notes == ["postcard does not know, and leaves out: wooden, gondola"]
 
 
 @pytest.mark.parametrize("expand", [True, False])
 def test_an_unknown_thing_is_told_and_no_other_is_drawn_in_its_place(postcard, expand):
     request = requested(postcard[0], None, methods.AR(), Sampling(), "a dog on the beach",
                       expand=expand)
-    assert "postcard cannot draw, and leaves out: a dog" in request.notes
+    assert request.notes[0].startswith("postcard does not know, and leaves out: a dog")
     assert not read(request.words[0].prompt).things
 
 
@@ -249,7 +249,7 @@ def test_a_word_that_is_passed_on_is_not_called_ignored(postcard):
     """The red of a chair, which postcard does not know, colours a house."""
     request = requested(postcard[0], None, methods.AR(), Sampling(), "a house a red chair")
     ignored, misplaced = request.notes
-    assert ignored == "postcard cannot draw, and leaves out: a red chair"
+    assert ignored == "postcard does not know, and leaves out: a red chair"
     assert misplaced.startswith(f"postcard {MISPLACED}: red (known only in \"red house\"")
 
 

@@ -36,8 +36,8 @@ def test_a_run_is_planned_for_the_device_that_will_draw(method):
     assert widths == [96, 48]
     assert resting.bytes_needed > here.bytes_needed
     if method.guarantee == "identical":  # the others have their window as a knob
-        assert "cheapest on a graphics card" in resting.plan.tuning
-        assert "cheapest on a CPU" in here.plan.tuning
+        assert "usual on a graphics card" in resting.plan.tuning
+        assert "usual on a CPU" in here.plan.tuning
 
 
 @pytest.mark.parametrize(("drawn_on", "restored_on"), [(CPU, CARD), (CARD, CPU)])

@@ -63,8 +63,22 @@ def test_old_words_that_are_the_new_ones_draw_nothing(ssd):
         done["notes"])
 
 
+def test_words_of_from_that_are_unknown_are_told(ssd):
+    done = ssd("edit", "x.png", "a blue boat", *BOX, "--from", "a red blabla")
+    assert done.json["old_prompt"] == "a red blabla" and (
+        "--from: postcard does not know, and leaves out: blabla" in done.err)
+
+
+@pytest.mark.parametrize("flags", [(), BOX, ("--from", "a red house")])
+def test_of_unknown_words_alone_nothing_is_edited(ssd, flags):
+    done = ssd("edit", "x.png", "a purple elephant", *flags)
+    assert done.code == 2 and "cannot draw a purple elephant, and the prompt names nothing" in (
+        done.err.splitlines()[-1])
+
+
 @pytest.mark.parametrize(("flags", "said"), [
-    (("--suggest", "0"), "suggest 0: must be at least 1"),
+    (("--suggest", "0"), "--suggest 0: must be at least 1"),
+    (("--rows", "99"), "--rows 99: must lie in 0 .. 23"), (("--reach", "9"), "--reach 9.0: must"),
     (("--box", "1,2,3"), "write x,y,width,height"),
     ((*BOX, "--rows", "1"), "give one of them")])
 def test_wrong_flags_get_one_line(ssd, flags, said):

@@ -562,7 +562,7 @@ def test_letters_that_a_text_encoder_does_not_know_are_told(families):
 def test_notes_about_a_run_tell_them(families):
     backbone = load_backbone(families("llamagen-t2i") / "t2i_XL_stage1_256.pt", "meta")
     notes = word_notes(backbone, ["红色的房子"], ["红色的房子"])
-    assert f"{backbone.name} does not know, and ignores: 红色的房子" in notes
+    assert f"{backbone.name} does not know, and leaves out: 红色的房子" in notes
 
 
 def test_the_table_of_layouts_quotes_what_is_said(root):

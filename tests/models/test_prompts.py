@@ -167,7 +167,12 @@ def test_faults_of_a_prompt_are_seen(postcard, prompt, fault):
 @pytest.mark.parametrize(("prompt", "told"), [
     ("a green sky , a red house", ['green (known only in "green house", "green houses", '
                                    '"green church", ...)']),
-    ("a house , red , and a tower in blue", []),
+    ("a house , red , and a tower in blue", []), ("a house , a red one", []),
+    ("红色的房子在左边，湖，日落", []), ("红色的孤独的房子", []), ("a red and white boat", []),
+    ("red , a house in snow", ['red (known only in "red house", "red houses", "red church", '
+                               '...)']),
+    ("绿色的天空，红色的房子", ['绿色 (known only in "绿色的房子", "绿色的教堂", '
+                                '"绿色的城堡", ...)']),
     ("a crimson sky", ['crimson (known only in "red house", "red houses", "red church", ...)']),
     ("a rocky beach", ['rocky (known only in "rocky peaks", "rocky mountains")']),
     ("in deep grass", ['deep (known only in "deep snow")']),

@@ -142,8 +142,17 @@ def test_a_finished_set_up_calls_pip_no_more(environment, commands):
 
 def test_the_app_comes_after_the_first_postcard_with_its_arguments(install, commands):
     assert install.main(["app", "--port", "8000"]) == 0
-    assert "compare" in commands[-2]
+    assert commands[-3] == [*commands[-1], "--check"] and "compare" in commands[-2]
     assert commands[-1][1:] == [str(ROOT / "gradio_app.py"), "--open", "--port", "8000"]
+
+
+def test_of_wrong_options_of_the_app_no_postcard_is_drawn(
+        install, environment, commands, monkeypatch):
+    run = environment.run
+    monkeypatch.setattr(environment, "run", lambda command, *streams: run(command, *streams)
+                        or 2 * ("--check" in command))
+    assert install.main(["app", "--port", "abc"]) == 2
+    assert not any("compare" in command for command in commands)
 
 
 def test_the_app_opens_also_where_the_first_postcard_fails(

@@ -39,7 +39,14 @@ from .words.canonical import canonical
 from .words.captions import MAX_TOKENS, WORDS
 from .words.choices import choices
 from .words.expansion import expand
-from .words.phrases import limits, lonely, phrases_of, quoted, without_contradictions
+from .words.phrases import (
+    known_phrases,
+    limits,
+    lonely,
+    phrases_of,
+    quoted,
+    without_contradictions,
+)
 from .words.short_prompts import KINDS, short_prompt
 from .words.spelling import placed, read
 from .words.unknown_objects import names_nothing_known, unknown_objects, without_unknown_objects
@@ -186,10 +193,10 @@ class Postcard(Backbone):
     def misplaced_words(self, prompt: str) -> list[str]:
         reading = read(prompt)
         words = [word for word in reading.words if word.word in self.word_ids]
-        misplaced = lonely([word.word for word in words])
-        return list(dict.fromkeys(f"{words[position].typed} (known only in {quoted(phrases)})"
-                                  for position, phrases in misplaced
-                                  if words[position].start not in reading.painted))
+        misplaced = (words[position] for position in lonely([word.word for word in words]))
+        return list(dict.fromkeys(
+            f"{word.typed} (known only in {quoted(known_phrases(word.word, reading.chinese))})"
+            for word in misplaced if word.start not in reading.painted))
 
     @property
     def word_kinds(self) -> tuple[Kind, ...]:

@@ -73,7 +73,7 @@ def test_negations_move_and_the_node_says_so(pack, model, sample):
 def test_a_thing_that_is_not_known_is_left_out_and_said_before_the_first_row(pack, sample):
     sample(prompt="a dog by a lake")
     first = pack.preview()[0]
-    assert "postcard cannot draw, and leaves out: a dog" in first["notes"]
+    assert "postcard does not know, and leaves out: a dog" in first["notes"]
     words = "".join(text for text, _ in first["words"][0])
     assert words.startswith("by a lake") and "dog" not in words
 

@@ -55,6 +55,11 @@ def test_a_mask_limits_where_words_act(pack, model, drawn):
     assert tokens[0][corner()[0] == 0].equal(drawn[1].tokens[0][corner()[0] == 0])
 
 
+def test_of_unknown_words_alone_nothing_is_edited(pack, model, drawn):
+    with pytest.raises(pack.error, match="cannot draw a dog, and the prompt names nothing else"):
+        edit(pack, model, picture=drawn[1], prompt="a dog")
+
+
 def test_any_image_needs_its_words(pack, model):
     photo = torch.rand(1, 100, 200, 3)
     with pytest.raises(pack.error, match="old prompt: the picture has no recipe"):

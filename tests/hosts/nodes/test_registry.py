@@ -226,7 +226,7 @@ def test_the_command_line_draws_with_the_heads_wherever_they_lie(models, place, 
 def test_every_host_says_the_same_of_what_is_not_here(pack, models, capsys):
     said = str(pytest.raises(SSDError, Library, models, "Mona-Lisa").value)
     assert main(["plan", "--backbone", "Mona-Lisa", "--models-dir", str(models)]) == 2
-    assert capsys.readouterr().err == shortened(f"error: {said}") + "\n"
+    assert capsys.readouterr().err == shortened(f"error: --{said}") + "\n"
     assert pack.nodes["SSD_LoadModel"].validate_inputs("Mona-Lisa") == said
 
 

@@ -311,10 +311,22 @@ def told_at_start(monkeypatch, capsys, *arguments):
 
 
 @pytest.mark.parametrize("arguments, word", [
-    (["--port", "99999"], "--port"), (["--host", "192.0.2.7"], "cannot listen on 192.0.2.7"),
+    (["--port", "99999"], "--port 99999: give a number from 1 to 65535"),
+    (["--port", "abc"], "--port abc: give a number"), (["--bogus"], "No such option: --bogus"),
+    (["--port", "abc", "--check"], "--port abc"),
+    (["--host", "192.0.2.7"], "cannot listen on 192.0.2.7"),
     (["--output-dir", f"{__file__}/x"], "--output-dir")])
 def test_what_cannot_be_had_is_told_at_once(monkeypatch, capsys, arguments, word):
-    assert word in told_at_start(monkeypatch, capsys, *arguments)
+    told = told_at_start(monkeypatch, capsys, *arguments)
+    assert word in told and told.count("\n") == 1
+
+
+def test_options_are_checked_alone(monkeypatch, capsys):
+    monkeypatch.setattr(start, "Library", None)
+    monkeypatch.setattr(start.signal, "signal", lambda *_: None)
+    with pytest.raises(SystemExit) as ended:
+        start.run("gradio_app.py", arguments=["--check", "--port", "65001"])
+    assert not ended.value.code
 
 
 def test_a_port_that_is_taken_is_told(app, monkeypatch, capsys):

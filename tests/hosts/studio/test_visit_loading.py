@@ -72,13 +72,13 @@ def test_a_visit_to_the_models(open_place, app, hub):
 
 def they_are_listed_with_what_fits_and_what_is_wrong(page):
     expect(row(page, "postcard")).to_contain_text("in use")
-    expect(row(page, "postcard").locator(".fit")).to_contain_text("fits: about")
-    expect(row(page, "my-janus").locator(".fit")).to_contain_text("fits: about")
+    expect(row(page, "postcard").locator(".fit")).to_contain_text("it fits")
+    expect(row(page, "my-janus").locator(".fit")).to_contain_text("it fits")
     expect(row(page, "my-janus")).to_contain_text("1.1 MB")
     expect(row(page, "broken").locator(".bad")).not_to_be_empty()
     expect(row(page, "broken").locator("button")).to_have_count(0)
     page.select_option("#dtype", "int8")
-    expect(row(page, "my-janus").locator(".fit")).to_contain_text("fits: about")
+    expect(row(page, "my-janus").locator(".fit")).to_contain_text("it fits")
     page.select_option("#dtype", "auto")
 
 

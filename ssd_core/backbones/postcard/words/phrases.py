@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from .canonical import shown_scene
-from .captions import _COLOUR_WORDS, _FIRST, _MEANING, _NOUNS, _PARTS
+from .captions import _COLOUR_WORDS, _FIRST, _MEANING, _NOUNS, _PARTS, PLURAL
 from .filling import MOST, members_of, relate, wanted_of
+from .short_prompts import CHINESE
 from .spelling import _BEFORE_A_PLACE, END, HINTS, Named, Reading, meanings, read
 from .unknown_objects import known_part
 
@@ -57,14 +58,22 @@ def _contradicts(part: Reading, said: dict[str, list[str]]) -> bool:
     return other and not part.things
 
 
-def lonely(words: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """(position, its known phrases) of each word that is not followed by one of its partners.
+def lonely(words: Sequence[str]) -> Iterator[int]:
+    """The position of each word that is not followed by one of its partners.
 
     words: the known words of a prompt, in lower case and in order.
     """
     for position, (word, after) in enumerate(zip_longest(words, words[1:], fillvalue="")):
         if word in PHRASES and not belongs(word, after):
-            yield position, PHRASES[word]
+            yield position
+
+
+def known_phrases(word: str, chinese: bool) -> Sequence[str]:
+    """The phrases that captions have of a word; in Chinese those of colours alone."""
+    if chinese and word in _COLOURS:
+        colour = CHINESE[_MEANING[word][1]][0]
+        return [f"{colour}的{CHINESE[kind][0]}" for kind in _NOUNS if kind not in PLURAL]
+    return PHRASES[word]
 
 
 def belongs(word: str, after: str) -> bool:

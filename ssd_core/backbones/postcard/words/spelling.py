@@ -126,7 +126,7 @@ class Reading:
     """The content of a prompt. scene: values by attribute; things: in the order of their nouns.
 
     hints: values by attribute that words without a claim suggest. light_place: where the sun or the
-    moon is. painted: where the colours begin that stand behind their things.
+    moon is. painted: where the colours begin that are read as those of things.
     """
 
     prompt: str
@@ -200,6 +200,7 @@ class _Reader:
     reading: Reading
     noun: Named | str | None = None
     colour: str | None = None
+    colour_at: int = 0  # start of that colour
     place: str | None = None
     at: int = 0  # start of the phrase of that place
     place_hint: str | None = None
@@ -219,7 +220,7 @@ class _Reader:
             self._set_apart(n)
             self._end()
         elif attribute == "colour":
-            self.colour = value
+            self.colour, self.colour_at = value, word.start
             self._paint(n, value)
         elif attribute == "place":
             self._locate(n, value)
@@ -258,6 +259,8 @@ class _Reader:
         else:
             thing.colour = next((each for each in colours if each != "white"), colour)
             thing.article = article if article.word in ARTICLES else None
+        self.reading.painted.update(word.start for _, word in self.apart if (
+            word.meaning[1] in (thing.colour, *thing.shades)))
         thing.owned = _owns(article)
         counted = article.word in ARTICLES or article.number is not None
         thing.start = article.start if counted else first.start
@@ -304,6 +307,8 @@ class _Reader:
 
     def _name(self, n: int, kind: str) -> None:
         words, last = self.reading.words, self.noun
+        if self.colour:
+            self.reading.painted.add(self.colour_at)
         if isinstance(last, Named) and _same_noun(words, n, last, kind):
             last.twice = last.end != words[n - 1].end or kind != last.kind
             last.end, last.colour = words[n].end, last.colour or self.colour
