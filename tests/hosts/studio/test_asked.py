@@ -354,7 +354,7 @@ def test_a_race_has_rows_by_another_setting(finished, services, setting, values)
 def test_every_row_is_judged_by_its_own_reference(finished):
     job = raced(finished, "plain", "faithful", setting="seed", values=["1", "2"])
     guarantees = [row[3] for row in job["result"]["rows"]]
-    assert guarantees == ["the reference", "the reference picture"] * 2
+    assert guarantees == ["the reference", "the same picture as the reference"] * 2
 
 
 def test_a_race_of_rows_that_is_stopped_keeps_what_is_there(
