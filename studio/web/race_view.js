@@ -180,8 +180,9 @@ export function resultParts(app, view, { guarantee, rows: measured, problem }, s
   const rows = measured.map(([, ...rest], n) => [view.nameAt(saved[n].place), ...rest]);
   const { setting } = view.lineup;
   const lines = setting ? [] : [quickestLine(app, rows), rows.length === 2 ? guarantee : ""];
-  const seed = setting === "seed" ? "" : app.say(app.words.uses.seed, saved[0]);
-  return [make("h2", "", {}, [words.result]), make("p", "small hint", {}, [seed]),
+  const seeds = setting === "seed" ? [] : [app.say(app.words.uses.seed, saved[0])];
+  return [make("h2", "", {}, [words.result]),
+    ...seeds.map((seed) => make("p", "small hint", {}, [seed])),
     ...lines.filter(Boolean).map((line) => make("p", "", {}, [line])),
     ...(problem ? [make("p", "small bad", {}, [problem])] : []),
     make("details", "small", {}, [make("summary", "", {}, [words.figures]),
