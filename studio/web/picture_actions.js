@@ -115,7 +115,8 @@ export function zipUrl(ids) {
 /** Show a saved picture among others over the whole page. */
 export async function showLarge(app, entries, at) {
   const { view } = await import("./viewer.js");
-  return view(app, entries.map((entry) => ({ src: entry.picture, label: caption(app, entry) })), at);
+  const pictures = entries.map((entry) => ({ src: entry.picture, label: caption(app, entry) }));
+  return view(app, pictures, at);
 }
 
 /** Show one of some pictures over the whole page; the arrow keys go on to all saved ones. */
