@@ -72,10 +72,8 @@ def hint_text(services: Services, nothing: str, language: str) -> str:
     nothing: the key of a text that says why the list is empty; empty if it is not.
     """
     history = services.history
-    words = say(language, "history_hint" if services.local else "history_hint_shared",
+    words = say(language, nothing or ("history_hint" if services.local else "history_hint_shared"),
                 where=history.folder)
-    if nothing:
-        words = f"{say(language, nothing)} {words}"
     problems = [problem for id_, problem in list(history.problems.items())
                 if (history.folder / id_).exists()]
     if problems:

@@ -13,7 +13,7 @@ from ssd_core.backbones.prompts.alternatives import every_prompt, has_alternativ
 from ssd_core.engine.events import Plan
 from ssd_core.engine.methods import AR, Rolling
 from ssd_core.engine.methods.window import Tunable
-from ssd_core.engine.own_runs import KnownMethod, known_of
+from ssd_core.engine.own_runs import KnownMethod, known_of, name_of
 from ssd_core.engine.prior_passes import ENOUGH, is_postcard
 from ssd_core.engine.tuning import brief, duration
 from ssd_core.output.drawing import Drawing
@@ -142,10 +142,17 @@ def about_quality(name: str, backbone: Backbone, language: str) -> str:
     return say(language, f"about_{name}")
 
 
-def known_lines(backbone: Backbone, language: str) -> list[str]:
-    """What methods take here with the loaded model, or that it has drawn nothing yet."""
-    lines = [known_line(known, language) for known in known_of(backbone)]
-    return lines or [say(language, "known_nothing")] * (not is_postcard(backbone))
+def known_lines(backbone: Backbone, language: str) -> tuple[list[str], list[str]]:
+    """What the qualities take here with the loaded model, or that it has drawn nothing yet, and
+    what all other methods do; the fewest passes first.
+    """
+    names = {name_of(speed.method) for speed in SPEEDS.values()} - {AR.name}
+    known = sorted(known_of(backbone), key=lambda each: each.passes)
+    lines = [[known_line(each, language) for each in known if (each.method in names) is usual]
+             for usual in (True, False)]
+    if not known and not is_postcard(backbone):
+        lines[0] = [say(language, "known_nothing")]
+    return lines[0], lines[1]
 
 
 def known_line(known: KnownMethod, language: str) -> str:

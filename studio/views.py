@@ -245,10 +245,13 @@ def cost_view(services: Services, drawing: Drawing, language: str, parent: str =
 
 def edit_cost_view(services: Services, drawing: Drawing, parent: str, request: Request,
                    language: str) -> dict:
-    """What an edit by words takes beside drawing its words anew; raises SSDError."""
+    """What an edit by words takes beside drawing its words anew, or that it draws nothing; raises
+    SSDError.
+    """
     cost = cost_estimate(request, services.change_maps.shares(services.library, services.history,
                                                               drawing, parent))
-    return {"text": edit_text(cost, language), "problem": None, "plan": request.plan.to_json(),
+    nothing = say(language, "plan_edit_nothing") if request.plan.passes == 0 else None
+    return {"text": edit_text(cost, language), "problem": nothing, "plan": request.plan.to_json(),
             "about": about_speed(drawing, request.backbone, language),
             "step_times": edit_step_times_text(cost, language), "seconds": cost.seconds,
             "ar_seconds": None}
@@ -317,6 +320,7 @@ def restored_view(drawing: Drawing, text: str, named: Mapping[str, str] = {}) ->
 def models_view(services: Services, language: str) -> dict:
     """The models on this machine, the one in use, and those that can be downloaded."""
     library, loaded = services.library, services.library.current
+    measured, others = known_lines(loaded.backbone, language)
     known = [{"name": name, "title": row.title, "bytes": row.about_bytes,
               "note": in_language(language, row.note), **advice_view(row, language),
               "why": say(language, f"why_{name}") if name in RECOMMENDED else "",
@@ -326,7 +330,7 @@ def models_view(services: Services, language: str) -> dict:
                        "dtype": stored_dtype(loaded.backbone),
                        "heads": loaded.heads is not None,
                        "sizes": sizes_of(loaded.backbone.sizes),
-                       "measured": known_lines(loaded.backbone, language)},
+                       "measured": measured, "others": others},
             "places": [services.for_visitors(str(place)) for place in library.places()],
             "known": known, "local": services.local}
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from ssd_core.backbones.base import Preset
-from ssd_core.engine.methods import METHODS
+from ssd_core.engine.methods import METHODS, Exact, Rolling
 from ssd_core.engine.own_runs import name_of
 from ssd_core.output.knob_words import KNOB_WORDS
 from ssd_core.output.labels import SPEEDS, QualityPreset, label
@@ -75,9 +76,17 @@ def run_title(name: str, language: str) -> str:
 
 
 def method_title(name: str, language: str) -> str:
-    """The name of the speed that draws by a method, as KnownMethod has it; else the method's."""
-    return next((title(speed, language) for speed in SPEEDS.values()
-                 if name_of(speed.method) == name), name)
+    """The name of the speed that draws, or edits, by a method, as KnownMethod has it; else the
+    method's, with its knobs.
+    """
+    for speed in SPEEDS.values():
+        if name_of(speed.method) == name:
+            return title(speed, language)
+        if isinstance(speed.method, (Exact, Rolling)) and name == name_of(
+                replace(speed.method, guess="parent")):
+            return say(language, "known_edits", title=title(speed, language))
+    method, *knobs = name.split(" ")
+    return f"{method} ({', '.join(knobs)})" if knobs else method
 
 
 def title(speed: QualityPreset, language: str) -> str:

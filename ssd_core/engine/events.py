@@ -39,7 +39,7 @@ class Plan:
 
     @property
     def step_acceleration(self) -> float | None:
-        return None if self.passes is None else self.ar_passes / self.passes
+        return None if self.passes is None else self.ar_passes / max(1, self.passes)
 
     def to_json(self) -> dict:
         return {**asdict(self), "step_acceleration": self.step_acceleration}

@@ -24,8 +24,8 @@ from ..weights.registry import LocalModel, ModelRegistry, named, places
 
 COMMAND = "ssd selftest"
 WAITS = {openmp.OWN: f"{openmp.VARIABLE}={{policy}}, which you set",
-         openmp.SPINNING: "spinning, the fastest where the cores are free",
-         openmp.SLEEPING: "sleeping, because spinning was measured to be slower than one thread"}
+         openmp.SPINNING: "spinning, which is the fastest while the cores are free",
+         openmp.SLEEPING: "sleeping, because spinning was slower here than a single thread"}
 
 
 def report(models: Iterable[str], last_error: str | None = None, host: str = "",
@@ -74,7 +74,7 @@ def threads_line() -> list[str]:
         return []
     now = free_now(most)
     reason = ", because other programs need the others' cores" if now < most else ""
-    return [f"threads: a run now takes {now} of {most}{reason}; while they wait they are "
+    return [f"threads: a run now takes {now} of {most}{reason}; how they wait: "
             f"{WAITS[openmp.WAITING].format(policy=os.environ.get(openmp.VARIABLE))}"]
 
 

@@ -71,7 +71,7 @@ def about(device: torch.device) -> str:
 def about_int8(device: torch.device) -> str:
     """How int8 matrices are multiplied here, and what that means for pictures; for reports."""
     if (kernel := int8_kernel(device)) == INTEGERS:
-        return "int8: products of integers, whose sums are exact at any width of a pass"
+        return "int8: integer products, the same bits however many tokens a pass has"
     return (f"int8: by the kernel {kernel} in bf16 and fp16, measured to be the fastest here; "
             "pictures differ in details from those of products of integers")
 

@@ -18,6 +18,7 @@ export class App {
     this.planner = new Planner(this);
     this.places = new Places(this);
     this.language = schema.language;
+    this.settings.watch(() => this.toasts?.settle());
   }
 
   /** Go to a place with something for it, such as {like: id of a picture}. */
@@ -35,14 +36,21 @@ export class App {
     this.toasts.say(line, options);
   }
 
-  /** Await what the server does; an error becomes a toast, and the answer is then null. */
+  /**
+   * Await what the server does; an error becomes a toast unless the place says it already, and the
+   * answer is then null.
+   */
   async attempt(promise) {
+    const since = performance.now();
     try {
       const answer = await promise;
-      this.toasts?.worked();
+      this.toasts?.settle(since);
       return answer;
-    } catch (error) {
-      this.toast(error.message, { bad: true });
+    } catch ({ message }) {
+      const said = [...document.querySelectorAll("#main .bad")].find(
+        (line) => line.textContent === message && line.checkVisibility());
+      if (said) said.scrollIntoView({ block: "nearest" });
+      else this.toast(message, { bad: true });
       return null;
     }
   }

@@ -1,7 +1,7 @@
 /** Everything beside the prompt that decides how a picture is drawn. */
 
 import { button, make, setText } from "./core/elements.js";
-import { check, field, knobControl, segments, select } from "./form.js";
+import { check, complain, field, knobControl, segments, select, takeNumbers } from "./form.js";
 import { recipeSwitch, seedField } from "./seed.js";
 
 /** The element with all controls. */
@@ -20,7 +20,7 @@ function quality(app) {
   bar.element.id = "quality";
   const about = make("p", "hint small", { id: "quality-about" });
   app.planner.watch((answer) => {
-    if (!answer) return;
+    if (answer.quality === undefined) return; // refused: it is as it was
     bar.set(answer.quality);
     setText(about, answer.about ?? "");
   });
@@ -51,16 +51,16 @@ function shape(app) {
   size.element.id = "size";
   const count = make("input", "", { type: "number", id: "pictures", min: "1",
     max: String(schema.limits.pictures), step: "1" });
-  count.addEventListener("change", () => {
-    if (count.validity.valid && count.value) settings.set({ pictures: Number(count.value) });
-    count.value = settings.get("pictures");
-  });
-  settings.watch((values) => {
+  takeNumbers(count, words.common, schema.settings.pictures,
+    (pictures) => settings.set({ pictures }), () => { count.value = settings.get("pictures"); });
+  const element = make("div", "pair", {}, [field(words.create.size, size.element),
+    field(words.create.pictures, count)]);
+  settings.watch((values, names) => {
     size.set(values.size);
     count.value = values.pictures;
+    if (names.includes("pictures")) complain(count, "");
   });
-  return make("div", "pair", {}, [field(words.create.size, size.element),
-    field(words.create.pictures, count)]);
+  return element;
 }
 
 /** The switch that draws the reference, for a picture to compare with. */
@@ -72,7 +72,9 @@ function reference({ schema, settings, words, planner }) {
     (on) => settings.set((on ? plain : otherwise).settings));
   box.id = "reference";
   element.title = plain.about;
-  planner.watch((answer) => { box.checked = answer.quality === plain.name; });
+  planner.watch(({ quality: name }) => {
+    if (name !== undefined) box.checked = name === plain.name;
+  });
   return element;
 }
 

@@ -82,7 +82,7 @@ class Create {
     const job = await withSeed(app, (settings) => app.jobs.submit(
       settings.panel ? "control" : "draw", { settings, metadata: savesRecipe() }), changes);
     if (job === null) return null;
-    this.prompt.remember(prompt);
+    this.prompt.drawn(prompt);
     if (busy) app.toast(app.words.queue.added);
     this.stage.follow(job);
     this.stage.element.scrollIntoView({ block: "nearest" });

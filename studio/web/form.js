@@ -1,6 +1,7 @@
 /** Native controls built from the schema: one for each kind of knob, bound to the settings. */
 
 import { button, make } from "./core/elements.js";
+import { say } from "./core/strings.js";
 
 let count = 0; // of controls, for the ids of their labels
 
@@ -15,6 +16,28 @@ export function field(label, control, help = "") {
     parts.push(line);
   }
   return make("div", "field", {}, parts);
+}
+
+/** Say below a field what is wrong with what was typed there; "": nothing is. */
+export function complain(input, line) {
+  const place = input.closest(".pair") ?? input.closest(".field");
+  place.querySelector(":scope > .bad")?.remove();
+  if (line) place.append(make("p", "small bad", { role: "alert" }, [line]));
+}
+
+/**
+ * Let a field take numbers from its least to its most: of others the nearest, if one is, and it
+ * says so. take(number), or take(empty) of a field that was emptied; show(): what holds now.
+ */
+export function takeNumbers(input, words, empty, take, show) {
+  input.addEventListener("change", () => {
+    const { min: low, max: high, step, value, validity: { valid, badInput } } = input;
+    if (value !== "") input.value = String(Math.min(Math.max(value, low), high));
+    if (value === "" && !badInput) take(empty);
+    else if (value !== "" && input.validity.valid) take(Number(input.value));
+    show();
+    complain(input, valid ? "" : say(step === "1" ? words.whole : words.numbers, { low, high }));
+  });
 }
 
 /** A tick with its label. */
@@ -105,17 +128,17 @@ function textKnob(knob, settings) {
 /** A number; empty leaves it to the method or the model, where the knob allows that. */
 function numberKnob(knob, settings, words) {
   const input = make("input", "", { type: "number", step: knob.kind === "int" ? "1" : "any" });
-  if (knob.low !== null) input.min = String(knob.low);
-  if (knob.high !== null) input.max = String(knob.high);
+  input.min = String(knob.low);
+  input.max = String(knob.high ?? Number.MAX_SAFE_INTEGER);
   if (knob.optional) input.placeholder = words.own;
-  input.addEventListener("change", () => {
-    const value = input.value === "" ? knob.optional ? null : knob.default : Number(input.value);
-    if (input.validity.valid) settings.set({ [knob.name]: value });
-    else input.reportValidity();
-    show(settings.get(knob.name));
-  });
-  const show = (value) => { input.value = value === null ? "" : String(value); };
-  bind(settings, knob.name, show);
   const help = [knob.help, knob.range].filter(Boolean).join(" ");
-  return field(knob.label, input, help);
+  const element = field(knob.label, input, help);
+  const show = (value) => {
+    input.value = value === null ? "" : String(value);
+    complain(input, "");
+  };
+  bind(settings, knob.name, show);
+  takeNumbers(input, words, knob.optional ? null : knob.default,
+    (value) => settings.set({ [knob.name]: value }), () => show(settings.get(knob.name)));
+  return element;
 }

@@ -82,7 +82,7 @@ class Models {
     const name = make("th", "", { scope: "row", title: model.path }, [model.name]);
     if (used) name.append(make("span", "small good in-use", {},
       [app.say(words.inUse, { dtype: list.in_use.dtype })]),
-    ...list.in_use.measured.map((line) => make("span", "small parts", {}, [line])));
+    ...this.#measured(list.in_use));
     if (model.problem) {
       return make("tr", "", { "data-model": model.name },
         [name, make("td", "bad", { colspan: "6" }, [model.problem])]);
@@ -93,13 +93,23 @@ class Models {
       cell(words.family, [model.family]), cell(words.licence, [model.licence || "–"]),
       cell(words.heads, [words[model.heads ? "yes" : "no"]]),
       cell(words.size, [model.bytes ? sizeText(model.bytes) : "–"]), fit,
-      make("td", "action", {}, app.schema.local ? [this.#useButton(model.name)] : [])]);
+      make("td", "action", {}, app.schema.local ? [this.#useButton(model.name, used)] : [])]);
   }
 
-  #useButton(name) {
+  /** What pictures took here: by the qualities, and folded away by all other methods. */
+  #measured({ measured, others }) {
+    const line = (text) => make("span", "small parts", {}, [text]);
+    const fold = make("details", "small known", { id: "other-methods" }, [make("summary", "", {},
+      [this.app.say(this.words.otherMethods, { count: others.length })]), ...others.map(line)]);
+    return [...measured.map(line), ...(others.length ? [fold] : [])];
+  }
+
+  /** used: whether the model is in use; it can be loaded again, in another precision. */
+  #useButton(name, used) {
     const { words, app } = this;
-    const use = button(words.use, () => this.#use(name, use),
-      { "data-use": name, "aria-label": app.say(words.useNamed, { name }) });
+    const use = button(used ? words.reload : words.use, () => this.#use(name, use),
+      { "data-use": name,
+        "aria-label": app.say(words[used ? "reloadNamed" : "useNamed"], { name }) });
     return use;
   }
 

@@ -115,7 +115,8 @@ export function zipUrl(ids) {
 /** Show a saved picture among others over the whole page. */
 export async function showLarge(app, entries, at) {
   const { view } = await import("./viewer.js");
-  return view(app, entries.map((entry) => ({ src: entry.picture, label: caption(entry) })), at);
+  const pictures = entries.map((entry) => ({ src: entry.picture, label: caption(app, entry) }));
+  return view(app, pictures, at);
 }
 
 /** Show one of some pictures over the whole page; the arrow keys go on to all saved ones. */
@@ -147,7 +148,9 @@ export async function compareTwo(app, pair) {
   return compare(app, ...pair.map(({ picture }, n) => ({ src: picture, label: labels[n] })));
 }
 
-const caption = ({ title, quality, seed }) => [title, quality, seed].filter(Boolean).join(" · ");
+/** "a red house · Faithful · seed 7" */
+export const caption = (app, { title, quality, seed }) => [title, quality,
+  seed && app.say(app.words.stage.seed, { seed })].filter(Boolean).join(" · ");
 
 /** What tells two pictures from each other: words, quality and seed, or else their files. */
 export function differences(pair, seedText) {

@@ -50,7 +50,10 @@ export class Places {
     const value = this.#brought;
     this.#brought = undefined;
     if (this.current === name && value === undefined) return;
-    if (this.current && this.current !== name) this.#mounted.get(this.current)?.hidden?.();
+    if (this.current && this.current !== name) {
+      this.#mounted.get(this.current)?.hidden?.();
+      this.app.toasts?.settle();
+    }
     this.current = name;
     for (const section of document.querySelectorAll("#main > .place")) {
       section.hidden = section.id !== name;

@@ -6,7 +6,7 @@ import { Marks, suggestions } from "./marks.js";
 import { recentMenu, rememberPrompt } from "./recent.js";
 import { drawable } from "./word_chips.js";
 
-/** below: the element under the text. Returns {element, focus(), remember(prompt)}. */
+/** below: the element under the text. Returns {element, drawn(prompt)}. */
 export function promptArea(app, below) {
   const area = textArea(app, "prompt", app.words.words.placeholder);
   area.setAttribute("aria-describedby", "unknown prompt-notes");
@@ -19,7 +19,7 @@ export function promptArea(app, below) {
     make("div", "stack prompt-says", {}, [
       suggestions(app, marks), alternatives(app), notes(app)]), fillIns(app, area),
     drawable(app), negative(app)]);
-  return { element, focus: () => area.focus(), remember: rememberPrompt };
+  return { element, drawn };
 }
 
 /** The line about `{a|b}`, loaded with the first prompt that has such. */
@@ -62,6 +62,12 @@ function question(app, { text, without }) {
   }, { class: "button small", id: "draw-without" });
   return make("div", "question", { "data-kind": "cannot" }, [make("p", "small", {}, [text]),
     draw]);
+}
+
+/** A prompt is drawn: it is kept, and what was asked of it is answered. */
+function drawn(prompt) {
+  rememberPrompt(prompt);
+  document.querySelector("#prompt-notes .question")?.remove();
 }
 
 /** A text area bound to the setting of this name. */

@@ -23,7 +23,10 @@ class Race {
 
   constructor(section, app) {
     Object.assign(this, { app, words: app.words.race });
-    this.form = new Racers(app, () => this.#lineUp());
+    this.form = new Racers(app, () => {
+      this.#lineUp();
+      this.#enable();
+    });
     this.status = make("p", "small hint grow", { role: "status", id: "race-status" });
     this.result = make("section", "stack race-result", { id: "race-result", hidden: "",
       "aria-label": this.words.result });
@@ -46,7 +49,14 @@ class Race {
     const stop = stopButton(app, "race-stop",
       () => app.attempt(app.jobs.act(this.#active.id, "stop")));
     app.jobs.watch(() => enable(stop, this.#active !== undefined, this.start));
+    app.settings.watch(() => this.#enable());
     return make("div", "row buttons", {}, [this.start, stop]);
+  }
+
+  /** A race needs a prompt, its own or those of its rows. */
+  #enable() {
+    this.start.disabled = this.form.lineup.setting !== "prompt"
+      && this.app.settings.get("prompt").trim() === "";
   }
 
   get #active() {

@@ -85,7 +85,7 @@ export class RaceView {
     return schema.qualities.find(({ name }) => name === racer)?.about ?? "";
   }
 
-  /** What drew a picture: "Fast", or "Current settings: Fast". */
+  /** What drew a picture: "Fast", or "Fast (current)". */
   nameAt(n) {
     return this.racers[n].name.textContent;
   }
@@ -110,7 +110,9 @@ export class RaceView {
   #show({ tile: { panel }, name, clock, done, racer, element }) {
     if (!panel?.start) return;
     const runs = panel.start.label;
-    if (racer === this.app.schema.as_chosen) setText(name, `${this.words.asChosen}: ${runs}`);
+    if (racer === this.app.schema.as_chosen) {
+      setText(name, this.app.say(this.words.nowChosen, { name: runs }));
+    }
     name.title = name.textContent;
     setText(clock, this.app.say(this.app.words.common.seconds,
       { seconds: panel.seconds.toFixed(1) }));
@@ -176,9 +178,11 @@ export class RaceView {
 export function resultParts(app, view, { guarantee, rows: measured, problem }, saved) {
   const words = app.words.race;
   const rows = measured.map(([, ...rest], n) => [view.nameAt(saved[n].place), ...rest]);
-  const lines = view.lineup.setting ? []
-    : [quickestLine(app, rows), rows.length === 2 ? guarantee : ""];
+  const { setting } = view.lineup;
+  const lines = setting ? [] : [quickestLine(app, rows), rows.length === 2 ? guarantee : ""];
+  const seeds = setting === "seed" ? [] : [app.say(app.words.uses.seed, saved[0])];
   return [make("h2", "", {}, [words.result]),
+    ...seeds.map((seed) => make("p", "small hint", {}, [seed])),
     ...lines.filter(Boolean).map((line) => make("p", "", {}, [line])),
     ...(problem ? [make("p", "small bad", {}, [problem])] : []),
     make("details", "small", {}, [make("summary", "", {}, [words.figures]),

@@ -1,11 +1,14 @@
 /** The seed of the next run, and two switches that this browser remembers. */
 
 import { button, make } from "./core/elements.js";
-import { check } from "./form.js";
+import { say } from "./core/strings.js";
+import { check, complain } from "./form.js";
 import { keep, recall } from "./kept.js";
 
 const KEEP = "keep-seed";
 const RECIPE = "no-recipe";
+
+export const SEEDS = 2n ** 64n; // from 0
 
 /** A new seed, as text: browsers' numbers end at 2^53. */
 export const freshSeed = () => String(crypto.getRandomValues(new Uint32Array(1))[0]);
@@ -23,9 +26,10 @@ export async function withSeed(app, ask, changes = {}) {
   const asked = { ...settings.values, ...changes };
   const next = freshSeed();
   if (!keepsSeed()) settings.set({ seed: next });
-  const answer = await app.attempt(ask(asked));
-  if (answer === null && settings.get("seed") === next) settings.set({ seed: asked.seed });
-  return answer;
+  return app.attempt(ask(asked).catch((error) => {
+    if (settings.get("seed") === next) settings.set({ seed: asked.seed });
+    throw error;
+  }));
 }
 
 /** The seed with its dice, and the switch that keeps it after a run. */
@@ -35,11 +39,17 @@ export function seedField(app) {
     pattern: "[0-9]*", autocomplete: "off" });
   input.addEventListener("change", () => {
     const seed = input.value.trim();
-    if (/^[0-9]+$/.test(seed)) settings.set({ seed });
+    const legal = /^[0-9]+$/.test(seed) && BigInt(seed) < SEEDS;
+    if (legal) settings.set({ seed });
     input.value = settings.get("seed");
+    complain(input, legal || seed === "" ? ""
+      : say(words.common.whole, { low: 0, high: SEEDS - 1n }));
   });
   settings.watch((values) => { input.value = values.seed; });
-  const dice = button("⚄", () => settings.set({ seed: freshSeed() }),
+  const dice = button("⚄", () => {
+    settings.set({ seed: freshSeed() });
+    complain(input, "");
+  },
     { class: "button icon", id: "dice", title: words.create.dice,
       "aria-label": words.create.dice });
   const lock = check(words.create.keepSeed, keepsSeed(), (on) => keep(KEEP, on));

@@ -3,12 +3,11 @@
 import { button, make, setText } from "./core/elements.js";
 import { enable, segments, stopButton } from "./form.js";
 import { keep, recall } from "./kept.js";
-import { freshSeed, keepsSeed } from "./seed.js";
+import { SEEDS, freshSeed, keepsSeed } from "./seed.js";
 import { usesLine } from "./uses.js";
 
 const SHARES = { third: 1 / 3, half: 1 / 2, most: 5 / 6 };
 const [LEAST, USUAL, MOST] = [2, 8, 16];
-const SEEDS = 2n ** 64n;
 
 export class SeedForm {
   #active = []; // jobs that wait or run
@@ -28,6 +27,7 @@ export class SeedForm {
       this.#countField(), this.#partField(),
       make("p", "small hint", {}, [this.words.hint])]);
     this.show([]);
+    app.settings.watch(() => this.#enable());
   }
 
   get share() {
@@ -46,6 +46,10 @@ export class SeedForm {
 
   get seeds() {
     return Array.from({ length: this.count }, (_, n) => String((this.#first + BigInt(n)) % SEEDS));
+  }
+
+  #enable() {
+    this.start.disabled = this.#settings.prompt.trim() === "";
   }
 
   #buttons() {
@@ -122,6 +126,7 @@ export class SeedForm {
     if (entry.seed) settings.seed = entry.seed;
     this.#like = { id, settings };
     this.#showLike(entry);
+    this.#enable();
     this.on.changed();
   }
 
@@ -140,6 +145,7 @@ export class SeedForm {
     this.#like = null;
     this.likes.hidden = true;
     this.uses.hidden = false;
+    this.#enable();
     this.on.changed();
   }
 }

@@ -167,6 +167,7 @@ class Seeds {
     setText(this.finish, sum.ticked ? app.say(words.finishCount, { count: sum.ticked })
       : words.finish);
     this.finish.disabled = sum.ticked === 0;
+    this.bar.classList.toggle("next", sum.paused > 0 && sum.active === 0);
     this.all.hidden = sum.paused === 0;
     setText(this.all, sum.ticked && sum.ticked === sum.paused ? words.none : words.all);
     this.form.show(this.#jobs.filter(isActive));

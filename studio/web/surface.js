@@ -11,6 +11,7 @@ import { Touch } from "./core/touch.js";
 import { Line, PaintTools } from "./edit_tools.js";
 import { enable } from "./form.js";
 import { keep, recall } from "./kept.js";
+import { unknownIn } from "./marks.js";
 import { detailsOf } from "./picture_actions.js";
 import { PictureWords } from "./picture_words.js";
 import { pixelMode } from "./pixels.js";
@@ -119,7 +120,7 @@ class Surface {
     pixelMode.mark(frame);
     this.controls = make("div", "edit-controls", {}, [
       make("div", "row surface-words", {}, [make("label", "label", { for: "picture-words" },
-        [words.this]), this.prompt.area, make("div", "row", {},
+        [words.words]), this.prompt.area, make("div", "row", {},
         [this.start, this.suggest, this.again])]),
       make("div", "row edit-tools", {}, [this.paint.element, this.suggestions.choice,
         this.line.element, this.prompt.element]), this.aloud]);
@@ -255,8 +256,10 @@ class Surface {
     this.#planned = { key, line: "", bad: false, abort, timer: asked && setTimeout(async () => {
       const answer = await this.app.api.post("plan", { settings }, abort.signal).catch(() => null);
       if (answer === null || abort.signal.aborted) return;
-      Object.assign(this.#planned, { line: answer.problem ?? answer.text,
-        bad: answer.problem !== null });
+      const refused = answer.notes.find(({ kind }) => kind === "refused")?.text;
+      const left = leftOut(this.app, answer.notes, settings.prompt);
+      Object.assign(this.#planned, { bad: Boolean(refused ?? answer.problem),
+        line: refused ?? [left, answer.problem ?? answer.text].filter(Boolean).join(" ") });
       this.#update();
     }, PAUSE) };
     this.#tell();
@@ -264,15 +267,22 @@ class Surface {
 
   #tell() {
     if (this.#job) return; // its state is told
-    const { words, look, canvas: { mask, tool } } = this;
+    const { words, look, canvas: { mask } } = this;
     const { line, bad } = this.#planned;
     const share = Math.max(1, Math.round((100 * mask.count) / mask.cells.length));
     const hint = !this.#editable ? look.problem : look.encoded && !mask.count ? words.encoded
       : mask.count && !this.prompt.text ? words.unsaid
       : mask.count ? this.app.say(words.open, { share }) : this.prompt.old ? words.worded
-        : this.#looking ? words.looking : [this.#notes, this.#notes && recall(KNOWN, false) ? ""
-          : tool === "touch" ? words.rest : words.hint].filter(Boolean).join(". ");
+        : this.#looking ? words.looking : this.#quietHint();
     this.on.tell([bad ? "" : hint, line].filter(Boolean).join(" "), bad);
+  }
+
+  /** What is told of the last edit, and what one can do, unless the visitor knows. */
+  #quietHint() {
+    const { app, words, canvas: { tool } } = this;
+    const next = tool === "touch" ? words.rest : words.hint;
+    if (!this.#notes) return next;
+    return recall(KNOWN, false) ? this.#notes : app.say(words.then, { line: this.#notes, next });
   }
 
   // Things
@@ -522,6 +532,13 @@ class Surface {
     this.canvas.dispose();
     this.element.remove();
   }
+}
+
+/** What of the words is not drawn, by the notes of their plan; "" if all of it is. */
+function leftOut({ words: { words } }, notes, prompt) {
+  const unknown = unknownIn(notes, prompt).map(({ word }) => word);
+  return notes.find(({ kind }) => kind === "cannot")?.text
+    ?? (unknown.length ? `${words.unknown} ${unknown.join(", ")}.` : "");
 }
 
 /** Resolves once a picture can be shown at once. */

@@ -1,6 +1,6 @@
 /**
  * Short messages in the head: gone after a while; those that tell of an error stay until closed,
- * or until something else has worked.
+ * or until something is asked for, changed or visited that makes them old.
  */
 
 import { button, make } from "./core/elements.js";
@@ -30,10 +30,8 @@ export class Toasts {
     return end;
   }
 
-  /** Something has worked: errors that were there long enough to be read are gone. */
-  worked() {
-    for (const toast of this.root.querySelectorAll(".bad")) {
-      if (performance.now() - toast.since > SHOWN) toast.remove();
-    }
+  /** Take away errors that were told before this time. */
+  settle(time = performance.now()) {
+    for (const toast of this.root.querySelectorAll(".bad")) if (toast.since < time) toast.remove();
   }
 }

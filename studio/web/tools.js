@@ -2,7 +2,7 @@
 
 import { button, make, setText } from "./core/elements.js";
 import { menuButton } from "./menu.js";
-import { compareTwo, detailsOf, favour, keepSeed, restore,
+import { caption, compareTwo, detailsOf, favour, keepSeed, restore,
   showAmongAll } from "./picture_actions.js";
 import { pixelMode } from "./pixels.js";
 import { sendMenu } from "./send.js";
@@ -157,9 +157,8 @@ async function fill(app, list, own, first) {
 }
 
 function tile(app, entry, own) {
-  const { title, quality, thumbnail, seed } = entry;
-  const name = [title, quality, seed].filter(Boolean).join(" · ");
-  const image = make("img", "", { src: thumbnail, alt: "", height: "72", width: "72" });
+  const name = caption(app, entry);
+  const image = make("img", "", { src: entry.thumbnail, alt: "", height: "72", width: "72" });
   return button(image, async () => {
     const shown = await detailsOf(app, own);
     if (shown) compareTwo(app, [entry, shown]);

@@ -75,7 +75,7 @@ def test_the_page_has_all_figures_and_the_table_of_cards_a_row_of_it(measured, t
                  "| ar | 10 | 2.000 | 1.00 | 200.00 | 2% | 90 | 7 | identical | 100% |",
                  "| exact | 10 | 0.500 | 4.00 | 50.00 | 10% | 90 | - | identical | 100% |",
                  "| 24 | 0.900 | 0.700 | 0.600 |", "8-bit dtypes fp8 is the fastest here for rows",
-                 "int8: products of integers, whose sums are exact at any width of a pass.",
+                 "int8: integer products, the same bits however many tokens a pass has.",
                  "![The same picture by each method](picture.webp)",
                  "| as PyTorch chooses | 0.001 | 0.002 |", "| flash | takes no such pass | - |",
                  "| 1 | 0.288 | on |", "| 8 | 0.036 | on |", "| 96 | 3.00 | 3.00 |",

@@ -196,10 +196,9 @@ class Walk:
           box.dispatchEvent(new Event("input"));
         }""")
         self.press("#draw")
-        self.shown(".toast.bad")
+        self.shown("#plan.bad")
         yield Moment("an error", main=("#draw",))
         self.page.fill("#prompt", self.prompt)
-        self.press(".toast button >> nth=-1")
 
     def replay(self) -> Iterator[Moment]:
         self.press("#more-tools")

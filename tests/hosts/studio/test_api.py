@@ -106,7 +106,7 @@ def test_a_plan_counts_passes_and_names_the_quality(client):
 def test_a_model_that_has_not_drawn_is_told_a_stand_ins_passes_and_then_its_own(
         client, finished, services):
     first, measured = plan(client), lambda: client.get("/api/models").json()["in_use"]["measured"]
-    assert first["plan"]["stand_in"] and "A stand-in for models of this size" in first["step_times"]
+    assert first["plan"]["stand_in"] and "a stand-in for models of this size" in first["step_times"]
     assert measured() == ["Nothing drawn yet: the first pictures measure how long it takes."]
     fast = plan(client, method="rolling", fewer=12.0)["about"]
     assert "12 times fewer passes" in fast and "depends on the model" in fast
@@ -120,7 +120,13 @@ def test_a_model_that_has_not_drawn_is_told_a_stand_ins_passes_and_then_its_own(
     assert line.startswith(f"Faithful: {drawn.passes:.0f} forward passes, about ")
     assert " a picture (1 drawn), " in line and line.endswith("% of drafts kept")
     finished("/api/draw", settings={**HOUSE, "method": "rolling", "fewer": 12.0, "pictures": 2})
-    assert measured()[1].startswith("Fast: ") and "(2 drawn)" in measured()[1]
+    fast, faithful = measured()
+    assert fast.startswith("Fast: ") and "(2 drawn)" in fast and faithful == line
+    finished("/api/draw", settings={**HOUSE, "method": "ssd", "k_h": 2})
+    finished("/api/draw", settings={**HOUSE, "method": "ar"})
+    quick, slow = client.get("/api/models").json()["in_use"]["others"]
+    assert quick.startswith("ssd (k_h=2") and slow.startswith("Reference: ")
+    assert measured() == [fast, faithful]
 
 
 @pytest.mark.parametrize("name, wrong", [
@@ -318,7 +324,7 @@ def test_the_queue_has_an_end(client, three, monkeypatch):
 def test_a_race_says_its_guarantee(finished):
     job = finished("/api/race", settings=HOUSE, racers=["ar", "faithful"])
     assert job["racers"] == ["ar", "faithful"] and len(job["saved"]) == 2
-    assert job["result"]["guarantee"] == "Faithful is the reference picture."
+    assert job["result"]["guarantee"] == "Faithful: the same picture as the reference."
     assert [row[0] for row in job["result"]["rows"]] == ["Reference", "Faithful"]
     assert job["result"]["sheet"].endswith("-race.png")
 

@@ -304,13 +304,13 @@ def test_all_racers_draw_by_the_same_new_seed(finished):
 @pytest.mark.parametrize("racers", [("rows", "ar"), ("ar", "rows")])
 def test_the_guarantee_is_of_the_picture_that_is_not_the_reference(finished, racers):
     told = raced(finished, *racers)["result"]["guarantee"]
-    assert told.count(" is ") == 1 and told.startswith("rows")
-    assert "is similar to the reference, " in told and "% of its tokens are" in told
+    assert told.count(": ") == 1 and told.startswith("rows")
+    assert ": similar to the reference, " in told and "% of its tokens are" in told
 
 
 def test_without_the_reference_both_are_judged_and_what_they_share_is_told(client, finished):
     job = raced(finished, "rows", "balanced")
-    assert job["result"]["guarantee"].count("is similar to the reference.") == 2
+    assert job["result"]["guarantee"].count(": similar to the reference.") == 2
     assert "of their tokens" in job["result"]["guarantee"]
     chinese = client.get(f"/api/jobs/{job['id']}", headers=CHINESE).json()
     assert "两张图" in chinese["result"]["guarantee"]
@@ -354,7 +354,7 @@ def test_a_race_has_rows_by_another_setting(finished, services, setting, values)
 def test_every_row_is_judged_by_its_own_reference(finished):
     job = raced(finished, "plain", "faithful", setting="seed", values=["1", "2"])
     guarantees = [row[3] for row in job["result"]["rows"]]
-    assert guarantees == ["the reference", "the reference picture"] * 2
+    assert guarantees == ["the reference", "the same picture as the reference"] * 2
 
 
 def test_a_race_of_rows_that_is_stopped_keeps_what_is_there(

@@ -120,6 +120,9 @@ def test_words_alone_edit_a_picture_and_a_map_tells_where(client, services, fini
     assert 0 < max(map(max, shares)) <= 1
     plan = client.post("/api/plan", json={"settings": words}).json()
     assert plan["problem"] is None and plan["plan"]["passes_max"]
+    same = {**words, "prompt": f"{HOUSE['prompt']}, zzxq"}
+    assert client.post("/api/plan", json={"settings": same}).json()["problem"] == (
+        "These words change nothing in the picture.")
     job = finished("/api/edit", settings=words)
     recipe = read_recipe(services.history.folder / job["saved"][0]["id"])
     assert recipe["method"] == "exact" and recipe["old_prompt"] == HOUSE["prompt"]

@@ -260,7 +260,7 @@ def test_a_program_draws_edits_races_and_finishes_seeds(app):
                     old_prompt="a red house", seed="9")
     assert edited["saved"] and edited["settings"]["parent"] == job["saved"][0]["id"]
     race = result(app, "race", prompt="a red house", racers=["plain", "fast"], seed="7")
-    assert "Fast is" in race["result"]["guarantee"]
+    assert "Fast: " in race["result"]["guarantee"]
     mine = {"x-ssd-visitor": "c" * 64}
     told = outcome(app, "seeds_start", "a red house", 2, "third", "faithful", "3", None, **mine)
     jobs = json.loads(told.split("data: ")[-1])[0]

@@ -144,16 +144,91 @@ def test_a_visit_with_things_that_cannot_be_drawn(visit, app):
     assert page.input_value("#prompt") == "a red house on the left"
     assert jobs_of(app)[-1].order.drawing.prompt == "a red house on the left"
 
+    expect(question).to_have_count(0)
+    page.fill("#prompt", "a dog, a red house on the right")
+    expect(question).to_be_visible()
+    with page.expect_response("**/api/draw"):
+        page.click("#draw")  # which answers it, too
+    expect(question).to_have_count(0)
+
     page.fill("#prompt", "a dog")
     refused = page.locator("#prompt-notes [data-kind=refused]")
     expect(refused).to_contain_text("names nothing else")
     seed = page.input_value("#seed")
-    page.click("#draw")
-    expect(page.locator(".toast.bad")).to_be_visible()
-    assert len(jobs_of(app)) == before + 1, "with nothing left nothing is drawn"
+    with page.expect_response("**/api/draw"):
+        page.click("#draw")
+    expect(page.locator("#draw")).to_be_focused()
+    expect(page.get_by_text("names nothing else")).to_have_count(1)
+    assert len(jobs_of(app)) == before + 2, "with nothing left nothing is drawn"
     assert page.input_value("#seed") == seed
 
     page.fill("#prompt", "a (red:1.4) house, Haus")
     expect(page.locator("[data-kind=weighted]")).to_contain_text("(red:1.4)")
     expect(question).to_contain_text("Haus")
     expect(page.locator("#unknown")).to_be_hidden()  # nothing is like it, and one line tells it
+
+
+def test_a_visit_of_numbers_that_cannot_be(visit):
+    page = visit().page
+    expect(page.get_by_role("radio", name="Faithful")).to_be_checked()
+    said, seed = page.locator("#create .bad"), page.input_value("#seed")
+    typed(page, "#pictures", "999")
+    expect(said).to_have_text("Only whole numbers from 1 to 64 can be used.")
+    assert page.input_value("#pictures") == "64"
+    typed(page, "#pictures", "1.5")
+    assert page.input_value("#pictures") == "64", "there is no whole number that is meant"
+    typed(page, "#pictures", "1")
+    expect(said).to_have_count(0)
+    for number in ("-5", "9" * 30, "1.5"):
+        typed(page, "#seed", number)
+        expect(page.locator(".field:has(#seed) > .bad")).to_contain_text(str(2**64 - 1))
+        assert page.input_value("#seed") == seed
+    expect(said).to_have_count(1)
+    page.click("#dice")
+    expect(said).to_have_count(0)
+
+
+def typed(page, field, text):
+    page.fill(field, text)
+    page.press(field, "Tab")
+
+
+def test_a_visit_of_errors_that_grow_old(visit):
+    visitor = visit()
+    page, error = visitor.page, visitor.page.locator(".toast.bad")
+    page.click("#draw")
+    expect(error).to_contain_text("the prompt is empty")
+    page.fill("#prompt", PROMPT)
+    expect(error).to_have_count(0)
+
+    page.route("**/api/surprise", lambda route: route.abort())
+    page.click("#surprise")
+    expect(error).to_be_visible()
+    page.unroute("**/api/surprise")
+    visitor.draw()
+    expect(error).to_have_count(0)
+
+    page.fill("#prompt", "")
+    page.click("#draw")
+    expect(error).to_be_visible()
+    visitor.go("seeds")
+    expect(error).to_have_count(0)
+    expect(page.locator("#seeds-start")).to_be_disabled()
+    visitor.go("race")
+    expect(page.locator("#race-start")).to_be_disabled()
+    page.select_option("#race-rows", "prompt")
+    page.fill("#race-values", PROMPT)
+    expect(page.locator("#race-start")).to_be_enabled()
+
+    visitor.go("create")
+    page.fill("#prompt", PROMPT)
+    expect(page.locator("#plan")).not_to_be_empty()
+    page.evaluate("""() => {
+      const box = document.querySelector("#prompt");
+      box.value = "half a character \\ud83d";
+      box.dispatchEvent(new Event("input"));
+    }""")
+    page.click("#draw")
+    expect(page.locator("#plan.bad")).to_be_in_viewport()
+    expect(page.get_by_role("radio", name="Faithful")).to_be_checked()
+    expect(error).to_have_count(0)

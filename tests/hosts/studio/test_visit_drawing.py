@@ -100,6 +100,7 @@ def the_tools_save_copy_mark_and_enlarge_it(visitor, app):
     assert app.services.history.favourites.ids
     page.click("[data-tool=full]")
     expect(page.locator("dialog img").first).to_be_visible()
+    expect(page.locator("dialog .viewer-label")).to_contain_text(f"Faithful · seed {seed_of(path)}")
     page.keyboard.press("Escape")
     expect(page.locator("dialog")).to_have_count(0)
     from_menu(page, "sharp")
@@ -148,7 +149,7 @@ def a_refused_one_is_told_and_the_next_one_goes_well(visitor, app):
       box.dispatchEvent(new Event("input"));
     }""")
     page.click("#draw")
-    expect(page.locator(".toast.bad")).to_be_visible()
+    expect(page.locator("#plan.bad")).to_be_visible()
     page.focus("#prompt")
     page.keyboard.press("Control+a")
     page.keyboard.type(PROMPT)

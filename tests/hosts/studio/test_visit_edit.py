@@ -82,6 +82,17 @@ def a_painted_part_is_redrawn_in_place_and_the_step_can_be_taken_back(page, app,
 
 def other_words_light_up_their_cells_and_are_applied(page, app, original):
     begin(page, app, original)
+    status, apply = page.locator("#status"), page.locator("#edit-apply")
+    page.fill("#picture-words", "a blorf elephant")
+    expect(status).to_contain_text("postcard cannot draw a blorf elephant")
+    expect(apply).to_be_disabled()
+    page.fill("#picture-words", f"{PROMPT}, zzxq")
+    expect(status).to_contain_text("zzxq")
+    expect(status).to_contain_text("These words change nothing")
+    expect(apply).to_be_disabled()
+    page.fill("#picture-words", f"{PROMPT.replace('red', 'blue')}, zzxq")
+    expect(apply).to_be_enabled()
+    expect(status).to_contain_text("zzxq")
     page.fill("#prompt", "another picture")
     page.fill("#picture-words", PROMPT.replace("red", "blue"))
     expect(page.locator("#edit-range")).to_have_text("Reach 25 %")
@@ -91,7 +102,7 @@ def other_words_light_up_their_cells_and_are_applied(page, app, original):
       return context.getImageData(0, 0, width, height).data.some((share) => share);
     }""")
     expect(page.locator(".edit-legend")).to_be_visible()
-    expect(page.locator("#status")).to_contain_text("Apply redraws what glows")
+    expect(page.locator("#status")).to_contain_text("Apply redraws the glowing parts")
     page.keyboard.press("Enter")
     expect(page.locator("#steps button")).to_have_count(2)
     expect(page.locator("#edit-range")).to_be_hidden()

@@ -143,7 +143,8 @@ def a_dropped_one_restores_its_settings(page, originals):
 def files_that_are_no_pictures_are_refused_in_words(page):
     page.wait_for_selector("#incoming", state="attached")
     drop(page, b"hello", "notes.txt", "text/plain")
-    expect(page.locator(".toast.bad")).to_contain_text("notes.txt is not a picture: drop a PNG")
+    expect(page.locator(".toast.bad")).to_contain_text(
+        "notes.txt is not a picture. Use PNG, JPEG, WebP, AVIF")
 
 
 @pytest.mark.nightly

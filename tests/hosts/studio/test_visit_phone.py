@@ -1,5 +1,7 @@
 """A phone in a real browser: Stop in reach, nothing moves under the finger, no sideways scroll."""
 
+import re
+
 import pytest
 from support.page_moments import laid_out
 
@@ -66,6 +68,23 @@ def test_a_visit_by_phone(visit, app):
         assert in_reach(page, "#stop")
         page.tap("#stop")
         expect(page.locator("#stop")).to_be_disabled()
+
+
+def test_a_run_of_four_that_was_stopped_says_so_once(visit, app):
+    page = visit(**PHONE).page
+    page.fill("#prompt", PROMPT)
+    page.fill("#pictures", "4")
+    page.press("#pictures", "Tab")
+    with app.holding():
+        page.tap("#draw")
+        expect(page.locator("#create-stage .ssd-summary")).to_contain_text(re.compile("row [3-9]"))
+        page.tap("#stop")
+        expect(page.locator("#keep-top")).to_be_visible()
+    laid_out(page)
+    said = page.locator("#create-stage").get_by_text("topped at row").filter(visible=True)
+    expect(said).to_have_count(2)  # the line, and one for those who hear it
+    last = page.locator("#create-stage .ssd-picture").last.bounding_box()
+    assert last["y"] + last["height"] <= box(page, ".kept")[1] + 1
 
 
 def test_a_visit_to_all_places_320_pixels_wide(visit):

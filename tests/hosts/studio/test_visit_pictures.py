@@ -184,7 +184,7 @@ def test_a_mask_outlives_another_picture_and_a_reload_and_suggestions_are_seen_a
     expect(painted).to_contain_text("is redrawn")
     share = painted.inner_text().partition(".")[0]  # what it takes may be told, too
     page.locator("#filmstrip button").nth(1).click()
-    expect(painted).to_contain_text("Click or drag a thing")  # the other one is shown
+    expect(painted).to_contain_text("Select or drag a thing")  # the other one is shown
     page.locator("#filmstrip button").first.click()
     expect(painted).to_contain_text(share)
     looks = []

@@ -89,7 +89,8 @@ def what_is_filled_in_can_be_written_into_the_prompt_or_left_open(page, visitor,
 
 
 def test_a_visit_in_chinese(visit):
-    page = visit(locale="zh-CN").page
+    visitor = visit(locale="zh-CN")
+    page = visitor.page
     expect(page.locator("#draw")).to_have_text("绘制")
     assert page.get_attribute("html", "lang") == "zh"
     page.get_by_text("postcard 能画什么").click()
@@ -98,6 +99,9 @@ def test_a_visit_in_chinese(visit):
     expect(filled(page).first).to_be_visible()
     page.fill("#prompt", "红色的房子，恐龙")
     expect(page.locator(".prompt-layer mark")).to_have_text("恐龙")
+    page.fill("#prompt", "红色的房子")
+    visitor.draw()
+    expect(page.locator("#status")).to_contain_text("与模型原样一致。点击")
 
 
 @pytest.mark.nightly

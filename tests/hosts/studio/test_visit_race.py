@@ -55,7 +55,7 @@ def is_held(page):
 def test_a_visit_of_three_races(visit, app):
     visitor = visit(f"{app.address}#race", **DESK)
     page = visitor.page
-    what_the_server_refuses_is_said_in_one_line(page)
+    without_a_prompt_nothing_starts(page)
     page.fill("#prompt", PROMPT)
     visitor.go("race")
     it_ends_with_a_guarantee_a_table_a_divider_and_a_sheet(page, app)
@@ -63,9 +63,8 @@ def test_a_visit_of_three_races(visit, app):
     rows_of_seeds_make_a_grid_of_two_settings(page, app)
 
 
-def what_the_server_refuses_is_said_in_one_line(page):
-    page.click("#race-start")
-    expect(page.locator(".toast")).to_contain_text("the prompt is empty")
+def without_a_prompt_nothing_starts(page):
+    expect(page.locator("#race-start")).to_be_disabled()
     expect(page.get_by_text("No prompt yet")).to_be_visible()
     page.get_by_role("link", name="Change in Create").click()
     expect(page.locator("#prompt")).to_be_visible()
@@ -75,7 +74,11 @@ def it_ends_with_a_guarantee_a_table_a_divider_and_a_sheet(page, app):
     rows = race(page, "Reference", "Faithful")
     assert [row[0] for row in rows] == ["Reference", "Faithful"]
     assert int(rows[0][1]) == SIDE**2 > int(rows[1][1])
-    expect(page.locator("#race-result")).to_contain_text("Faithful is the reference picture")
+    expect(page.locator("#race-result")).to_contain_text(
+        "Faithful: the same picture as the reference.")
+    path = [path for path in app.pictures if "race" not in path.name][-1]
+    seed = read_recipe(path)["seed"]
+    expect(page.get_by_text(f"seed {seed}", exact=True)).to_be_visible()
     assert page.locator("#race-result th").all_inner_texts() == [
         "Method", "Passes", "Seconds", "Picture"]
     assert tokens_of(app.pictures[-2]).equal(tokens_of(app.pictures[-3]))
@@ -188,8 +191,8 @@ def the_overlay_is_one_switch_for_all_pictures(page):
 
 def the_current_settings_race_under_the_name_of_their_quality(page):
     rows = race(page, "Fast", "Current settings")
-    assert [row[0] for row in rows] == ["Fast", "Current settings: Faithful"]
-    page.get_by_role("button", name="Open Current settings: Faithful larger").click()
+    assert [row[0] for row in rows] == ["Fast", "Faithful (current)"]
+    page.get_by_role("button", name="Open Faithful (current) larger").click()
     expect(page.locator("dialog img").first).to_be_visible()
     page.keyboard.press("Escape")
 
@@ -237,3 +240,6 @@ def test_a_visit_by_phone_sees_two_pictures_a_line_and_nothing_beside_the_screen
     assert page.evaluate(width) == 390
     boxes = [tile.bounding_box() for tile in page.locator(TILES).all()[:3]]
     assert boxes[0]["y"] == boxes[1]["y"] < boxes[2]["y"]
+    race(page, "Fast", "Current settings")
+    assert page.locator(".race-name").last.evaluate(
+        "name => name.scrollWidth <= name.clientWidth"), "it is not cut off"

@@ -163,7 +163,7 @@ def stop_leaves_the_paused_ones_and_a_new_start_replaces_them(visitor, app):
         page.click("#seeds-start")
         expect(page.locator(".seed[data-state=running]")).to_have_count(1)
         expect(page.locator(".seed[data-state=paused]")).to_have_count(0)
-        expect(page.locator("#seeds .uses")).to_contain_text("For the next start")
+        expect(page.locator("#seeds .uses")).to_contain_text("For the next run")
         expect(page.locator("#stop")).to_have_attribute("title", "Stop seed")
         page.click("#seeds-stop")
         expect(page.locator(".seed[data-state='']")).to_have_count(2)  # frames again
@@ -222,8 +222,14 @@ def test_other_seeds_of_a_picture_are_drawn_around_its_own_with_its_settings(vis
 def test_on_a_phone_finish_stays_in_sight(visit):
     visitor = at_seeds(visit, **PHONE)
     page = visitor.page
-    begin(visitor, 4).first.click()
+    tiles = begin(visitor, 4)
+    page.evaluate("scrollTo(0, 0)")
+    expect(page.locator("#seeds-status")).to_be_in_viewport()
+    tiles.first.click()
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
     laid_out(page)
     box = page.locator("#seeds-finish").bounding_box()
-    assert 0 <= box["y"] and box["y"] + box["height"] <= 844
+    assert 800 < box["y"] + box["height"] <= 844
+    assert page.locator("#seeds-start").bounding_box()["y"] < 700, "Finish has its place"
+    page.click("#seeds-finish")
     assert page.evaluate("() => document.documentElement.scrollWidth") == 390
