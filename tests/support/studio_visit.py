@@ -21,6 +21,7 @@ from ssd_core import Sampling, generate, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import Method
+from ssd_core.output import preview
 from ssd_core.output.recipe import read_recipe, recipe_tokens
 from ssd_core.runs.live import LiveRun
 from ssd_core.weights import find
@@ -87,7 +88,8 @@ class App:
 
     @contextmanager
     def holding(self, row: int = HELD):
-        """Within the block runs wait at this row, or where `to` moves it, unless stopped."""
+        """Within the block runs tell every pass, and wait at this row, or where `to` moves it,
+        unless stopped."""
         estimate, hold = running.estimate, Hold(row)
 
         def wait(job: Job, runs: Sequence[LiveRun]) -> None:
@@ -97,7 +99,7 @@ class App:
                 job.check()
                 time.sleep(0.02)
 
-        with patch.object(running, "estimate", wait):
+        with patch.object(running, "estimate", wait), patch.object(preview, "BUDGET", 1e6):
             try:
                 yield hold
             finally:
