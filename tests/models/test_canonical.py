@@ -39,10 +39,10 @@ def test_it_claims_what_the_caption_claims(seed, draw):
     assert len(words) <= MAX_TOKENS and set(words) <= set(WORDS)
 
 
-@given(SEEDS)
-def test_it_holds_in_the_painted_picture(seed):
-    caption = " ".join(canonical(fresh_caption(seed, 0)))
-    assert np.mean(check(paint(scene_of(seed)), claims(caption))) > 0.8
+def test_it_holds_in_the_painted_picture():
+    held = [held for seed in range(24) for held in check(
+        paint(scene_of(seed)), claims(" ".join(canonical(fresh_caption(seed, 0)))))]
+    assert np.mean(held) > 0.97  # the checker is wrong about one in a hundred
 
 
 @pytest.mark.parametrize(("prompt", "caption"), [

@@ -43,9 +43,12 @@ def in_words(prompt: str) -> str:
     return " ".join(without_repeats(word.word for word in words_of(prompt) if word.word))
 
 
-def phrase(rng, thing: SceneObject) -> str:
-    """A thing as people type it: perhaps with its colour and its place."""
-    article = "some" if thing.kind in PLURAL else rng.choice(["a", ""])
+def phrase(rng, thing: SceneObject, alone: bool) -> str:
+    """A thing as people type it: perhaps with its colour and its place.
+
+    alone: whether it is the only one of its kind; "house, blue house" would be one house.
+    """
+    article = "some" if thing.kind in PLURAL else rng.choice(["a", ""]) if alone else "a"
     colour = rng.choice(_COLOUR_WORDS[thing.colour]) if rng.random() < 0.5 else ""
     place = rng.choice(_PLACE_WORDS[thing.place]) if rng.random() < 0.3 else ""
     return " ".join(f"{article} {colour} {rng.choice(_NOUNS[thing.kind])} {place}".split())
@@ -60,7 +63,9 @@ def partial_prompt(seed: int) -> str:
     """Some of a scene: none to all of its things, and any of its parts."""
     rng = np.random.default_rng(seed)
     scene = sample_scene(rng)
-    things = [phrase(rng, thing) for thing in scene.things if rng.random() < 0.8]
+    kinds = [thing.kind for thing in scene.things]
+    things = [phrase(rng, thing, kinds.count(thing.kind) == 1) for thing in scene.things
+              if rng.random() < 0.8]
     parts = [rng.choice(_PARTS[name, getattr(scene, name)])
              for name in ("time", "sky", "ridge", "ground", "path")
              if getattr(scene, name) != "none" and rng.random() < 0.4]

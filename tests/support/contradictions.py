@@ -124,7 +124,8 @@ def between(old: Reading, new: Reading) -> list[str]:
     if said and len(new.things) == 3:
         kinds = Counter(family(one.kind) for one in new.things)
         single = [one for one in new.things if kinds[family(one.kind)] == 1]
-        if len(single) == 1 and single[0].place != "middle":
+        around = {one.place for one in new.things if one not in single} == {"left", "right"}
+        if len(single) == 1 and single[0].place not in ("middle", *(None,) * around):
             return [f"{single[0].kind} is not between the others"]
     return []
 

@@ -329,14 +329,15 @@ class _Reader:
         self.noun, self.colour, self.place, self.place_hint = thing, None, None, None
 
     def _named_before(self, thing: Named) -> Named | None:
-        """The thing that "the house" means, after "a house", or "blue house" after "house"."""
+        """The thing that "the house" means, after "a house", or ", blue house" after "house"."""
+        before = [word.word for word in self.reading.words if word.start < thing.start][-1:]
         the = thing.article is not None and thing.article.word == "the"
-        bare = self.colour and not (thing.article or thing.number or thing.plural)
-        if self.place or not (the or bare):
+        again = self.colour and before == [","] and _is_bare(thing) and not self.reading.chinese
+        if self.place or not (the or again):
             return None
         return next((known for known in self.reading.things if known.kind == thing.kind and (
             self.colour in (None, known.colour) if the else
-            known.colour is None and not known.number)), None)
+            _is_bare(known) and not (known.colour or known.place or known.shaded))), None)
 
     def _state(self, attribute: str, value: str) -> None:
         values = self.reading.scene.setdefault(attribute, [])
@@ -345,6 +346,10 @@ class _Reader:
         if attribute == "light":
             self.reading.light_place = self.place or self.reading.light_place
             self.noun, self.place = "light", None
+
+
+def _is_bare(thing: Named) -> bool:
+    return not (thing.article or thing.number or thing.plural)
 
 
 def _same_noun(words: Sequence[Word], n: int, last: Named, kind: str) -> bool:
