@@ -38,7 +38,7 @@ PICTURES = {
     "examples": Picture("examples", (), (*(f"studio/examples/{n}.jpg" for n in range(8)),
                                          "studio/examples/seeds.json")),
     "race": film("docs/race.webp", "--methods", "ar,ssd:rounds=2"),
-    "mid_run": film("docs/mid_run.webp", "--methods", "ar,ssd:rounds=2", "--still", "0.28",
+    "mid_run": film("docs/mid_run.webp", "--methods", "ar,ssd:rounds=2", "--still", "0.22",
                     "--fps", "24", "--width", "640"),
     "app": Picture("app_pictures", (), tuple(f"docs/app/{name}.webp" for name in APP))}
 

@@ -1,7 +1,7 @@
 """Film of a real run as its live preview shows it: an animated WebP or GIF, or the messages.
 
     python tools/preview_film.py --methods ar,ssd:rounds=2 --out docs/race.webp
-    python tools/preview_film.py --methods ar,ssd:rounds=2 --still 0.28 --out docs/mid_run.webp
+    python tools/preview_film.py --methods ar,ssd:rounds=2 --still 0.22 --out docs/mid_run.webp
     python tools/preview_film.py --methods exact --stop-at-row 6 --messages interrupted.json
 
 The frames are screenshots of the real page in Chromium (preview_page.py) at times of the run's own
