@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard
@@ -308,11 +308,13 @@ def test_larger_pictures_never_need_less(row, columns, rows):
 
 
 @given(METHODS, st.integers(3, 9), st.integers(3, 9), st.booleans())
+@example(methods.Wave(), 3, 3, False)  # its window is open until the run
+@example(methods.MTP(k_h=3, rounds=1), 4, 3, True)  # a group with two row ends
 def test_no_pass_is_wider_than_told(method, rows, columns, row_end):
     grid = Grid(rows, columns, row_end)
     backbone = MockBackbone(grid)
     method = method.resolve(backbone.preset)
-    assume(getattr(method, "window", 0) <= grid.slots)
+    assume((getattr(method, "window", 0) or 0) <= grid.slots)
     told = events(backbone, method, heads=random_heads(backbone))
     fed = [event.cells.shape[1] for event in told if type(event).__name__ == "Pass"][1:]
     assert max(fed) <= method.pass_width(grid)
