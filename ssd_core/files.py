@@ -163,7 +163,7 @@ def write_safetensors(tensors: dict[str, torch.Tensor], path: Path,
 
 def is_here(path: Path) -> bool:
     """Whether a file exists. Raises SSDError if only its beginning, or git-lfs's pointer, does."""
-    if path.is_file() or any(path.with_name(path.name + end).exists() for end in PARTIAL):
+    if path.is_file() or any(os.path.exists(f"{path}{end}") for end in PARTIAL):
         refuse_partial(path)
         return True
     return False
@@ -172,7 +172,7 @@ def is_here(path: Path) -> bool:
 def refuse_partial(path: Path) -> None:
     """Raise SSDError if the file is missing, still being downloaded, or a git-lfs pointer."""
     for ending in PARTIAL:
-        if path.with_name(path.name + ending).exists():
+        if os.path.exists(f"{path}{ending}"):
             raise SSDError(f"{path}: its download was cut off or still runs ({path.name}{ending} "
                            "lies beside it): finish the download")
     try:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import pickle
 
 import pytest
@@ -192,13 +193,20 @@ def test_code_in_what_torch_saved_is_never_run(tmp_path, saved, capsys):
 
 
 @pytest.mark.parametrize("weight_map", [
-    {"a": "gone.safetensors"}, {"a": "../model-00001-of-00003.safetensors"}, {"a": 7}, {}, None,
+    {"a": "gone.safetensors"}, {"a": f"{'9' * 300}.safetensors"},
+    {"a": "../model-00001-of-00003.safetensors"}, {"a": 7}, {}, None,
     {"a": "config.json"}, {"d": "model-00001-of-00003.safetensors"},
     {"a": "model-00002-of-00003.safetensors", "b": "model-00001-of-00003.safetensors"}], ids=str)
 def test_an_index_that_lies_is_refused(sharded, weight_map):
     index = sharded / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": weight_map}))
     assert str(sharded) in refused(sharded)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows limits the whole path to 260 letters")
+def test_a_file_with_the_longest_name_is_read(tmp_path):
+    save_file(TENSORS, tmp_path / f"{'m' * 243}.safetensors")  # its index's would be too long
+    assert same(open_checkpoint(tmp_path))
 
 
 def test_a_tensor_in_two_files_is_refused(sharded):

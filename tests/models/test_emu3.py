@@ -299,6 +299,7 @@ SPOILED = {
         "\n".join([*EMU3_VISION, "<|one more|>"])), "ids reach 494"),
     "heads": (lambda path: edit(path, num_attention_heads="many"), "num_attention_heads"),
     "theta": (lambda path: edit(path, rope_theta=-1), "rope_theta"),
+    "a theta beyond floats": (lambda path: edit(path, rope_theta=10**400), "rope_theta is 10000"),
     "another rotation": (lambda path: edit(path, rope_scaling={"type": "dynamic", "factor": 2.0}),
                          "rope_scaling"),
     "another activation": (lambda path: edit(path, hidden_act="relu"), "hidden_act is 'relu'"),

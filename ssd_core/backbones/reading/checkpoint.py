@@ -422,7 +422,7 @@ def group_of(path: Path) -> ShardFiles:
         names = [path.name]
     files = tuple(path.with_name(name) for name in names)
     for file in files:
-        if not file.is_file():
+        if not os.path.isfile(file):  # Path.is_file raises for a name that is too long
             refuse_started_downloads(file.parent)
             raise SSDError(f"{file}: missing, one of {len(files)} files of this model: get it")
     return files
@@ -432,7 +432,7 @@ def index_of(path: Path) -> Path | None:
     """The index that lists this file as one of several, or None."""
     match = SHARD.fullmatch(path.stem)
     index = path.with_name((match["stem"] if match else path.stem) + path.suffix + INDEX)
-    if not index.is_file() or (not match and path.is_file()):
+    if not os.path.isfile(index) or (not match and path.is_file()):
         return None
     listed = not path.is_file() or path.name in weight_map(index).values()
     return index if listed else None

@@ -6,7 +6,6 @@ Settings that our decoder does not support raise SSDError. Knows no family.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -15,6 +14,7 @@ from ...errors import SSDError
 from .checkpoint import Checkpoint
 
 ROTARY = ("rope_scaling", "rope_parameters")  # the later one takes precedence
+MOST = 1e308  # an integer in JSON may be longer than a float can be
 SILU = (None, "silu", "swish")  # two names for one function
 Names = TypeVar("Names")
 
@@ -48,8 +48,8 @@ def number(checkpoint: Checkpoint, config: Mapping, name: str, default: float) -
     value = config.get(name)
     if value is None:
         return default
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
-        raise refusal(checkpoint, f"{name} is {value!r}, expected a positive number")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < MOST:
+        raise refusal(checkpoint, f"{name} is {value!r}, expected a number above 0, below {MOST}")
     return float(value)
 
 

@@ -127,8 +127,9 @@ class Method(KnobRecord):
 
 
 def group_slots(grid: Grid, k: int) -> int:
-    """The slots of the widest group: a sampled cell, up to k drafted cells and a row end."""
-    return min(k + 1 + grid.row_end, grid.slots)
+    """The slots of the widest group: a sampled cell, up to k drafted cells and their row ends."""
+    row_ends = grid.row_end * (1 + k // grid.columns)  # most if the sampled cell ends its row
+    return min(k + 1 + row_ends, grid.slots)
 
 
 def make_plan(region: Region, passes: int | None, passes_max: int,
