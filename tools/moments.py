@@ -26,7 +26,8 @@ from support.studio_visit import App, Visitor, begin_history  # noqa: E402
 
 OUT = ROOT / "build" / "moments"
 VISITS = {f"{language}-{name}": (language, screens) for language in visits.LANGUAGES
-          for name, screens in (("desk", visits.DESK), ("phone", visits.PHONE))}
+          for name, screens in (
+              ("desk", visits.DESK), ("tablet", visits.TABLET), ("phone", visits.PHONE))}
 TALL, GAP, HEAD = 288, 8, 36  # px of a picture in the sheet, between two, and of its name
 Shot = tuple[str, str, Image.Image]  # moment, look, picture
 

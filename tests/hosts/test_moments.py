@@ -6,7 +6,16 @@ pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)"
 pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 
 from support.layout_rules import lasting_faults  # noqa: E402
-from support.moments import DESK, PHONE, SCHEMES, as_shipped, context, looks, moments  # noqa: E402
+from support.moments import (  # noqa: E402
+    DESK,
+    PHONE,
+    SCHEMES,
+    TABLET,
+    as_shipped,
+    context,
+    looks,
+    moments,
+)
 from support.studio_visit import begin_history, visits  # noqa: E402
 
 
@@ -16,7 +25,8 @@ def app(tmp_path_factory):
         yield running
 
 
-@pytest.mark.parametrize("screens", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("screens", [DESK, PHONE, pytest.param(TABLET, marks=pytest.mark.nightly)],
+                         ids=["desk", "phone", "tablet"])
 @pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.nightly)])
 def test_nothing_is_wrong_in_any_moment(chromium, app, tmp_path, request, language, screens):
     at_night = request.config.getoption("--nightly")

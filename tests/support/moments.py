@@ -65,7 +65,8 @@ class Screen:
         return {"width": self.width, "height": self.height}
 
 
-DESK = (Screen(1366, 768), Screen(1920, 1080), Screen(768, 1024))
+DESK = (Screen(1366, 768), Screen(1920, 1080))
+TABLET = (Screen(768, 1024, touch=True),)
 PHONE = (Screen(390, 844, touch=True), Screen(320, 640, touch=True))
 SCHEMES = ("light", "dark")
 LANGUAGES = {"en": "en-GB", "zh": "zh-CN"}
