@@ -17,7 +17,8 @@ from ssd_core import methods as kinds
 
 BACKBONE = MockBackbone()
 HEADS = random_heads(BACKBONE)
-ANYTHING = [None, True, -1, 0, 1, 3, 1 << 70, 0.5, float("nan"), "", "a sun", b"a", [], [1], ["a"],
+ENDLESS = 1 << 70
+ANYTHING = [None, True, -1, 0, 1, 3, ENDLESS, 0.5, float("nan"), "", "a sun", b"a", [], [1], ["a"],
             (), (4, 5), (1.5, "x"), {}, {"a": 1}, {1: 2}, set(), object(), object, Exception(), int,
             len, Path("x"), np.float64(1.5), np.int64(2), np.zeros(3), torch.zeros(2),
             torch.zeros(1, 4, 5, dtype=torch.long), torch.ones(4, 5, dtype=torch.bool),
@@ -75,7 +76,7 @@ def test_plan(arguments):
               "heads": None, "sampling": Sampling(cfg=1.0), "negative": None, "size": None,
               "pictures": 1}))
 def test_compare(arguments):
-    if arguments["pictures"] not in (1 << 70,):
+    if arguments["pictures"] is not ENDLESS:
         answers(compare, **arguments)
 
 
@@ -113,7 +114,12 @@ def test_one_picture_of_tokens_is_decoded():
     (lambda: load_backbone("postcard", device=object()), "device: must be text, not an object"),
     (lambda: requested(None, None, kinds.AR(), Sampling(), "a sun"),
      "backbone: must be a Backbone, not None"),
+    (lambda: load_backbone("postcard", dtype=np.zeros(3)), "dtype: must be text, not a ndarray"),
+    (lambda: load_backbone("postcard", graphs=np.zeros(3)),
+     "graphs: must be text, not a ndarray"),
     (lambda: compare(BACKBONE, 5), "prompt '5': must be text"),
+    (lambda: compare(BACKBONE, "a sun", pictures=np.zeros(3)), "pictures '[0. 0. 0.]': must be "
+     "a whole number"),
     (lambda: generate(BACKBONE, ["a", 5], kinds.AR()),
      "prompts: must be text or a Sequence of text, not a list"),
     (lambda: requested(BACKBONE, HEADS, kinds.SSD, Sampling(), "a sun"),
