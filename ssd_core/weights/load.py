@@ -148,7 +148,7 @@ class LoadOptions:
         return {field.name: getattr(self, field.name) for field in fields(LoadOptions)}
 
 
-@checked()
+@checked("dtype", "graphs")
 def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dtype: str = "auto",
                   offload: bool = False, graphs: str = "auto", family: str = "auto",
                   estimates: Estimates | None = None,
@@ -173,7 +173,7 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     will move the weights; it decides on dtypes and quantises. None: `device`. Raises an SSDError
     that names the file and what to do.
     """
-    graphs = checked_mode(graphs)
+    dtype, graphs = str(dtype), checked_mode(str(graphs))  # torch.float16 is told what to choose
     if isinstance(name_or_path, nn.Module):
         require_as_it_is(device, dtype, offload)
         backbone = backbone_of(name_or_path, files)

@@ -114,9 +114,10 @@ def test_one_picture_of_tokens_is_decoded():
     (lambda: load_backbone("postcard", device=object()), "device: must be text, not an object"),
     (lambda: requested(None, None, kinds.AR(), Sampling(), "a sun"),
      "backbone: must be a Backbone, not None"),
-    (lambda: load_backbone("postcard", dtype=np.zeros(3)), "dtype: must be text, not a ndarray"),
+    (lambda: load_backbone("postcard", dtype=torch.half),
+     "dtype 'torch.float16': choose auto, fp32, fp16, bf16, fp8, int8, int4, 8bit"),
     (lambda: load_backbone("postcard", graphs=np.zeros(3)),
-     "graphs: must be text, not a ndarray"),
+     "graphs '[0. 0. 0.]': choose auto or off"),
     (lambda: compare(BACKBONE, 5), "prompt '5': must be text"),
     (lambda: compare(BACKBONE, "a sun", pictures=np.zeros(3)), "pictures '[0. 0. 0.]': must be "
      "a whole number"),
