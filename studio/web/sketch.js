@@ -20,6 +20,7 @@ export class Sketch {
   #job = null; // id of the sketch that is drawn or shown
   #unfollow = () => {};
   #preview = null; // what is shown
+  #latest; // id of the job that was asked for last
 
   constructor(app, stage) {
     Object.assign(this, { app, words: app.words.sketch });
@@ -37,8 +38,14 @@ export class Sketch {
     });
     begun = true;
     app.planner.watch((answer) => this.#planned(answer));
-    app.jobs.watch(() => app.jobs.active.length && this.#end());
+    app.jobs.watch((jobs) => this.#giveWay(jobs.at(-1)?.id));
     addEventListener("pagehide", () => this.#end());
+  }
+
+  /** End as soon as a run begins; one may be over before it is seen. */
+  #giveWay(latest) {
+    if (this.app.jobs.active.length || latest !== this.#latest) this.#end();
+    this.#latest = latest;
   }
 
   #inset() {

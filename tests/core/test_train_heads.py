@@ -346,10 +346,10 @@ def four(card, tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize(("flags", "said"), [
-    (("--k-h", "24"), "k_h 24: pictures of 24x24 have room for 23"),
-    (("--k-v", "24"), "k_v 24"), (("--k-h", "-1"), "k_h -1: must be at least 0"),
+    (("--k-h", "24"), "--k-h 24: pictures of 24x24 have room for 23"),
+    (("--k-v", "24"), "--k-v 24"), (("--k-h", "-1"), "--k-h -1: must be at least 0"),
     (("--batch", "-1"), "batch -1"),
-    (("--epochs", "0"), "epochs 0"), (("--drop-text", "2"), "drop_text 2.0"),
+    (("--epochs", "0"), "epochs 0"), (("--drop-text", "2"), "--drop-text 2.0"),
     (("--loss", "l2"), "loss 'l2'"), (("--source", "x"), "source 'x'"),
     (("--batch", "16"), "3 pictures in 3 epochs are less than one batch of 16"),
     (("--data", "{}/nothing"), "nothing/self-distill: no pictures"),

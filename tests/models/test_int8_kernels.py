@@ -155,7 +155,7 @@ def test_recipe_and_reports_name_the_kernel(machine, monkeypatch):
     assert "int8 kernel a, here mock uses integers" in recipe.other_dtype(drawn, backbone)
     assert "kernels" not in recipe.make_recipe(*details)
     assert base.int8_kernel_of(MockBackbone()) == INTEGERS
-    assert "sums are exact" in eight_bits.about_int8(CPU)
+    assert "the same bits" in eight_bits.about_int8(CPU)
 
 
 INTERPRETED = """
