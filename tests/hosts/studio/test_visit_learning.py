@@ -146,7 +146,8 @@ def a_lesson_begins_by_itself_and_gives_way(page, app, held, days):
     drawn(app.services.library.current.backbone, days, 20, 20)
     own.when_rested()
     assert own.latest is None, "it is off at first"
-    page.check("#learn-idle")
+    with page.expect_response("**/api/learn/idle"):
+        page.check("#learn-idle")
     own.when_rested()
     seen_again(page)
     expect(line).to_contain_text("The drafts are learning by themselves")
