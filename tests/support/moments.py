@@ -191,11 +191,7 @@ class Walk:
         yield Moment("drawn", main=("#draw",))
 
     def error(self) -> Iterator[Moment]:
-        self.page.evaluate("""() => {
-          const box = document.querySelector("#prompt");
-          box.value = "half a character \\ud83d";
-          box.dispatchEvent(new Event("input"));
-        }""")
+        self.visitor.type_half_a_character()
         self.press("#draw")
         self.shown("#plan.bad")
         yield Moment("an error", main=("#draw",))

@@ -206,6 +206,14 @@ class Visitor:
         self.page.click(f"{menu} a[href='#{place}']")
         self.page.wait_for_selector(f"#{place}:not([hidden]) > *")
 
+    def type_half_a_character(self) -> None:
+        """Words that no run takes: the app refuses them."""
+        self.page.evaluate("""() => {
+            const box = document.querySelector("#prompt");
+            box.value = "half a character \\ud83d";
+            box.dispatchEvent(new Event("input"));
+        }""")
+
     def unfold(self, *folds: str) -> None:
         for fold in folds:
             if not self.page.evaluate("name => document.querySelector(name).open", fold):

@@ -223,11 +223,7 @@ def test_a_visit_of_errors_that_grow_old(visit):
     visitor.go("create")
     page.fill("#prompt", PROMPT)
     expect(page.locator("#plan")).not_to_be_empty()
-    page.evaluate("""() => {
-      const box = document.querySelector("#prompt");
-      box.value = "half a character \\ud83d";
-      box.dispatchEvent(new Event("input"));
-    }""")
+    visitor.type_half_a_character()
     page.click("#draw")
     expect(page.locator("#plan.bad")).to_be_in_viewport()
     expect(page.get_by_role("radio", name="Faithful")).to_be_checked()

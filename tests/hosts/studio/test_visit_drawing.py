@@ -143,11 +143,7 @@ def shared_by_the_sheet_of_the_browser(page, name, size):
 
 def a_refused_one_is_told_and_the_next_one_goes_well(visitor, app):
     page = visitor.page
-    page.evaluate("""() => {
-      const box = document.querySelector("#prompt");
-      box.value = "half a character \\ud83d";
-      box.dispatchEvent(new Event("input"));
-    }""")
+    visitor.type_half_a_character()
     page.click("#draw")
     expect(page.locator("#plan.bad")).to_be_visible()
     page.focus("#prompt")
