@@ -138,7 +138,7 @@ def about_quality(name: str, backbone: Backbone, language: str) -> str:
     """
     method = SPEEDS[name].method
     if isinstance(method, Rolling) and not is_postcard(backbone):
-        return say(language, "about_budget", times=f"{method.fewer:g}")
+        return say(language, "about_budget", times=f"{method.times_fewer:g}")
     return say(language, f"about_{name}")
 
 

@@ -16,7 +16,7 @@ from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.engine.edits.words import Edit
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import Method
-from ssd_core.engine.methods.window import Tunable
+from ssd_core.engine.methods.window import MIDDLE_CELLS, NARROW_CELLS
 from ssd_core.engine.tuning import PLAIN_AR
 from ssd_core.model.grid import Grid
 from ssd_core.model.knobs import KnobSpec
@@ -140,6 +140,8 @@ def stop(name: str, method: Method) -> Stop:
     return Stop(name, {"method": method.name, **speed})
 
 
+# The kinds of devices that windows are chosen for.
+KINDS = (("cpu", None), *(("cuda", cells) for cells in (None, MIDDLE_CELLS, NARROW_CELLS)))
 # From slowest to fastest.
 STOPS = tuple(stop(name, speed.method) for name, speed in SPEEDS.items())
 
@@ -147,16 +149,12 @@ STOPS = tuple(stop(name, speed.method) for name, speed in SPEEDS.items())
 def stop_of(drawing: Drawing, grid: Grid) -> int | None:
     """The index of the stop that draws by this method, or None.
 
-    A window that the program chooses itself, on any type of device, counts as its choice.
+    What the program chooses itself, on any kind of device, counts as its choice.
     """
-    method = drawing.method
-    values = {"method": method.name, **asdict(method)}
-    if isinstance(method, Tunable):
-        own = method.with_window(None)
-        if method.window in [own.for_device(grid, device).window for device in ("cpu", "cuda")]:
-            values[method.window_knob] = None
-    return next((i for i, stop in enumerate(STOPS)
-                 if all(values.get(name) == value for name, value in stop.knobs.items())), None)
+    drawn = [stop("", drawing.method.for_device(grid, *kind)).knobs for kind in KINDS]
+    return next((i for i, speed in enumerate(SPEEDS.values()) if any(
+        own == stop("", speed.method.for_device(grid, *kind)).knobs
+        for own, kind in zip(drawn, KINDS, strict=True))), None)
 
 
 AS_CHOSEN = "the knobs on the left"  # a racer with the settings as they are

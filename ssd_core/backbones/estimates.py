@@ -288,14 +288,26 @@ def positive(value: Any) -> float:
     return ms
 
 
+class StoredWindows(StoredFigures[int]):
+    """The cells of a budget's pass by card and model; an entry never changes (tuning.py)."""
+
+    file = "windows.json"
+
+    def parsed(self, raw: Any) -> int:
+        if not isinstance(raw, int) or not 0 < raw < 1e5:
+            raise ValueError(raw)
+        return raw
+
+
 @dataclass(eq=False)
 class Estimates:
     """The figures of a program, for the choices and plans of its later runs."""
 
     pictures: StoredPictures = field(default_factory=StoredPictures)
     step_times: StoredStepTimes = field(default_factory=StoredStepTimes)
+    windows: StoredWindows = field(default_factory=StoredWindows)
 
     @classmethod
     def stored_in(cls, folder: str | Path | None) -> Estimates:
         """Figures that are loaded from this folder and saved there; None: in memory only."""
-        return cls(StoredPictures(folder), StoredStepTimes(folder))
+        return cls(StoredPictures(folder), StoredStepTimes(folder), StoredWindows(folder))

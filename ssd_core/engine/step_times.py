@@ -77,6 +77,12 @@ def key_of(backbone: Backbone, pictures: int, branches: int, heads: bool,
                        waiting, __version__, torch.__version__))
 
 
+def card_of(backbone: Backbone, device: torch.device | None = None) -> str:
+    """A card, a model and its arithmetic, for which the window of a budget is chosen once."""
+    return " / ".join((device_name(device or backbone.device), backbone.sha256[:16],
+                       arithmetic(backbone)))
+
+
 def device_name(device: torch.device) -> str:
     if device.type == "cuda" and torch.cuda.is_available():
         return torch.cuda.get_device_name(device)

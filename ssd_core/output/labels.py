@@ -116,7 +116,7 @@ SPEEDS = {
     "faithful": QualityPreset("Faithful", "忠实", Exact(),
                       "the picture of normal decoding in fewer forward passes; the report "
                       "says if it is identical"),
-    "balanced": QualityPreset("Balanced", "均衡", Rolling(fewer=8.0),
+    "balanced": QualityPreset("Balanced", "均衡", Rolling(),
                       "a similar picture in at most an eighth of the passes"),
     "fast": QualityPreset("Fast", "快速", Rolling(fewer=12.0),
                   "at most a twelfth of the passes; details suffer"),

@@ -17,22 +17,29 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
 from ...model.grid import Grid
+from ...model.knobs import derived
 from ..events import Pass, Plan
 from ..region import Region
 from ..state import DecodeState
 from .base import drafted_by, knob, make_plan, require
 from .exact import FirstGuess, resample
 from .parent import guessed_by
-from .window import Windowed, cheapest_window, sliding_windows
+from .window import NARROW_CELLS, Windowed, cheapest_window, sliding_windows
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # The share of its replacement's probability that a token needs to stay when a picture is as far
 # behind as it may be (compared in lab/benchmarks/results/README.md).
 LEAST_SHARE = 0.01
+# AR's passes divided by this are the budget; with a narrow window, which repairs less in a pass, by
+# the second: neither draws noticeably less likely pictures than AR (docs/results.md).
+FEWER, NARROW_FEWER = 8.0, 6.0
 
 
 @dataclass(frozen=True)
@@ -82,9 +89,10 @@ class Rolling(Windowed):
         None, "Most forward passes for a whole picture: a smaller budget is faster and repairs "
               "less.", low=2, visibility="basic",
         none_means="AR's passes divided by the knob fewer")
-    fewer: float = knob(8.0, "A picture takes at most AR's number of passes divided by this. Not "
-                             "used if a budget is set.", low=1, high=1000, step=0.5,
-                        visibility="basic")
+    fewer: float | None = knob(
+        None, "A picture takes at most AR's number of passes divided by this. Not used if a budget "
+              "is set.", low=1, high=1000, step=0.5, visibility="basic",
+        none_means="8, or 6 on a graphics card on which wide passes are slow")
     drafter: str = drafted_by()
     guess: str = guessed_by()
     name: ClassVar[str] = "rolling"
@@ -111,7 +119,11 @@ class Rolling(Windowed):
 
     def most_passes(self, grid: Grid) -> int:
         """The most passes for a whole picture."""
-        return self.budget or max(2, int(grid.cells / self.fewer))
+        return self.budget or max(2, int(grid.cells / self.times_fewer))
+
+    @property
+    def times_fewer(self) -> float:
+        return self.fewer or FEWER
 
     def windows(self, grid: Grid) -> Sequence[int]:
         least = self.least_window(grid)
@@ -122,8 +134,16 @@ class Rolling(Windowed):
         """
         return min(3 * self.reach(grid), grid.slots)
 
-    def default_window(self, grid: Grid, device: str) -> int:
-        return max(cheapest_window(grid, device), self.least_window(grid))
+    def default_window(self, grid: Grid, device: str, cells: int | None = None) -> int:
+        return max(cheapest_window(grid, device, cells), self.least_window(grid))
+
+    def for_device(self, grid: Grid, device: str, cells: int | None = None) -> Self:
+        """With its window and its share of AR's passes: the picture depends on both."""
+        fewer = NARROW_FEWER if cells == NARROW_CELLS and self.window is None else FEWER
+        chosen = self if self.fewer or self.budget else derived(self, fewer=fewer)
+        if chosen.window is not None:
+            return chosen
+        return chosen.with_window(min(chosen.default_window(grid, device, cells), grid.slots))
 
     def plan(self, place: Grid | Region) -> Plan:
         region = Region.of(place)
