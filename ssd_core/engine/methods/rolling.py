@@ -71,14 +71,45 @@ class Schedule:
         return min(max(-(-(self.last + self.slack) * done // self.passes) - self.slack, 0),
                    self.last)
 
-    def share(self, frontier: int, done: int) -> float:
-        """The share of its replacement's probability that a token needs to stay; inf: none stays.
-
-        frontier: the last final slot after `done` passes.
+    def shares(self, done: int, most: int) -> torch.Tensor:
+        """[most + 1] float: the share of its replacement's probability that a token needs to stay
+        in a picture that is so many cells behind after `done` passes; inf: none stays.
         """
-        behind = self.due(done) - (bisect_right(self.cells, frontier) - 1)
-        room = self.due(done) - self.must(done)
-        return LEAST_SHARE ** (behind / max(room, 1)) if behind > 0 else math.inf
+        room = max(self.due(done) - self.must(done), 1)
+        shares = LEAST_SHARE ** (torch.arange(most + 1, dtype=torch.double) / room)
+        shares[0] = math.inf
+        return shares.float()
+
+
+class Schedules:
+    """The schedules of a run's pictures as tables on its device, so that no pass waits for the
+    host's numbers.
+    """
+
+    def __init__(self, each: Sequence[Schedule], slots: int, device: torch.device) -> None:
+        """each: of B pictures with so many slots."""
+        self.most = max(own.slack for own in each)
+        self.passes = max(own.passes for own in each) + 1
+        passes = range(self.passes + 1)
+        self.due = torch.tensor([[own.due(done) for own in each] for done in passes]).to(device)
+        self.deadlines = torch.tensor([[own.cells[own.must(done)] for own in each]
+                                       for done in passes]).to(device)
+        self.shares = torch.stack([torch.stack([own.shares(done, self.most) for own in each])
+                                   for done in passes]).to(device)
+        # A frontier may be the slot behind the last one, where rows end with a token.
+        cells = torch.stack([torch.bincount(torch.tensor(own.cells), minlength=slots + 1)
+                             for own in each])
+        self.final = (cells.cumsum(-1) - 1).to(device)  # the cells up to a slot, less the first
+
+    def share(self, frontier: torch.Tensor, done: int) -> torch.Tensor:
+        """[B]: as `Schedule.shares`; frontier [B]: the last final slot after `done` passes."""
+        done = min(done, self.passes)
+        behind = self.due[done] - self.final.gather(1, frontier[:, None])[:, 0]
+        return self.shares[done].gather(1, behind.clamp(0, self.most)[:, None])[:, 0]
+
+    def deadline(self, done: int) -> torch.Tensor:
+        """[B]: the slot up to which tokens are final after `done` passes, whatever they are."""
+        return self.deadlines[min(done, self.passes)]
 
 
 @dataclass(frozen=True)
@@ -169,9 +200,10 @@ class Rolling(Windowed):
     def steps(self, state: DecodeState) -> Iterator[Pass]:
         most, by_row = self.window_on(state.grid), self.needs_row_drafter()
         guess, schedules = FirstGuess(state, by_row), self.schedules(state.region)
-        schedules = [schedules[i % len(schedules)] for i in range(state.pictures)]
         exact = self.guarantee_on(state.grid) == "identical"
         least = max(each.most for each in schedules)
+        tables = Schedules([schedules[i % len(schedules)] for i in range(state.pictures)],
+                           state.grid.slots, state.tokens.device)
         for done, window in enumerate(sliding_windows(state, most, least)):
             sampled = guess.guessed.device  # slots before these have been sampled
             guess.fill(window)
@@ -179,9 +211,6 @@ class Rolling(Windowed):
             if exact:
                 yield from window.advance(*resample(window, by_row))
                 continue
-            frontiers = zip(schedules, state.frontier.host, strict=True)
-            share = sampled.new_tensor([each.share(slot, done) for each, slot in frontiers],
-                                       dtype=torch.float)
-            deadline = sampled.new_tensor([each.cells[each.must(done + 1)] for each in schedules])
+            share = tables.share(window.frontier, done)
             share = torch.where(window.next_slots < sampled[:, None], share[:, None], math.inf)
-            yield from window.advance(*resample(window, by_row, deadline, share))
+            yield from window.advance(*resample(window, by_row, tables.deadline(done + 1), share))
