@@ -189,12 +189,12 @@ class Machine:
         Pictures by a budget depend on it, so the first timing of a card, a model and its arithmetic
         decides for good, and for any number of pictures.
         """
-        kept = self.backbone.estimates.windows
+        windows = self.backbone.estimates.windows
         if not self.card:
             return None
-        if self.card not in kept.entries and (ms := self._pass_ms()) is not None:
-            kept.put(self.card, cells_of(ms))
-        return kept.entries.get(self.card)
+        if self.card not in windows.entries and (ms := self._pass_ms()) is not None:
+            windows.put(self.card, cells_of(ms))
+        return windows.entries.get(self.card)
 
     def _pass_ms(self) -> Callable[[int], float] | None:
         """Milliseconds of a pass by its cells, as a later run replays it; None if not timed."""

@@ -127,12 +127,12 @@ def seconds_on(card: Card, model: ModelSize, dtype: str) -> dict[str, str]:
     """Seconds of each quality in words."""
     dtype = dtype if dtype in WEIGHT_BYTES else "bf16"
     seconds = OnCard(model, card, dtype).seconds()
-    return {title: told(each, dtype) for title, each in seconds.items()}
+    return {title: seconds_text(each, dtype) for title, each in seconds.items()}
 
 
 COMPUTED_ONLY = ("computed, not measured; ? marks a dtype that has never been timed on such a card")
 
 
-def told(seconds: float, dtype: str = "bf16") -> str:
+def seconds_text(seconds: float, dtype: str = "bf16") -> str:
     """One significant figure, which is what the model is good for; "?" marks an untried dtype."""
     return f"{float(f'{seconds:.1g}'):g} s{'?' * (dtype in UNTRIED)}"
