@@ -147,6 +147,25 @@ def test_a_file_with_prompts_of_unknown_words_alone_is_refused_before_it_is_draw
     assert "p.txt: 2 of 3 prompts name nothing that postcard knows, first 'a dog'" in run.err
 
 
+def test_lines_of_a_file_draw_by_their_own_seed_and_negative_prompt(ssd):
+    """A resumed run draws nothing again, also where a picture was renamed."""
+    line = {"prompt": "a red house", "seed": 5, "negative": "trees", "id": 7, "steps": 20}
+    Path("p.jsonl").write_text(f'"a boat"\n{json.dumps(line)}\n"a sun"\n', encoding="utf-8")
+    run = ssd("render", "p.jsonl", "--out", "r", "--seed", "3")
+    assert run.code == 0 and "p.jsonl, line 2: steps: without meaning here" in run.err
+    recipes = [read_recipe(path) for path in sorted(Path("r").glob("*.png"))]
+    assert [(each["seed"], each["negative"]) for each in recipes] == [
+        (3, None), (5, "trees"), (5, None)]
+    alone = ssd("generate", "a red house", "--negative", "trees", "--seed", "5", "--out", "x.png")
+    assert alone.code == 0 and read_recipe(Path("x.png"))["tokens"] == recipes[1]["tokens"]
+    next(Path("r").glob("000001*.png")).rename("r/mine.png")
+    again = ssd("render", "p.jsonl", "--out", "r", "--seed", "3", "--json")
+    assert again.code == 0 and again.json["drawn_now"] == 0, again.err
+    Path("q.jsonl").write_text('{"prompt": "a sun", "size": "768x768"}\n', encoding="utf-8")
+    refused = ssd("render", "q.jsonl", "--out", "q")
+    assert refused.code == 2 and "line 1: size 768x768" in refused.err and not Path("q").exists()
+
+
 def test_compare_measures_what_is_identical(ssd):
     run = ssd("compare", "a red house", "--methods", "ar,exact,ssd:rounds=1", "--out", "c",
               "--json")
