@@ -34,7 +34,8 @@ SEEDS = ("seed", "variation_seed")
 # Beside a drawing: pictures that it starts from, and the drafts that draw it
 BESIDE = ("parent", "panel", "control", "subject", "draft_hash")
 NAMES = frozenset((*KNOBS, *READERS, *DRAWN, *BESIDE, "method", *(
-    field.name for record in (*METHODS.values(), Edit, Sampling) for field in fields(record))))
+    field.name for each in (*map(fields, METHODS.values()), fields(Edit), fields(Sampling))
+    for field in each)))
 START = Drawing(expand=True)
 TEXTS = ("prompt", "negative", "old_prompt")
 # What a drawing's JSON leaves out where the drawing has none

@@ -27,6 +27,7 @@ from ..backbones.families import FAMILIES
 from ..backbones.invariance import Widths, rounding
 from ..backbones.offload import DeviceOffloader
 from ..backbones.reading.checkpoint import Checkpoint
+from ..backbones.reading.tensor_files import adapters_beside
 from ..backbones.reading.weights import LoadedModel
 from ..engine.graphs import KEYS, checked_mode, rounded
 from ..engine.heads import DraftHeads, read_heads
@@ -62,6 +63,7 @@ DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 NO_CARD = ("cpu", "meta")
 OTHER_MODELS = ("Janus-1.3B",)  # that are read besides those of the catalogue
 SMALL = 100_000_000  # up to this many parameters auto chooses fp32
+NAMED = 3  # files in a line
 HASHES = KeptEntries("hashes.json", str, str)  # of backbones
 
 
@@ -196,6 +198,7 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     checkpoint.hashed = hashed and not noted
     backbone = load_as(checkpoint, module, place, dtype, is_small(checkpoint), draws)
     backbone.files = checkpoint.files
+    backbone.doubts += unread_beside(checkpoint)
     backbone.sha256 = backbone.sha256 or noted
     if not noted and backbone.sha256:
         HASHES.put(key_of(checkpoint.files), backbone.sha256)
@@ -207,6 +210,17 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
         backbone.find_drafter = DrafterFile(samplers, device,
                                             "int8" if backbone.in_int8 else dtype)
     return backbone
+
+
+def unread_beside(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """A line that names adapters and learned words beside a model, if there are any."""
+    found = [path.relative_to(checkpoint.folder).as_posix()
+             for path in adapters_beside(checkpoint.folder, checkpoint.files)]
+    if not found:
+        return ()
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return (f"{checkpoint.folder}: {', '.join(found[:NAMED])}{more} beside the model: not read, "
+            "the pictures are those of the model alone",)
 
 
 def noted_hash(files: Sequence[Path]) -> str:
