@@ -40,6 +40,7 @@ from ..model.attention_kernel import one_attention_kernel
 from ..model.knobs import flag
 from ..model.processor import has_bf16
 from ..model.products import has_kernel
+from ..model.surroundings import undisturbed
 from .catalogue import CATALOGUE
 from .eight_bits import EITHER, fastest
 from .find import HEADS_FILE, find_backbone, find_path, is_bundled
@@ -154,6 +155,7 @@ class LoadOptions:
 
 
 @checked("dtype", "graphs")
+@undisturbed()
 def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dtype: str = "auto",
                   offload: bool = False, graphs: str = "auto", family: str = "auto",
                   estimates: Estimates | None = None,
@@ -350,6 +352,7 @@ def auto_dtype(name_or_path: str | Path, device: torch.device) -> str:
 
 
 @checked()
+@undisturbed()
 def load_heads(name_or_path: str | Path, backbone: Backbone) -> DraftHeads:
     """Load draft heads for exactly this backbone; SSDError for any other heads."""
     return read_heads(find_path(name_or_path, HEADS_FILE), backbone)
