@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -164,6 +165,17 @@ def test_lines_of_a_file_draw_by_their_own_seed_and_negative_prompt(ssd):
     Path("q.jsonl").write_text('{"prompt": "a sun", "size": "768x768"}\n', encoding="utf-8")
     refused = ssd("render", "q.jsonl", "--out", "q")
     assert refused.code == 2 and "line 1: size 768x768" in refused.err and not Path("q").exists()
+
+
+def test_an_edit_says_how_much_its_mask_redraws_and_which_of_two_kinds_it_took(ssd):
+    assert ssd("generate", "a red house", "--out", "a.png").code == 0
+    mask = Image.new("RGBA", (384, 384), (0, 0, 0, 0))
+    mask.paste((255, 255, 255, 255), (0, 0, 384, 24))
+    mask.save("m.png")
+    run = ssd("edit", "a.png", "a red house", "--mask", "m.png", "--out", "b.png")
+    cells = re.search(r"redraws (\d+) of (\d+) cells", run.err)
+    assert run.code == 0 and 0 < int(cells[1]) < int(cells[2])
+    assert "m.png: has transparent and white parts; what is transparent is redrawn" in run.err
 
 
 def test_compare_measures_what_is_identical(ssd):
