@@ -26,6 +26,7 @@ from .estimates import Estimates
 from .offload import Offloader
 from .presets import Preset
 from .prompt_guide import PromptGuide
+from .prompts.own_words import OwnWords
 from .sessions import KeptSession
 
 M = TypeVar("M", bound=nn.Module)
@@ -63,6 +64,7 @@ class Backbone(PromptGuide, nn.Module):
     prompt_limit: int
     controls: tuple[str, ...] = ()  # what a picture may be below which it draws another one
     two_panels: tuple[int, int]  # size of both, (width, height) in px, if it has controls
+    own_words: OwnWords = OwnWords()
     takes_negative: bool = True
     takes_guidance: bool = True
     sources: tuple[torch.Tensor, ...] = ()  # codes [r, c] of the pictures that this view draws from
