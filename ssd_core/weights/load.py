@@ -8,6 +8,7 @@ measures then; unmeasured, nothing is guaranteed.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -25,6 +26,7 @@ from ..backbones.estimates import Estimates
 from ..backbones.families import FAMILIES
 from ..backbones.invariance import Widths, rounding
 from ..backbones.offload import DeviceOffloader
+from ..backbones.reading.adapters import Adapters
 from ..backbones.reading.checkpoint import Checkpoint
 from ..backbones.reading.weights import LoadedModel
 from ..engine.graphs import KEYS, checked_mode, rounded
@@ -141,6 +143,9 @@ class LoadOptions:
                                "which is faster; off runs every operation separately.")
     family: str = flag("auto", "auto, or which model the files are, if neither they nor their "
                                "folder's name tell: a name of `download --list`, or Janus-1.3B.")
+    lora: tuple[str, ...] = flag((), "A LoRA to merge into the model, as FILE or FILE:STRENGTH (1 "
+                                     "if left out): PEFT's folder or a .safetensors file. May be "
+                                     "given several times.")
 
     @property
     def options(self) -> dict[str, Any]:
@@ -148,11 +153,12 @@ class LoadOptions:
         return {field.name: getattr(self, field.name) for field in fields(LoadOptions)}
 
 
-@checked("dtype", "graphs")
+@checked("dtype", "graphs", "lora")
 def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dtype: str = "auto",
                   offload: bool = False, graphs: str = "auto", family: str = "auto",
                   estimates: Estimates | None = None,
-                  files: str | Path | None = None, draws_on: str | None = None) -> Backbone:
+                  files: str | Path | None = None, draws_on: str | None = None,
+                  lora: Sequence[str | Path | tuple[str | Path, float]] = ()) -> Backbone:
     """Load a backbone by its bundled name, or from a file, its folder or that folder's parent.
 
     Instead of a name it takes a model that transformers has loaded. It then computes on that
@@ -170,12 +176,13 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     (engine/graphs.py). family: auto, or a model's name in the catalogue, or Janus-1.3B, where
     neither files nor their folder's name tell which one they are. estimates: what earlier runs
     took, for choices and plans; None: those of this process. draws_on: the device to which a host
-    will move the weights; it decides on dtypes and quantises. None: `device`. Raises an SSDError
-    that names the file and what to do.
+    will move the weights; it decides on dtypes and quantises. None: `device`. lora: adapters to
+    merge, as "FILE", "FILE:0.8" or (FILE, 0.8). Raises an SSDError that names the file and what to
+    do.
     """
     dtype, graphs = str(dtype), checked_mode(str(graphs))  # torch.float16 is told what to choose
     if isinstance(name_or_path, nn.Module):
-        require_as_it_is(device, dtype, offload)
+        require_as_it_is(device, dtype, offload, lora)
         backbone = backbone_of(name_or_path, files)
         return prepared(backbone, backbone.device, graphs, estimates)
     place = pick_device(device)
@@ -187,7 +194,11 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     dtype = best_dtype(name_or_path, dtype, draws)
     checkpoint, module = find_backbone(name_or_path, model_called(family))
     require_family(checkpoint, module)
+    adapters = Adapters(lora, checkpoint)
+    checkpoint.adapt = adapters
     backbone = load_as(checkpoint, module, place, dtype, is_small(checkpoint), draws)
+    if adapters.used and place.type != "meta":
+        note_adapters(backbone, adapters)
     backbone.files = checkpoint.files
     prepared(backbone, draws, graphs, estimates)
     if offload:
@@ -227,8 +238,21 @@ def prepared(backbone: Backbone, draws: torch.device, graphs: str,
     return backbone
 
 
-def require_as_it_is(device: str, dtype: str, offload: bool) -> None:
+def note_adapters(backbone: Backbone, adapters: Adapters) -> None:
+    """Set the hashes of a backbone with adapters, and what of these pictures do not need."""
+    adapters.require_read()
+    backbone.base_sha256, backbone.lora = backbone.sha256, adapters.used
+    backbone.sha256 = adapters.digest(backbone.sha256)
+    if unread := adapters.unread:
+        backbone.doubts += (f"the LoRA also changes what does not draw pictures, which is left "
+                            f"out: {len(unread)} tensors, such as {unread[0]}",)
+
+
+def require_as_it_is(device: str, dtype: str, offload: bool, lora: Sequence[object] = ()) -> None:
     """Raise SSDError if a loaded model would have to be moved or converted."""
+    if lora:
+        raise SSDError("a loaded model takes no LoRA: merge it before, by peft's merge_and_unload, "
+                       "or load the model from its files")
     if (device, dtype, offload) != ("auto", "auto", False):
         raise SSDError("a loaded model is used on its device and in its dtype: leave device, dtype "
                        "and offload out, or move it before by model.to(...)")

@@ -398,8 +398,9 @@ def copy_source(checkpoint: Checkpoint, source: Source, device: torch.device, dt
     value = torch.empty(shape_of(checkpoint, source), dtype=dtype, device=device)
     row = 0
     for number, (key, start, stop) in enumerate(pieces(checkpoint, source)):
-        rows = checkpoint.floating(key)[start:stop]
-        fingerprint.add(f"{name} {number}", rows)
+        whole = checkpoint.floating(key)
+        fingerprint.add(f"{name} {number}", whole[start:stop])
+        rows = (whole if device.type == "meta" else checkpoint.adapt(key, whole))[start:stop]
         value[row : row + len(rows)].copy_(rows)
         row += len(rows)
     return value
