@@ -189,7 +189,7 @@ class Library:
     def _with_drafts(self, name: str, backbone: Backbone) -> Loaded:
         path = self.registry.backbone_path(name)
         choice = self._heads if name == self._first else None
-        heads = self.registry.heads_for(path, choice, backbone.sha256)
+        heads = self.registry.heads_for(path, choice, backbone.hashes)
         try:
             drafts = load_heads(heads, backbone) if heads else None
         except SSDError as error:
@@ -198,7 +198,7 @@ class Library:
             return Loaded(name, backbone, None, str(error))
         problem = None
         if choice in (None, AUTO):
-            problem = self.registry.heads_mismatch(path, backbone.sha256)
+            problem = self.registry.heads_mismatch(path, backbone.hashes)
         return Loaded(name, backbone, drafts, problem, heads)
 
     # Memory

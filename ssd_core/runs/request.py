@@ -327,7 +327,8 @@ class Request:
                  *self.backbone.own_words.notes(self.words[0].prompt, self.words[0].negative,
                                                 self.sampling.cfg != 1),
                  *self.backbone.notes(self.sampling)]
-        return [note for note in (self.note, self.drawn_before, *moved, *about) if note]
+        drafts = self.heads.note_on(self.backbone) if self.heads else None
+        return [note for note in (self.note, self.drawn_before, drafts, *moved, *about) if note]
 
     @property
     def bytes_needed(self) -> int:

@@ -143,9 +143,10 @@ class LoadOptions:
                                "which is faster; off runs every operation separately.")
     family: str = flag("auto", "auto, or which model the files are, if neither they nor their "
                                "folder's name tell: a name of `download --list`, or Janus-1.3B.")
-    lora: tuple[str, ...] = flag((), "A LoRA to merge into the model, as FILE or FILE:STRENGTH (1 "
-                                     "if left out): PEFT's folder or a .safetensors file. May be "
-                                     "given several times.")
+    lora: list[str] | None = flag(None, "A LoRA to merge into the model, as FILE or FILE:STRENGTH "
+                                        "(1 if left out): PEFT's folder or a .safetensors file, by "
+                                        "its path or its name below loras; none: none. May be "
+                                        "given several times.")
 
     @property
     def options(self) -> dict[str, Any]:
@@ -158,7 +159,7 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
                   offload: bool = False, graphs: str = "auto", family: str = "auto",
                   estimates: Estimates | None = None,
                   files: str | Path | None = None, draws_on: str | None = None,
-                  lora: Sequence[str | Path | tuple[str | Path, float]] = ()) -> Backbone:
+                  lora: Sequence[str | Path | tuple[str | Path, float]] | None = None) -> Backbone:
     """Load a backbone by its bundled name, or from a file, its folder or that folder's parent.
 
     Instead of a name it takes a model that transformers has loaded. It then computes on that
@@ -194,7 +195,7 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     dtype = best_dtype(name_or_path, dtype, draws)
     checkpoint, module = find_backbone(name_or_path, model_called(family))
     require_family(checkpoint, module)
-    adapters = Adapters(lora, checkpoint)
+    adapters = Adapters(lora or (), checkpoint)
     checkpoint.adapt = adapters
     backbone = load_as(checkpoint, module, place, dtype, is_small(checkpoint), draws)
     if adapters.used and place.type != "meta":
@@ -248,7 +249,8 @@ def note_adapters(backbone: Backbone, adapters: Adapters) -> None:
                             f"out: {len(unread)} tensors, such as {unread[0]}",)
 
 
-def require_as_it_is(device: str, dtype: str, offload: bool, lora: Sequence[object] = ()) -> None:
+def require_as_it_is(device: str, dtype: str, offload: bool,
+                     lora: Sequence[object] | None = None) -> None:
     """Raise SSDError if a loaded model would have to be moved or converted."""
     if lora:
         raise SSDError("a loaded model takes no LoRA: merge it before, by peft's merge_and_unload, "

@@ -62,7 +62,7 @@ def peft_lora(folder: Path, to: Path, seed: int = 0, **settings: Any) -> tuple[P
     tree = tree_of(tensors, settings.pop("embedding", ""))
     torch.manual_seed(seed)
     model = get_peft_model(tree, LoraConfig(**settings))
-    for name, weight in model.named_parameters():
+    for weight in model.parameters():
         if weight.requires_grad:
             weight.data += torch.randn_like(weight) * 0.1
     model.save_pretrained(str(to), save_embedding_layers=False)
