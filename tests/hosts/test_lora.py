@@ -1,16 +1,21 @@
 """A LoRA by every way but ComfyUI's: the command, the recipe, the app."""
 
 import shutil
+from types import SimpleNamespace
 
 import pytest
 from support.tiny_image_models import janus_original
 from support.tiny_loras import merged_copy, peft_lora
 
-from ssd_core import SSDError, load_backbone
+from ssd_core import Sampling, SSDError, generate, load_backbone, load_heads, methods
 from ssd_core.cli import main
+from ssd_core.engine.events import Finished
 from ssd_core.engine.heads import DraftHeads, save_heads
 from ssd_core.output.recipe import read_recipe, recipe_tokens
 from ssd_core.weights.registry import ModelRegistry
+from studio.facts import lora_text
+from studio.library import Library
+from studio.models import switch
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +75,32 @@ def test_heads_learned_without_it_stay_in_use_and_say_so(models, tmp_path):
     plain = load_backbone(folder, "cpu", "fp32")
     heads = DraftHeads(plain.hidden_size, 1, 1)
     save_heads(heads, tmp_path / "heads.safetensors", plain, {})
-    from ssd_core import load_heads
-
     made = load_backbone(folder, "cpu", "fp32",
                          lora=[models / "loras" / "styles" / "brush"])
     loaded = load_heads(tmp_path / "heads.safetensors", made)
     loaded.require_backbone(made)
     assert "without the LoRA" in loaded.note_on(made)
     assert load_heads(tmp_path / "heads.safetensors", plain).note_on(plain) is None
+
+
+def test_the_app_draws_with_it_and_says_of_a_picture_which_one_it_had(models, tmp_path):
+    library = Library(models, "Janus-Pro-1B", device="cpu", dtype="fp32")
+    switch(library, "Janus-Pro-1B", "fp32", ["styles/brush:1"])
+    twin = load_backbone(models / "ssd_backbones" / "merged" / "Janus-Pro-1B", "cpu", "fp32")
+    made = library.current.backbone
+    pictures = [tokens_of(backbone) for backbone in (made, twin)]
+    assert pictures[0].equal(pictures[1]) and made.lora[0].strength == 1
+    recipe = {"lora": [vars(made.lora[0])]}
+    services = SimpleNamespace(library=library)
+    assert lora_text(services, recipe, "en") == (
+        " It was drawn with the LoRA brush 1: choose it under Models.")
+    recipe["lora"][0] |= {"sha256": "0" * 64}
+    assert "is not here: put it into" in lora_text(services, recipe, "en")
+    with pytest.raises(SSDError, match="no such adapter"):
+        library.use("Janus-Pro-1B", "fp32", ["gone:1"])
+    assert library.current.backbone.sha256 == made.sha256
+
+
+def tokens_of(backbone):
+    events = generate(backbone, ["a red fox"], methods.AR(), sampling=Sampling(seed=3, cfg=2.0))
+    return next(event.tokens for event in events if isinstance(event, Finished))

@@ -310,7 +310,7 @@ def test_an_adapter_beside_a_model_is_refused_and_not_left_out(copied, case):
     folder = copied("janus-port")
     ADAPTERS[case](folder)
     assert "adapter (LoRA)" in (line := refused(load_backbone, folder, "meta"))
-    assert "merge it into the model first" in line
+    assert "LoRA (--lora)" in line
     registry = ModelRegistry([folder.parent], [], str)
     assert set(registry.backbones()) == {"postcard"}
     assert [model.why_not for model in registry.unread()] == [line]
