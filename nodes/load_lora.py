@@ -8,6 +8,7 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.backbones.reading.adapters import STRENGTHS
 from ..ssd_core.errors import SSDError
+from ..ssd_core.weights.registry import NONE
 from . import folders, inputs, weights
 from .errors import readable_errors
 from .language import localized_for_all, show_text
@@ -26,10 +27,11 @@ class LoadLora(io.ComfyNode):
                         "several. The model is read once more for it, so that both are in memory.",
             inputs=[
                 inputs.model(tooltip="From Load Model, or from another Load LoRA."),
-                io.Combo.Input("lora", options=choices(),
+                io.Combo.Input("lora", options=choices(), default=NONE,
                                tooltip="What lies in ComfyUI's model folder loras: folders that "
                                        "PEFT has saved, and .safetensors files. One of another "
-                                       "model is refused when the node runs."),
+                                       "model is refused when the node runs. none = the model as "
+                                       "it is."),
                 io.Float.Input("strength", default=1.0, min=low, max=high, step=0.05,
                                tooltip="How much of it is merged. 1 = as it was trained, 0 = the "
                                        "model's own picture; below 0 it does the opposite.")],
@@ -50,6 +52,8 @@ class LoadLora(io.ComfyNode):
     @classmethod
     @readable_errors
     def execute(cls, model: weights.LoadedModel, lora: str, strength: float) -> io.NodeOutput:
+        if lora == NONE:
+            return io.NodeOutput(model)
         backbone = with_lora(model.backbone, lora_path(lora), strength)
         drafts = weights.heads(model.heads.path, backbone) if model.heads else None
         named = ", ".join(f"{each.name} {each.strength:g}" for each in backbone.module.lora)
@@ -58,7 +62,7 @@ class LoadLora(io.ComfyNode):
 
 
 def choices() -> list[str]:
-    return list(folders.registry().loras())
+    return [NONE, *folders.registry().loras()]
 
 
 def complaint(name: str | None) -> str | None:
