@@ -84,7 +84,7 @@ def test_presets_and_added_words_are_those_of_the_table_of_the_authors_programs(
         assert branch.endswith(words.negative) and added.endswith(words.added)
         assert bool(words.added) == added.startswith(("before it: ", "after it: "))
         assert f"{row.size[0]}x{row.size[1]}" in size
-        assert re.search(r"@[0-9a-f]{7}, \S+:\d+", source) and known_by.startswith("read")
+        assert re.search(r"@[0-9a-f]{7}, \S+\(\d+", source) and known_by.startswith("read")
     named = {AUTHORS.get(row[0], row[0]) for row in rows}
     assert {row.family for row in CATALOGUE.values()} == {CATALOGUE[name].family for name in named}
 

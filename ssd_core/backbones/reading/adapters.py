@@ -290,8 +290,8 @@ def keys_for(names: Mapping[str, tuple[int, ...]],
     best: dict[str, str] = {}
     most = (0, 0)
     first = max(flat.values(), key=lambda name: (NUMBER.search(name) is not None, -len(name)))
-    kept = match.start() if (match := NUMBER.search(first)) else first.find("_")
-    for start in (0, *(at + 1 for at, sign in enumerate(first[:kept]) if sign == "_")):
+    limit = match.start() if (match := NUMBER.search(first)) else first.find("_")
+    for start in (0, *(at + 1 for at, sign in enumerate(first[:limit]) if sign == "_")):
         rest, cut = first[start:], first[:start]
         for key in plain:
             if key == rest or key.endswith(f"_{rest}"):
