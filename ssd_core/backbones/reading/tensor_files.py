@@ -332,7 +332,7 @@ class SafetensorsFile:
             self.shapes = {name: tuple(self._file.get_slice(name).get_shape())
                            for name in self._file.keys()}
         except (SafetensorError, OSError) as error:
-            raise SSDError(f"{path}: {damage(path, error)}: get it again") from error
+            raise SSDError(f"{path}: {damage(path, error)}") from error
 
     def tensor(self, name: str) -> torch.Tensor:
         return self._file.get_tensor(name)
@@ -362,17 +362,20 @@ def open_tensors(path: Path) -> TensorFile:
     kinds: dict[str, Callable[[Path], TensorFile]] = {
         SAFETENSORS: SafetensorsFile, SCRIPT: ScriptFile}
     with refusing(path):
-        return kinds.get(path.suffix, TorchFile)(path)
+        return kinds.get(path.suffix.lower(), TorchFile)(path)
 
 
 def damage(path: Path, error: Exception) -> str:
-    """Describe what is wrong with a safetensors file that did not open."""
+    """What is wrong with a safetensors file that did not open, and what to do."""
     size, declared = path.stat().st_size, declared_size(path)
     if declared is None:
-        return f"not a safetensors file, or damaged ({first_line(error)})"
+        return f"not a safetensors file, or damaged ({first_line(error)}): get it again"
     if size < declared:
-        return f"truncated: it has {size} bytes, its header says {declared}"
-    return f"damaged ({first_line(error)})"
+        return f"truncated: it has {size} bytes, its header says {declared}: get it again"
+    if size > declared:
+        return (f"{size - declared} bytes too long, its header says {declared}: get it again, or "
+                "from another place if it was published so")
+    return f"damaged ({first_line(error)}): get it again"
 
 
 def declared_size(path: Path) -> int | None:
