@@ -628,7 +628,7 @@ def test_the_table_of_layouts_quotes_what_is_said(root):
     said = [quote for quote in quoted
             if any(part in line for line in lines
                    for part in (quote, quote.replace("X", "*"), quote.replace("GPTQ", "*")))]
-    assert quoted == said and len(quoted) == 7
+    assert quoted == said and len(quoted) == 8
 
 
 def test_pointers_of_heads_are_told(tmp_path):

@@ -332,7 +332,7 @@ class SafetensorsFile:
             self.shapes = {name: tuple(self._file.get_slice(name).get_shape())
                            for name in self._file.keys()}
         except (SafetensorError, OSError) as error:
-            raise SSDError(f"{path}: {damage(path, error)}") from error
+            raise SSDError(f"{path}: {damage(path, error)}: get it again") from error
 
     def tensor(self, name: str) -> torch.Tensor:
         return self._file.get_tensor(name)
@@ -366,16 +366,16 @@ def open_tensors(path: Path) -> TensorFile:
 
 
 def damage(path: Path, error: Exception) -> str:
-    """What is wrong with a safetensors file that did not open, and what to do."""
+    """Describe what is wrong with a safetensors file that did not open."""
     size, declared = path.stat().st_size, declared_size(path)
     if declared is None:
-        return f"not a safetensors file, or damaged ({first_line(error)}): get it again"
+        return f"not a safetensors file, or damaged ({first_line(error)})"
     if size < declared:
-        return f"truncated: it has {size} bytes, its header says {declared}: get it again"
+        return f"truncated: it has {size} bytes, its header says {declared}"
     if size > declared:
-        return (f"{size - declared} bytes too long, its header says {declared}: get it again, or "
-                "from another place if it was published so")
-    return f"damaged ({first_line(error)}): get it again"
+        return (f"{size - declared} bytes too long, its header says {declared} (if it was published "
+                "so, take another copy)")
+    return f"damaged ({first_line(error)})"
 
 
 def declared_size(path: Path) -> int | None:
