@@ -373,8 +373,8 @@ def damage(path: Path, error: Exception) -> str:
     if size < declared:
         return f"truncated: it has {size} bytes, its header says {declared}"
     if size > declared:
-        return (f"{size - declared} bytes too long, its header says {declared} (if it was published "
-                "so, take another copy)")
+        return (f"{size - declared} bytes too long, its header says {declared} (if it was "
+                "published so, take another copy)")
     return f"damaged ({first_line(error)})"
 
 
