@@ -34,7 +34,7 @@ class Named:
 
     name, sha256, size, grid = "mock", "5eed" * 16, (32, 24), Grid(3, 4)
     preset = methods.PAPER_PRESETS["Janus-Pro"]
-    device, dtype, in_int8, sources = torch.device("cpu"), torch.float32, True, ()
+    device, dtype, in_int8, sources, lora = torch.device("cpu"), torch.float32, True, (), ()
 
 
 @pytest.fixture
