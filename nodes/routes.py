@@ -22,6 +22,7 @@ from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.backbones.prompt_guide import offered
 from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.catalogue import CATALOGUE
+from ..ssd_core.weights.load import noted_hash
 from . import folders, language, learning, limits, previews, schedules, things
 
 Query = Mapping[str, str]
@@ -30,13 +31,17 @@ Query = Mapping[str, str]
 def described(name: str) -> Backbone | None:
     """A local backbone without its weights' values; None if no such backbone is installed."""
     model = folders.registry().listed(name)
-    return _described(model.path, folders.fingerprint(model.path)) if model else None
+    if model is None:
+        return None
+    backbone = _described(model.path, folders.fingerprint(model.path))
+    backbone.sha256 = backbone.sha256 or noted_hash(backbone.files)  # it may be loaded by now
+    return backbone
 
 
 @lru_cache(maxsize=16)
 def _described(path: Path, fingerprint: str) -> Backbone:
     """Load a description; the fingerprint, a cache key, changes when the file does."""
-    return load_backbone(path, "meta", estimates=folders.estimates())
+    return load_backbone(path, "meta", estimates=folders.estimates(), hashed=False)
 
 
 def plan_of(widgets: Mapping[str, Any], name: str) -> str:

@@ -163,7 +163,7 @@ def load(path: Path, dtype: str, offload: bool, idle_device: torch.device) -> Ba
     """
     device = mm.get_torch_device()
     dtype = auto_dtype(path, device) if dtype == "auto" else best_dtype(path, dtype, device)
-    described = load_backbone(path, "meta", dtype)
+    described = load_backbone(path, "meta", dtype, hashed=False)
     memory = checked(described, dtype, offload)
     if dtype in KINDS and device != idle_device:
         mm.free_memory(memory.weights, device)

@@ -225,7 +225,8 @@ class Library:
 
     def _shapes(self, name: str) -> Backbone | KnownBackbone:
         """A description of a backbone that is not loaded: its catalogue row, or without values."""
-        return CATALOGUE.get(name) or load_backbone(self.registry.backbone_path(name), "meta")
+        return CATALOGUE.get(name) or load_backbone(
+            self.registry.backbone_path(name), "meta", hashed=False)
 
     def _has_heads(self, name: str) -> bool:
         return any(model.name == name and model.heads for model in self.models())

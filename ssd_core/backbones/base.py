@@ -20,6 +20,7 @@ from ..model.grid import Grid, nearest_sizes
 from ..model.kv_cache import KVCache
 from ..model.products import INTEGERS, Int8Matrix, int8_kernel, parts_of, product
 from ..model.sampling import Sampling
+from ..model.surroundings import undisturbed
 from ..model.transformer import Decoder
 from .codecs.codec import PictureCodec, in_float32
 from .estimates import Estimates
@@ -226,7 +227,7 @@ class Backbone(PromptGuide, nn.Module):
         """Tokens [B, R, C] int64 -> pictures [B, H, W, 3] float32 in 0..1."""
         self.require_codes(tokens)
         codec = self.ensure_on_device(self.picture_codec)
-        with in_float32(codec):
+        with undisturbed(), in_float32(codec):
             pixels = codec.decode(tokens.to(module_device(codec)), self.scale)
         return pixels.permute(0, 2, 3, 1).add(1).div(2).clamp(0, 1)
 
@@ -250,7 +251,7 @@ class Backbone(PromptGuide, nn.Module):
         small = averaged(pictures.to(module_device(codec), torch.float32),
                          min(self.sizes_of_grid))
         pixels = small.permute(0, 3, 1, 2) * 2 - 1
-        with in_float32(codec):
+        with undisturbed(), in_float32(codec):
             return codec.encode(pixels)
 
     def embed(self, tokens: torch.Tensor) -> torch.Tensor:

@@ -23,6 +23,7 @@ from ..output.drawing import Drawing
 from ..output.knobs import check_pictures
 from ..output.packed import tokens_sha256
 from ..output.picture_files import (
+    mask_note,
     mask_of_box,
     mask_of_file,
     pixels_of,
@@ -123,6 +124,10 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
         keep, how = tokens_from_png(png, backbone)
     report.print(f"editing {picture} ({fitting}{how})")
     mask = editing.keep_mask(backbone, picture)
+    if mask is not None:
+        note(f"redraws {int((~mask).sum())} of {mask.numel()} cells")
+    if editing.mask is not None and (line := mask_note(editing.mask)):
+        note(f"warning: {line}")
     by_words = mask is None or bool({"old", "reach", "hold"} & source.flags_set)
     sampling = source.sampling(drawing)
     prompt = alternatives.resolved(prompt, sampling.seed).text

@@ -80,7 +80,8 @@ def dtypes_line(path: Path, device: torch.device) -> str:
 
 def unloaded(path: Path) -> type[Backbone] | Backbone:
     """A backbone without weights, for its grid and preset: its class, or loaded on meta."""
-    return Postcard if is_bundled(path) else load_backbone(path, "meta", estimates=estimates())
+    return Postcard if is_bundled(path) else load_backbone(
+        path, "meta", estimates=estimates(), hashed=False)
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class ExpansionOptions:
         """The words to draw, as fields of a recipe; None where they equal the typed ones."""
         if target.grid is not None:
             raise SSDError("a prompt needs --backbone: a grid does not know what it says")
-        backbone = load_backbone(target.local.path, "meta")
+        backbone = load_backbone(target.local.path, "meta", hashed=False)
         typed = Words(prompt, self.negative or None)
         prompt = alternatives.resolved(prompt, self.seed).text
         made = expansions(backbone, prompt, self.negative, [self.seed], fill=self.expand)

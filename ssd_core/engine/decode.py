@@ -6,7 +6,7 @@ It draws no pictures and prints nothing. To cancel a run, stop iterating.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -24,6 +24,7 @@ from ..model.attention_kernel import one_attention_kernel
 from ..model.grid import Grid
 from ..model.knobs import coerce
 from ..model.sampling import Sampling
+from ..model.surroundings import undisturbed
 from .edits.maps import read
 from .edits.rule import Rule
 from .edits.words import Edit, Revision, require_editable
@@ -66,6 +67,7 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
 
 
 @checked("size", "keep", "keep_rows", "keep_mask")
+@undisturbed()
 def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
             heads: DraftHeads | None = None, sampling: Sampling = Sampling(),  # noqa: B008
             negative: str | None = None, size: tuple[int, int] | None = None,
@@ -324,12 +326,8 @@ def require_finite(state: DecodeState, rows: int) -> None:
 
 @contextmanager
 def alone(device: torch.device) -> Iterator[None]:
-    """Switch off gradients and the caller's autocast, which would change the picture."""
-    with ExitStack() as stack:
-        stack.enter_context(torch.inference_mode())
-        stack.enter_context(one_attention_kernel(device))
-        if device.type != "meta" and torch.is_autocast_enabled(device.type):
-            stack.enter_context(torch.autocast(device.type, enabled=False))
+    """Switch off gradients and what others set in torch, which would change the picture."""
+    with undisturbed(), torch.inference_mode(), one_attention_kernel(device):
         yield
 
 
@@ -405,6 +403,7 @@ def check_tokens(backbone: Backbone, keep: torch.Tensor, pictures: int) -> torch
 
 
 @checked("keep_rows", "keep_mask")
+@undisturbed()
 def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, keep_rows: int = 0,
          heads: bool = False, device: str | None = None,
          keep_mask: torch.Tensor | None = None) -> Plan:

@@ -173,20 +173,26 @@ def orientation(image: Image.Image) -> int:
         return 1
 
 
+BELOW = 0.1  # of white: floats that reach less far below 0 do so by rounding or sharpening
+
+
 def in_eight_bits(image: Image.Image) -> Image.Image:
     """Grey of 16 or 32 bits as L, or as LA if one of its values is transparent.
 
     White is 65535; of larger whole numbers 2**31 - 1, of floats 1, or 255, or 65535. Where values
     are larger than the first and not near the others (within a factor of 4), the largest is white.
+    Floats that reach well below 0 begin at minus white, such as those of -1..1, or at the least.
     """
     values = np.asarray(image)
     most = float(np.max(values, initial=0, where=np.isfinite(values)))
     first, *others = WHITES.get(image.mode, (65535,))
     white = first if most <= first else next(
         (other for other in others if other / 4 <= most <= other), most)
+    least = float(np.min(values, initial=0, where=np.isfinite(values)))
+    black = min(-white, least) if image.mode == "F" and least < -BELOW * white else 0
     scaled = np.empty(values.shape, np.uint8)
     for row in range(0, len(values), BAND):  # floats of a whole picture take much memory
-        band = values[row:row + BAND].astype(np.float32) / white
+        band = (values[row:row + BAND].astype(np.float32) - black) / (white - black)
         scaled[row:row + BAND] = (np.nan_to_num(band, nan=0).clip(0, 1) * 255).round()
     if getattr(image, "tag_v2", {}).get(PHOTOMETRIC) == WHITE_IS_ZERO:  # Pillow inverts 8 bits only
         scaled = 255 - scaled
@@ -238,6 +244,17 @@ def mask_of_file(path: Path, size: Size) -> torch.Tensor:
     """
     with opened(path) as image:
         return white_part(image, size)
+
+
+def mask_note(path: Path) -> str:
+    """A line if a mask has transparent and white pixels, of which the first are taken; else ""."""
+    with opened(path) as image:
+        colours, alpha = layers(image)
+        if alpha is None:
+            return ""
+        white = (np.asarray(colours.convert("L")) >= 128) & (np.asarray(alpha) >= 128)
+    return (f"{path}: has transparent and white parts; what is transparent is redrawn, white stays"
+            if white.any() else "")
 
 
 def transparent_part(source: Path | bytes, size: Size, name: str | None = None

@@ -8,6 +8,7 @@ measures then; unmeasured, nothing is guaranteed.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -26,17 +27,20 @@ from ..backbones.families import FAMILIES
 from ..backbones.invariance import Widths, rounding
 from ..backbones.offload import DeviceOffloader
 from ..backbones.reading.checkpoint import Checkpoint
+from ..backbones.reading.tensor_files import adapters_beside
 from ..backbones.reading.weights import LoadedModel
 from ..engine.graphs import KEYS, checked_mode, rounded
 from ..engine.heads import DraftHeads, read_heads
 from ..engine.threads import using_threads
 from ..errors import SSDError, first_line
 from ..files import read_safetensors, user_path
+from ..kept_entries import KeptEntries
 from ..machine_faults import fault_of
 from ..model.attention_kernel import one_attention_kernel
 from ..model.knobs import flag
 from ..model.processor import has_bf16
 from ..model.products import has_kernel
+from ..model.surroundings import undisturbed
 from .catalogue import CATALOGUE
 from .eight_bits import EITHER, fastest
 from .find import HEADS_FILE, find_backbone, find_path, is_bundled
@@ -60,6 +64,8 @@ DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 NO_CARD = ("cpu", "meta")
 OTHER_MODELS = ("Janus-1.3B",)  # that are read besides those of the catalogue
 SMALL = 100_000_000  # up to this many parameters auto chooses fp32
+NAMED = 3  # files in a line
+HASHES = KeptEntries("hashes.json", str, str)  # of backbones
 
 
 @torch.inference_mode(False)
@@ -149,10 +155,12 @@ class LoadOptions:
 
 
 @checked("dtype", "graphs")
+@undisturbed()
 def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dtype: str = "auto",
                   offload: bool = False, graphs: str = "auto", family: str = "auto",
                   estimates: Estimates | None = None,
-                  files: str | Path | None = None, draws_on: str | None = None) -> Backbone:
+                  files: str | Path | None = None, draws_on: str | None = None,
+                  hashed: bool = True) -> Backbone:
     """Load a backbone by its bundled name, or from a file, its folder or that folder's parent.
 
     Instead of a name it takes a model that transformers has loaded. It then computes on that
@@ -170,8 +178,9 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     (engine/graphs.py). family: auto, or a model's name in the catalogue, or Janus-1.3B, where
     neither files nor their folder's name tell which one they are. estimates: what earlier runs
     took, for choices and plans; None: those of this process. draws_on: the device to which a host
-    will move the weights; it decides on dtypes and quantises. None: `device`. Raises an SSDError
-    that names the file and what to do.
+    will move the weights; it decides on dtypes and quantises. None: `device`. hashed: False leaves
+    `sha256` empty on meta, rather than read all files, unless an earlier loading has noted it.
+    Raises an SSDError that names the file and what to do.
     """
     dtype, graphs = str(dtype), checked_mode(str(graphs))  # torch.float16 is told what to choose
     if isinstance(name_or_path, nn.Module):
@@ -187,8 +196,14 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     dtype = best_dtype(name_or_path, dtype, draws)
     checkpoint, module = find_backbone(name_or_path, model_called(family))
     require_family(checkpoint, module)
+    noted = noted_hash(checkpoint.files) if place.type == "meta" else ""
+    checkpoint.hashed = hashed and not noted
     backbone = load_as(checkpoint, module, place, dtype, is_small(checkpoint), draws)
     backbone.files = checkpoint.files
+    backbone.doubts += unread_beside(checkpoint)
+    backbone.sha256 = backbone.sha256 or noted
+    if not noted and backbone.sha256:
+        HASHES.put(key_of(checkpoint.files), backbone.sha256)
     prepared(backbone, draws, graphs, estimates)
     if offload:
         backbone.offloader = DeviceOffloader(place, backbone.decoder, backbone.picture_codec)
@@ -197,6 +212,28 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
         backbone.find_drafter = DrafterFile(samplers, device,
                                             "int8" if backbone.in_int8 else dtype)
     return backbone
+
+
+def unread_beside(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """A line that names adapters and learned words beside a model, if there are any."""
+    found = [path.relative_to(checkpoint.folder).as_posix()
+             for path in adapters_beside(checkpoint.folder, checkpoint.files)]
+    if not found:
+        return ()
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return (f"{checkpoint.folder}: {', '.join(found[:NAMED])}{more} beside the model: not read, "
+            "the pictures are those of the model alone",)
+
+
+def noted_hash(files: Sequence[Path]) -> str:
+    """The hash of a backbone in these files, if it was loaded on this machine; else empty."""
+    return HASHES.read().get(key_of(files), "")
+
+
+def key_of(files: Sequence[Path]) -> str:
+    """Names, sizes and times of files; those of changed files are others."""
+    stats = [(str(path.absolute()), path.stat()) for path in files]
+    return repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
 
 
 def model_called(family: str) -> str:
@@ -315,6 +352,7 @@ def auto_dtype(name_or_path: str | Path, device: torch.device) -> str:
 
 
 @checked()
+@undisturbed()
 def load_heads(name_or_path: str | Path, backbone: Backbone) -> DraftHeads:
     """Load draft heads for exactly this backbone; SSDError for any other heads."""
     return read_heads(find_path(name_or_path, HEADS_FILE), backbone)

@@ -316,6 +316,23 @@ def test_an_adapter_beside_a_model_is_refused_and_not_left_out(copied, case):
     assert [model.why_not for model in registry.unread()] == [line]
 
 
+def test_adapters_that_nothing_reads_are_named_in_one_line(copied):
+    """LyCORIS' whole differences, GLoRA, learned words, and what lies in a folder for adapters."""
+    folder = copied("janus-port")
+    plain = load_backbone(folder, family="Janus-Pro-1B")
+    assert plain.doubts == ()
+    for name, key in (("lycoris", "lycoris_layers_0_self_attn_q_proj.diff"),
+                      ("glora", "layers.0.q_proj.a1.weight"), ("learned_embeds", "<cat>"),
+                      ("loras/style", "q_proj.lora_A.weight")):
+        (folder / name).parent.mkdir(exist_ok=True)
+        save_file({key: torch.ones(2, 2)}, folder / f"{name}.safetensors")
+    backbone = load_backbone(folder, family="Janus-Pro-1B")
+    line, = backbone.doubts
+    assert backbone.sha256 == plain.sha256 and "\n" not in line
+    assert line.endswith("and 1 more beside the model: not read, the pictures are those of the "
+                         "model alone") and "glora.safetensors, learned_embeds" in line
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("key", ["vision_tower.lora_A.weight", "x.base_layer.weight",
                                  "q_proj_lora.down.weight", "style.weight"])

@@ -141,6 +141,7 @@ class Checkpoint:
 
     adopted = False  # True: the tensors are a loaded model's own (`LoadedModel`)
     called = ""  # the model's name in the catalogue, if the user gives it
+    hashed = True  # whether values that no module takes are read for the fingerprint
 
     def __init__(self, files: ShardFiles, root: Path | None = None,
                  as_stored: bool = False) -> None:

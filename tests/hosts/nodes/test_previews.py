@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from PIL import Image
 from support import comfyui_stub
 from support.small_bundle import SIDE
@@ -122,3 +123,22 @@ def test_prompts_of_scripts_have_no_workflow(pack):
         ref = node_ref.of(hidden)
         assert ref == node_ref("5", "")
         assert ref.page == bool(extra and extra["workflow"] is not None)
+
+
+def test_what_another_pack_left_in_torch_changes_no_picture(sampled, monkeypatch):
+    """A default device, autocast around everything, an attention that ignores masks."""
+    def masked_by_nothing(q, k, v, attn_mask=None, **options):
+        return own(q, k, v, **options)
+
+    def tokens():
+        return sampled(seed=7)[1].tokens
+
+    own, expected = F.scaled_dot_product_attention, tokens()
+    monkeypatch.setattr(F, "scaled_dot_product_attention", masked_by_nothing)
+    torch.set_default_device("meta")
+    try:
+        with torch.autocast("cpu", torch.bfloat16):
+            found = tokens()
+    finally:
+        torch.set_default_device(None)
+    assert torch.equal(found, expected)
