@@ -33,7 +33,7 @@ from .programs import Programs
 from .services import Services
 from .words import language_of
 
-LOOK = 0.1  # seconds between looks at Gradio's queue, where programs' calls wait
+LOOK = 0.2  # seconds between looks at Gradio's queue, where programs' calls wait
 
 
 async def fetch_nothing(url: str, *_: object, **__: object) -> str:
@@ -126,7 +126,8 @@ def serve(services: Services, host: str, port: int | None, share: bool, browser:
             ssr_mode=False, enable_monitoring=False, state_session_capacity=64, mcp_server=mcp,
             root_path=root)
     running = server.get_blocks()
-    running._queue.sleep_when_free = LOOK  # it looks for calls every millisecond
+    queue = running._queue  # which looks for calls every millisecond, and for progress in them
+    queue.sleep_when_free, queue.progress_update_sleep_when_free = LOOK, 4 * LOOK
     if browser:  # with the environment as it was
         webbrowser.open(running.share_url or running.local_url)
     if block:

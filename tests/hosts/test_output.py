@@ -20,7 +20,7 @@ CHEAP = {
     "generate": ("a house", "--out", "x.png", *MODEL),
     "edit": ("base.png", "a house", "--box", "0,0,64,64", "--out", "x.png", *MODEL),
     "render": ("prompts.txt", "--out", "x", *MODEL),
-    "vary": ("base.png", "--out", "x.png", "--count", "1", *MODEL),
+    "vary": ("base.png", "--out", "x.png", "--count", "1", *MODEL[2:]),
     "send": ("base.png", "--out", "x.html"),
     "compare": ("a house", "--methods", "rows", "--out", "x", *MODEL[2:]),
     "plan": MODEL, "methods": (), "backbones": (), "fit": ("tiny.safetensors",),
