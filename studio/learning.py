@@ -6,8 +6,6 @@ which nothing ran, gives way to all other jobs. Both go on later where they were
 
 from __future__ import annotations
 
-import json
-import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,7 +15,7 @@ from statistics import mean
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import stored_heads
-from ssd_core.files import json_of, small_text, write_text
+from ssd_core.state_files import StateFile
 from ssd_core.train.checkpoints import Stopped
 from ssd_core.train.expected import kind_that_fits, learning_bytes, learning_seconds
 from ssd_core.train.heads import BOTH, HEADS, KINDS, ROW, HeadsRecipe, Run, learn, prepare
@@ -115,7 +113,7 @@ class Learning:
     def __init__(self, worker: Worker, library: Library, history: History) -> None:
         self.worker, self.library, self.history = worker, library, history
         self.latest: Job | None = None
-        self._lock = threading.Lock()
+        self._notes = StateFile(history.folder / NOTES, lambda raw: dict(raw.items()), dict, dict)
         self._looked_at: tuple | None = None  # the pictures when there was nothing to do
 
     # What there is
@@ -150,25 +148,13 @@ class Learning:
     # What is kept between two starts of the app
 
     @property
-    def _notes(self) -> dict:
-        with suppress(OSError, ValueError):
-            notes = json_of(small_text(self.history.folder / NOTES))
-            return notes if isinstance(notes, dict) else {}
-        return {}
-
-    def _note(self, **changes: object) -> None:
-        with self._lock:
-            notes = {**self._notes, **changes}
-            write_text(self.history.folder / NOTES, json.dumps(notes, indent=1) + "\n")
-
-    @property
     def while_idle(self) -> bool:
         """Whether lessons begin by themselves."""
-        return self._notes.get("while_idle") is True
+        return self._notes.read().get("while_idle") is True
 
     def switch(self, on: bool) -> None:
         """Let lessons begin by themselves, or end the one that did."""
-        self._note(while_idle=on)
+        self._notes.change(lambda notes: {**notes, "while_idle": on})
         self._looked_at = None
         if not on and self.latest is not None:
             self.latest.cancel()

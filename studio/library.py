@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 from ssd_core import SSDError, load_backbone, load_heads
@@ -23,7 +21,7 @@ from ssd_core.runs.request import Request, draws_ars_picture, resolved_method
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone
 from ssd_core.weights.fit import Fit, fit, gib
 from ssd_core.weights.load import pick_device
-from ssd_core.weights.memory import empty_caches
+from ssd_core.weights.memory import empty_caches, trim
 from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.registry import AUTO, NONE, LocalModel, ModelRegistry
 
@@ -295,17 +293,3 @@ def free_memory() -> None:
     """Free unreferenced memory on all devices and the host."""
     empty_caches()
     trim()
-
-
-def trim() -> None:
-    """Return freed host memory to the system; glibc would keep some 100 MiB of it."""
-    if (give_back := _malloc_trim()) is not None:
-        give_back(0)
-
-
-@cache
-def _malloc_trim() -> Callable[[int], int] | None:
-    try:
-        return ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):  # not glibc
-        return None

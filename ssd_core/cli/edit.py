@@ -26,6 +26,7 @@ from ..output.picture_files import (
     mask_note,
     mask_of_box,
     mask_of_file,
+    opened,
     pixels_of,
     redrawn_cells,
     transparent_part,
@@ -90,7 +91,10 @@ class EditOptions:
             x, y, width, height = numbers(self.box)
             mask = mask_of_box(x, y, width, height, backbone.size)
             return ~redrawn_cells(mask, backbone.grid)[0]
-        clear = transparent_part(picture, backbone.size) if self.old is None else None
+        clear = None
+        if self.old is None:
+            with opened(picture) as image:
+                clear = transparent_part(image, backbone.size)
         if clear is not None:
             with suppress(SSDError):  # too small for a cell
                 return ~redrawn_cells(clear, backbone.grid)[0]

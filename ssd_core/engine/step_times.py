@@ -9,7 +9,6 @@ backbone's `estimates`. Knows no host.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import warnings
@@ -25,10 +24,10 @@ from ..backbones.base import Backbone
 from ..backbones.estimates import TIMINGS, StepTimes, StoredStepTimes
 from ..backbones.presets import resolve_sampling
 from ..errors import SSDError
-from ..files import atomic_write
 from ..kept_files import cache_folder, switched_off
 from ..model.processor import processor
 from ..model.sampling import Sampling
+from ..state_files import StateFile
 from .first_replay import WrongReplay
 from .graphs import (
     KEYS,
@@ -405,6 +404,6 @@ def keep_waiting(step_times: StepTimes, most: int) -> None:
         return
     widths = [cells for cells in both[0] if cells in both[1]]
     single, all_ = (sum(each[cells] for cells in widths) for each in both)
-    with suppress(SSDError, OSError), atomic_write(folder / openmp.FILE) as temporary:
-        measured = {**openmp.stored_measurement(), openmp.WAITING: {"one": single, "all": all_}}
-        temporary.write_text(json.dumps(measured), encoding="utf-8")
+    kept = StateFile(folder / openmp.FILE, openmp.parsed, dict, dict)
+    with suppress(SSDError):
+        kept.change(lambda known: {**known, openmp.WAITING: {"one": single, "all": all_}})

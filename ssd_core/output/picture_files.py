@@ -6,6 +6,7 @@ are not trusted: sizes are read before pixels. Knows no model.
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,7 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".avif", ".heic", ".heif", ".gif", 
 HEIC = (b"ftypheic", b"ftypheix", b"ftyphevc", b"ftypheim", b"ftypmif1")  # where a file begins
 MOST_PIXELS = 64 << 20
 BAND = 256  # rows that are scaled at once
+ENOUGH = 4 << 20  # pixels that are left of a large picture before it is cropped and scaled
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error, TypeError,
               LookupError, AttributeError, RuntimeError, MemoryError,
               Image.DecompressionBombError)
@@ -116,9 +118,11 @@ def pixels_of(path: Path) -> torch.Tensor:
         return torch.from_numpy(np.array(upright(image))).float() / 255
 
 
-def upright(image: Image.Image) -> Image.Image:
-    """A picture as a viewer shows it on white, in RGB; itself if that is how it is stored."""
-    colours, alpha = layers(image)
+def upright(image: Image.Image, enough: int = MOST_PIXELS) -> Image.Image:
+    """A picture as a viewer shows it on white, in RGB; itself if that is how it is stored. enough:
+    see `reduced`.
+    """
+    colours, alpha = layers(image, enough)
     if alpha is None:
         return colours
     white = Image.new("RGB", colours.size, "white")
@@ -138,21 +142,45 @@ def misfit(own: Size, size: Size) -> tuple[float, int]:
     return max(ratio, 1 / ratio), abs(own[0] * own[1] - size[0] * size[1])
 
 
-def mask_of(image: Image.Image) -> Image.Image:
-    """A picture as a mask, in L: what is transparent, or else what is bright, is white."""
-    colours, alpha = layers(image)
-    return colours.convert("L") if alpha is None else alpha.point(lambda value: 255 - value)
+def is_large(image: Image.Image) -> bool:
+    """Whether `reduced` takes something away from a picture where ENOUGH is."""
+    return image.width * image.height >= 4 * ENOUGH
 
 
-def layers(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:
+def reduced(image: Image.Image, enough: int) -> Image.Image:
+    """A picture of at least four times `enough` pixels with fewer, but not fewer than these.
+
+    Pixels are averaged band by band, so that no second copy of the whole is in memory.
+    """
+    factor = math.isqrt(image.width * image.height // enough)
+    if factor < 2:
+        return image
+    across, down = min(factor, image.width), min(factor, image.height)
+    small = None
+    for top in range(0, image.height, BAND * down):
+        band = image.crop((0, top, image.width, min(top + BAND * down, image.height)))
+        if band.has_transparency_data:
+            band = band.convert("RGBA")
+        elif band.mode in ("1", "P"):
+            band = band.convert("RGB")
+        band = band.reduce((across, down))
+        small = small or Image.new(band.mode, (band.width, -(-image.height // down)))
+        small.paste(band, (0, top // down))
+    assert small is not None
+    small.info["icc_profile"] = image.info.get("icc_profile")
+    return small
+
+
+def layers(image: Image.Image,
+           enough: int = MOST_PIXELS) -> tuple[Image.Image, Image.Image | None]:
     """The colours of a picture in RGB, those under transparent pixels among them, and its opacity
-    in L, None if no pixel is transparent. Both are turned as the camera says.
+    in L, None if no pixel is transparent. Both are turned as the camera says, and `reduced`.
     """
     image.load()
     turn = TURNS.get(orientation(image))
     if image.mode in ("I", "F") or image.mode.startswith("I;16"):
         image = in_eight_bits(image)
-    alpha = None
+    image, alpha = reduced(image, enough), None
     if image.has_transparency_data:
         profile = image.info.get("icc_profile")
         image = image if image.mode == "RGBA" else image.convert("RGBA")
@@ -243,7 +271,8 @@ def mask_of_file(path: Path, size: Size) -> torch.Tensor:
     is transparent, or else what is bright, is white.
     """
     with opened(path) as image:
-        return white_part(image, size)
+        colours, alpha = layers(image)
+        return white_part(colours.convert("L") if alpha is None else inverted(alpha), size)
 
 
 def mask_note(path: Path) -> str:
@@ -257,16 +286,20 @@ def mask_note(path: Path) -> str:
             if white.any() else "")
 
 
-def transparent_part(source: Path | bytes, size: Size, name: str | None = None
-                     ) -> torch.Tensor | None:
-    """The same of what is transparent in a picture, see `opened`; None if nothing is."""
-    with opened(source, name) as image:
-        seen_through = image.has_transparency_data and layers(image)[1]  # pixels only if need be
-        return white_part(image, size) if seen_through else None
+def transparent_part(image: Image.Image, size: Size) -> torch.Tensor | None:
+    """The same of what is transparent in a picture; None if nothing is."""
+    if not image.has_transparency_data:  # pixels only if need be
+        return None
+    alpha = layers(image, ENOUGH)[1]
+    return None if alpha is None else white_part(inverted(alpha), size)
 
 
-def white_part(image: Image.Image, size: Size) -> torch.Tensor:
-    return torch.from_numpy(np.array(fitted(mask_of(image), [size]))).float() / 255
+def inverted(mask: Image.Image) -> Image.Image:
+    return mask.point(lambda value: 255 - value)
+
+
+def white_part(mask: Image.Image, size: Size) -> torch.Tensor:
+    return torch.from_numpy(np.array(fitted(mask, [size]))).float() / 255
 
 
 def mask_of_box(x: int, y: int, width: int, height: int, size: tuple[int, int]) -> torch.Tensor:

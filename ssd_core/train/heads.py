@@ -65,7 +65,7 @@ from .own_pictures import OwnPictures, note_lesson, own_pictures
 from .picture_files import KEPT_PROMPTS, Pictures, load_pictures
 from .processes import ALONE, Team, joined
 from .teacher import branch, teach
-from .versions import keep_version
+from .versions import save_version
 
 CELLS_AT_ONCE = 16 * 576  # of all pictures in a teacher pass; larger batches go in parts
 Measure = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -715,9 +715,11 @@ def save_and_measure(run: Run, go_on: Callable[[], None]) -> dict:
     measured = acceptance(heads, backbone, run.held_out, run.team, go_on)
     judged = keep_better(run, measured["acceptance"], go_on) if run.own is not None else {}
     if run.team.first and judged.get("kept", True):
+        save = partial(save_heads, heads, recipe.file, backbone, run.summary)
         if run.own is not None:
-            keep_version(recipe.file)
-        save_heads(heads, recipe.file, backbone, run.summary)
+            save_version(recipe.file, save)
+        else:
+            save()
     if run.own is not None:
         note_lesson(backbone, KINDS[recipe.kind], len(run.own))
         for lesson in run.lessons:

@@ -245,9 +245,8 @@ def test_three_versions_are_kept(card, tmp_path):
     for number in range(5):
         made = heads.start(HeadsRecipe(tmp_path / "new", k_h=1, k_v=1), backbone,
                            torch.Generator().manual_seed(number))
-        versions.keep_version(file)
-        heads.save_heads(made, file, backbone, {})
+        versions.save_version(file, partial(heads.save_heads, made, file, backbone, {}))
         hashes.append(stored_heads(file, backbone).sha256)
     names = [versions.version_of(file, sha256).name for sha256 in reversed(hashes[2:4])]
     assert sorted(names) == sorted(path.name for path in versions.versions(file))
-    assert len(list(tmp_path.iterdir())) == versions.KEPT
+    assert len(list(tmp_path.glob("heads*"))) == versions.KEPT

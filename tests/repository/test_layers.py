@@ -19,7 +19,8 @@ ROOMS = ("", "model", "backbones", "engine", "weights", "output", "runs", "train
          "selftest", "cli")
 # Of the top folder; ssd_core itself is the public face.
 BOTTOM = ("arguments", "errors", "files", "kept_entries", "kept_files", "launched",
-          "machine_faults", "measured", "openmp", "proxies", "stopping", "version")
+          "machine_faults", "measured", "openmp", "proxies", "state_files", "stopping", "streams",
+          "version")
 HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",
          "gradio", "nodes", "studio")
 STUDIO, LAB = ROOT / "studio", ROOT / "lab"
