@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from ..ssd_core.backbones.reading.checkpoint import ENDINGS
 from ..ssd_core.errors import SSDError
 from ..ssd_core.files import user_path
 from ..ssd_core.weights.catalogue import BACKBONES_FOLDER
-from ..ssd_core.weights.registry import AUTO, HEADS_FOLDER, NONE, ModelRegistry
+from ..ssd_core.weights.registry import AUTO, HEADS_FOLDER, LORAS_FOLDER, NONE, ModelRegistry
 
 SUFFIXES = {BACKBONES_FOLDER: set(ENDINGS), HEADS_FOLDER: {".safetensors"}}
 PACK = Path(__file__).resolve().parents[1]
@@ -42,7 +43,8 @@ def estimates() -> Estimates:
 def registry() -> ModelRegistry:
     """The backbones and draft heads in ComfyUI's current folders."""
     return ModelRegistry(folder_paths.get_folder_paths(BACKBONES_FOLDER),
-                 folder_paths.get_folder_paths(HEADS_FOLDER), command)
+                 folder_paths.get_folder_paths(HEADS_FOLDER), command,
+                 folder_paths.get_folder_paths(LORAS_FOLDER))
 
 
 def command(name: str) -> str:
@@ -97,11 +99,11 @@ def heads_fingerprint(name: str | None) -> str:
     return " ".join(fingerprint(model.path if model else None) for model in wanted)
 
 
-def heads_path(selection: str, backbone: Path, sha256: str) -> Path | None:
+def heads_path(selection: str, backbone: Path, hashes: Sequence[str]) -> Path | None:
     """The file for a selection in the combo and a loaded backbone; None for no heads."""
     if complaint := complaint_about_heads(selection):
         raise SSDError(complaint)
-    return registry().heads_for(backbone, selection, sha256)
+    return registry().heads_for(backbone, selection, hashes)
 
 
 # Pictures

@@ -7,7 +7,7 @@ from ssd_core.runs.diagnostics import report
 from ssd_core.weights import hub
 from ssd_core.weights.catalogue import CATALOGUE
 
-from .calls import Call
+from .calls import Call, listed
 from .expected import picture_seconds, time_text
 from .models import load
 from .selftesting import start as start_selftest
@@ -46,7 +46,8 @@ def listed_name(services: Services, shown: str) -> str:
 
 def use(call: Call) -> dict:
     call.require_local()
-    loading = load(call.services, call.owner, call.text("name"), call.text("dtype", "auto"))
+    lora = listed("lora", call.values.get("lora") or [])
+    loading = load(call.services, call.owner, call.text("name"), call.text("dtype", "auto"), lora)
     return job_view(call.services, loading, call.language)
 
 

@@ -64,7 +64,7 @@ class Library:
         self.before_switch: list[Callable[[], None]] = []  # drop references to it
         self._first, self._heads = str(backbone), heads
         self._offload, self._graphs, self._estimates = offload, graphs, estimates
-        self._choice = (self._first, dtype)
+        self._choice: tuple[str, str, tuple[str, ...]] = (self._first, dtype, ())
         self._loaded: Loaded | None = None
         self._earlier: DraftHeads | None = None  # others than those in use, asked for last
         self._lock = threading.Lock()
@@ -147,8 +147,10 @@ class Library:
         """
         return self.current.name == self._first and self._heads not in (None, AUTO)
 
-    def use(self, name: str, dtype: str = AUTO) -> None:
+    def use(self, name: str, dtype: str = AUTO, lora: Sequence[str] = ()) -> None:
         """Replace the loaded backbone with another one; the old one is dropped first.
+
+        lora: adapters to merge, as FILE:STRENGTH, by their names in `ModelRegistry.loras`.
 
         If that fails, the old one, if any, is loaded again and SSDError is raised. Returns nothing,
         so that no job's result keeps a backbone alive.
@@ -158,10 +160,10 @@ class Library:
             former, was_loaded = self._choice, self._loaded is not None
             for free in self.before_switch:
                 free()
-            self._loaded, self._earlier, self._choice = None, None, (name, dtype)
+            self._loaded, self._earlier, self._choice = None, None, (name, dtype, tuple(lora))
             free_memory()
             try:
-                self._loaded = self._load(name, dtype)
+                self._loaded = self._load(*self._choice)
             except BaseException:
                 self._choice = former
                 if was_loaded:
@@ -178,16 +180,17 @@ class Library:
             free_memory()
             yield
 
-    def _load(self, name: str, dtype: str) -> Loaded:
+    def _load(self, name: str, dtype: str, lora: Sequence[str]) -> Loaded:
         path = self.registry.backbone_path(name)
+        named = [self.registry.lora(each) for each in lora]
         backbone = load_backbone(path, str(self.device), dtype, self._offload, self._graphs,
-                                 estimates=self._estimates)
+                                 estimates=self._estimates, lora=named)
         return self._with_drafts(name, backbone)
 
     def _with_drafts(self, name: str, backbone: Backbone) -> Loaded:
         path = self.registry.backbone_path(name)
         choice = self._heads if name == self._first else None
-        heads = self.registry.heads_for(path, choice, backbone.sha256)
+        heads = self.registry.heads_for(path, choice, backbone.hashes)
         try:
             drafts = load_heads(heads, backbone) if heads else None
         except SSDError as error:
@@ -196,7 +199,7 @@ class Library:
             return Loaded(name, backbone, None, str(error))
         problem = None
         if choice in (None, AUTO):
-            problem = self.registry.heads_mismatch(path, backbone.sha256)
+            problem = self.registry.heads_mismatch(path, backbone.hashes)
         return Loaded(name, backbone, drafts, problem, heads)
 
     # Memory

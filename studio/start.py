@@ -61,6 +61,9 @@ def main(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps, xpu.")] = "auto",
     dtype: Annotated[str, typer.Option(
         help=f"auto, {', '.join(WEIGHT_BYTES)}. {ABOUT}.")] = "auto",
+    lora: Annotated[list[str] | None, typer.Option(
+        metavar="FILE",
+        help="A LoRA for the model, as FILE or FILE:STRENGTH. May be given again.")] = None,
     offload: Annotated[bool, typer.Option(
         "--offload", help="Decoder and picture codec take turns on the card.")] = False,
     graphs: Annotated[str, typer.Option(
@@ -101,7 +104,7 @@ def main(
         return
     library = Library(models_dir, backbone, heads, device, dtype, offload, graphs,
                       Estimates.stored_in(cache_folder()))
-    library.use(backbone, dtype)  # report errors here, before a page opens
+    library.use(backbone, dtype, lora or ())  # report errors here, before a page opens
     history = History(output_dir)
     history.require_writable()
     local = host in LOOPBACK and not share and not names

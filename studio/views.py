@@ -329,9 +329,11 @@ def models_view(services: Services, language: str) -> dict:
             "in_use": {"name": services.for_visitors(loaded.name),
                        "dtype": stored_dtype(loaded.backbone),
                        "heads": loaded.heads is not None,
+                       "lora": [vars(lora) for lora in loaded.backbone.lora],
                        "sizes": sizes_of(loaded.backbone.sizes),
                        "measured": measured, "others": others},
             "places": [services.for_visitors(str(place)) for place in library.places()],
+            "loras": list(library.registry.loras()) if services.local else [],
             "known": known, "local": services.local}
 
 

@@ -27,6 +27,8 @@ from .estimates import Estimates
 from .offload import Offloader
 from .presets import Preset
 from .prompt_guide import PromptGuide
+from .prompts.own_words import OwnWords
+from .reading.adapters import Lora
 from .sessions import KeptSession
 
 M = TypeVar("M", bound=nn.Module)
@@ -56,7 +58,9 @@ class Backbone(PromptGuide, nn.Module):
     """
 
     name: str
-    sha256: str = ""
+    sha256: str = ""  # of the weights, with adapters if there are any
+    base_sha256: str = ""  # of the weights without adapters, if there are any
+    lora: tuple[Lora, ...] = ()  # that were merged at loading
     grid: Grid
     codes: int
     sizes: tuple[tuple[int, int], ...]  # legal (width, height) in px, the current one first
@@ -64,6 +68,7 @@ class Backbone(PromptGuide, nn.Module):
     prompt_limit: int
     controls: tuple[str, ...] = ()  # what a picture may be below which it draws another one
     two_panels: tuple[int, int]  # size of both, (width, height) in px, if it has controls
+    own_words: OwnWords = OwnWords()
     takes_negative: bool = True
     takes_guidance: bool = True
     sources: tuple[torch.Tensor, ...] = ()  # codes [r, c] of the pictures that this view draws from
@@ -96,6 +101,11 @@ class Backbone(PromptGuide, nn.Module):
         """Move or convert; graphs read the weights where they were."""
         self.session.release()
         return super()._apply(fn, recurse)
+
+    @property
+    def hashes(self) -> tuple[str, ...]:
+        """Of the backbones whose draft heads suit this one, itself first."""
+        return tuple(filter(None, dict.fromkeys((self.sha256, self.base_sha256))))
 
     @property
     def size(self) -> tuple[int, int]:

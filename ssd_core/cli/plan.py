@@ -88,7 +88,7 @@ def unloaded(path: Path) -> type[Backbone] | Backbone:
 class ExpansionOptions:
     """Expansion of a prompt."""
 
-    negative: str | None = flag(None, "What should not appear in the picture.")
+    negative: str | None = flag(None, "What should not appear in the picture; none: no words.")
     seed: int = flag(0, "Seed of the picture.")
     expand: bool = flag(True, EXPAND)
 

@@ -17,6 +17,7 @@ from ..arguments import checked
 from ..backbones.base import Backbone, Preset
 from ..backbones.presets import resolve_sampling
 from ..backbones.prompts import alternatives
+from ..backbones.prompts.own_words import is_none
 from ..backbones.sessions import release_all
 from ..errors import SSDError
 from ..files import require_unicode
@@ -340,14 +341,16 @@ def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None
     if not prompts or any(not prompt.strip() for prompt in prompts):
         raise SSDError("the prompt is empty: say what the picture should show")
     cond = [backbone.tokenize(prompt) for prompt in prompts]
+    negative = backbone.own_words.asked(negative)
     if cfg == 1:
-        if negative:
+        if negative and not is_none(negative):
             raise SSDError("a negative prompt needs guidance: raise cfg above 1")
         return cond
     if negative:
         if not backbone.takes_negative:
             raise SSDError(f"{backbone.name} takes no negative prompt: leave it empty")
-        return cond + [backbone.tokenize_negative(negative)] * len(cond)
+        words = "" if is_none(negative) else negative
+        return cond + [backbone.tokenize_negative(words)] * len(cond)
     return cond + [backbone.unconditional(ids) for ids in cond]
 
 

@@ -540,7 +540,7 @@ def current_drafts(recipe: HeadsRecipe, backbone: Backbone) -> DraftHeads | None
         with suppress(SSDError):
             return stored_heads(recipe.file, backbone).float()
     path = ModelRegistry.below(recipe.models_dir).heads_for(
-        Path(recipe.backbone or recipe.file.parent), sha256=backbone.sha256)
+        Path(recipe.backbone or recipe.file.parent), hashes=backbone.hashes)
     return stored_heads(path, backbone).float() if path else None
 
 

@@ -226,7 +226,8 @@ class Folders:
         self.models_dir = str(base / "models")
         self.output, self.input = base / "output", base / "input"
         self.input.mkdir(exist_ok=True)
-        self.folder_names_and_paths: dict[str, tuple[list[str], set[str]]] = {}
+        self.folder_names_and_paths: dict[str, tuple[list[str], set[str]]] = {
+            "loras": ([str(base / "models" / "loras")], {".safetensors"})}
 
     def module(self) -> dict:
         return {"models_dir": self.models_dir,

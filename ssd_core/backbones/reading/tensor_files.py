@@ -82,9 +82,9 @@ class AdapterError(SSDError):
 def refuse_adapter_keys(names: Iterable[str], file: Path) -> None:
     """Raise AdapterError if a tensor belongs to an adapter."""
     if key := next((name for name in names if ADAPTER_KEYS.search(name)), None):
-        raise AdapterError(f"{file}: tensor {key} belongs to an adapter (LoRA), which is not read: "
-                           "merge it into the model first (peft's merge_and_unload), and load what "
-                           "that saves")
+        raise AdapterError(f"{file}: tensor {key} belongs to an adapter (LoRA), not to a model: "
+                           "load the model that it was made for, and name the adapter as its LoRA "
+                           "(--lora)")
 
 
 def refuse_adapter_files(*folders: Path) -> None:
@@ -92,9 +92,8 @@ def refuse_adapter_files(*folders: Path) -> None:
     for folder in folders:
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
             if ADAPTER_FILES.fullmatch(path.name):
-                raise AdapterError(f"{path}: an adapter (LoRA), which is not read: merge it into "
-                                   "the model first (peft's merge_and_unload), or move it to "
-                                   "another folder")
+                raise AdapterError(f"{path}: an adapter (LoRA) among a model's files: move it to "
+                                   "the folder loras, and name it as the model's LoRA (--lora)")
 
 
 def adapters_beside(folder: Path, read: Collection[Path]) -> list[Path]:

@@ -449,8 +449,12 @@ def copy_source(checkpoint: Checkpoint, source: Source, device: torch.device, dt
         return value
     row = 0
     for number, (key, start, stop) in enumerate(pieces(checkpoint, source)):
-        rows = checkpoint.floating(key)[start:stop]
-        fingerprint.add(f"{name} {number}", rows, value[row : row + len(rows)])
+        whole = checkpoint.floating(key)
+        rows = whole[start:stop]
+        place = value[row : row + len(rows)]
+        fingerprint.add(f"{name} {number}", rows, place)
+        if not value.is_meta and (adapted := checkpoint.adapt(key, whole)) is not whole:
+            place.copy_(adapted[start:stop])
         row += len(rows)
     return value
 
