@@ -13,7 +13,7 @@ HOSTS = ("comfy", "comfy_api", "comfy_execution", "folder_paths", "server")
 LAYERS = (("newer", "language", "pictures", "reading"), ("limits",),
           ("errors", "previews", "filenames"),
           ("widgets", "folders", "types", "frames", "selftesting"),
-          ("schedules", "unfinished", "patchers"), ("inputs", "weights"),
+          ("schedules", "unfinished", "patchers"), ("inputs", "weights"), ("downloads",),
           ("requests", "sources", "finished", "keeping", "painters", "draft_heads"),
           ("running", "fitting"), ("report", "things", "learning"),
           ("outcome", "drawing", "routes"))
