@@ -5,7 +5,6 @@
  */
 
 import { Sentences, refusals } from "./failures.js";
-import { Toasts } from "./toasts.js";
 
 const STEP = 100, MOST = 600; // ms between two looks at what the server refused, and how many
 
@@ -99,5 +98,29 @@ function markInputs(ids) {
   for (const item of document.querySelectorAll("[data-widget-key]")) {
     const [, id] = item.dataset.widgetKey.split(":");
     if (ids.includes(id)) item.dataset.ssd = "";
+  }
+}
+
+/**
+ * The page's own messages, for nodes that are hidden: in app mode and inside a subgraph. Each is
+ * shown once, until the next run begins. `manager()` is ComfyUI's, or undefined.
+ */
+class Toasts {
+  #messages = [];
+
+  constructor(manager) {
+    this.manager = manager;
+  }
+
+  add(severity, summary, detail) {
+    if (!detail || this.#messages.some((toast) => toast.detail === detail)) return;
+    const message = { severity, summary, detail };
+    this.#messages.push(message);
+    this.manager()?.add(message);
+  }
+
+  clear() {
+    for (const message of this.#messages) this.manager()?.remove?.(message);
+    this.#messages = [];
   }
 }
