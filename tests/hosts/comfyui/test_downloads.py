@@ -38,7 +38,8 @@ def client(hub, tmp_path_factory):
     """A ComfyUI with a Hub of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_ENDPOINT", hub.url)
-        with comfyui(Path(os.environ["COMFYUI_PATH"]), tmp_path_factory.mktemp("downloads")) as running:
+        base = tmp_path_factory.mktemp("downloads")
+        with comfyui(Path(os.environ["COMFYUI_PATH"]), base) as running:
             yield running
 
 
