@@ -24,7 +24,7 @@ from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.catalogue import CATALOGUE
 from . import downloads, folders, language, learning, limits, previews, schedules, things
 
-Query = Mapping[str, str]
+Query = Mapping[str, Any]
 
 
 def described(name: str) -> Backbone | None:
@@ -165,9 +165,19 @@ def add(route: Callable, answer: Callable[[Query], Any], changes: bool = False) 
 
         if changes and request.content_type != "application/json":
             return web.json_response({"error": "send JSON"}, status=415)
-        values = await request.json() if changes else request.query
+        values = values_in(await request.text()) if changes else request.query
         try:
             return web.json_response(await asyncio.to_thread(answer, values))
         except SSDError as error:
             line = language.translated(str(error), values.get("language", ""))
             return web.json_response({"error": line}, status=400)
+
+
+def values_in(body: str) -> Query:
+    """The named values of a JSON object; {} for any other text. `language` is a text."""
+    try:
+        values = json.loads(body)
+    except ValueError:
+        return {}
+    named = values if isinstance(values, dict) else {}
+    return {**named, "language": str(named.get("language", ""))}

@@ -75,6 +75,14 @@ def test_a_model_comes_once_its_quote_was_seen_and_can_then_be_chosen(routes, pa
     assert pack.nodes["SSD_LoadModel"].validate_inputs(NAME) is True
 
 
+@pytest.mark.parametrize("body", ["", "{", "[1]", "null", '{"language": 3}', "{}"])
+def test_what_a_program_sends_is_refused_in_one_line(routes, pack, body):
+    for act in (routes.quote, routes.download):
+        with pytest.raises(pack.error):
+            act(routes.values_in(body))
+    assert routes.cancel(routes.values_in(body)) == {"name": None}
+
+
 def test_a_cancelled_download_resumes_with_what_is_there(routes, pack, hub):
     file = next(name for name in hub.repos[CATALOGUE[NAME].sources[0].repo]
                 if name.endswith(".safetensors"))
