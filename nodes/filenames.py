@@ -1,7 +1,7 @@
 """File names with the patterns of ComfyUI's own save nodes.
 
 ComfyUI's page fills in %date:...% and %Node.widget% before it queues a run
-(web/comfy/filenames.js). Its server fills in %width%, %height% and %year% to %second%. The page's
+(web/comfy/page.js). Its server fills in %width%, %height% and %year% to %second%. The page's
 patterns arrive here unfilled if a program without a page queued the run, or if another node gives
 the name.
 """

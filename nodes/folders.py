@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -14,11 +13,11 @@ from ..ssd_core.backbones.estimates import Estimates
 from ..ssd_core.backbones.reading.checkpoint import ENDINGS
 from ..ssd_core.errors import SSDError
 from ..ssd_core.files import user_path
-from ..ssd_core.weights.catalogue import BACKBONES_FOLDER
+from ..ssd_core.weights.catalogue import BACKBONES_FOLDER, CATALOGUE, GB
 from ..ssd_core.weights.registry import AUTO, HEADS_FOLDER, LORAS_FOLDER, NONE, ModelRegistry
 
+REMEDY = "press Download on Load Model"  # for a known model that is not here
 SUFFIXES = {BACKBONES_FOLDER: set(ENDINGS), HEADS_FOLDER: {".safetensors"}}
-PACK = Path(__file__).resolve().parents[1]
 
 
 def register_folders() -> None:
@@ -43,14 +42,8 @@ def estimates() -> Estimates:
 def registry() -> ModelRegistry:
     """The backbones and draft heads in ComfyUI's current folders."""
     return ModelRegistry(folder_paths.get_folder_paths(BACKBONES_FOLDER),
-                 folder_paths.get_folder_paths(HEADS_FOLDER), command,
-                 folder_paths.get_folder_paths(LORAS_FOLDER))
-
-
-def command(name: str) -> str:
-    """The command that downloads a backbone with ComfyUI's own Python, from any folder."""
-    return (f'"{sys.executable}" "{PACK / "install.py"}" download {name} --models-dir '
-            f'"{folder_paths.models_dir}"')
+                         folder_paths.get_folder_paths(HEADS_FOLDER), lambda name: REMEDY,
+                         folder_paths.get_folder_paths(LORAS_FOLDER))
 
 
 def fingerprint(path: Path | None) -> str:
@@ -64,9 +57,13 @@ def fingerprint(path: Path | None) -> str:
 def complaint_about_backbone(name: str | None) -> str | None:
     """Why a name cannot be chosen, or None; a workflow may name a backbone but not a path."""
     models = registry()
-    if name is None or name in models.choices() or models.listed(name):
+    if name is None or models.listed(name):
         return None
-    return models.how_to_get(name)
+    row = CATALOGUE.get(name)
+    if row is None or models.folder_of(name).exists():
+        return models.how_to_get(name)
+    size = f"about {row.about_bytes / GB:.1f} GB" if row.about_bytes else "size not known here"
+    return f"{name} is not here yet ({size}): {REMEDY}, or choose postcard, which needs none"
 
 
 def backbone_path(name: str) -> Path:

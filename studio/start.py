@@ -26,10 +26,10 @@ from ssd_core.errors import shortened
 from ssd_core.kept_files import cache_folder
 from ssd_core.proxies import require_usable, without_proxies
 from ssd_core.streams import safe_output
+from ssd_core.weights.downloads import Downloads
 from ssd_core.weights.memory import WEIGHT_BYTES
 from ssd_core.weights.quantize import ABOUT
 
-from .downloads import Downloads
 from .history import History
 from .jobs import Worker
 from .library import Library

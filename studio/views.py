@@ -22,6 +22,7 @@ from ssd_core.runs.cost_estimate import cost_estimate
 from ssd_core.runs.request import Request
 from ssd_core.weights.advice import advice_on, sizes_text
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone, Licence
+from ssd_core.weights.downloads import Download
 from ssd_core.weights.fit import Fit, gib
 from ssd_core.weights.hub import DownloadPlan
 from ssd_core.weights.model_size import stored_dtype
@@ -29,7 +30,6 @@ from ssd_core.weights.registry import LocalModel
 
 from .additions import filled
 from .alternatives import with_alternative
-from .downloads import Download
 from .entries import called, own_name, saved_at
 from .errors import in_language
 from .facts import caption, copied, facts

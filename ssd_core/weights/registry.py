@@ -104,23 +104,24 @@ class LocalHeads:
 class ModelRegistry:
     """Backbones and draft heads in a host's folders; on equal names the first folder wins.
 
-    command: returns the command that downloads the known backbone of a name.
+    remedy: says what to do in this host to download the known backbone of a name.
     """
 
     def __init__(self, backbone_folders: Iterable[str | Path], heads_folders: Iterable[str | Path],
-                 command: Callable[[str], str], lora_folders: Iterable[str | Path] = ()) -> None:
+                 remedy: Callable[[str], str], lora_folders: Iterable[str | Path] = ()) -> None:
         self.backbone_folders = [user_path(folder) for folder in backbone_folders]
         self.heads_folders = [user_path(folder) for folder in heads_folders]
         self.lora_folders = [user_path(folder) for folder in lora_folders]
-        self.command = command
+        self.remedy = remedy
 
     @classmethod
     def below(cls, models_dir: str | Path) -> ModelRegistry:
         """The models of a single folder, without ComfyUI."""
         folder = user_path(models_dir)
         return cls([folder / BACKBONES_FOLDER], [folder / HEADS_FOLDER],
-                   lambda name: (f"python -m ssd_core download {name} --models-dir "
-                                 f"{shlex.quote(str(models_dir))}"), [folder / LORAS_FOLDER])
+                   lambda name: (f"run python -m ssd_core download {name} --models-dir "
+                                 f"{shlex.quote(str(models_dir))} in a terminal"),
+                   [folder / LORAS_FOLDER])
 
     # Backbones
 
@@ -184,10 +185,9 @@ class ModelRegistry:
         if damage := self.damage(name):
             return damage
         if name in CATALOGUE:
-            return download_hint(CATALOGUE[name], self.folder_of(name), self.command(name))
+            return download_hint(CATALOGUE[name], self.folder_of(name), self.remedy(name))
         return (f"backbone {name!r} is not here: put it into {places(self.backbone_folders)}, or "
-                f"choose another, such as {nearest_names(name, self.choices())}; "
-                "download --list shows all")
+                f"choose another, such as {nearest_names(name, self.choices())}")
 
     def damage(self, name: str) -> str | None:
         """A line if a local backbone cannot be read; None if it is absent or lacks files."""
@@ -430,13 +430,12 @@ def missing_files(row: KnownBackbone, folder: Path) -> dict[Source, list[str]]:
     return {source: names for source, names in absent.items() if names}
 
 
-def download_hint(row: KnownBackbone, folder: Path, command: str) -> str:
-    """One line: the missing files, the command that downloads them, and where to put them."""
+def download_hint(row: KnownBackbone, folder: Path, remedy: str) -> str:
+    """One line: the missing files, how to download them, and where to put them."""
     size = f"about {row.about_bytes / GB:.1f} GB, " if row.about_bytes else ""
     absent = missing_files(row, folder)
     files = "; ".join(f"{', '.join(names)} of https://huggingface.co/{source.repo}"
                       for source, names in absent.items())
     state = "lacks files" if folder.is_dir() else "is not here"
-    return (f"backbone {row.name} {state} ({size}licence: {row.licence.name}): run {command} "
-            f"in a terminal, or put all of these into {folder}: {files}; postcard needs no "
-            "download")
+    return (f"backbone {row.name} {state} ({size}licence: {row.licence.name}): {remedy}, "
+            f"or put all of these into {folder}: {files}; postcard needs no download")

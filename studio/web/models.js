@@ -1,7 +1,8 @@
 /** The place of models: those on this machine, and those that can be downloaded. */
 
 import { addStyleSheet, button, make } from "./core/elements.js";
-import { DownloadLine, quoteDialog, sizeText } from "./download.js";
+import { sizeText } from "./core/strings.js";
+import { DownloadLine, quoteDialog } from "./download.js";
 import { check, field, select } from "./form.js";
 import { keep, recall } from "./kept.js";
 import { Learning } from "./learning.js";

@@ -196,7 +196,8 @@ class Server:
         self.asked = {}
         self.handlers = []
         self.add_on_prompt_handler = self.handlers.append
-        self.routes = SimpleNamespace(get=lambda path: partial(self.asked.setdefault, path))
+        take = lambda path: partial(self.asked.setdefault, path)  # noqa: E731
+        self.routes = SimpleNamespace(get=take, post=take)
 
     def send_sync(self, event, data, sid=None):
         self.sent.append((event, data, sid))

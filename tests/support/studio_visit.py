@@ -25,8 +25,8 @@ from ssd_core.output import preview
 from ssd_core.output.recipe import read_recipe, recipe_tokens
 from ssd_core.runs.live import LiveRun
 from ssd_core.weights import find
+from ssd_core.weights.downloads import Downloads
 from studio import running
-from studio.downloads import Downloads
 from studio.history import History
 from studio.jobs import Job, Worker
 from studio.learning import Learning

@@ -112,8 +112,8 @@ def test_without_a_preview_nothing_is_kept(pack, sampled):
 def test_the_ways_to_ask_are_registered(pack):
     pack.module("nodes.routes").register()
     assert set(pack.server.asked) == {
-        f"/ssd/{name}" for name in ("language", "outlook", "plan", "preview", "sizes", "things",
-                                   "words")}
+        f"/ssd/{name}" for name in ("cancel", "download", "language", "model", "models", "outlook",
+                                   "plan", "preview", "quote", "sizes", "things", "words")}
 
 
 def test_prompts_of_scripts_have_no_workflow(pack):

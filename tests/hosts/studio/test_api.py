@@ -605,14 +605,14 @@ def test_a_download_begins_only_once_its_size_is_known(client, services, monkeyp
 
     started = []
     monkeypatch.setattr(hub, "quote", lambda *_: Plan())
-    monkeypatch.setattr(services.downloads, "start", started.append)
+    monkeypatch.setattr(hub, "download", lambda name, *_: started.append(name))
     assert client.post("/api/models/quote", json={"name": "x"}).json()["missing"] == 5
     for body in ({}, {"bytes": 4}, {"bytes": "5"}):
         answer = client.post("/api/models/download", json={"name": "x", **body})
         assert answer.status_code == 400 and "5 are to be downloaded" in line_of(answer)
     assert not started
     assert client.post("/api/models/download", json={"name": "x", "bytes": 5}).is_success
-    assert started == ["x"]
+    assert services.downloads.last.over.wait(60) and started == ["x"]
 
 
 def test_the_doctor_reports(client, services):

@@ -20,8 +20,8 @@ from starlette.requests import Request  # noqa: E402
 from support.studio_visit import served  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
+from ssd_core.weights.downloads import Downloads  # noqa: E402
 from studio import start  # noqa: E402
-from studio.downloads import Downloads  # noqa: E402
 from studio.history import History  # noqa: E402
 from studio.jobs import Worker  # noqa: E402
 from studio.library import Library  # noqa: E402

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { CELL, GAP, StripQueue, fit, overlayPixels, panelColumns, tile } from "../../../web/preview/drawing.js";
-import { nodeAt } from "../../../web/comfy/routing.js";
+import { nodeAt } from "../../../web/comfy/graph.js";
 
 const box = (width, height = null) => ({ width, height });
 const letters = (text) => Uint8Array.from(text, (letter) => letter.charCodeAt(0));
