@@ -295,6 +295,11 @@ class Estimates:
     pictures: StoredPictures = field(default_factory=StoredPictures)
     step_times: StoredStepTimes = field(default_factory=StoredStepTimes)
 
+    @property
+    def folder(self) -> Path | None:
+        """Where they are stored; None: nowhere."""
+        return None if self.step_times.path is None else self.step_times.path.parent
+
     @classmethod
     def stored_in(cls, folder: str | Path | None) -> Estimates:
         """Figures that are loaded from this folder and saved there; None: in memory only."""
