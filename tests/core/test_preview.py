@@ -23,7 +23,6 @@ from ssd_core.engine.events import FinalRows, Pass, Started
 from ssd_core.engine.region import Region
 from ssd_core.output import preview as preview_module
 from ssd_core.output.palette import Palette, cell_means, palette, scattered
-from ssd_core.output.pixels import pixels as decoded
 from ssd_core.output.preview import CellMarks, Preview
 from ssd_core.output.recipe import to_bytes
 from ssd_core.runs.live import LiveRun

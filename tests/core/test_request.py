@@ -15,8 +15,8 @@ from ssd_core import Sampling, SSDError, generate, methods, plan
 from ssd_core.backbones.postcard.words.spelling import read
 from ssd_core.engine.events import FinalRows
 from ssd_core.engine.methods import METHODS
-from ssd_core.output.pixels import pixels
 from ssd_core.output.palette import GREY
+from ssd_core.output.pixels import pixels
 from ssd_core.output.recipe import read_recipe, save_png
 from ssd_core.output.unknown import MISPLACED
 from ssd_core.runs.comparison import compare_with_ar, conditions
