@@ -32,14 +32,14 @@ export function heightOf(element) {
 }
 
 /**
- * Let a node be as high as its widgets need, again and again while the children of an element
- * change; one that the user made higher stays so.
+ * Let a classic node be as high as its widgets need, again and again while the children of an
+ * element change; one that the user made higher stays so. Nodes 2.0 grow by themselves.
  */
-export function followHeight(node, element) {
+export function followHeight(node, element, isClassic) {
   let fitted = null;
   const observer = new ResizeObserver(() => {
+    if (!isClassic() || node.flags?.collapsed || !element.isConnected) return;
     const least = node.computeSize()[1];
-    if (node.flags?.collapsed || !element.isConnected) return;
     if (node.size[1] < least || node.size[1] === fitted) node.setSize([node.size[0], least]);
     if (node.size[1] === least) fitted = least;
     node.setDirtyCanvas?.(true, true);

@@ -24,6 +24,7 @@ import { idOf, nodeAt } from "./routing.js";
 import { Sizes } from "./sizes.js";
 import { stringsFor } from "../preview/strings.js";
 import { withStrips } from "./strips.js";
+import { showFrames } from "./subgraph_frames.js";
 import { sortTemplates, translate } from "./templates.js";
 import { Touching } from "./touching.js";
 import { WordChips } from "./word_chips.js";
@@ -32,8 +33,8 @@ const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
 /** Widths of new nodes in px; the pictures take all of it. */
 const NODES = {
-  SSD_Sampler: 404, SSD_StartPictures: 480, SSD_FinishPictures: 404, SSD_EditByWords: 404,
-  SSD_Control: 404, SSD_Compare: 640,
+  SSD_Sampler: 412, SSD_StartPictures: 480, SSD_FinishPictures: 412, SSD_EditByWords: 412,
+  SSD_Control: 412, SSD_Compare: 640,
 };
 
 const DOCTOR = "SSD_Doctor";
@@ -143,6 +144,8 @@ function show(message) {
   const preview = previewOf(message);
   if (!preview) return;
   if (message.kind === "started") {
+    const [outer, ...inner] = String(message.node).split(":");
+    if (inner.length) showFrames(nodeAt(app.graph, outer), isClassic);
     outcomes.noted(message);
     preview.follow(message);
     setTimeout(showPicked); // its pictures are new elements
@@ -219,7 +222,7 @@ function attach(node) {
     { getMinHeight: () => heightOf(preview.element) + 2 * MARGIN });
   node.onDrawBackground = () => {};
   limitTexts(node);
-  const observers = [claimRow(preview.element), followHeight(node, preview.element)];
+  const observers = [claimRow(preview.element), followHeight(node, preview.element, isClassic)];
   previews.set(node, preview);
   node.size[0] = Math.max(node.size[0], NODES[node.comfyClass]);
   chain(node, "onExecuted", (output) => {
