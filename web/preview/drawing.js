@@ -77,9 +77,9 @@ export function decodePng(base64) {
 }
 
 /**
- * Paints strips strictly in the order they were added, although decoding is asynchronous; those that
- * wait are painted together. After `close` it paints nothing more, not even strips that are being
- * decoded.
+ * Paints strips strictly in the order they were added, although decoding is asynchronous; those
+ * that wait are painted together. After `close` it paints nothing more, not even strips that are
+ * being decoded.
  */
 export class StripQueue {
   #waiting = [];

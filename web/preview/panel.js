@@ -66,8 +66,8 @@ export class Panel {
     strips.forEach((strip, i) => {
       const { coarse, pixels } = this.#pictures[i];
       const paint = standing ? coarse.stand : refined ? coarse.sharpen : coarse.paint;
-      this.#queue.add(strip, top,
-        { paint: paint.bind(coarse), canvas: pixels, settle: coarse.settle, finished: finished[i] });
+      this.#queue.add(strip, top, { paint: paint.bind(coarse), settle: coarse.settle,
+        canvas: pixels, finished: finished[i] });
     });
   }
 
