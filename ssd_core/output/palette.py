@@ -141,7 +141,7 @@ class Palette:
             if (colours.shape, cells.shape) == (self.colours.shape, self.cells.shape) and (
                     colours.dtype == cells.dtype == np.uint8):
                 self.colours, self.cells = colours.astype(np.float32) / 255, cells.copy()
-                self.fitted_to = np.count_nonzero(cells)
+                self.fitted_to = int(np.count_nonzero(cells))
 
     def store(self) -> None:
         """Store what was learned since the last time; a failure to write is ignored."""
