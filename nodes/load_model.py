@@ -13,7 +13,7 @@ from ..ssd_core.weights.model_size import stored_dtype
 from . import folders, weights
 from .draft_heads import heads, with_heads
 from .errors import readable_errors
-from .language import localized_for_all, show_text
+from .language import clear_text, localized_for_all, show_text
 from .newer import search_aliases
 from .types import LOAD, ModelType
 from .widgets import advanced
@@ -75,6 +75,7 @@ class LoadModel(io.ComfyNode):
     @readable_errors
     def execute(cls, model: str, heads: str, dtype: str, offload: bool,
                 graphs: str) -> io.NodeOutput:
+        clear_text(cls.hidden.unique_id)
         backbone = weights.backbone(folders.backbone_path(model), dtype, offload, graphs)
         loaded, line = with_heads(backbone, heads)
         lines = advice_lines(CATALOGUE[model]) if model in CATALOGUE else []

@@ -302,6 +302,11 @@ class Estimates:
     step_times: StoredStepTimes = field(default_factory=StoredStepTimes)
     windows: StoredWindows = field(default_factory=StoredWindows)
 
+    @property
+    def folder(self) -> Path | None:
+        """Where they are stored; None: nowhere."""
+        return None if self.step_times.path is None else self.step_times.path.parent
+
     @classmethod
     def stored_in(cls, folder: str | Path | None) -> Estimates:
         """Figures that are loaded from this folder and saved there; None: in memory only."""

@@ -26,7 +26,7 @@ from ..engine.methods import Method
 from ..errors import SSDError
 from ..kept_files import cache_folder
 from ..measure.machine import OtherWork, processor, waiting
-from ..output.preview import palette
+from ..output.palette import palette
 from ..output.unknown import objects_in, require_known
 from ..runs.batch.workers import LoadedModels, ModelSpec, Place, WorkerOptions
 from ..runs.request import Request, Result
@@ -63,7 +63,7 @@ class RowsInTerminal:
 
     def __call__(self, event: Event) -> None:
         if self.shown and isinstance(event, FinalRows):
-            cells = palette(self.request.sized).colours[event.tokens.cpu().numpy()]
+            cells = palette(self.request.sized).of(event.tokens.cpu().numpy())
             for number in range(event.first, event.last):
                 if number % self.step == 0:
                     self.take(side_by_side(cells[:, number - event.first])[:: self.step])

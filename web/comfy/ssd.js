@@ -17,21 +17,20 @@ import { Language, fillName, sortTemplates, translate } from "./page.js";
 import { markPicked, PICKER, pickByClick } from "./picking.js";
 import { attachPlan } from "./plan.js";
 import { EDIT, hostOf } from "./rewording.js";
-import { Places, addElement, claimRow, limitTexts } from "./room.js";
+import {
+  Places, addElement, claimRow, followHeight, heightOf, limitTexts, removeText,
+} from "./room.js";
 import { stringsFor } from "../preview/strings.js";
+import { showFrames } from "./subgraph_frames.js";
 import { Touching } from "./touching.js";
 import { WordChips } from "./word_chips.js";
 
 const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
-/** Smallest sizes in px: a new node fits a laptop's screen. */
+/** Widths of new nodes in px; the pictures take all of it. */
 const NODES = {
-  SSD_Sampler: { width: 400, height: 200 },
-  SSD_StartPictures: { width: 480, height: 200 },
-  SSD_FinishPictures: { width: 400, height: 240 },
-  SSD_EditByWords: { width: 400, height: 180 },
-  SSD_Control: { width: 400, height: 180 },
-  SSD_Compare: { width: 640, height: 300 },
+  SSD_Sampler: 412, SSD_StartPictures: 480, SSD_FinishPictures: 412, SSD_EditByWords: 412,
+  SSD_Control: 412, SSD_Compare: 640,
 };
 
 const DOCTOR = "SSD_Doctor";
@@ -82,6 +81,9 @@ app.registerExtension({
     });
     api.addEventListener("status", ({ detail }) => {
       if (detail?.exec_info?.queue_remaining === 0) planAnew(); // there may be new pictures
+    });
+    api.addEventListener("progress_text", ({ detail: { nodeId, text } }) => {
+      if (text === "") setTimeout(() => removeText(nodeAt(app.graph, nodeId))); // after it is shown
     });
     outcomes.watch(api);
     learnModels();
@@ -152,6 +154,8 @@ function show(message) {
   const preview = previewOf(message);
   if (!preview) return;
   if (message.kind === "started") {
+    const [outer, ...inner] = String(message.node).split(":");
+    if (inner.length) showFrames(nodeAt(app.graph, outer), isClassic);
     outcomes.noted(message);
     preview.follow(message);
     setTimeout(showPicked); // its pictures are new elements
@@ -227,19 +231,18 @@ async function restore(nodeId, output) {
 }
 
 function attach(node) {
-  const { width, height } = NODES[node.comfyClass];
-  const preview = new NodePreview({ language: language(), fills: true, beside: true });
-  preview.element.style.minHeight = `${height}px`; // Nodes 2.0 does not ask getMinHeight
+  const preview = new NodePreview({ language: language(), smooth: true });
+  preview.element.classList.add("ssd-on-node");
   // Classic nodes keep wheel events from the canvas; Nodes 2.0 handles them before they get here.
   preview.element.addEventListener("wheel", (event) => app.canvas.processMouseWheel(event));
   // The type "preview" lets a subgraph show the frames of this node; on the node they are hidden.
   addElement(node, "ssd_preview", "preview", preview.element,
-    { getMinHeight: () => height + 2 * MARGIN });
+    { getMinHeight: () => heightOf(preview.element) + 2 * MARGIN });
   node.onDrawBackground = () => {};
   limitTexts(node);
-  const row = claimRow(preview.element);
+  const observers = [claimRow(preview.element), followHeight(node, preview.element, isClassic)];
   previews.set(node, preview);
-  node.size[0] = Math.max(node.size[0], width);
+  node.size[0] = Math.max(node.size[0], NODES[node.comfyClass]);
   chain(node, "onExecuted", (output) => {
     preview.recover();
     outcomes.notedIn(output);
@@ -251,7 +254,7 @@ function attach(node) {
     app, (run) => fetchJson("/ssd/things", { run, language: language() })));
   chain(node, "onRemoved", () => {
     previews.delete(node);
-    row.disconnect();
+    for (const observer of observers) observer.disconnect();
     if (touching) touching.dispose();
     preview.dispose();
   });

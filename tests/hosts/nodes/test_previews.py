@@ -142,3 +142,22 @@ def test_what_another_pack_left_in_torch_changes_no_picture(sampled, monkeypatch
     finally:
         torch.set_default_device(None)
     assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize(("language", "title"), [("en", "Faithful"), ("zh-CN", "忠实")])
+def test_the_title_names_the_quality_and_no_knobs(pack, sampled, monkeypatch, language, title):
+    module = pack.module("nodes.language")
+    monkeypatch.setattr(module, "PAGES", {pack.server.client_id: language})
+    sampled(quality="Faithful")
+    assert pack.preview()[0]["label"] == title
+
+
+def test_what_was_said_on_a_node_is_cleared_when_it_runs_again(pack, sampled):
+    language = pack.module("nodes.language")
+    language.show_text("5", "Stopped after 9 of 24 rows.")
+    pack.server.texts.clear()
+    sampled()
+    assert pack.server.texts[0][:2] == ("", "5")
+    pack.server.texts.clear()
+    sampled(seed=3)
+    assert pack.server.texts == [], "nothing was said"
