@@ -7,10 +7,9 @@ which nothing ran, gives way to all other jobs. Both go on later where they were
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from statistics import mean
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
@@ -18,7 +17,7 @@ from ssd_core.engine.heads import stored_heads
 from ssd_core.state_files import StateFile
 from ssd_core.train.checkpoints import Stopped
 from ssd_core.train.expected import kind_that_fits, learning_bytes, learning_seconds
-from ssd_core.train.heads import BOTH, HEADS, KINDS, ROW, HeadsRecipe, Run, learn, prepare
+from ssd_core.train.heads import BOTH, KINDS, ROW, HeadsRecipe, Run, learn, prepare
 from ssd_core.train.own_pictures import LEAST, OwnPictures, new_pictures, own_pictures
 from ssd_core.weights.memory import is_out_of_memory
 
@@ -58,31 +57,11 @@ class Material:
 
 @dataclass(frozen=True)
 class Learned:
-    """What came of a lesson.
-
-    before, after: the mean share of drafts that the model accepts on `held_out` pictures; before is
-    None if there were no drafts of these kinds. better: whether the new ones are in use.
+    """What came of a lesson. judged: by kind, as `Judgement.to_json`. kept: the kinds that are new.
     """
 
-    before: float | None
-    after: float
-    held_out: int
-    better: bool
-
-    @classmethod
-    def of(cls, result: Mapping) -> Learned:
-        """result: of `train.heads.learn`. What is kept counts, or else all that learned."""
-        before, after = result["before"], result["acceptance"]
-        kinds = result["kept"]
-        names = [name for name in after if not kinds or kind_of(name) in kinds]
-        both = [name for name in names if name in before]
-        return cls(mean(before[name] for name in both) if both else None,
-                   mean(after[name] for name in both or names), result["held_out"], bool(kinds))
-
-
-def kind_of(offset: str) -> str:
-    """The kind of drafts whose acceptance has this name."""
-    return ROW if offset == ROW else HEADS
+    judged: Mapping[str, Mapping]
+    kept: Sequence[str]
 
 
 def fitting(backbone: Backbone, recipe: HeadsRecipe) -> HeadsRecipe | None:
@@ -226,7 +205,7 @@ class Learning:
         result = learn(run, Progress(job, run.steps))
         if result["kept"]:
             self.library.renew_drafts()
-        return Learned.of(result)
+        return Learned(result["judged"], result["kept"])
 
     def _prepared(self, loaded: Loaded) -> Run:
         file, backbone = loaded.heads_file, loaded.backbone
