@@ -18,7 +18,7 @@ from ..stopping import INTERRUPTED, stopping_at_once
 from ..streams import safe_output
 from .paths import tidy
 
-WRONG_INPUT, CLOSED_PIPE = 2, 141  # the latter as a shell says it of SIGPIPE
+WRONG_INPUT = 2
 # Raised for a wrong command line: click's class, or that of a typer with its own copy of click.
 # It is cast to BadParameter, which has all attributes used here.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
@@ -109,8 +109,7 @@ def options(version: Annotated[bool, typer.Option(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code: 0, 2 (wrong input), 130 (interrupted) or 141
-    (whoever read the output has ended).
+    """Run a command line and return its exit code: 0, 2 (wrong input) or 130 (interrupted).
 
     Any other exception is a bug and is not caught (exit code 1).
     """
@@ -140,11 +139,6 @@ def run(arguments: Sequence[str] | None) -> int:
                         "or mend this one", WRONG_INPUT)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
-    except SystemExit as end:
-        if not isinstance(end.__context__, BrokenPipeError):
-            raise
-        give_up_output()
-        return CLOSED_PIPE
     return complain("interrupted", code) if code == INTERRUPTED else code
 
 

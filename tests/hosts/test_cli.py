@@ -276,7 +276,7 @@ def test_a_closed_pipe_is_no_error_in_the_program():
     done = subprocess.run(
         ["bash", "-c", f"{sys.executable} -u -m ssd_core methods | true; exit ${{PIPESTATUS[0]}}"],
         cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stderr == "" and done.returncode == 141
+    assert done.stderr == "" and done.returncode == 0
 
 
 def test_plan_needs_no_weights(ssd):
