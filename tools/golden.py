@@ -27,13 +27,21 @@ def golden() -> dict[str, dict[str, list[str]]]:
     """Lists of names by what has them, such as {"SSD_Sampler": {"widgets": ["seed INT"]}}."""
     nodes = {}
     for node, slots in schemas()["slots"].items():
-        widgets = [(widget["name"], widget["type"]) for widget in schemas()["widgets"][node]]
+        widgets = dict.fromkeys(named(schemas()["widgets"][node]))
         lists = {"inputs": slots["inputs"], "widgets": widgets, "outputs": slots["outputs"]}
         nodes[node] = {what: [" ".join(slot) for slot in found] for what, found in lists.items()}
     knobs = {f.name for record in (Edit, *METHODS.values()) for f in fields(record)}
     return {**nodes, "recipe": {"keys": sorted({*FIELDS, *OPTIONAL, *READERS, *DRAWN, *knobs})},
             "workflows": {"files": sorted(path.name for path in
                                           (ROOT / "workflows").glob("*.json"))}}
+
+
+def named(widgets: list[dict]) -> Iterator[tuple[str, str]]:
+    """(name, type) of widgets, and of those that a list's choices have."""
+    for widget in widgets:
+        yield widget["name"], widget["type"]
+        for choice in widget.get("choices", {}).values():
+            yield from named(choice)
 
 
 def complaints(old: dict, new: dict) -> Iterator[str]:

@@ -2,16 +2,18 @@
 
 import { app } from "../../../scripts/app.js";
 import { api } from "../../../scripts/api.js";
-import { addFold, fit, fitLoaded, fold } from "./advanced.js";
 import { chain } from "./chain.js";
 import { nameChoices } from "./choices.js";
+import { showReport } from "./doctor.js";
 import { make } from "../preview/elements.js";
 import { fillName } from "./filenames.js";
+import { addFold, fit, fitLoaded, foldNew, nameFold } from "./folding.js";
 import { widgetOf } from "./graph.js";
 import { Known, LOADER } from "./known.js";
 import { Language } from "./language.js";
 import { colorLinks, styleOf } from "./link_colors.js";
 import { Memory, NO_ID } from "./memory.js";
+import { attachMethods } from "./methods.js";
 import { NodePreview } from "./node_preview.js";
 import { Outcomes } from "./outcomes.js";
 import { markPicked, PICKER, pickByClick } from "./picking.js";
@@ -31,32 +33,27 @@ const ROUTE = "/ssd/preview";
 /** Smallest sizes in px: a new node fits a laptop's screen. */
 const NODES = {
   SSD_Sampler: { width: 400, height: 200 },
-  SSD_StartPictures: { width: 480, height: 200 },
-  SSD_FinishPictures: { width: 400, height: 240 },
+  SSD_Finish: { width: 400, height: 240 },
   SSD_EditByWords: { width: 400, height: 180 },
-  SSD_Control: { width: 400, height: 180 },
   SSD_Compare: { width: 640, height: 300 },
 };
 
-const DOCTOR = "SSD_Doctor";
 const TRAINER = "SSD_TrainHeads";
-/** Nodes that say what they are going to do, and the routes that know it. */
-const PLANNED = { SSD_Method: "/ssd/plan", [TRAINER]: "/ssd/outlook" };
-const STARTER = "SSD_StartPictures";
-const TOUCHED = ["SSD_Sampler", EDIT];
+const SAMPLER = "SSD_Sampler";
+const TOUCHED = [SAMPLER, EDIT];
+const RUN = 1; // the sampler's output
 const VUE_NODES = "Comfy.VueNodes.Enabled";
 const MARGIN = 10; // px that classic nodes leave above and below a widget
 
 /** Previews by node; weak, since the frontend also makes nodes that it never puts in a graph. */
 const previews = new WeakMap();
-const plans = new WeakMap(); // texts of PLANNED by node
+const plans = new WeakMap(); // what tells, by node, what it is going to do
 const memory = new Memory();
 const places = new Places();
 const fetched = new Set(); // workflows whose messages were fetched from the server
 const chips = new WeakMap(); // by node
 const sizes = new Sizes((model) => ask("/ssd/sizes", { model }));
 const kinds = new Known((model) => ask("/ssd/words", { model, language: language() }));
-const askPlan = (route) => async (query) => (await fetchJson(route, query))?.plan ?? "";
 const pageLanguage = new Language((query) => fetchJson("/ssd/language", query));
 const sendLanguage = () => pageLanguage.send(api.clientId, language());
 const outcomes = new Outcomes({
@@ -67,6 +64,12 @@ let cached = new Set(); // nodes whose results come from ComfyUI's cache in the 
 
 app.registerExtension({
   name: "ssd.preview",
+  commands: [{
+    id: "SSD.Report",
+    label: "SSD: report for a bug",
+    function: async () => showReport((await fetchJson("/ssd/doctor", {})).report, words()),
+  }],
+  menuCommands: [{ path: ["Help"], commands: ["SSD.Report"] }],
   setup() {
     api.addEventListener(EVENT, ({ detail }) => inOrder(() => take(detail)));
     colorLinks(app.canvas.default_connection_color_byType, app.canvas.constructor.link_type_colors);
@@ -85,16 +88,19 @@ app.registerExtension({
   },
   nodeCreated(node) {
     if (!node.comfyClass?.startsWith("SSD_")) return;
+    const methods = attachMethods(node, (query) => fetchJson("/ssd/plan", query),
+      () => refold(node));
+    if (methods) plans.set(node, methods);
+    if (node.comfyClass === TRAINER) {
+      plans.set(node, attachPlan(node, (query) => fetchJson("/ssd/outlook", query)));
+    }
     addFold(node, words(), isClassic);
-    if (widgetOf(node, "prompt")) addChips(node);
+    if (widgetOf(node, "prompt") && !widgetOf(node, "prompt").options.advanced) addChips(node);
     chain(node, "onConnectionsChange", () => setTimeout(() => refresh(node)));
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
     fillName(node, patternsFilled);
     nameChoices(node, language());
-    const route = PLANNED[node.comfyClass];
-    if (route) plans.set(node, attachPlan(node, askPlan(route)));
     fit(node);
-    if (node.comfyClass === DOCTOR) node.setSize([440, 320]); // for the text that it shows
     if (node.comfyClass === LOADER) {
       chain(widgetOf(node, "model"), "callback", () => tidyInputs());
     }
@@ -228,7 +234,7 @@ function attach(node) {
     inOrder(() => restore(node, output));
   });
   chain(node, "onConnectionsChange", () => setTimeout(showPicked));
-  if (node.comfyClass === STARTER) pickByClick(node, preview.element, 0, showPicked);
+  if (node.comfyClass === SAMPLER) pickByClick(node, preview.element, RUN, showPicked);
   const touching = TOUCHED.includes(node.comfyClass) && new Touching(preview, words(), hostOf(node,
     app, (run) => fetchJson("/ssd/things", { run, language: language() })));
   chain(node, "onRemoved", () => {
@@ -238,6 +244,12 @@ function attach(node) {
     preview.dispose();
   });
   keepPlace(node, preview.element);
+}
+
+/** Show a node's choices and inputs as they are now: some may be new. */
+function refold(node) {
+  foldNew(node);
+  nameChoices(node, language());
 }
 
 function addChips(node) {
@@ -255,7 +267,7 @@ function tidyInputs(graph = app.graph) {
   for (const node of graph?._nodes ?? []) {
     if (node.subgraph) tidyInputs(node.subgraph);
     if (!node.comfyClass?.startsWith("SSD_")) continue;
-    fold(node, words());
+    nameFold(node, words());
     refresh(node);
     plans.get(node)?.refresh();
   }
@@ -279,8 +291,8 @@ async function refresh(node) {
 function showPicked(graph = app.graph) {
   for (const node of graph?._nodes ?? []) {
     if (node.subgraph) showPicked(node.subgraph);
-    const preview = node.comfyClass === STARTER && previews.get(node);
-    if (preview) markPicked(node, preview.element, 0);
+    const preview = node.comfyClass === SAMPLER && previews.get(node);
+    if (preview) markPicked(node, preview.element, RUN);
   }
 }
 
