@@ -14,6 +14,7 @@ from .encode import Encode
 from .finish import Finish
 from .folders import estimates, register_folders
 from .load_heads import LoadHeads
+from .load_lora import LoadLora
 from .load_model import LoadModel
 from .load_picture import LoadPicture
 from .run_info import RunInfo
@@ -23,8 +24,8 @@ from .save_image import SaveImage
 from .train_heads import TrainHeads
 
 NODES: list[type[io.ComfyNode]] = [
-    LoadModel, LoadHeads, TrainHeads, Sampler, Finish, LoadPicture, Encode, EditByWords, Compare,
-    RunViewer, RunInfo, SaveImage,
+    LoadModel, LoadHeads, LoadLora, TrainHeads, Sampler, Finish, LoadPicture, Encode, EditByWords,
+    Compare, RunViewer, RunInfo, SaveImage,
 ]
 
 

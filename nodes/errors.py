@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from ..ssd_core.errors import SSDError
+from ..ssd_core.model.surroundings import undisturbed
 from . import limits
 from .language import localized
 
@@ -43,7 +44,8 @@ def readable_errors(execute: Callable) -> Callable:
     @wraps(execute)
     def wrapper(node, **inputs):
         try:
-            return execute(node, **limits.complete(node, inputs))
+            with undisturbed():  # by what other packs left in torch
+                return execute(node, **limits.complete(node, inputs))
         except Exception as error:
             note(error)  # an interrupt is no Exception
             if isinstance(error, SSDError):

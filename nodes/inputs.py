@@ -53,7 +53,8 @@ def prompts() -> list[io.Input]:
         io.String.Input("negative", multiline=True, dynamic_prompts=True, default="",
                         optional=True,
                         tooltip="What should not appear. Needs cfg above 1. Empty = the model's "
-                                "own unconditional prompt."),
+                                "own words, if its authors have any, as the report says; none = no "
+                                "words."),
     ]
 
 

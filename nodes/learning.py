@@ -27,13 +27,11 @@ from ..ssd_core.train.own_pictures import (
     own_pictures,
 )
 from ..ssd_core.weights.find import is_heads
-from ..ssd_core.weights.registry import named
 from . import folders, selftesting, weights
 from .language import show_text
 from .patchers import READING
 
 KINDS = {"both": heads.BOTH, "heads": heads.HEADS, "row drafter": heads.ROW}
-TITLES = {heads.HEADS: "Draft heads", heads.ROW: "Row drafter"}
 CHECKPOINTS = (".ckpt", ".row.ckpt")
 REMEDY = "choose kind 'row drafter', or dtype int8 in Load Model"
 
@@ -190,23 +188,12 @@ def learned(lessons: Lessons, node: str | None) -> dict | None:
 
 def report(lessons: Lessons, result: dict, seconds: float) -> str:
     """What the drafts accept now, and what they learned from."""
-    lines = [acceptance_line(kind, result) for kind in lessons.kinds]
+    lines = list(result["sentences"])
     if result["kept"]:
-        lines.append(f"The new drafts are in {named(lessons.recipe.file)}; Load Model finds them.")
+        lines.append("Load Model finds them.")
     lines.append(f"Learned in {duration(seconds)} from {len(lessons.own) - result['held_out']:,} "
                  f"pictures; of all, {result['approximate']:,} are by approximate methods.")
     return "\n".join([*lines, *left_out(lessons.own)])
-
-
-def acceptance_line(kind: str, result: dict) -> str:
-    """How many drafts of a kind are accepted, and whether the new ones stay."""
-    before, after = (f"{100 * heads.mean_of(kind, result[when]):.1f} %"
-                     for when in ("before", "acceptance"))
-    where = f"on {result['held_out']} pictures kept apart"
-    if kind not in result["kept"]:
-        return f"{TITLES[kind]}: {after} accepted, {before} of those before, which stay, {where}."
-    instead = f" instead of {before}" if heads.mean_of(kind, result["before"]) else ""
-    return f"{TITLES[kind]}: {after} accepted{instead}, {where}."
 
 
 def left_out(own: OwnPictures) -> Iterator[str]:

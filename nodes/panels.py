@@ -8,12 +8,9 @@ from typing import Any
 import torch
 
 from ..ssd_core.backbones.prompts import two_panels
-from ..ssd_core.model.sampling import Sampling
 from . import fitting, weights
 from .pictures import rgb
 from .types import TokenPictures
-
-AUTHORS_TOP_K = 4096
 
 
 def upper(model: weights.LoadedModel, image: torch.Tensor, kind: str,
@@ -30,19 +27,15 @@ def upper(model: weights.LoadedModel, image: torch.Tensor, kind: str,
     return replace(tokens, panel=(kind, subject)), rows
 
 
-def words(known: TokenPictures, model: weights.LoadedModel, prompt: str,
-          sampling: Sampling) -> tuple[str, int, tuple[int, int], Sampling]:
-    """What draws the lower panel: prompt, rows that stay, size, and the authors' top-k if none is
-    set.
-    """
+def words(known: TokenPictures, model: weights.LoadedModel,
+          prompt: str) -> tuple[str, int, tuple[int, int]]:
+    """What draws the lower panel: prompt, rows that stay, size."""
     assert known.panel is not None
     kind, subject = known.panel
     model.module.require_controls()
     size = model.module.two_panels
     written = two_panels.Control(kind, prompt, subject).written(size)
-    if not sampling.top_k:
-        sampling = replace(sampling, top_k=AUTHORS_TOP_K)
-    return written, known.tokens.shape[1] // 2, size, sampling
+    return written, known.tokens.shape[1] // 2, size
 
 
 def cut(images: Any, known: TokenPictures | None) -> Any:

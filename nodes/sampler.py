@@ -45,7 +45,7 @@ class Sampler(DrawingNode):
         known = keeping.picked(picture.tokens if picture else None, picture_number)
         size, sampling = requests.asked_size(widgets), requests.sampling_of(widgets)
         if known is not None and known.panel is not None:
-            prompt, keep_rows, size, sampling = panels.words(known, model, prompt, sampling)
+            prompt, keep_rows, size = panels.words(known, model, prompt)
         fields, unused = keeping.fields_of(known, keep_rows, mask, model, batch_size)
         typed = requests.typed_words(prompt, negative)
         fixed, word_notes = keeping.words_of_known(known, fields, typed, batch_size)

@@ -68,9 +68,8 @@ def method(name: str, default: str, about: str, without: bool = False) -> io.Inp
 
 
 def knob_widgets(title: str) -> list[io.Input]:
-    """The knobs of a choice, those for experts last."""
-    knobs = sorted(knobs_of(title), key=lambda knob: knob.visibility == "expert")
-    return [widget(knob, getattr(JANUS, knob.name, None)) for knob in knobs]
+    """The knobs of a choice."""
+    return [widget(knob, getattr(JANUS, knob.name, None)) for knob in knobs_of(title)]
 
 
 def values_of(knobs: Iterable[KnobSpec], widgets: Mapping[str, Any]) -> dict[str, Any]:

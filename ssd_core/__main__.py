@@ -7,12 +7,14 @@ import sys
 from collections.abc import Callable
 
 from .stopping import stopping_at_once
+from .streams import fill_closed
 
 TERMINATED = 143
 
 
 def run() -> None:
     """Run the command on the command line."""
+    fill_closed()
     try:
         with stopping_at_once():
             from .cli import main

@@ -124,8 +124,8 @@ def things(shown: Row) -> Row:
 
 
 def compared(ar: float, own: float, above: float) -> str:
-    """Times fewer passes, and NLL above AR's."""
-    return f"{ar / own:.1f} (+{max(0.0, above):.2f})"
+    """Times fewer passes, and NLL above AR's; below it where likely tokens are preferred."""
+    return f"{ar / own:.1f} ({round(above, 2) + 0:+.2f})"
 
 
 def large(shown: Row) -> Row:

@@ -31,10 +31,10 @@ from ssd_core.train.heads import (
     HeadsRecipe,
 )
 from ssd_core.train.self_distill import MOST_AT_ONCE
+from ssd_core.weights.cards import roofline
 from ssd_core.weights.catalogue import CATALOGUE, GB, KnownBackbone
 from ssd_core.weights.fit import fit
 from ssd_core.weights.model_size import ModelSize
-from ssd_lab.evaluate.cards import roofline
 from ssd_lab.evaluate.frontier import CARDS
 
 ROOT = Path(__file__).resolve().parents[1]

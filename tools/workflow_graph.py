@@ -73,7 +73,7 @@ class Graph:
     def save(self, source: str, column: int, prefix: str) -> None:
         """Save the pictures of a sampler with their recipes."""
         self.add("save", "SSD_SaveImage", column, filename_prefix=prefix)
-        for output, name in enumerate(("images", "tokens", "stats")):
+        for output, name in enumerate(("images", "run")):
             self.link(source, output, "save", name)
 
     def app(self, shown: list[str], **widgets: str) -> None:
@@ -84,3 +84,9 @@ class Graph:
     def tell(self, name: str, source: str, output: int, column: int, title: str) -> None:
         self.add(name, "PreviewAny", column, title)
         self.link(source, output, name, "source")
+
+    def report(self, name: str, source: str, column: int, title: str) -> None:
+        """Show the report of a node that draws."""
+        self.add(f"{name}_of", "SSD_RunInfo", column)
+        self.link(source, 1, f"{name}_of", "run")
+        self.tell(name, f"{name}_of", 0, column, title)

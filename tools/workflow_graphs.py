@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from workflow_graph import SEED_CHANGES, Graph
+from workflow_graph import PROMPT, SEED_CHANGES, Graph
+
+from ssd_core.output.choices import FAITHFUL, REFERENCE, SSD_CHOICE
 
 CASTLE = "a purple castle on the right, in a meadow, at sunset"
 SNOW = "a yellow tent in the snow at night"
@@ -19,13 +21,11 @@ MAP = (560, 400)  # px: a map and its chart, legible
 TITLES = {
     "Read me": "说明", "Model": "模型", "Words": "提示词", "Draw": "绘制", "Picture": "图像",
     "Pictures": "图像", "Press Run": "点击“运行”", "Prompt for all": "共用提示词",
-    "Seed for all": "共用种子", "AR: token by token": "AR：逐个词元", "AR": "AR",
-    "Method of AR": "AR 的方法",
-    "SSD: row by row": "SSD：逐行", "SSD": "SSD", "Report": "报告", "Report of AR": "AR 的报告",
-    "Report of SSD": "SSD 的报告", "Sheet": "对比图", "Table": "表格",
+    "Seed for all": "共用种子", "AR beside SSD": "AR 与 SSD", "Report": "报告",
+    "Sheet": "对比图", "Table": "表格",
     "Compare": "比较", "r = 0": "r = 0", "r = 1": "r = 1", "r = 2": "r = 2",
-    "Where drafts were accepted": "草稿在哪里被接受", "Overview": "总览",
-    "1. Start": "1. 开始", "2. Pick": "2. 挑选", "3. Finish": "3. 完成", "4. Save": "4. 保存",
+    "Where drafts were accepted": "草稿在哪里被接受",
+    "1. Start": "1. 开始", "2. Finish": "2. 完成", "3. Save": "3. 保存",
     "Rows to keep": "保留的行数", "First picture": "第一张",
     "Its top, another ground": "顶部相同，地面不同",
     "Top kept, rest redone": "保留顶部，重画其余", "All of it": "整张", "The region": "区域",
@@ -42,37 +42,28 @@ def quick_start() -> Graph:
     graph.sampler("sampler", 1, prompt="a red house by a lake", seed=2, **SEED_CHANGES)
     graph.add("save", "SaveImage", 2, filename_prefix="SSD/postcard")
     graph.link("sampler", 0, "save", "images")
-    graph.app(["save"], sampler="prompt ssd_words seed size quality complete_prompt")
+    graph.app(["save"], sampler="prompt ssd_words seed size method complete_prompt")
     graph.opens_as_app = True
     return graph
 
 
 def ar_beside_ssd() -> Graph:
-    graph = Graph(["ar_picture", "ssd_picture"], ["Model", "Words", "AR: token by token",
-                                                  "SSD: row by row", "Pictures", "Pictures"])
+    graph = Graph(["pictures"], ["Model", "Compare", "Pictures"])
     graph.note("One prompt and one seed, drawn twice. AR takes a forward pass for every token. SSD "
                "drafts whole rows with the model's draft heads, and the model verifies each row "
-               "r times. The reports count the passes.\n\nIn the advanced inputs of the right "
-               "sampler: **k_h** and **k_v** say how far ahead the heads draft, **r / b** how "
-               "often a row is verified.",
+               "r times. The table counts the passes.\n\nBelow **method 2**: **k_h** and **k_v** "
+               "say how far ahead the heads draft, **r / b** how often a row is verified.",
                "同一提示词、同一种子，画两次。AR 每个词元需要一次前向计算。SSD 用模型的"
                "草稿头起草整行，再由模型"
-               "把每行检查 r 次。报告写明前向次数。\n\n右边采样器的高级输入中：**k_h** "
-               "和 **k_v** 决定草稿头"
-               "起草多远，**r / b** 决定每行检查几次。")
+               "把每行检查 r 次。结果表写明前向次数。\n\n**方法 2** 的下方：**k_h** "
+               "和 **k_v** 决定草稿头起草多远，**r / b** 决定每行检查几次。")
     graph.model()
-    graph.shared_words(1)
-    graph.add("method", "SSD_Method", 2, "Method of AR", method="ar")
-    graph.link("model", 0, "method", "model")
-    graph.sampler("ar", 2, "AR")
-    graph.link("method", 0, "ar", "method")
-    graph.sampler("ssd", 3, "SSD", quality="custom", k_h="5", k_v="1", rounds="2",
-                  incremental="0")
-    for name, column in (("ar", 4), ("ssd", 5)):
-        graph.take_words(name)
-        graph.show(f"{name}_picture", name, 0, column, name.upper())
-        graph.tell(f"{name}_report", name, 3, column, f"Report of {name.upper()}")
-    graph.app(["ar_picture", "ssd_picture"], prompt="value", seed="value")
+    graph.sampler("compare", 1, kind="SSD_Compare", prompt=PROMPT, seed=2,
+                  method_1=REFERENCE, method_2=SSD_CHOICE)
+    graph.show("pictures", "compare", 0, 2, "AR beside SSD")
+    graph.tell("table", "compare", 3, 2, "Table")
+    graph.sizes |= {"pictures": (640, 400), "table": (640, 160)}
+    graph.app(["pictures"], compare="prompt seed")
     return graph
 
 
@@ -80,19 +71,19 @@ def compare_methods() -> Graph:
     graph = Graph(["sheet"], ["Model", "Compare", "Pictures"])
     graph.note("Six methods draw the same prompt with the same seed, side by side. The sheet says "
                "below each picture how many forward passes it took, how many seconds, and what the "
-               "method guarantees.\n\nSet a *draw* to **none** to leave it out, or connect a "
-               "*Method* with knobs of your own.",
+               "method guarantees.\n\nSet a *method* to **none** to leave it out. Each "
+               "shows its own knobs.",
                "六种方法用相同的种子并排绘制同一提示词。对比图在每张图像下方写明前向次"
                "数、秒数和该方法的保证。"
-               "\n\n把某个 *draw* 设为 **none** 可略去它，也可以连接带有自己参数的 *方法*。")
+               "\n\n把某个 *方法* 设为 **none** 可略去它。每种方法显示自己的参数。")
     graph.model()
-    methods = {f"draw_{n}": name for n, name in enumerate(
-        ("ar", "exact", "sjd", "wave", "ssd", "rows"), 1)}
+    methods = {f"method_{n}": name for n, name in enumerate(
+        (REFERENCE, FAITHFUL, "SJD", "Wave (ZipAR)", SSD_CHOICE, "Rows (SSD without heads)"), 1)}
     graph.sampler("compare", 1, kind="SSD_Compare", prompt="a red house by a lake", seed=2,
                   **SEED_CHANGES, **methods)
-    graph.show("sheet", "compare", 0, 2, "Sheet")
+    graph.show("sheet", "compare", 2, 2, "Sheet")
     graph.sizes |= {"compare": (900, 0), "sheet": (640, 480), "table": (640, 260)}
-    graph.tell("table", "compare", 2, 2, "Table")
+    graph.tell("table", "compare", 3, 2, "Table")
     graph.app(["sheet"], compare=" ".join(["prompt", "seed", *methods]))
     return graph
 
@@ -111,12 +102,13 @@ def rounds() -> Graph:
     graph.shared_words(1)
     for count in (0, 1, 2):
         sampler, viewer = f"sampler_{count}", f"viewer_{count}"
-        graph.sampler(sampler, 2 + count, f"r = {count}", quality="custom", k_h="5", k_v="1",
-                      rounds=str(count), incremental="0")
+        graph.sampler(sampler, 2 + count, f"r = {count}", method=SSD_CHOICE,
+                      **{"method.k_h": 5, "method.k_v": 1, "method.rounds": count,
+                         "method.incremental": 0})
         graph.take_words(sampler)
         graph.add(viewer, "SSD_RunViewer", 5 + count, format="do not save")
         graph.sizes[viewer] = (340, 200)
-        graph.link(sampler, 2, viewer, "stats")
+        graph.link(sampler, 1, viewer, "run")
         graph.show(f"map_{count}", viewer, 0, 5 + count, f"r = {count}")
         graph.sizes[f"map_{count}"] = MAP
     graph.app([f"map_{count}" for count in (0, 1, 2)], prompt="value", seed="value")
@@ -124,25 +116,21 @@ def rounds() -> Graph:
 
 
 def start_pick_finish() -> Graph:
-    graph = Graph(["tops"], ["Model", "1. Start", "2. Pick", "3. Finish", "4. Save"])
-    graph.note("Choose before you wait. *Start Pictures* draws only the top of six pictures. "
-               "**Click** those you like: *Pick Pictures* notes their numbers. Run again, and "
-               "*Finish Pictures* draws the rest of them.\n\nPictures 2 and 5 are picked already. "
-               "For others, change the seed and pick anew.",
-               "先选择，再等待。*开始图像* 只画六张图像的顶部。**点击** 喜欢的图像，*挑"
-               "选图像* 会记下编号。"
-               "再次运行，*完成图像* 会画完它们。\n\n图像 2 和 5 已经选好。想要别的图像"
-               "，请更换种子并重新挑选。")
+    graph = Graph(["save"], ["Model", "1. Start", "2. Finish", "3. Save"])
+    graph.note("Choose before you wait. The sampler draws only the top of six pictures: **part** "
+               "and **batch_size** are among its advanced inputs. **Click** those you like: "
+               "*Finish* notes their numbers. Run again, and it draws the rest of them.\n\nFor others, "
+               "change the seed and choose anew.",
+               "先选择，再等待。采样器只画六张图像的顶部：**部分** 和 **批量** 在它的高级输入中。"
+               "**点击** 喜欢的图像，*完成* 会记下编号。再次运行，它会画完它们。"
+               "\n\n想要别的图像，请更换种子并重新挑选。")
     graph.model()
-    graph.sampler("start", 1, prompt=SNOW, seed=11, kind="SSD_StartPictures")
-    graph.show("tops", "start", 1, 2, "Overview")
-    graph.add("pick", "SSD_PickPictures", 2, pictures="2, 5")
-    graph.link("start", 0, "pick", "started")
-    graph.add("finish", "SSD_FinishPictures", 3)
+    graph.sampler("start", 1, prompt=SNOW, seed=11, batch_size=6, part=0.35)
+    graph.add("finish", "SSD_Finish", 2)
     graph.link("model", 0, "finish", "model")
-    graph.link("pick", 0, "finish", "started")
-    graph.save("finish", 4, "SSD/seeds")
-    graph.app(["tops", "save"], start="prompt seed count part complete_prompt", pick="pictures")
+    graph.link("start", 1, "finish", "run")
+    graph.save("finish", 3, "SSD/seeds")
+    graph.app(["save"], start="prompt seed batch_size part complete_prompt", finish="pictures")
     return graph
 
 
@@ -152,12 +140,12 @@ def keep_the_top() -> Graph:
     graph.note("The second sampler keeps the top rows of the first picture and draws the rest with "
                "a prompt and a seed of its own. Both prompts name the sky and the mountains, so "
                "that they agree on them.\n\n*Rows to keep* says how many of the 24 rows stay. To "
-               "extend any picture downward, connect *Image to Tokens* instead.",
+               "extend any picture downward, connect *Encode* instead.",
                "第二个采样器保留第一张图像的顶部若干行，再用自己的提示词和种子绘制其余"
                "部分。两个提示词都写明了"
                "天空和山，因此两者一致。\n\n*保留的行数* 决定 24 行中保留多少行。要把任"
                "意图像向下延伸，请改接 "
-               "*图像转词元*。")
+               "*编码*。")
     graph.model()
     graph.sampler("first", 1, "First picture", seed=7,
                   prompt=f"a red house on the left, by a lake, {ABOVE}")
@@ -179,14 +167,13 @@ def redo_a_region() -> Graph:
                "tokens and its pixels. Say in the second prompt what the region should show, and "
                "name the rest of the picture too.\n\nTo **paint** the mask, save the picture, load "
                "it with *Load Picture (SSD)*, choose *Open in MaskEditor* in that node's menu, and "
-               "connect its *tokens* and *mask*. For a photograph use *Load Image* and *Image to "
-               "Tokens*.",
+               "connect its *run* and *mask*. For a photograph use *Load Image* and *Encode*.",
                "第二个采样器重新绘制蒙版的白色部分；其余部分的词元和像素都保持不变。请"
                "在第二个提示词中写这一"
                "部分应该画什么，并写上画面的其余部分。\n\n想要 **涂画** 蒙版，请先保存图像，用 "
                "*加载图片 (SSD)* 加载，在该节点的菜单中选择 *在蒙版编辑器中打开*，再连"
-               "接它的 *词元* 和 *蒙版*。"
-               "照片请用 *加载图像* 和 *图像转词元*。")
+               "接它的 *运行* 和 *蒙版*。"
+               "照片请用 *加载图像* 和 *编码*。")
     graph.model()
     graph.add("black", "SolidMask", 1, "All of it", value=0.0, width=768, height=768)
     graph.add("white", "SolidMask", 1, "The region", value=1.0, width=384, height=448)
@@ -225,7 +212,7 @@ def edit_by_words() -> Graph:
     graph.show("first_picture", "first", 0, 3, "First picture")
     graph.show("map", "edit", 3, 3, "Where the words act")
     graph.show("second_picture", "edit", 0, 4, "Edited")
-    graph.tell("report", "edit", 4, 4, "Report")
+    graph.report("report", "edit", 4, "Report")
     graph.app(["first_picture", "second_picture"], first="prompt seed",
               edit="prompt reach hold seed")
     return graph
@@ -268,8 +255,8 @@ def run_viewer() -> Graph:
                "视频节点。")
     graph.model()
     graph.sampler("sampler", 1, prompt="a white lighthouse by the sea at night", seed=5)
-    graph.add("film", "SSD_RunViewer", 2, seconds="6")
-    graph.link("sampler", 2, "film", "stats")
+    graph.add("film", "SSD_RunViewer", 2, seconds=6)
+    graph.link("sampler", 1, "film", "run")
     graph.show("map", "film", 0, 3, "Map")
     graph.sizes["map"] = MAP
     graph.app(["film"], sampler="prompt seed", film="overlay seconds format")
@@ -303,27 +290,25 @@ def upscale() -> Graph:
 
 def large_models() -> Graph:
     graph = Graph([], ["Model", "Draw", "Picture", "Learn"])
-    graph.note("Choose a model in *Load Model*. If its files are not in "
-               "*models/ssd_backbones* yet, **Run** shows a command that downloads them: it prints "
-               "size and licence and asks first. Once loaded, the node says which sizes it draws "
-               "and what makes a good prompt.\n\n"
+    graph.note("Choose a model in *Load Model*. If it is not here yet, the node says its size and "
+               "licence and whether it fits this machine; **Download…** gets it. Once loaded, the "
+               "node says which sizes it draws and what makes a good prompt.\n\n"
                "- **Janus-Pro-1B-hf**: 384 x 384, 4 GB\n"
                "- **SimpleAR-0.5B-RL**: 1024 x 1024, for cards of 6 to 8 GB\n"
                "- **Lumina-mGPT-2.0**: 768 x 768, 22 to 31 GiB; top-k 4096\n"
                "- **Emu3.5-Image**: 1024 x 1024; int4 on a card of 32 GB; top-k 5120\n"
-               "- **GLM-Image**: put *Tokens to Image* between the sampler and *Save Image*\n\n"
+               "- **GLM-Image**: put *Finish* between the sampler and *Save Image*\n\n"
                "If memory is short, choose dtype *int8* or *offload*. *Faithful* draws the picture "
                "of normal decoding; *Balanced* and *Fast* are quicker and change it.\n\n"
                "After twenty pictures, wake *Train Draft Heads* (Ctrl+M) and press **Run**.",
-               "请在 *加载模型* 中选择模型。如果它的文件还不在 *models/ssd_backbones* "
-               "中，点击 **运行** 会给出"
-               "下载命令：它先显示大小和许可证并询问。加载之后，节点会说明它能画哪些尺"
+               "请在 *加载模型* 中选择模型。如果尚未下载，节点会显示大小、许可证以及本机能否容"
+               "纳；按 **下载…** 即可获取。加载之后，节点会说明它能画哪些尺"
                "寸、什么提示词合适。\n\n"
                "- **Janus-Pro-1B-hf**：384 x 384，4 GB\n"
                "- **SimpleAR-0.5B-RL**：1024 x 1024，适合 6 至 8 GB 的显卡\n"
                "- **Lumina-mGPT-2.0**：768 x 768，22 至 31 GiB；top-k 4096\n"
                "- **Emu3.5-Image**：1024 x 1024；32 GB 的显卡用 int4；top-k 5120\n"
-               "- **GLM-Image**：在采样器和 *保存图像* 之间接上 *词元转图像*\n\n"
+               "- **GLM-Image**：在采样器和 *保存图像* 之间接上 *完成*\n\n"
                "内存不足时请选择精度 *int8* 或 *轮流占用*。*忠实* 画出普通解码的图像；*均衡"
                "* 和 *快速* 更快，"
                "但会改变图像。\n\n画了二十张之后，请启用 *训练草稿头* (Ctrl+M) 并点击 **运行**。",
@@ -331,14 +316,14 @@ def large_models() -> Graph:
     graph.model(JANUS)
     graph.models["model"] = [{"name": f"{JANUS}/model.safetensors", "directory": "ssd_backbones",
                               "url": f"https://huggingface.co/{JANUS_FILE}"}]
-    graph.sampler("sampler", 1, seed=7, quality="Balanced", **SEED_CHANGES,
+    graph.sampler("sampler", 1, seed=7, method="Balanced", **SEED_CHANGES,
                   prompt="a lighthouse on a cliff above a stormy sea, oil painting")
     graph.save("sampler", 2, "SSD/large-model")
-    graph.tell("report", "sampler", 3, 2, "Report")
+    graph.report("report", "sampler", 2, "Report")
     graph.add("learn", "SSD_TrainHeads", 3)
     graph.link("model", 0, "learn", "model")
     graph.muted = ["learn"]
-    graph.app(["save"], model="model", sampler="prompt seed size quality")
+    graph.app(["save"], model="model", sampler="prompt seed size method")
     return graph
 
 

@@ -23,9 +23,9 @@ from ssd_core import Sampling, generate
 from ssd_core.engine.events import finished
 from ssd_core.engine.methods import AR, Exact, Method, Rolling
 from ssd_core.model.grid import Grid
+from ssd_core.weights.cards import Card, pass_seconds
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.model_size import ModelSize
-from ssd_lab.evaluate.cards import Card, pass_seconds
 
 ENTROPIES = (1.4, 2.0)  # nats a token
 A100 = Card("A100 80 GB", 2.039e12, 312e12)

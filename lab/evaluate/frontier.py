@@ -20,8 +20,8 @@ from ssd_core.measure.bench import Entrant, bench, in_words
 from ssd_core.measure.tables import table, with_error, write_with_rows
 from ssd_core.output.drawing import Drawing
 from ssd_core.runs.request import Request
+from ssd_core.weights.cards import roofline
 
-from .cards import roofline
 from .metrics import Decoded, with_errors
 from .plots import CLAIMS, plot
 from .shards import Entry, Shards

@@ -18,10 +18,13 @@ from ..model.grid import Grid
 from ..output.labels import prior_text
 from ..output.unknown import word_notes
 from ..output.words import FIELDS, Words, expansions
+from ..weights.cards import card_named
+from ..weights.catalogue import KnownBackbone
 from ..weights.eight_bits import about
 from ..weights.find import is_bundled
 from ..weights.load import auto_dtype, load_backbone, pick_device
 from ..weights.registry import LocalModel
+from .fit import described, print_seconds
 from .options import EXPAND, Json, Knobs, flag
 from .output import Reporter, note
 from .session import estimates, registry
@@ -42,6 +45,8 @@ class PlanOptions:
     backbone: str | None = flag(None, "Bundled name, file or folder (postcard by default).")
     models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME.")
     grid: str | None = flag(None, "RxC (rows x columns) instead of a backbone.")
+    card: str | None = flag(None, "Seconds on a graphics card that is not here, such as "
+                                  "\"RTX 3060\", computed.")
     row_end: bool = flag(False, "The grid's rows end with a forced token.")
 
     def resolved(self) -> tuple[Grid | type[Backbone] | Backbone, bool]:
@@ -56,6 +61,13 @@ class PlanOptions:
         return Grid.parse(self.grid, self.row_end), False
 
     @property
+    def known(self) -> Backbone | KnownBackbone:
+        """The backbone whose seconds on a card are asked for."""
+        if self.grid is not None:
+            raise SSDError("--card needs --backbone: a grid does not know the size of a model")
+        return described(self.backbone or Postcard.name, self.models_dir)
+
+    @property
     def local(self) -> LocalModel:
         """The backbone in the user's folders."""
         return registry(self.models_dir).named(self.backbone or Postcard.name)
@@ -68,14 +80,15 @@ def dtypes_line(path: Path, device: torch.device) -> str:
 
 def unloaded(path: Path) -> type[Backbone] | Backbone:
     """A backbone without weights, for its grid and preset: its class, or loaded on meta."""
-    return Postcard if is_bundled(path) else load_backbone(path, "meta", estimates=estimates())
+    return Postcard if is_bundled(path) else load_backbone(
+        path, "meta", estimates=estimates(), hashed=False)
 
 
 @dataclass(frozen=True)
 class ExpansionOptions:
     """Expansion of a prompt."""
 
-    negative: str | None = flag(None, "What should not appear in the picture.")
+    negative: str | None = flag(None, "What should not appear in the picture; none: no words.")
     seed: int = flag(0, "Seed of the picture.")
     expand: bool = flag(True, EXPAND)
 
@@ -83,7 +96,7 @@ class ExpansionOptions:
         """The words to draw, as fields of a recipe; None where they equal the typed ones."""
         if target.grid is not None:
             raise SSDError("a prompt needs --backbone: a grid does not know what it says")
-        backbone = load_backbone(target.local.path, "meta")
+        backbone = load_backbone(target.local.path, "meta", hashed=False)
         typed = Words(prompt, self.negative or None)
         prompt = alternatives.resolved(prompt, self.seed).text
         made = expansions(backbone, prompt, self.negative, [self.seed], fill=self.expand)
@@ -116,4 +129,7 @@ def command(knobs: Knobs, target: PlanOptions, expansion: ExpansionOptions, prom
     report.table({"figure": "figure", method.name: "value"}, rows)
     if source := prior_text(planned):
         report.print(source)
-    report.result({**counted, **words})
+    seconds = {}
+    if target.card is not None:
+        seconds = {"seconds": print_seconds(report, card_named(target.card), target.known)}
+    report.result({**counted, **words, **seconds})

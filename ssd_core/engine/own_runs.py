@@ -16,7 +16,7 @@ from ..backbones.estimates import LAST, DrawnPicture
 from ..backbones.presets import resolve_sampling
 from ..model.sampling import Sampling
 from .heads import DraftHeads
-from .methods import Method
+from .methods import Method, Rolling
 from .methods.window import Tunable
 from .step_times import arithmetic, device_name
 
@@ -34,7 +34,7 @@ def kind_of(method: Method, heads: bool) -> tuple[str, str] | None:
     own = {name: knobs[name] for name in ("window", "cells", "drafter", "fewer") if name in knobs}
     if method != type(method)(**own):
         return None
-    name = f"{method.name}-{own['fewer']:g}" if "fewer" in own else method.name
+    name = f"{method.name}-{method.times_fewer:g}" if isinstance(method, Rolling) else method.name
     return name, knobs.get("drafter", "none") if heads else "none"
 
 

@@ -9,7 +9,6 @@ backbone's `estimates`. Knows no host.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import warnings
@@ -25,10 +24,10 @@ from ..backbones.base import Backbone
 from ..backbones.estimates import TIMINGS, StepTimes, StoredStepTimes
 from ..backbones.presets import resolve_sampling
 from ..errors import SSDError
-from ..files import atomic_write
 from ..kept_files import cache_folder, switched_off
 from ..model.processor import processor
 from ..model.sampling import Sampling
+from ..state_files import StateFile
 from .first_replay import WrongReplay
 from .graphs import (
     KEYS,
@@ -51,7 +50,7 @@ from .threads import cores_held, drawing, free_now, using_threads
 
 CELLS = (1, 8, 16, 24, 48, 96)
 CARD_CELLS = (*CELLS, 192, 384, 768, 1536, 3072)
-AT_MOST, EACH, REPEATS = 0.9, 0.03, 5  # s per measurement; s and passes per width
+AT_MOST, EACH, REPEATS = 0.5, 0.03, 5  # s per measurement; s and passes per width
 WARM_UP = 0.1  # s
 READS = 8e9  # bytes of weights per second that a CPU reads, to estimate a pass before measuring
 TOO_LONG = 0.1  # s; decoders with longer passes are not measured, no width gets a second pass
@@ -75,6 +74,12 @@ def key_of(backbone: Backbone, pictures: int, branches: int, heads: bool,
                        arithmetic(backbone),
                        f"{pictures}x{branches}{' with heads' * heads}{graphs}{streamed}",
                        waiting, __version__, torch.__version__))
+
+
+def card_of(backbone: Backbone, device: torch.device | None = None) -> str:
+    """A card, a model and its arithmetic, for which the window of a budget is chosen once."""
+    return " / ".join((device_name(device or backbone.device), backbone.sha256[:16],
+                       arithmetic(backbone)))
 
 
 def device_name(device: torch.device) -> str:
@@ -141,8 +146,8 @@ class Passes:
             state = self._state(run)
             codes = torch.zeros(1, self.backbone.grid.rows, self.backbone.grid.columns,
                                 dtype=torch.long)
-            return prefill_ms(state) / self.pictures + min(
-                decode_ms(self.backbone, codes) for _ in range(2))
+            # Once: the first picture waits, and every run corrects it (`note_rest`).
+            return prefill_ms(state) / self.pictures + decode_ms(self.backbone, codes)
 
     @torch.inference_mode()
     def replayed(self, run: GraphRunner, step_times: StepTimes, limit: float) -> StepTimes:
@@ -399,6 +404,6 @@ def keep_waiting(step_times: StepTimes, most: int) -> None:
         return
     widths = [cells for cells in both[0] if cells in both[1]]
     single, all_ = (sum(each[cells] for cells in widths) for each in both)
-    with suppress(SSDError, OSError), atomic_write(folder / openmp.FILE) as temporary:
-        measured = {**openmp.stored_measurement(), openmp.WAITING: {"one": single, "all": all_}}
-        temporary.write_text(json.dumps(measured), encoding="utf-8")
+    kept = StateFile(folder / openmp.FILE, openmp.parsed, dict, dict)
+    with suppress(SSDError):
+        kept.change(lambda known: {**known, openmp.WAITING: {"one": single, "all": all_}})

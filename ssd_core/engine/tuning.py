@@ -20,13 +20,15 @@ from ..backbones.estimates import TIMINGS, StepTimes
 from ..model.grid import Grid
 from .heads import DraftHeads
 from .methods import AR, Exact, Method, Rolling
-from .methods.window import Tunable
+from .methods.rolling import FEWER, NARROW_FEWER
+from .methods.window import CARD_CELLS, MIDDLE_CELLS, NARROW_CELLS, Tunable
 from .prior_passes import between, by_stand_in, expected_passes
 from .region import Region
 from .sessions import RunSession
-from .step_times import captures_of, step_times_of
+from .step_times import captures_of, card_of, step_times_of
 
 SLOWEST = 0.05  # share of passes that each doubling of a batch adds for its slowest picture
+LITTLE_MORE = 1.25  # the cost of a pass over the widest window, as a multiple of a narrower one's
 ALIKE = 1.08  # windows below this multiple of the least cost are equally good
 MOST_BYTES = 1 << 28  # of the probabilities of all cells of a chosen window
 WORTH = 0.97  # AR replaces `exact` below this share of its seconds, because figures are rough
@@ -78,7 +80,8 @@ class Machine:
 
     step_times_of: the step times for a number of pictures at once. heads: whether draft heads are
     loaded. threads: the most that a pass may use. region: the cells to draw, None: all. device: its
-    type. ready: whether the last run has left graphs for so many pictures at once.
+    type. ready: whether the last run has left graphs for so many pictures at once. card: see
+    `card_of`; empty on a CPU.
     """
 
     backbone: Backbone
@@ -88,6 +91,7 @@ class Machine:
     region: Region | None = None
     device: str = "cpu"
     ready: Callable[[int], bool] = never
+    card: str = ""
 
     @classmethod
     def of(cls, backbone: Backbone, heads: DraftHeads | None, branches: int,
@@ -97,8 +101,9 @@ class Machine:
         most = torch.get_num_threads() if kind == "cpu" else 1
         times_for = cache(lambda pictures: step_times_of(backbone, pictures, branches, heads,
                                                          device))
+        card = "" if kind in ("cpu", "meta") else card_of(backbone, device)
         return cls(backbone, times_for, heads is not None, most, region, kind,
-                   partial(left_ready, backbone, heads, branches))
+                   partial(left_ready, backbone, heads, branches), card)
 
     def cost(self, method: Method, pictures: int = 1) -> Cost | None:
         """The cost of a run, or None if too little is known."""
@@ -168,7 +173,7 @@ class Machine:
         if not isinstance(method, Tunable) or method.window is not None:
             return method
         if method.guarantee != "identical":
-            return filled(method, self.backbone.grid, self.device)
+            return filled(method, self.backbone.grid, self.device, self.cells)
         step_times = self.step_times_of(pictures)
         if step_times is None:
             return method
@@ -176,6 +181,31 @@ class Machine:
                                                                            pictures)
                  if (cost := self.cost(candidate, pictures)) is not None}
         return self._cheapest(costs) if costs else method
+
+    @property
+    def cells(self) -> int | None:
+        """What this card computes cheaply in a pass; None: a CPU, or not timed yet.
+
+        Pictures by a budget depend on it, so the first timing of a card, a model and its arithmetic
+        decides for good, and for any number of pictures.
+        """
+        kept = self.backbone.estimates.windows
+        if not self.card:
+            return None
+        if self.card not in kept.entries and (ms := self._pass_ms()) is not None:
+            kept.put(self.card, cells_of(ms))
+        return kept.entries.get(self.card)
+
+    def _pass_ms(self) -> Callable[[int], float] | None:
+        """Milliseconds of a pass by its cells, as a later run replays it; None if not timed."""
+        times = self.step_times_of(1)
+        if times is None or times.widest < MIDDLE_CELLS:
+            return None
+
+        def ms(cells: int) -> float:
+            return min(filter(None, (times.replayed(cells, 0), times.of(cells, 1))))
+
+        return ms
 
     def _candidates(self, method: Tunable, step_times: StepTimes, pictures: int) -> list[Tunable]:
         """The method with each size whose passes are at most 1.5 times as wide as the widest timed,
@@ -331,11 +361,23 @@ def at_once(machine: Machine, method: Method, sizes: Iterable[int],
     return min(options, key=lambda option: option.seconds, default=None)
 
 
-def filled(method: Method, grid: Grid, device: str) -> Method:
+def cells_of(ms: Callable[[int], float]) -> int:
+    """The class of a card: the cells of a budget's pass with which its pictures are done soonest.
+
+    ms: milliseconds of a pass by its cells. The widest repairs most, so it is taken where it costs
+    little more; a narrow window needs more passes.
+    """
+    middle, narrow = ms(MIDDLE_CELLS) / FEWER, ms(NARROW_CELLS) / NARROW_FEWER
+    if ms(CARD_CELLS) < LITTLE_MORE * FEWER * min(middle, narrow):
+        return CARD_CELLS
+    return MIDDLE_CELLS if middle <= narrow else NARROW_CELLS
+
+
+def filled(method: Method, grid: Grid, device: str, cells: int | None = None) -> Method:
     """The method with its window, or cells per row, set explicitly if the picture depends on it.
 
-    A recipe then restores the same value on another type of device.
+    A recipe then restores the same value on another device. cells: see `Method.for_device`.
     """
     if device == "meta" or method.guarantee == "identical":  # meta: another device will draw
         return method
-    return method.for_device(grid, device)
+    return method.for_device(grid, device, cells)

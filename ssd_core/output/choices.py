@@ -45,13 +45,14 @@ def choice(title: object) -> Method:
 
 
 def knobs_of(title: str) -> list[KnobSpec]:
-    """The knobs that a choice shows; their defaults are those that it starts from."""
+    """The knobs that a choice shows, those for experts last, with the values it starts from."""
     method = choice(title)
     hidden = [] if title not in BY_SPEED else [
         spec.name for spec in visible_knobs(type(method)) if spec.name not in SHOWN_OF_SPEEDS]
-    return [replace(spec, default=getattr(method, spec.name),
-                    visibility="expert" if spec.name in hidden else spec.visibility)
-            for spec in visible_knobs(type(method))]
+    own = [replace(spec, default=getattr(method, spec.name),
+                   visibility="expert" if spec.name in hidden else spec.visibility)
+           for spec in visible_knobs(type(method))]
+    return sorted(own, key=lambda spec: spec.visibility == "expert")
 
 
 def own_values(title: str, preset: Preset) -> dict[str, Any]:

@@ -137,6 +137,8 @@ OWN_CHINESE = {  # what auto means, by the English text of the knob or the node
     "the model's own, or 0 where rounds are given": "用模型自己的值；给出轮数时为 0",
     "the method's own": "用方法自己的值",
     "8": "8",
+    "8, or 6 on a graphics card on which wide passes are slow":
+        "8；在宽前向较慢的显卡上为 6",
     "the usual number for this type of device; exact and jacobi: the cheapest here":
         "此类设备的常用数目；exact 和 jacobi 取本机最省的数目",
 }

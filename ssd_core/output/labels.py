@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from ..backbones.base import Backbone
+from ..backbones.presets import Preset
 from ..engine.events import Plan
 from ..engine.methods import AR, Exact, Method, Rolling, default_method
 from ..engine.methods.ssd import RowSchedule
@@ -116,9 +118,19 @@ SPEEDS = {
     "faithful": QualityPreset("Faithful", "忠实", Exact(),
                       "the picture of normal decoding in fewer forward passes; the report "
                       "says if it is identical"),
-    "balanced": QualityPreset("Balanced", "均衡", Rolling(fewer=8.0),
+    "balanced": QualityPreset("Balanced", "均衡", Rolling(),
                       "a similar picture in at most an eighth of the passes"),
     "fast": QualityPreset("Fast", "快速", Rolling(fewer=12.0),
                   "at most a twelfth of the passes; details suffer"),
 }
+MACHINES = re.compile(r" (window|cells|budget)=\S+")  # knobs that are chosen for the machine
+
+
+def speed_of(name: str) -> QualityPreset | None:
+    """The speed whose runs have this label; None if none has."""
+    name = MACHINES.sub("", name)
+    return next((speed for speed in SPEEDS.values()
+                 if label(speed.method.resolve(Preset())) == name), None)
+
+
 DEFAULT = next(name for name, speed in SPEEDS.items() if speed.method == default_method())

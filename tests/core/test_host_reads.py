@@ -39,6 +39,9 @@ def counted(monkeypatch) -> Iterator[list[str]]:
         make = torch.tensor
         patch.setattr(torch, "tensor", lambda *args, **options: (
             found.append("torch.tensor"), make(*args, **options))[1])
+        new = torch.Tensor.new_tensor
+        patch.setattr(torch.Tensor, "new_tensor", lambda *args, **options: (
+            found.append("new_tensor"), new(*args, **options))[1])
         yield found
 
 

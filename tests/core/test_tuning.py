@@ -122,6 +122,22 @@ def test_no_timing_changes_a_picture(method):
     assert len(broken) == 2, "of exact the step times chooses: its window changes no picture"
 
 
+@pytest.mark.parametrize(("ms", "window", "passes"), [
+    (lambda cells: 5.6 + 0.03 * cells, 96, 72),  # an H200: the widest pass costs little more
+    (lambda cells: max(19, 0.39 * cells), 48, 72),  # an RTX 4090
+    (lambda cells: 2.6 * cells, 32, 96)])  # an RTX 3060, on which only products count
+def test_a_budgets_window_suits_the_card_and_is_chosen_once(ms, window, passes):
+    first = StepTimes({1: {cells: ms(cells) for cells in (*CELLS, 32)}})
+    here = machine(first, device="cuda", card="a card")
+    chosen = tune(here, methods.Rolling()).method
+    assert (chosen.window, chosen.most_passes(POSTCARD)) == (window, passes)
+    later = replace(here, step_times_of=lambda pictures: CARD)  # timed differently
+    assert tune(later, methods.Rolling(), pictures=4).method == chosen
+    assert tune(here, methods.Rolling(window=60)).method.window == 60
+    # Fast keeps three looks at each cell, whatever the card
+    assert tune(here, methods.Rolling(fewer=12.0)).method.window == max(window, 39)
+
+
 def test_passes_of_wave_follow_its_rows_on_other_grids():
     whole, twice = (expected_passes(as_postcard(MockBackbone(grid)), methods.Wave(), False)
                     for grid in (POSTCARD, Grid(48, 48)))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -145,6 +146,36 @@ def test_a_file_with_prompts_of_unknown_words_alone_is_refused_before_it_is_draw
     run = ssd("render", "p.txt", "--out", "r")
     assert run.code == 2 and not Path("r").exists()
     assert "p.txt: 2 of 3 prompts name nothing that postcard knows, first 'a dog'" in run.err
+
+
+def test_lines_of_a_file_draw_by_their_own_seed_and_negative_prompt(ssd):
+    """A resumed run draws nothing again, also where a picture was renamed."""
+    line = {"prompt": "a red house", "seed": 5, "negative": "trees", "id": 7, "steps": 20}
+    Path("p.jsonl").write_text(f'"a boat"\n{json.dumps(line)}\n"a sun"\n', encoding="utf-8")
+    run = ssd("render", "p.jsonl", "--out", "r", "--seed", "3")
+    assert run.code == 0 and "p.jsonl, line 2: steps: without meaning here" in run.err
+    recipes = [read_recipe(path) for path in sorted(Path("r").glob("*.png"))]
+    assert [(each["seed"], each["negative"]) for each in recipes] == [
+        (3, None), (5, "trees"), (5, None)]
+    alone = ssd("generate", "a red house", "--negative", "trees", "--seed", "5", "--out", "x.png")
+    assert alone.code == 0 and read_recipe(Path("x.png"))["tokens"] == recipes[1]["tokens"]
+    next(Path("r").glob("000001*.png")).rename("r/mine.png")
+    again = ssd("render", "p.jsonl", "--out", "r", "--seed", "3", "--json")
+    assert again.code == 0 and again.json["drawn_now"] == 0, again.err
+    Path("q.jsonl").write_text('{"prompt": "a sun", "size": "768x768"}\n', encoding="utf-8")
+    refused = ssd("render", "q.jsonl", "--out", "q")
+    assert refused.code == 2 and "line 1: size 768x768" in refused.err and not Path("q").exists()
+
+
+def test_an_edit_says_how_much_its_mask_redraws_and_which_of_two_kinds_it_took(ssd):
+    assert ssd("generate", "a red house", "--out", "a.png").code == 0
+    mask = Image.new("RGBA", (384, 384), (0, 0, 0, 0))
+    mask.paste((255, 255, 255, 255), (0, 0, 384, 24))
+    mask.save("m.png")
+    run = ssd("edit", "a.png", "a red house", "--mask", "m.png", "--out", "b.png")
+    cells = re.search(r"redraws (\d+) of (\d+) cells", run.err)
+    assert run.code == 0 and 0 < int(cells[1]) < int(cells[2])
+    assert "m.png: has transparent and white parts; what is transparent is redrawn" in run.err
 
 
 def test_compare_measures_what_is_identical(ssd):

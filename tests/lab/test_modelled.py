@@ -5,9 +5,9 @@ from support.script_modules import script
 
 from ssd_core.engine.methods import AR, Exact
 from ssd_core.model.grid import Grid
+from ssd_core.weights.cards import REACHED, pass_seconds
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.model_size import ModelSize
-from ssd_lab.evaluate.cards import REACHED, pass_seconds
 
 
 @pytest.fixture(scope="module")

@@ -310,10 +310,27 @@ def test_an_adapter_beside_a_model_is_refused_and_not_left_out(copied, case):
     folder = copied("janus-port")
     ADAPTERS[case](folder)
     assert "adapter (LoRA)" in (line := refused(load_backbone, folder, "meta"))
-    assert "merge it into the model first" in line
+    assert "LoRA (--lora)" in line
     registry = ModelRegistry([folder.parent], [], str)
     assert set(registry.backbones()) == {"postcard"}
     assert [model.why_not for model in registry.unread()] == [line]
+
+
+def test_adapters_that_nothing_reads_are_named_in_one_line(copied):
+    """LyCORIS' whole differences, GLoRA, learned words, and what lies in a folder for adapters."""
+    folder = copied("janus-port")
+    plain = load_backbone(folder, family="Janus-Pro-1B")
+    assert plain.doubts == ()
+    for name, key in (("lycoris", "lycoris_layers_0_self_attn_q_proj.diff"),
+                      ("glora", "layers.0.q_proj.a1.weight"), ("learned_embeds", "<cat>"),
+                      ("loras/style", "q_proj.lora_A.weight")):
+        (folder / name).parent.mkdir(exist_ok=True)
+        save_file({key: torch.ones(2, 2)}, folder / f"{name}.safetensors")
+    backbone = load_backbone(folder, family="Janus-Pro-1B")
+    line, = backbone.doubts
+    assert backbone.sha256 == plain.sha256 and "\n" not in line
+    assert line.endswith("and 1 more beside the model: not read, the pictures are those of the "
+                         "model alone") and "glora.safetensors, learned_embeds" in line
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -326,7 +343,7 @@ def test_a_tensor_that_has_no_place_is_refused_by_name(copied, name, key):
     (folder / "model.safetensors.index.json").unlink(missing_ok=True)
     line = refused(load_backbone, folder, "meta")
     assert f"tensor {key}" in line
-    assert ("merge it into" in line) == ("style" not in key)
+    assert ("(--lora)" in line) == ("style" not in key)
 
 
 @pytest.mark.parametrize(("name", "part"), [
@@ -365,7 +382,7 @@ def test_text_models_are_read_whole_or_refused(tmp_path, write):
              f"tensor {key} of .* is missing"),
             ({**whole, "style.weight": torch.ones(2)}, "tensor style.weight has no place"),
             ({**whole, f"{key}_scale": torch.ones(1)}, "in 8 bits with scales"),
-            ({**whole, "x.lora_A.weight": torch.ones(2)}, "merge it into")):
+            ({**whole, "x.lora_A.weight": torch.ones(2)}, r"\(--lora\)")):
         save_file(tensors, file, {"format": "pt"})
         with pytest.raises(SSDError, match=words):
             read()

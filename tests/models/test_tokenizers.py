@@ -21,6 +21,14 @@ GROWS = {"normalizer": {"type": "Sequence", "normalizers": [
     {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 1000}] * 4}}
 
 
+def test_a_tokenizer_reads_a_text_alike_each_time_whatever_its_training_dropped(tmp_path):
+    merges = {"vocab": {"a": 0, "b": 1, "ab": 2, "abab": 3}, "merges": [["a", "b"], ["ab", "ab"]]}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(
+        {**SOUND, "model": {**SOUND["model"], **merges, "dropout": 0.5}}))
+    reader = read_text(tmp_path / "tokenizer.json", 4)
+    assert {tuple(reader.encode("abab" * 8)) for _ in range(8)} == {(3,) * 8}
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_remembered(monkeypatch):
     monkeypatch.setattr(text.passed, "in_memory", {})

@@ -64,9 +64,15 @@ def archive() -> set[str]:
 
 def test_the_archive_holds_the_nodes_and_what_they_run_on(archive):
     assert {path.partition("/")[0] for path in archive} == {
-        "CHANGELOG.md", "LICENSE", "README.md", "__init__.py", "install.py", "locales", "nodes",
-        "pyproject.toml", "requirements.txt", "ssd_core", "subgraphs", "web",
+        "CHANGELOG.md", "LICENSE", "README.md", "__init__.py", "docs", "install.py", "locales",
+        "nodes", "pyproject.toml", "requirements.txt", "ssd_core", "subgraphs", "web",
         "workflows"}
+
+
+def test_the_pictures_and_documents_of_the_published_readme_are_published(archive):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\((docs/[^)#]+)", readme))
+    assert {"docs/graph.webp", "docs/comfyui.md"} <= linked <= archive
 
 
 # What the registry's standards refuse, or what lets a program run or load another.

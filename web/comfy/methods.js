@@ -48,7 +48,10 @@ class MethodList {
 
   constructor(node, name, ask, changed, line) {
     Object.assign(this, { node, name, ask, changed, line });
-    chain(widgetOf(node, name), "callback", () => setTimeout(() => this.#choose()));
+    chain(widgetOf(node, name), "callback", () => {
+      const fresh = this.#values;
+      setTimeout(() => this.#choose(fresh));
+    });
   }
 
   get #knobs() {
@@ -61,35 +64,40 @@ class MethodList {
     return { widgets, model, list: this.name };
   }
 
-  /** Another choice was made: its knobs are new. */
-  #choose() {
-    this.changed();
-    this.refresh(true);
+  get #values() {
+    return Object.fromEntries(this.#knobs.map(({ name, value }) => [
+      name.slice(this.name.length + 1), value]));
   }
 
-  /** Ask for the line and the model's numbers; isNew: all knobs take these. */
-  async refresh(isNew = false) {
+  /** Another choice was made: its knobs are new, with these values. */
+  #choose(fresh) {
+    this.changed();
+    this.refresh(fresh);
+  }
+
+  /** Ask for the line and the model's numbers; knobs that still have the `old` ones take these. */
+  async refresh(old = undefined) {
     this.#hear();
     const query = this.#query;
     const key = JSON.stringify(query);
-    if (key === this.#known && !isNew) return;
+    if (key === this.#known && !old) return;
     this.#known = key;
     const answer = await this.ask(query).catch(() => null);
     if (this.#known !== key) return; // a later query is under way
     const own = answer?.own ?? {};
-    const isMoved = this.#take(own, isNew);
+    const isMoved = this.#take(own, old ?? this.#own);
     this.#own = own;
     if (isMoved) this.refresh();
     else this.line?.show(answer?.plan ?? "");
   }
 
   /** Give untouched knobs the model's numbers; returns whether one changed. */
-  #take(own, isNew) {
+  #take(own, old) {
     let isMoved = false;
     for (const widget of this.#knobs) {
       const knob = widget.name.slice(this.name.length + 1);
-      const untouched = isNew || (knob in this.#own && widget.value === this.#own[knob]);
-      if (!(knob in own) || !untouched || widget.value === own[knob]) continue;
+      const isTouched = !(knob in old) || widget.value !== old[knob];
+      if (!(knob in own) || isTouched || widget.value === own[knob]) continue;
       widget.value = own[knob];
       isMoved = true;
     }

@@ -17,12 +17,11 @@ export class Panel {
   #painted = 0; // rows whose pixels are painted; the state may be ahead of them
 
   /**
-   * `fills`: the host gives a height, into which the pictures must fit. `most` and `smooth`: as in
-   * drawing.fit. `prompt`: as typed, if it is known. `finished`: by run, its pictures at the end as
-   * bitmaps, if it is an old run.
+   * `most` and `smooth`: as in drawing.fit. `prompt`: as typed, if it is known. `finished`: by run,
+   * its pictures at the end as bitmaps, if it is an old run.
    */
-  constructor(words, { fills, most, smooth, prompt, finished = new Map() }, onPainted) {
-    Object.assign(this, { words, fills, most, smooth, prompt, onPainted, finished });
+  constructor(words, { most, smooth, prompt, finished = new Map() }, onPainted) {
+    Object.assign(this, { words, most, smooth, prompt, onPainted, finished });
     this.heading = make("div", "ssd-heading");
     this.area = make("div", "ssd-pictures");
     this.summary = make("div", "ssd-summary");
@@ -67,8 +66,8 @@ export class Panel {
     strips.forEach((strip, i) => {
       const { coarse, pixels } = this.#pictures[i];
       const paint = standing ? coarse.stand : refined ? coarse.sharpen : coarse.paint;
-      this.#queue.add(strip, top,
-        { paint: paint.bind(coarse), canvas: pixels, finished: finished[i] });
+      this.#queue.add(strip, top, { paint: paint.bind(coarse), settle: coarse.settle,
+        canvas: pixels, finished: finished[i] });
     });
   }
 
@@ -83,7 +82,7 @@ export class Panel {
   /** Update everything except the strips to the state. */
   render(overlay) {
     setText(this.heading, heading(this.state, this.words));
-    setText(this.summary, figures(this.state, this.words));
+    setText(this.summary, figures(this.state, this.words, this.#painted));
     setText(this.details, details(this.state, this.words));
     this.summary.title = this.details.textContent;
     setText(this.notes, (this.state.start?.notes ?? []).join("\n"));
@@ -104,11 +103,8 @@ export class Panel {
   #layOut() {
     const start = this.state?.start;
     if (!start) return;
-    const box = {
-      width: this.area.clientWidth, height: this.fills ? this.area.clientHeight : null,
-    };
     const density = window.devicePixelRatio;
-    const { columns, scale } = fit(start.pictures, start.width, start.height, box, density,
+    const { columns, scale } = fit(start.pictures, start.width, this.area.clientWidth, density,
       { most: this.most, smooth: this.smooth });
     this.area.style.gap = `${GAP}px`;
     this.area.style.gridTemplateColumns = `repeat(${columns}, max-content)`;

@@ -89,6 +89,8 @@ class Text:
     def __init__(self, tokenizer: Tokenizer, source: Path) -> None:
         tokenizer.no_padding()
         tokenizer.no_truncation()
+        if getattr(tokenizer.model, "dropout", None):  # of its training: it reads words by chance
+            tokenizer.model.dropout = None
         self.tokenizer, self.source = tokenizer, source
         self.control = [token.content for token in tokenizer.get_added_tokens_decoder().values()
                         if token.special]

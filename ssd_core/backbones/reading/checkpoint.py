@@ -134,6 +134,7 @@ class Checkpoint:
 
     shapes: of every tensor, but for those that say how a layer is quantised. metadata: from
     safetensors headers. root: the folder that the user named, which may also hold companions.
+    adapt: applied by `fill`; maps the name and the value of a tensor to the value that is used.
     transform: applied by `fill`; maps our name and the value of a parameter to the tensor to store.
     as_stored: False drops prefixes of training programs from names, and refuses what is not a
     whole model: adapters, files of other quantisers.
@@ -141,11 +142,13 @@ class Checkpoint:
 
     adopted = False  # True: the tensors are a loaded model's own (`LoadedModel`)
     called = ""  # the model's name in the catalogue, if the user gives it
+    hashed = True  # whether values that no module takes are read for the fingerprint
 
     def __init__(self, files: ShardFiles, root: Path | None = None,
                  as_stored: bool = False) -> None:
         self.files, self.folder = files, files[0].parent
         self.root = root or self.folder
+        self.adapt: Callable[[str, torch.Tensor], torch.Tensor] = lambda name, value: value
         self.transform: Callable[[str, torch.Tensor], Matrix] = lambda name, value: value
         self._open: tuple[Path, TensorFile] | None = None
         self._file_of: dict[str, Path] = {}

@@ -102,8 +102,11 @@ class Method(KnobRecord):
         region = Region.of(place)
         return make_plan(region, None, sum(region.slot_mask), None)
 
-    def for_device(self, grid: Grid, device: str) -> Self:
-        """The method with its window, or cells per row, set: the default on this type of device."""
+    def for_device(self, grid: Grid, device: str, cells: int | None = None) -> Self:
+        """The method with its window, or cells per row, set: the default on this type of device.
+
+        cells: what this very device computes cheaply in a pass; a budget's window follows it.
+        """
         return self
 
     def pass_width(self, grid: Grid) -> int:

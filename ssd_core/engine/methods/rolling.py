@@ -17,22 +17,29 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
 from ...model.grid import Grid
+from ...model.knobs import derived
 from ..events import Pass, Plan
 from ..region import Region
 from ..state import DecodeState
 from .base import drafted_by, knob, make_plan, require
 from .exact import FirstGuess, resample
 from .parent import guessed_by
-from .window import Windowed, cheapest_window, sliding_windows
+from .window import NARROW_CELLS, Windowed, cheapest_window, sliding_windows
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # The share of its replacement's probability that a token needs to stay when a picture is as far
 # behind as it may be (compared in lab/benchmarks/results/README.md).
 LEAST_SHARE = 0.01
+# AR's passes divided by this are the budget; with a narrow window, which repairs less in a pass, by
+# the second: neither draws noticeably less likely pictures than AR (docs/results.md).
+FEWER, NARROW_FEWER = 8.0, 6.0
 
 
 @dataclass(frozen=True)
@@ -64,14 +71,45 @@ class Schedule:
         return min(max(-(-(self.last + self.slack) * done // self.passes) - self.slack, 0),
                    self.last)
 
-    def share(self, frontier: int, done: int) -> float:
-        """The share of its replacement's probability that a token needs to stay; inf: none stays.
-
-        frontier: the last final slot after `done` passes.
+    def shares(self, done: int, most: int) -> torch.Tensor:
+        """[most + 1] float: the share of its replacement's probability that a token needs to stay
+        in a picture that is so many cells behind after `done` passes; inf: none stays.
         """
-        behind = self.due(done) - (bisect_right(self.cells, frontier) - 1)
-        room = self.due(done) - self.must(done)
-        return LEAST_SHARE ** (behind / max(room, 1)) if behind > 0 else math.inf
+        room = max(self.due(done) - self.must(done), 1)
+        shares = LEAST_SHARE ** (torch.arange(most + 1, dtype=torch.double) / room)
+        shares[0] = math.inf
+        return shares.float()
+
+
+class Schedules:
+    """The schedules of a run's pictures as tables on its device, so that no pass waits for the
+    host's numbers.
+    """
+
+    def __init__(self, each: Sequence[Schedule], slots: int, device: torch.device) -> None:
+        """each: of B pictures with so many slots."""
+        self.most = max(own.slack for own in each)
+        self.passes = max(own.passes for own in each) + 1
+        passes = range(self.passes + 1)
+        self.due = torch.tensor([[own.due(done) for own in each] for done in passes]).to(device)
+        self.deadlines = torch.tensor([[own.cells[own.must(done)] for own in each]
+                                       for done in passes]).to(device)
+        self.shares = torch.stack([torch.stack([own.shares(done, self.most) for own in each])
+                                   for done in passes]).to(device)
+        # A frontier may be the slot behind the last one, where rows end with a token.
+        cells = torch.stack([torch.bincount(torch.tensor(own.cells), minlength=slots + 1)
+                             for own in each])
+        self.final = (cells.cumsum(-1) - 1).to(device)  # the cells up to a slot, less the first
+
+    def share(self, frontier: torch.Tensor, done: int) -> torch.Tensor:
+        """[B]: as `Schedule.shares`; frontier [B]: the last final slot after `done` passes."""
+        done = min(done, self.passes)
+        behind = self.due[done] - self.final.gather(1, frontier[:, None])[:, 0]
+        return self.shares[done].gather(1, behind.clamp(0, self.most)[:, None])[:, 0]
+
+    def deadline(self, done: int) -> torch.Tensor:
+        """[B]: the slot up to which tokens are final after `done` passes, whatever they are."""
+        return self.deadlines[min(done, self.passes)]
 
 
 @dataclass(frozen=True)
@@ -82,9 +120,10 @@ class Rolling(Windowed):
         None, "Most forward passes for a whole picture: a smaller budget is faster and repairs "
               "less.", low=2, visibility="basic",
         none_means="AR's passes divided by the knob fewer")
-    fewer: float = knob(8.0, "A picture takes at most AR's number of passes divided by this. Not "
-                             "used if a budget is set.", low=1, high=1000, step=0.5,
-                        visibility="basic")
+    fewer: float | None = knob(
+        None, "A picture takes at most AR's number of passes divided by this. Not used if a budget "
+              "is set.", low=1, high=1000, step=0.5, visibility="basic",
+        none_means="8, or 6 on a graphics card on which wide passes are slow")
     drafter: str = drafted_by()
     guess: str = guessed_by()
     name: ClassVar[str] = "rolling"
@@ -111,7 +150,11 @@ class Rolling(Windowed):
 
     def most_passes(self, grid: Grid) -> int:
         """The most passes for a whole picture."""
-        return self.budget or max(2, int(grid.cells / self.fewer))
+        return self.budget or max(2, int(grid.cells / self.times_fewer))
+
+    @property
+    def times_fewer(self) -> float:
+        return self.fewer or FEWER
 
     def windows(self, grid: Grid) -> Sequence[int]:
         least = self.least_window(grid)
@@ -122,8 +165,16 @@ class Rolling(Windowed):
         """
         return min(3 * self.reach(grid), grid.slots)
 
-    def default_window(self, grid: Grid, device: str) -> int:
-        return max(cheapest_window(grid, device), self.least_window(grid))
+    def default_window(self, grid: Grid, device: str, cells: int | None = None) -> int:
+        return max(cheapest_window(grid, device, cells), self.least_window(grid))
+
+    def for_device(self, grid: Grid, device: str, cells: int | None = None) -> Self:
+        """With its window and its share of AR's passes: the picture depends on both."""
+        fewer = NARROW_FEWER if cells == NARROW_CELLS and self.window is None else FEWER
+        chosen = self if self.fewer or self.budget else derived(self, fewer=fewer)
+        if chosen.window is not None:
+            return chosen
+        return chosen.with_window(min(chosen.default_window(grid, device, cells), grid.slots))
 
     def plan(self, place: Grid | Region) -> Plan:
         region = Region.of(place)
@@ -149,9 +200,10 @@ class Rolling(Windowed):
     def steps(self, state: DecodeState) -> Iterator[Pass]:
         most, by_row = self.window_on(state.grid), self.needs_row_drafter()
         guess, schedules = FirstGuess(state, by_row), self.schedules(state.region)
-        schedules = [schedules[i % len(schedules)] for i in range(state.pictures)]
         exact = self.guarantee_on(state.grid) == "identical"
         least = max(each.most for each in schedules)
+        tables = Schedules([schedules[i % len(schedules)] for i in range(state.pictures)],
+                           state.grid.slots, state.tokens.device)
         for done, window in enumerate(sliding_windows(state, most, least)):
             sampled = guess.guessed.device  # slots before these have been sampled
             guess.fill(window)
@@ -159,9 +211,6 @@ class Rolling(Windowed):
             if exact:
                 yield from window.advance(*resample(window, by_row))
                 continue
-            frontiers = zip(schedules, state.frontier.host, strict=True)
-            share = sampled.new_tensor([each.share(slot, done) for each, slot in frontiers],
-                                       dtype=torch.float)
-            deadline = sampled.new_tensor([each.cells[each.must(done + 1)] for each in schedules])
+            share = tables.share(window.frontier, done)
             share = torch.where(window.next_slots < sampled[:, None], share[:, None], math.inf)
-            yield from window.advance(*resample(window, by_row, deadline, share))
+            yield from window.advance(*resample(window, by_row, tables.deadline(done + 1), share))

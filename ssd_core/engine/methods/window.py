@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 # Cells that a pass computes cheaply, by type of device. Guidance doubles the rows of the matrix.
 # On a graphics card 200 rows cost little more than a single row; on a CPU every row costs time.
 CARD_CELLS, CPU_CELLS = 100, 48
+# Narrower windows of a budget, for cards on which a pass over CARD_CELLS is slow.
+MIDDLE_CELLS, NARROW_CELLS = 50, 32
 # Sizes that step times may choose, besides the whole picture.
 WINDOWS = (8, 12, 16, 24, 32, 48, 72, 96, 144, 192, 240, 288, 384, 576, 768, 1152, 1536, 2304)
 
@@ -60,7 +62,7 @@ class Tunable(Method):
         """The knob's default on this type of device."""
         raise NotImplementedError
 
-    def for_device(self, grid: Grid, device: str) -> Self:
+    def for_device(self, grid: Grid, device: str, cells: int | None = None) -> Self:
         if self.window is not None:
             return self
         return self.with_window(min(self.default_window(grid, device), grid.slots))
@@ -79,9 +81,15 @@ class Tunable(Method):
         return grid.slots
 
 
-def cheapest_window(grid: Grid, device: str) -> int:
-    """The slots of as many whole rows as the device computes cheaply, at least one row."""
-    rows = max((CPU_CELLS if device == "cpu" else CARD_CELLS) // grid.width, 1)
+def cheapest_window(grid: Grid, device: str, cells: int | None = None) -> int:
+    """The slots of as many whole rows as the device computes cheaply, at least one row.
+
+    cells: what is known of this very device, in place of its type; fewer than two rows are
+    taken as they are.
+    """
+    if cells is not None and cells < 2 * grid.width:
+        return cells
+    rows = max((cells or (CPU_CELLS if device == "cpu" else CARD_CELLS)) // grid.width, 1)
     return min(rows, grid.rows) * grid.width
 
 
