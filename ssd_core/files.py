@@ -59,8 +59,12 @@ def user_path(typed: str | Path) -> Path:
         path = Path(typed).expanduser()
     except RuntimeError as error:
         raise SSDError(f"{typed}: there is no such user; write out the path") from error
-    longest = max((len(os.fsencode(part)) for part in path.parts), default=0)
-    if longest > LONGEST_PART or len(os.fsencode(path)) > LONGEST_PATH or "\0" in str(path):
+    try:
+        longest = max((len(os.fsencode(part)) for part in path.parts), default=0)
+        possible = longest <= LONGEST_PART and len(os.fsencode(path)) <= LONGEST_PATH
+    except UnicodeEncodeError:  # half a character
+        possible = False
+    if not possible or "\0" in str(path):
         raise SSDError(f"{typed}: no file can have this name; choose a shorter one")
     return path
 

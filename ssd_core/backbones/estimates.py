@@ -305,7 +305,8 @@ class Estimates:
     @property
     def folder(self) -> Path | None:
         """Where they are stored; None: nowhere."""
-        return None if self.step_times.path is None else self.step_times.path.parent
+        stored = self.step_times.stored
+        return None if stored is None else stored.path.parent
 
     @classmethod
     def stored_in(cls, folder: str | Path | None) -> Estimates:

@@ -14,6 +14,7 @@ from ..backbones.postcard import Postcard
 from ..backbones.prompts import alternatives
 from ..engine.decode import plan
 from ..errors import SSDError
+from ..files import require_unicode
 from ..model.grid import Grid
 from ..output.labels import prior_text
 from ..output.unknown import word_notes
@@ -96,6 +97,8 @@ class ExpansionOptions:
         """The words to draw, as fields of a recipe; None where they equal the typed ones."""
         if target.grid is not None:
             raise SSDError("a prompt needs --backbone: a grid does not know what it says")
+        require_unicode("prompt", prompt)
+        require_unicode("negative prompt", self.negative or "")
         backbone = load_backbone(target.local.path, "meta", hashed=False)
         typed = Words(prompt, self.negative or None)
         prompt = alternatives.resolved(prompt, self.seed).text

@@ -46,7 +46,7 @@ from .methods.exact import FirstGuess, resample
 from .methods.window import Window
 from .run_statistics import Stopwatch
 from .state import DecodeState, PictureSlots
-from .threads import cores_held, drawing, free_now, using_threads
+from .threads import cores, cores_held, drawing, free_now, most_threads, using_threads
 
 CELLS = (1, 8, 16, 24, 48, 96)
 CARD_CELLS = (*CELLS, 192, 384, 768, 1536, 3072)
@@ -85,7 +85,7 @@ def card_of(backbone: Backbone, device: torch.device | None = None) -> str:
 def device_name(device: torch.device) -> str:
     if device.type == "cuda" and torch.cuda.is_available():
         return torch.cuda.get_device_name(device)
-    return f"{device.type} {processor()} {os.cpu_count()}"
+    return f"{device.type} {processor()} {cores()}"
 
 
 def arithmetic(backbone: Backbone) -> str:
@@ -331,7 +331,7 @@ def step_times_of(backbone: Backbone, pictures: int, branches: int, heads: Draft
     key = key_of(backbone, pictures, branches, heads is not None, device)
     step_times = stored.entries.get(key)
     here = device in (None, backbone.device) and backbone.sha256
-    most = torch.get_num_threads() if backbone.device.type == "cpu" else 1
+    most = most_threads() if backbone.device.type == "cpu" else 1
     if switched_off() or not here or drawing() or not worth_timing(stored, key, most):
         return step_times
     stored.timed_at[key] = time.monotonic()
@@ -404,6 +404,7 @@ def keep_waiting(step_times: StepTimes, most: int) -> None:
         return
     widths = [cells for cells in both[0] if cells in both[1]]
     single, all_ = (sum(each[cells] for cells in widths) for each in both)
-    kept = StateFile(folder / openmp.FILE, openmp.parsed, dict, dict)
+    kept = StateFile[dict[str, dict[str, float]]](folder / openmp.FILE, openmp.parsed, dict, dict)
     with suppress(SSDError):
-        kept.change(lambda known: {**known, openmp.WAITING: {"one": single, "all": all_}})
+        kept.change(lambda known: {**known, openmp.WAITING: {"one": float(single),
+                                                             "all": float(all_)}})

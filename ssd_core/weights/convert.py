@@ -52,7 +52,7 @@ def convert(path: Path, out: Path | None = None, shard_bytes: int = SHARD_BYTES,
 
 
 def is_torch(model: Path) -> bool:
-    return model.name.removesuffix(INDEX).endswith(TORCH)
+    return model.name.lower().removesuffix(INDEX).endswith(TORCH)
 
 
 def convert_model(checkpoint: Checkpoint, folder: Path, shard_bytes: int,

@@ -62,6 +62,8 @@ DEVICES = ("cpu", "cuda")
 CELLS = 96  # about as many as the widest pass of a run on a card
 SAMPLERS_FILE = "samplers.safetensors"
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+SYNONYMS = {"float32": "fp32", "float": "fp32", "float16": "fp16", "half": "fp16",
+            "bfloat16": "bf16"}
 NO_CARD = ("cpu", "meta")
 OTHER_MODELS = ("Janus-1.3B",)  # that are read besides those of the catalogue
 SMALL = 100_000_000  # up to this many parameters auto chooses fp32
@@ -134,6 +136,12 @@ def passes_on(backbone: Backbone, cells: int = CELLS) -> list[Widths]:
             for keys in (KEYS, rounded(slots + KEYS, KEYS))]
 
 
+def plain_name(name: object) -> str:
+    """A device's or dtype's name as this program writes it: in lower case, fp16 for torch.half."""
+    plain = str(name).lower().removeprefix("torch.")
+    return SYNONYMS.get(plain, plain)
+
+
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions:
     """How a backbone is loaded; see `load_backbone`."""
@@ -152,6 +160,10 @@ class LoadOptions:
                                         "(1 if left out): PEFT's folder or a .safetensors file, by "
                                         "its path or its name below loras; none: none. May be "
                                         "given several times.")
+
+    def __post_init__(self) -> None:
+        for name in ("device", "dtype"):
+            object.__setattr__(self, name, plain_name(getattr(self, name)))
 
     @property
     def options(self) -> dict[str, Any]:
@@ -189,7 +201,7 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     lora: adapters to merge, as "FILE", "FILE:0.8" or (FILE, 0.8). Raises an SSDError that names the
     file and what to do.
     """
-    dtype, graphs = str(dtype), checked_mode(str(graphs))  # torch.float16 is told what to choose
+    dtype, graphs = plain_name(dtype), checked_mode(str(graphs))
     if isinstance(name_or_path, nn.Module):
         require_as_it_is(device, dtype, offload, lora)
         backbone = backbone_of(name_or_path, files)
@@ -385,6 +397,7 @@ def load_heads(name_or_path: str | Path, backbone: Backbone) -> DraftHeads:
 
 def pick_device(name: str) -> torch.device:
     """Return the named device; auto: the best one available."""
+    name = plain_name(name)
     if name != "auto":
         return checked_device(name)
     devices = {"cuda": torch.cuda.is_available(), "xpu": torch.xpu.is_available(),
@@ -404,6 +417,7 @@ def checked_device(name: str) -> torch.device:
 
 def pick_dtype(name: str, device: torch.device, small: bool) -> torch.dtype:
     """Return the dtype to compute in; small: few enough parameters for fp32."""
+    name = plain_name(name)
     if name in DTYPES:
         return DTYPES[name]
     if name != "auto" and name not in KINDS:

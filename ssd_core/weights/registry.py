@@ -17,7 +17,7 @@ from ..backbones import BACKBONES, postcard
 from ..backbones.reading.adapters import CONFIG as ADAPTER_CONFIG
 from ..backbones.reading.adapters import hash_of as lora_hash
 from ..backbones.reading.adapters import split as split_lora
-from ..backbones.reading.checkpoint import ENDINGS, GGUF, group_of, models_in
+from ..backbones.reading.checkpoint import ENDINGS, GGUF, ending, group_of, models_in
 from ..backbones.reading.tensor_files import SAFETENSORS
 from ..engine.heads import FORMAT as HEADS_FORMAT
 from ..errors import SSDError
@@ -367,7 +367,7 @@ def models_of(root: Path) -> list[Path]:
     """What may be a model in a backbone folder: its folders, and one file of each loose model."""
     inside = visible(root)
     loose = (files_of(path)[0] for path in (models_in(root, loose=True) if inside else ()))
-    return sorted({*loose, *(path for path in inside if path.is_dir() or path.suffix == GGUF)})
+    return sorted({*loose, *(path for path in inside if path.is_dir() or ending(path) == GGUF)})
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
@@ -395,7 +395,7 @@ def bundled_models() -> dict[str, LocalModel]:
 
 def stem(path: Path) -> Path:
     """A path without the suffix of a weights file."""
-    return path.with_suffix("") if path.suffix in ENDINGS else path
+    return path.with_suffix("") if ending(path) in ENDINGS else path
 
 
 def beside(backbone: Path) -> list[Path]:

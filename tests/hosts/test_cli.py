@@ -262,6 +262,23 @@ def test_bench_leaves_out_a_dtype_that_does_not_fit_and_says_why(ssd, monkeypatc
     assert alone.code == 0 and "left out" not in alone.err and "bf16" not in alone.out
 
 
+@pytest.mark.parametrize("command", [("generate", "--negative"), ("plan", "--negative")])
+def test_half_a_character_is_told_before_anything_is_printed(command, capsys):
+    name, flag = command
+    for arguments in ([name, "a red \ud83d house"], [name, "a red house", flag, "\udc80"]):
+        assert main([*arguments, *(["--backbone", "postcard"] if name == "plan" else [])]) == 2
+        said = capsys.readouterr()
+        assert "is half of one" in said.err and said.out == ""
+        assert len(said.err.splitlines()) == 1
+
+
+def test_a_closed_pipe_is_no_error_in_the_program():
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -u -m ssd_core methods | true; exit ${{PIPESTATUS[0]}}"],
+        cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr == "" and done.returncode == 0
+
+
 def test_plan_needs_no_weights(ssd):
     emu = ssd("plan", "--grid", "90x90", "--row-end", "--rounds", 6, "--json", backbone=None)
     assert emu.json["paper_passes"] == 661 and emu.json["ar_passes"] == 8100

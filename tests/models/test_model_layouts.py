@@ -22,6 +22,7 @@ from support.tiny_image_models import (
 from support.tiny_simplear import simplear
 
 from ssd_core import SSDError, load_backbone
+from ssd_core.backbones.janus import TURNS
 from ssd_core.backbones.prompts.tar_language import TarLanguage
 from ssd_core.backbones.prompts.text_model import FlanT5
 from ssd_core.backbones.reading.checkpoint import (
@@ -173,6 +174,37 @@ def test_loose_files_are_models_of_their_own(tmp_path):
     assert len(models_in(root, loose=True)) == 4
 
 
+def test_shards_of_any_name_are_what_their_index_lists(tmp_path):
+    folder = janus_port(tmp_path / "ssd_backbones" / "Janus-Pro-1B")
+    index = folder / "model.safetensors.index.json"
+    text = index.read_text()
+    for number in (1, 2):
+        old = f"model-0000{number}-of-00002.safetensors"
+        (folder / old).rename(folder / f"part.{number}.safetensors")
+        text = text.replace(old, f"part.{number}.safetensors")
+    index.write_text(text)
+    registry = ModelRegistry.below(tmp_path)
+    assert set(registry.backbones()) == {"postcard", "Janus-Pro-1B"} and registry.unread() == []
+    hashes = {load_backbone(path, "meta").sha256
+              for path in (folder, index, folder / "part.1.safetensors")}
+    assert hashes == {load_backbone(janus_port(tmp_path / "usual"), "meta").sha256}
+    (folder / "part.2.safetensors").unlink()
+    assert "part.2.safetensors: missing, one of 2 files" in refused(load_backbone, folder, "meta")
+
+
+def test_a_model_without_its_head_is_told_what_is_missing(tmp_path):
+    folder = simplear(tmp_path / "simplear", tie_word_embeddings=False)
+    line = refused(load_backbone, folder, "meta")
+    assert "lm_head.weight is missing, and config.json does not tie it" in line
+
+
+def test_endings_in_capitals_are_endings(tmp_path):
+    (tmp_path / "A.GGUF").write_bytes(b"GGUF")
+    assert "a GGUF file" in refused(open_checkpoint, tmp_path)
+    save_file(TENSORS, tmp_path / "MODEL.SAFETENSORS")
+    assert set(open_checkpoint(tmp_path).shapes) == set(TENSORS)
+
+
 # The layout of the Hub's cache
 
 
@@ -228,6 +260,29 @@ def test_a_download_into_the_hubs_cache_that_was_cut_off_is_told(tmp_path):
     (home / "blobs" / "aa.incomplete").touch()
     (home / "snapshots" / ("0" * 40) / "model.safetensors").unlink()
     assert "aa.incomplete" in refused(load_backbone, home)
+
+
+@pytest.mark.parametrize("place", ["Janus-1___3B", "Janus-1_3B", "janus1.3b",
+                                   "deepseek-ai--Janus-1.3B/snapshots/master"])
+def test_names_of_modelscopes_client_and_by_hand_tell_the_model(tmp_path, place):
+    folder = janus_port(tmp_path / "ssd_backbones" / place)
+    top = folder if "/" not in place else folder.parents[1]
+    backbone = load_backbone(top, "meta")
+    assert backbone.template == TURNS["janus-1.3b"] and backbone.doubts == ()
+    registry = ModelRegistry.below(tmp_path)
+    assert set(registry.backbones()) == {"postcard", top.name} and registry.unread() == []
+    assert registry.named(top.name).family == "Janus-Pro"
+
+
+def test_a_link_to_a_repository_in_the_cache_is_that_model(tmp_path):
+    home = in_cache(tmp_path / "hub", janus_port, "deepseek-ai/Janus-1.3B")
+    link = tmp_path / "ssd_backbones" / "mine"
+    link.parent.mkdir()
+    link.symlink_to(home)
+    registry = ModelRegistry.below(tmp_path)
+    assert set(registry.backbones()) == {"postcard", "mine"} and registry.unread() == []
+    backbone = load_backbone(registry.backbone_path("mine"), "meta")
+    assert backbone.template == TURNS["janus-1.3b"]
 
 
 # Parts of files
@@ -590,7 +645,7 @@ def test_the_table_of_layouts_quotes_what_is_said(root):
     said = [quote for quote in quoted
             if any(part in line for line in lines
                    for part in (quote, quote.replace("X", "*"), quote.replace("GPTQ", "*")))]
-    assert quoted == said and len(quoted) == 7
+    assert quoted == said and len(quoted) == 8
 
 
 def test_pointers_of_heads_are_told(tmp_path):

@@ -101,6 +101,13 @@ def test_what_is_none_is_refused(tmp_path, content):
     assert "not a tokenizer.json" in refused(tmp_path / "tokenizer.json")
 
 
+@pytest.mark.parametrize("changes", [
+    {"version": "2.0"}, {"model": {"type": "Newer", "vocab": {}}},
+    {"normalizer": {"type": "Newer"}}])
+def test_a_newer_kind_asks_for_a_newer_library(written, changes):
+    assert "pip install -U tokenizers" in refused(written(**changes))
+
+
 def test_the_script_imports_nothing_of_ours():
     """It would take seconds, and modules beside it have names of others."""
     code = ("import sys, runpy; sys.argv = sys.argv[1:]; sys.modules['ssd_core'] = None\n"

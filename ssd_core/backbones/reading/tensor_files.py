@@ -387,7 +387,7 @@ def open_tensors(path: Path) -> TensorFile:
     kinds: dict[str, Callable[[Path], TensorFile]] = {
         SAFETENSORS: SafetensorsFile, SCRIPT: ScriptFile}
     with refusing(path):
-        return kinds.get(path.suffix, TorchFile)(path)
+        return kinds.get(path.suffix.lower(), TorchFile)(path)
 
 
 def damage(path: Path, error: Exception) -> str:
@@ -397,6 +397,9 @@ def damage(path: Path, error: Exception) -> str:
         return f"not a safetensors file, or damaged ({first_line(error)})"
     if size < declared:
         return f"truncated: it has {size} bytes, its header says {declared}"
+    if size > declared:
+        return (f"{size - declared} bytes too long, its header says {declared} (if it was "
+                "published so, take another copy)")
     return f"damaged ({first_line(error)})"
 
 

@@ -50,7 +50,7 @@ class LoadedModel(Checkpoint):
         self.metadata, self._scale_of = {}, {}
         tensors = model.state_dict(keep_vars=True)
         refuse_adapter_keys(tensors, self.files[0])
-        refuse_quantiser(tensors, self._quantisation(), self.files[0])
+        refuse_quantiser(tensors, self._quantisation(), self.files[0], self.metadata)
         names = plain_names(tensors)
         self._tensors: dict[str, torch.Tensor] = {names[name]: tensors[name] for name in tensors}
         self.shapes = {name: tuple(tensor.shape) for name, tensor in self._tensors.items()}
