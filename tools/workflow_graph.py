@@ -20,7 +20,8 @@ class Graph:
     the English. form: widgets that app mode shows, as (name, widget), besides those of the nodes in
     `shown`. opens_as_app: whether the graph opens in app mode. models: by node, the files of its
     weights. sizes: by node, its smallest (width, height) in px, if not the usual one of its type.
-    muted: nodes that do not run until somebody wakes them.
+    muted: nodes that do not run until somebody wakes them. tried: by node, values that only the run
+    for the thumbnail has.
     """
 
     thumbnail: list[str]  # nodes whose pictures make it, in order
@@ -34,6 +35,7 @@ class Graph:
     models: dict[str, list[dict[str, str]]] = field(default_factory=dict)
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
     muted: list[str] = field(default_factory=list)
+    tried: dict[str, dict] = field(default_factory=dict)
 
     def add(self, name: str, kind: str, column: int, title: str | None = None, **widgets) -> str:
         self.nodes[name] = (kind, column, widgets, title)

@@ -119,7 +119,8 @@ def start_pick_finish() -> Graph:
     graph = Graph(["save"], ["Model", "1. Start", "2. Finish", "3. Save"])
     graph.note("Choose before you wait. The sampler draws only the top of six pictures: **part** "
                "and **batch_size** are among its advanced inputs. **Click** those you like: "
-               "*Finish* notes their numbers. Run again, and it draws the rest of them.\n\nFor others, "
+               "*Finish* notes their numbers. Run again, and it draws the rest of them.\n\n"
+               "For others, "
                "change the seed and choose anew.",
                "先选择，再等待。采样器只画六张图像的顶部：**部分** 和 **批量** 在它的高级输入中。"
                "**点击** 喜欢的图像，*完成* 会记下编号。再次运行，它会画完它们。"
@@ -130,6 +131,7 @@ def start_pick_finish() -> Graph:
     graph.link("model", 0, "finish", "model")
     graph.link("start", 1, "finish", "run")
     graph.save("finish", 3, "SSD/seeds")
+    graph.tried = {"finish": {"pictures": "2, 5"}}
     graph.app(["save"], start="prompt seed batch_size part complete_prompt", finish="pictures")
     return graph
 

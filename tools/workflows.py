@@ -192,6 +192,8 @@ def make(client: Client, page: Page, name: str) -> None:
     text = text_of(tidy(workflow, graph, ids))
     (WORKFLOWS / f"{name}.json").write_text(text, encoding="utf-8")
     if graph.thumbnail:
+        for node, values in graph.tried.items():
+            api[ids[node]]["inputs"].update(values)
         run = client.run(api)
         if run.end != "execution_success":
             raise SystemExit(f"{name}: {run.error}")
