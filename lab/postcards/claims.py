@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ssd_core.backbones.postcard.words.captions import _MEANING
 
-COUNTS = ("one", "two", "three")
+COUNTS = ("one", "two", "three", "four", "five")
 _TOKEN = re.compile(r"snowy mountains|snowy peaks|[a-z]+|[.,]")
 _BREAKS = (",", ".", "and")
 

@@ -11,6 +11,7 @@ from PIL import Image, ImageDraw
 from ssd_core.backbones.postcard.scenery import depth, ground_rows
 from ssd_core.backbones.postcard.words.world import (
     CELL,
+    FLYING,
     GLEAM,
     GROUND,
     ROAD,
@@ -132,7 +133,7 @@ def _winding(scene: Scene, frame: Frame, rng: np.random.Generator
     It passes between the places rather than behind a thing.
     """
     near = np.clip(even(0, 1, frame.height - frame.horizon, frame.scale), 0, 1)
-    taken = {thing.place for thing in scene.things if thing.kind != "balloon"}
+    taken = {thing.place for thing in scene.things if thing.kind not in FLYING}
     sides = [side for side, place in ((-1, "left"), (1, "right")) if place not in taken]
     side = int(rng.choice(sides or (-1, 1)))
     gap = 0.1 if "middle" not in taken else 0.25 if sides else 0.17

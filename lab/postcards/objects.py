@@ -1,410 +1,329 @@
-"""The objects of a postcard: painted sprites of 112 x 128 px, their shadows and reflections."""
+"""The things of a postcard: where they stand, how large, their shadows and reflections."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image, ImageFilter
 
 from ssd_core.backbones.postcard.words.world import (
+    BACKDROPS,
     CELL,
+    FAR_PLACES,
+    FLOATING,
+    FLYING,
     GROUND,
-    NIGHT_PAINT,
-    ON_WATER,
     PAINT,
-    PLACES,
+    SHADOW,
+    SLOTS,
+    SMALL,
     SQUARE,
+    TONE,
+    VEIL,
     WATER,
     Frame,
     Scene,
     SceneObject,
+    is_many,
 )
 
-from .brush import ellipse, even, paste, spot, steps
+from .brush import ellipse, even, paste, spot
+from .drawings import DRAWINGS
+from .pen import BELOW, FINER, HIGH, LIT, WIDE, Look, Pen
 
-WIDTH, HEIGHT = 7 * CELL, 8 * CELL  # a sprite's size, px
-FEET = HEIGHT - 6  # the sprite's row on which its thing stands
-_SUNK = 4  # px over which a thing fades into the ground
-_SCALE = 3  # supersampling of the sprites, at any scale of the picture
-_WOOD, _ROOF, _DARK, _STONE = (106, 68, 48), (96, 62, 66), (56, 46, 66), (150, 140, 138)
-_PANE = (66, 84, 122)
-TRIMS = (_DARK, _PANE, _ROOF, _STONE, _WOOD)  # colours of things besides their own
-LIT = (255, 222, 120)  # lamps, and windows at night
-TINTS = (0.74, 0.8, 0.88, 1.0, 1.14)  # of a thing's own colour, roughly
-
-Colour = tuple[int, int, int]
-Points = list[tuple[float, float]]
+COVERED = 0.3  # least share of a cell that a thing covers
+_LARGE = 1.4  # px of a unit from which drawings need less supersampling
+_BARE = (*FLYING, *BACKDROPS, "train", "rocket")  # kinds before which no grass grows
+_VEILED = {"rain": 0.12, "fog": 0.2}  # how much of a thing the air hides
 
 
-def tinted(colour: Colour, factor: float) -> Colour:
-    """A lighter (factor > 1) or darker colour; shadows turn towards blue."""
-    toward = (255, 250, 235) if factor > 1 else (34, 22, 60)
-    share = min(1.0, abs(factor - 1))
-    red, green, blue = (round(c + (t - c) * share) for c, t in zip(colour, toward, strict=True))
-    return red, green, blue
+@dataclass(frozen=True)
+class Stand:
+    """Where and how a thing is drawn.
 
-
-class _Pen:
-    """Draws into a supersampled colour image and a mask of the parts in the thing's colour."""
-
-    def __init__(self, colour: Colour, night: bool, scale: int = 1) -> None:
-        self.scale = _SCALE * scale
-        side = (WIDTH * self.scale, HEIGHT * self.scale)
-        self.colour, self.pane = colour, LIT if night else _PANE
-        self.image = Image.new("RGBA", side, (*colour, 0))
-        self.mask = Image.new("L", side, 0)
-
-    def shape(self, points: Points, trim: Colour | None = None, tint: float = 1.0) -> None:
-        """Fill a polygon given in px, in a tint of the thing's colour or in a trim colour."""
-        scaled = [(x * self.scale, y * self.scale) for x, y in points]
-        fill = trim or tinted(self.colour, tint)
-        ImageDraw.Draw(self.image).polygon(scaled, fill=(*fill, 255))
-        ImageDraw.Draw(self.mask).polygon(scaled, fill=0 if trim else 255)
-
-    def box(self, x0: float, y0: float, x1: float, y1: float, trim: Colour | None = None,
-            tint: float = 1.0) -> None:
-        """Fill a rectangle."""
-        self.shape([(x0, y0), (x1, y0), (x1, y1), (x0, y1)], trim, tint)
-
-    def disc(self, x: float, y: float, radius: float, trim: Colour | None = None,
-             tint: float = 1.0, tall: float = 1.0) -> None:
-        """Fill a circle, or an ellipse `tall` times as high as wide."""
-        turn = np.linspace(0, 2 * np.pi, 48, endpoint=False)
-        around = zip(x + radius * np.cos(turn), y + tall * radius * np.sin(turn), strict=True)
-        self.shape([(float(a), float(b)) for a, b in around], trim, tint)
-
-    def window(self, x: float, y: float, wide: float = 10, high: float = 14) -> None:
-        """A pane in a light frame."""
-        self.box(x - 1.5, y - 1.5, x + wide + 1.5, y + high + 1.5, _DARK)
-        self.box(x, y, x + wide, y + high, self.pane)
-        self.box(x + wide / 2 - 0.8, y, x + wide / 2 + 0.8, y + high, _DARK)
-
-
-def _cottage(pen: _Pen, x: float, wide: float, high: float) -> None:
-    """A house with its front at x, `wide` across, its eaves `high` above the ground."""
-    eaves, peak = FEET - high, FEET - high - 0.52 * wide
-    pen.box(x + 0.66 * wide, peak + 4, x + 0.78 * wide, eaves, _STONE)
-    pen.box(x, eaves, x + 0.62 * wide, FEET)
-    pen.box(x + 0.62 * wide, eaves, x + wide, FEET, tint=0.78)
-    pen.shape([(x - 0.07 * wide, eaves + 2), (x + 0.3 * wide, peak), (x + 0.8 * wide, peak),
-               (x + 1.06 * wide, eaves + 2)], _ROOF)
-    pen.shape([(x - 0.02 * wide, eaves + 2), (x + 0.3 * wide, peak + 5),
-               (x + 0.62 * wide, eaves + 2)])
-    pen.box(x + 0.24 * wide, FEET - 0.55 * high, x + 0.4 * wide, FEET, _DARK)
-
-
-def _house(pen: _Pen) -> None:
-    _cottage(pen, 12, 90, 52)
-    pen.window(18, 82)
-    pen.window(52, 82)
-    pen.window(80, 82, 12)
-    pen.disc(39, 62, 5, pen.pane)
-
-
-def _houses(pen: _Pen) -> None:
-    _cottage(pen, 36, 42, 46)
-    pen.window(55, 82, 5, 8)
-    _cottage(pen, 4, 46, 30)
-    pen.window(36, 100, 7, 9)
-    _cottage(pen, 60, 48, 36)
-    pen.window(93, 96, 7, 9)
-
-
-def _church(pen: _Pen) -> None:
-    pen.shape([(44, 78), (100, 78), (108, 94), (36, 94)], _ROOF)
-    pen.box(40, 94, 104, FEET, tint=0.8)
-    pen.box(12, 60, 44, FEET)
-    pen.shape([(8, 60), (28, 12), (48, 60)], _ROOF)
-    pen.box(26.5, 2, 29.5, 16, _WOOD)
-    pen.box(23, 6, 33, 9, _WOOD)
-    pen.disc(28, 70, 6, pen.pane)
-    pen.box(22, 100, 34, FEET, _DARK)
-    for x in (54, 72, 90):
-        pen.window(x, 101, 7, 13)
-
-
-def _battlements(pen: _Pen, x0: float, x1: float, y: float, tint: float = 1.0) -> None:
-    count = max(2, int((x1 - x0) // 11))
-    step = (x1 - x0) / (2 * count - 1)
-    for i in range(count):
-        pen.box(x0 + 2 * i * step, y - 8, x0 + (2 * i + 1) * step, y + 1, tint=tint)
-
-
-def _castle(pen: _Pen) -> None:
-    pen.box(26, 74, 86, FEET, tint=0.84)
-    _battlements(pen, 30, 82, 74, 0.84)
-    for x in (6, 82):
-        pen.box(x, 52, x + 24, FEET)
-        pen.box(x + 16, 52, x + 24, FEET, tint=0.8)
-        pen.shape([(x - 4, 52), (x + 12, 22), (x + 28, 52)], _ROOF)
-        pen.window(x + 8, 64, 7, 12)
-    pen.box(46, 96, 66, FEET, _DARK)
-    pen.disc(56, 97, 10, _DARK)
-
-
-def _tower(pen: _Pen) -> None:
-    pen.box(38, 34, 66, FEET)
-    pen.box(60, 34, 74, FEET, tint=0.78)
-    pen.box(30, 24, 82, 38, tint=0.92)
-    _battlements(pen, 30, 82, 24)
-    pen.window(50, 52, 9, 14)
-    pen.window(50, 82, 9, 14)
-    pen.box(48, 104, 62, FEET, _DARK)
-
-
-def _lighthouse(pen: _Pen) -> None:
-    def half(y: float) -> float:
-        return 11 + (y - 34) * 0.11
-
-    band = _STONE if pen.colour == PAINT["white"] else (244, 240, 230)
-    for n, top in enumerate(range(33, FEET, 18)):
-        low = min(top + 18, FEET)
-        trim = band if n % 2 else None
-        pen.shape([(56 - half(top), top), (56 + half(top), top), (56 + half(low), low),
-                   (56 - half(low), low)], trim)
-        pen.shape([(56 + 0.4 * half(top), top), (56 + half(top), top), (56 + half(low), low),
-                   (56 + 0.4 * half(low), low)], tinted(trim, 0.8) if trim else None, 0.78)
-    pen.box(38, 30, 74, 36, _DARK)
-    pen.box(47, 14, 65, 30, LIT)
-    pen.box(54.5, 14, 57.5, 30, _DARK)
-    pen.shape([(42, 15), (56, 2), (70, 15)])
-
-
-def _windmill(pen: _Pen) -> None:
-    pen.shape([(32, FEET), (42, 48), (70, 48), (80, FEET)])
-    pen.shape([(64, FEET), (60, 48), (70, 48), (80, FEET)], tint=0.78)
-    pen.disc(56, 48, 15, _ROOF)
-    pen.box(49, 102, 63, FEET, _DARK)
-    pen.window(52, 74, 8, 11)
-    for a, b in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
-        tip, side = np.array([a, b]) * 33.0, np.array([-b, a]) * 5.5
-        hub = np.array([56.0, 46.0])
-        corners = (hub + tip * 0.18, hub + tip * 0.22 + side, hub + tip + side, hub + tip)
-        pen.shape([(float(x), float(y)) for x, y in corners], (238, 226, 200))
-        arm = (hub - side * 0.25, hub + tip - side * 0.25, hub + tip + side * 0.15, hub)
-        pen.shape([(float(x), float(y)) for x, y in arm], _WOOD)
-    pen.disc(56, 46, 4, _DARK)
-
-
-def _tent(pen: _Pen) -> None:
-    pen.shape([(36, 62), (72, 54), (108, FEET), (62, FEET)], tint=0.76)
-    pen.shape([(6, FEET), (36, 60), (68, FEET)])
-    pen.shape([(26, FEET), (36, 80), (46, FEET)], _DARK)
-    pen.shape([(35, 52), (38, 52), (38, 66), (35, 66)], _WOOD)
-
-
-def _crown(pen: _Pen, x: float, y: float, radius: float) -> None:
-    """A round crown of leaves, lit from the left."""
-    for dx, dy, share, tint in ((0.42, 0.3, 0.66, 0.74), (-0.4, 0.34, 0.64, 0.86),
-                                (0, -0.3, 0.74, 1.0), (-0.24, -0.2, 0.46, 1.14)):
-        pen.disc(x + dx * radius, y + dy * radius, share * radius, tint=tint)
-    for dx, dy, tint in ((0.5, 0.05, 0.86), (0.62, 0.42, 0.8), (-0.5, 0.2, 1.0),
-                         (0.1, 0.1, 0.88), (-0.62, 0.42, 0.94), (-0.1, 0.5, 0.8),
-                         (0.22, -0.5, 1.06), (-0.34, -0.44, 1.2), (0.3, -0.16, 0.96)):
-        pen.disc(x + dx * radius, y + dy * radius, 0.2 * radius, tint=tint)
-
-
-def _tree(pen: _Pen) -> None:
-    pen.shape([(50, FEET), (52, 70), (60, 70), (64, FEET)], _WOOD)
-    _crown(pen, 56, 50, 46)
-
-
-def _trees(pen: _Pen) -> None:
-    for x, y, radius in ((58, 66, 25), (26, 82, 24), (88, 80, 23)):
-        pen.shape([(x - 3, FEET), (x - 2, y), (x + 2, y), (x + 4, FEET)], _WOOD)
-        _crown(pen, x, y, radius)
-
-
-def _pine(pen: _Pen) -> None:
-    pen.box(51, 104, 61, FEET, _WOOD)
-    for top, low, half in ((60, 110, 38), (34, 82, 31), (8, 54, 23)):
-        pen.shape([(56 - half, low), (56, top), (56 + half, low)])
-        pen.shape([(56 + 0.2 * half, low), (56, top), (56 + half, low)], tint=0.74)
-
-
-def _sails(pen: _Pen, x: float, size: float) -> None:
-    """A sailing boat around column x; size 1 fills the sprite."""
-    def at(dx: float, dy: float) -> tuple[float, float]:
-        return x + dx * size, FEET - dy * size
-
-    pen.shape([at(-2, 110), at(2, 110), at(2, 18), at(-2, 18)], _WOOD)
-    pen.shape([at(5, 106), at(5, 30), at(44, 30)])
-    pen.shape([at(-5, 90), at(-5, 30), at(-36, 30)], tint=0.84)
-    pen.shape([at(-50, 24), at(50, 24), at(36, 0), at(-38, 0)], _WOOD)
-    pen.shape([at(-50, 24), at(50, 24), at(47, 18), at(-48, 18)], (244, 238, 224))
-
-
-def _boat(pen: _Pen) -> None:
-    _sails(pen, 56, 1.0)
-
-
-def _boats(pen: _Pen) -> None:
-    _sails(pen, 84, 0.7)
-    _sails(pen, 28, 0.5)
-
-
-def _bridge(pen: _Pen) -> None:
-    pen.shape([(0, 92), (28, 79), (84, 79), (112, 92), (112, FEET), (0, FEET)])
-    pen.shape([(0, 88), (28, 76), (84, 76), (112, 88), (112, 94), (84, 82), (28, 82), (0, 94)],
-              tint=0.76)
-    for x, radius in ((56, 17), (20, 12), (92, 12)):
-        pen.disc(x, FEET, radius, _DARK, tall=1.6)
-    for x in range(4, 112, 13):
-        top = 76 + 14 * max(0, abs(x - 56) - 28) / 28
-        pen.box(x - 1.2, top - 11, x + 1.2, top, tint=0.7)
-    pen.shape([(0, 79), (28, 67), (84, 67), (112, 79), (112, 82), (84, 70), (28, 70), (0, 82)],
-              tint=0.7)
-
-
-def _balloon(pen: _Pen) -> None:
-    for x in (44, 54, 66):
-        pen.shape([(x, 88), (x + 1.6, 88), (56 + (x - 56) * 0.6, 108),
-                   (55 + (x - 56) * 0.6, 108)], _DARK)
-    pen.disc(56, 44, 43)
-    pen.shape([(18, 64), (94, 64), (68, 94), (44, 94)])
-    for wide, tint in ((0.78, 1.14), (0.42, 0.88), (0.12, 1.14)):
-        pen.disc(56, 44, 43 * wide, tint=tint, tall=1 / wide)
-        pen.shape([(56 - 38 * wide, 64), (56 + 38 * wide, 64), (56 + 12 * wide, 94),
-                   (56 - 12 * wide, 94)], tint=tint)
-    pen.box(46, 106, 66, 120, _WOOD)
-    pen.box(46, 106, 66, 109, (150, 108, 72))
-
-
-_DRAWERS: dict[str, Callable[[_Pen], None]] = {
-    "house": _house, "houses": _houses, "church": _church, "castle": _castle, "tower": _tower,
-    "lighthouse": _lighthouse, "windmill": _windmill, "tent": _tent, "tree": _tree,
-    "trees": _trees, "pine": _pine, "boat": _boat, "boats": _boats, "bridge": _bridge,
-    "balloon": _balloon}
-
-
-def _down(image: Image.Image) -> np.ndarray:
-    """Means of _SCALE x _SCALE px of a drawing."""
-    return np.asarray(image.resize((image.width // _SCALE, image.height // _SCALE),
-                                   Image.Resampling.BOX), dtype=np.float32)
-
-
-def _soft_light(scale: int) -> np.ndarray:
-    """A factor on the colours of a sprite [HEIGHT, WIDTH, 1]: light comes from above and left."""
-    x = even(1.05, 0.95, WIDTH, scale)
-    y = even(1.06, 0.94, HEIGHT, scale)[:, None]
-    return (x * y)[..., None]
-
-
-@cache
-def sprite(kind: str, colour: str, night: bool, scale: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Colour [128, 112, 3] (0..255) and coverage [128, 112, 1] (0..1) of a thing.
-
-    Both have `scale` times as many rows and columns.
+    x, y: the upper left corner of its drawing, px. size: px of a unit. drawing: which one of its
+    kind, flip: mirrored. lit: the side that the light comes from, -1 left, 1 right.
     """
-    pen = _Pen(PAINT[colour], night, scale)
-    _DRAWERS[kind](pen)
-    # Premultiplied blending avoids a fringe of other colours at the edges.
-    small = _down(pen.image.convert("RGBa"))
-    alpha = small[..., 3:] / 255
-    solid = small[..., :3] / np.maximum(alpha, 1e-3)
-    above = -steps(HEIGHT, scale, FEET - 1.5).astype(float)
-    alpha = alpha * np.clip(above / _SUNK, 0, 1)[:, None, None]
-    lamp = np.abs(solid - np.asarray(LIT, dtype=np.float32)).sum(-1, keepdims=True) < 60
-    dim = NIGHT_PAINT if night else 1.0
-    return np.clip(np.where(lamp, solid, solid * dim * _soft_light(scale)), 0, 255), alpha
+
+    x: int
+    y: int
+    size: float
+    drawing: int
+    flip: bool
+    lit: int
+
+    @property
+    def wide(self) -> int:
+        """Columns of the drawing, px."""
+        return round(WIDE * self.size)
+
+    @property
+    def high(self) -> int:
+        """Rows of the drawing, px."""
+        return round(HIGH * self.size)
+
+    @property
+    def feet(self) -> int:
+        """The row on which the thing stands, px."""
+        return self.y + self.high - round(BELOW * self.size)
 
 
-@cache
-def template(kind: str) -> np.ndarray:
-    """Coverage [128, 112] of the parts of a thing that have its own colour."""
-    pen = _Pen(PAINT["red"], False)
-    _DRAWERS[kind](pen)
-    return _down(pen.mask) / 255
+@dataclass(frozen=True)
+class Layers:
+    """A drawing without the hour; see `Pen`. cover, light, glow: [h, w, 1]."""
+
+    albedo: np.ndarray
+    cover: np.ndarray
+    light: np.ndarray
+    glow: np.ndarray
 
 
-def shift_of(scene: Scene, thing: SceneObject, frame: Frame) -> tuple[int, int]:
-    """A thing's offset from its place, in whole cells: (to the right, down)."""
-    rng = np.random.default_rng((scene.jitter, PLACES.index(thing.place)))
-    inward = {"left": (0, 2), "middle": (-1, 2), "right": (-1, 1)}[thing.place]
+def size_of(scene: Scene, thing: SceneObject, frame: Frame) -> float:
+    """The px of a unit of a thing's drawing: alone it is large, and small beside large ones."""
+    alone, few, many, far = frame.sizes
+    if thing.place in FAR_PLACES:
+        return far
+    if is_many(scene.things):
+        return many
+    if len(scene.things) == 1:
+        return alone
+    large = any(other.kind not in SMALL for other in scene.things)
+    return many if large and thing.kind in SMALL else few
+
+
+def stand_of(scene: Scene, thing: SceneObject, frame: Frame) -> Stand:
+    """Where a thing stands: at its place, moved by whole cells as far as there is room."""
+    rng = np.random.default_rng((scene.jitter, SLOTS.index(thing.place)))
+    inward = {"left": (0, 2), "right": (-1, 1)}.get(thing.place, (-1, 2))
     dx, dy = int(rng.integers(*inward)), int(rng.integers(0, 2))
-    near = {"left": ("middle",), "middle": ("left", "right"), "right": ("middle",)}[thing.place]
-    free = thing.kind == "balloon" or not any(other.place in near for other in scene.things)
-    return (dx * frame.roam if free and thing.kind != "bridge" else 0, dy)
+    drawing, flip = int(rng.integers(len(DRAWINGS[thing.kind]))), bool(rng.random() < 0.5)
+    size = size_of(scene, thing, frame)
+    if len(scene.things) == 1 and frame.roam:
+        dx += {"left": 2, "right": -2}.get(thing.place, 0)
+    elif not _has_room(scene, thing) or not frame.roam:
+        dx = 0
+    if is_many(scene.things):
+        dy = 0
+    elif thing.kind in SMALL and size < frame.sizes[1]:
+        dy += 1  # before the large things
+    middle = frame.x_of(thing.place) + CELL * dx
+    y = CELL * dy + (frame.balloon * CELL if thing.kind in FLYING else
+                     frame.feet_of(thing.place, thing.kind) - round((HIGH - BELOW) * size))
+    return Stand(middle - round(WIDE * size) // 2, y, size, drawing, flip,
+                 _lit_side(scene, middle, frame))
 
 
-def corner(kind: str, place: str, frame: Frame, shift: tuple[int, int] = (0, 0)
-           ) -> tuple[int, int]:
-    """The upper left corner of a thing's sprite, px."""
-    top = frame.balloon * CELL if kind == "balloon" else frame.feet_of(place) - FEET
-    return frame.x_of(place) - WIDTH // 2 + CELL * shift[0], top + CELL * shift[1]
+def _has_room(scene: Scene, thing: SceneObject) -> bool:
+    near = {"left": ("middle",), "middle": ("left", "right"), "right": ("middle",)}
+    return thing.kind not in FLOATING and not is_many(scene.things) and not any(
+        other.place in near[thing.place] for other in scene.things)
 
 
-def _paint_reflection(canvas: np.ndarray, pair: tuple[np.ndarray, np.ndarray], x: int,
-                      y: int, scale: int) -> None:
-    """The lower half of a thing upside down in the water, fading away from it."""
-    rows = 5 * CELL
-    colour, alpha = (part[scale * (FEET - rows) : scale * FEET][::-1] for part in pair)
-    fade = 0.42 * even(1, 0.05, rows, scale)[:, None, None] ** 1.3
-    paste(canvas, colour * 0.85, alpha * fade, x, y + FEET, scale)
+def _lit_side(scene: Scene, middle: int, frame: Frame) -> int:
+    if scene.light == "none":
+        return -1
+    return 1 if frame.x_of(scene.light_place) > middle + CELL else -1
 
 
-def _paint_footing(canvas: np.ndarray, scene: Scene, thing: SceneObject, x: int, y: int,
-                   scale: int) -> None:
-    """The base of a thing: a shadow on land, an islet in water."""
-    feet = (x + WIDTH // 2, y + FEET)
-    if scene.ground not in WATER:
-        shadow = np.asarray(GROUND[scene.ground][scene.time][1], dtype=np.float32) * 0.55
-        spot(canvas, shadow, ellipse(54, 8, 0.8, scale) * 0.6, feet[0] + 5, feet[1], scale)
-    elif thing.kind not in ON_WATER:
-        far, near = (np.asarray(c, dtype=np.float32) for c in GROUND["meadow"][scene.time])
-        spot(canvas, near * 0.7, ellipse(54, 12, 0.2, scale), feet[0], feet[1] + 3, scale)
-        spot(canvas, (far + near) / 2, ellipse(54, 10, 0.2, scale), feet[0], feet[1], scale)
+def _down(layer: np.ndarray, finer: int) -> np.ndarray:
+    """Means of finer x finer px of a layer [h, w, c]."""
+    high, wide = layer.shape[0] // finer, layer.shape[1] // finer
+    return layer.reshape(high, finer, wide, finer, -1).mean((1, 3))
+
+
+@lru_cache(maxsize=384)
+def layers(kind: str, drawing: int, colour: str, look: tuple[float, bool, int, bool]) -> Layers:
+    """A drawing of a thing. look: px of a unit, flip, lit, night, as in `Look`."""
+    finer = FINER if look[0] < _LARGE else FINER - 1
+    pen = Pen(Look(PAINT[colour], *look), finer)
+    DRAWINGS[kind][drawing](pen)
+    cover = pen.cover[..., None]
+    shown = _down(cover, finer)
+    part = np.maximum(shown, 1e-3)
+    return Layers(_down(pen.albedo * cover, finer) / part, shown,
+                  _down(pen.light[..., None] * cover, finer) / part,
+                  _down(pen.glow[..., None], finer))
+
+
+def layers_of(scene: Scene, thing: SceneObject, stand: Stand, frame: Frame) -> Layers:
+    """The drawing of a thing of a scene."""
+    look = (stand.size * frame.scale, stand.flip, stand.lit, scene.time == "night")
+    return layers(thing.kind, stand.drawing, thing.colour, look)
+
+
+def toned(drawn: Layers, time: str) -> np.ndarray:
+    """The colours of a drawing at an hour, [h, w, 3]; lamps keep theirs."""
+    factor, high, low = (np.asarray(part, dtype=np.float32) for part in TONE[time])
+    colour = drawn.albedo * factor
+    up, down = np.maximum(drawn.light, 0), np.maximum(-drawn.light, 0)
+    colour = colour + (high - colour) * (0.4 * up)
+    colour = colour * (1 - (1 - low) * (0.85 * down))
+    return colour + (np.asarray(LIT, dtype=np.float32) - colour) * np.minimum(drawn.glow, 1)
+
+
+# ---- ground and water around a thing -------------------------------------------------------------
+
+
+def _sheared(cover: np.ndarray, slope: float, squash: float) -> np.ndarray:
+    """A cover [h, w] upside down, `squash` times as high, each row moved by slope * row."""
+    high, wide = cover.shape
+    rows = max(2, round(high * squash))
+    side = int(abs(slope) * rows) + 2
+    image = Image.fromarray(np.uint8(255 * cover[::-1]))
+    data = (1, -slope, side * (slope < 0) * -1 + 0.0, 0, 1 / squash, 0)
+    moved = image.transform((wide + side, rows), Image.Transform.AFFINE, data,
+                            Image.Resampling.BILINEAR)
+    return np.asarray(moved, dtype=np.float32) / 255
+
+
+def _paint_shadow(canvas: np.ndarray, scene: Scene, drawn: Layers, stand: Stand, frame: Frame
+                  ) -> None:
+    """A soft shade under a thing, and the shadow that it casts away from the sun or the moon."""
+    fine = frame.scale
+    ground = np.asarray(GROUND[scene.ground][scene.time][1], dtype=np.float32)
+    shadow = 0.5 * ground + 0.25 * np.asarray(SHADOW[scene.time], dtype=np.float32)
+    foot = drawn.cover[round(0.8 * drawn.cover.shape[0]) :, :, 0].max(0) > 0.5
+    columns = np.flatnonzero(foot)
+    if not len(columns):
+        return
+    left, right = columns[0] // fine, columns[-1] // fine
+    half = max(4, (right - left) // 2 + round(5 * stand.size))
+    middle = stand.x + (left + right) // 2
+    spot(canvas, shadow, ellipse(half, round(7 * stand.size), 0.9, fine) * 0.62, middle,
+         stand.feet, fine)
+    if scene.light == "none":
+        return
+    low = scene.time != "day"
+    body = drawn.cover[: (stand.feet - stand.y) * fine, :, 0]
+    slope = (1.5 if low else 1.0) * -stand.lit
+    cast = _sheared(body, slope, 0.3 if low else 0.2)
+    soft = Image.fromarray(np.uint8(255 * cast)).filter(ImageFilter.GaussianBlur(1.6 * fine))
+    fade = np.linspace(0.55, 0.12, len(cast), dtype=np.float32)[:, None]
+    mask = np.asarray(soft, dtype=np.float32) / 255 * fade
+    side = cast.shape[1] - body.shape[1]
+    x = stand.x - (side // fine if slope < 0 else 0)
+    solid = np.broadcast_to(shadow * 0.8, (*mask.shape, 3))
+    paste(canvas, solid, mask[..., None], x, stand.feet - 2, fine)
+
+
+def _paint_reflection(canvas: np.ndarray, colour: np.ndarray, cover: np.ndarray, stand: Stand,
+                      frame: Frame) -> None:
+    """A thing upside down in the water, rippled and fading away from it."""
+    rows = (stand.feet - stand.y) * 3 // 4
+    fine = frame.scale
+    part = slice(fine * (stand.feet - stand.y - rows), fine * (stand.feet - stand.y))
+    colour, cover = colour[part][::-1] * 0.84, cover[part][::-1]
+    down = even(0, rows - 1, rows, fine)
+    offset = np.rint(fine * (0.4 + 0.03 * down) * np.sin(down * 0.9)).astype(int)
+    at = (np.arange(colour.shape[1])[None] + offset[:, None]) % colour.shape[1]
+    colour, cover = (np.take_along_axis(layer, at[..., None], 1) for layer in (colour, cover))
+    fade = 0.46 * even(1, 0.04, rows, fine)[:, None, None] ** 1.3
+    paste(canvas, colour, cover * fade, stand.x, stand.feet, fine)
+
+
+def _paint_islet(canvas: np.ndarray, scene: Scene, stand: Stand, frame: Frame) -> None:
+    """Land in the water: a grassy top over a sandy shore."""
+    far, near = (np.asarray(c, dtype=np.float32) for c in GROUND["meadow"][scene.time])
+    sand = np.asarray(GROUND["sand"][scene.time][1], dtype=np.float32)
+    middle, size, fine = stand.x + stand.wide // 2, stand.size, frame.scale
+    for colour, half, high, down, edge in (
+            (near * 0.45, 63, 13, 6, 0.3), (sand * 0.86, 63, 12, 3, 0.1),
+            (near * 0.85, 59, 9, 1, 0.15), ((far + near) / 2, 56, 7.5, -1, 0.3)):
+        spot(canvas, colour, ellipse(round(half * size), round(high * size), edge, fine), middle,
+             stand.feet + round(down * size), fine)
+
+
+def _paint_blades(canvas: np.ndarray, scene: Scene, stand: Stand, frame: Frame) -> None:
+    """Grass or wheat before the foot of a thing."""
+    rng = np.random.default_rng((scene.jitter, stand.x))
+    far, near = (np.asarray(c, dtype=np.float32) for c in GROUND[scene.ground][scene.time])
+    fine = frame.scale
+    high = max(2, round(6 * stand.size))
+    for _ in range(round(11 * stand.size)):
+        x = stand.x + stand.wide // 2 + round(rng.uniform(-0.4, 0.4) * stand.wide)
+        tall = round(high * rng.uniform(0.7, 1.3))
+        lean = rng.uniform(-0.5, 0.5)
+        y = np.arange(fine * tall, dtype=np.float32)[:, None] / fine
+        column = np.arange(fine * 7, dtype=np.float32)[None] / fine - 3
+        width = 0.4 + 1.0 * y / tall
+        mask = np.clip(width - np.abs(column - lean * (tall - y)) + 0.5, 0, 1)[..., None]
+        colour = near * (0.72 if rng.random() < 0.6 else 1.1) + 0.08 * far
+        spot(canvas, np.minimum(colour, 255), 0.85 * mask, x,
+             stand.feet + round(rng.uniform(0, 2)) - tall // 2 + 1, fine)
 
 
 def _paint_thing(canvas: np.ndarray, scene: Scene, thing: SceneObject, frame: Frame) -> None:
-    x, y = corner(thing.kind, thing.place, frame, shift_of(scene, thing, frame))
-    pair = sprite(thing.kind, thing.colour, scene.time == "night", frame.scale)
-    if thing.kind != "balloon":
-        if scene.ground in WATER:
-            _paint_reflection(canvas, pair, x, y, frame.scale)
-        _paint_footing(canvas, scene, thing, x, y, frame.scale)
-    paste(canvas, *pair, x, y, frame.scale)
+    stand = stand_of(scene, thing, frame)
+    drawn = layers_of(scene, thing, stand, frame)
+    colour = toned(drawn, scene.time)
+    if scene.sky in _VEILED:
+        veil = np.asarray(VEIL[scene.sky][scene.time], dtype=np.float32)
+        colour = colour + (veil - colour) * _VEILED[scene.sky] * (1 - drawn.glow)
+    if thing.kind not in FLYING:
+        if scene.ground not in WATER:
+            _paint_shadow(canvas, scene, drawn, stand, frame)
+        else:
+            _paint_reflection(canvas, colour, drawn.cover, stand, frame)
+            if thing.kind not in FLOATING:
+                _paint_islet(canvas, scene, stand, frame)
+    cover = drawn.cover
+    if thing.kind in FLOATING:  # the water hides what is below its surface
+        lines = np.arange(len(cover))[:, None, None] / frame.scale
+        cover = cover * np.clip(stand.feet - stand.y - lines, 0, 1)
+    paste(canvas, colour, cover, stand.x, stand.y, frame.scale)
+    if scene.ground in ("meadow", "field") and thing.kind not in _BARE:
+        _paint_blades(canvas, scene, stand, frame)
 
 
-@cache
-def _footprint(kind: str) -> np.ndarray:
-    """The cells that a thing covers, bool [9, 8], when its sprite begins half-way in a cell."""
-    cover = np.zeros((9 * CELL, 8 * CELL), dtype=np.float32)
-    x, y = corner(kind, "left", SQUARE)
-    top, left = y % CELL, x % CELL
-    cover[top : top + HEIGHT, left : left + WIDTH] = sprite(kind, "red", False)[1][..., 0]
-    return cover.reshape(9, CELL, 8, CELL).mean((1, 3)) > 0.3
-
-
-def cells_of(scene: Scene, frame: Frame = SQUARE) -> np.ndarray:
-    """The number of the thing that covers each cell, int [rows, columns]; -1 for none."""
-    cells = np.full((frame.rows + 9, frame.columns + 8), -1)
-    for number, thing in ordered(scene, frame):
-        x, y = corner(thing.kind, thing.place, frame, shift_of(scene, thing, frame))
-        part = cells[y // CELL : y // CELL + 9, x // CELL : x // CELL + 8]
-        part[_footprint(thing.kind)] = number
-    return cells[: frame.rows, : frame.columns]
-
-
-def cover_of(scene: Scene, frame: Frame = SQUARE) -> np.ndarray:
-    """How much of each px the things cover, float32 [scale * H, scale * W] (0..1)."""
-    cover = np.zeros((frame.scale * frame.height, frame.scale * frame.width, 1), dtype=np.float32)
-    for thing in scene.things:
-        x, y = corner(thing.kind, thing.place, frame, shift_of(scene, thing, frame))
-        alpha = sprite(thing.kind, thing.colour, False, frame.scale)[1].astype(np.float32)
-        paste(cover, np.ones_like(alpha), alpha, x, y, frame.scale)
-    return cover[..., 0]
-
-
-def ordered(scene: Scene, frame: Frame) -> list[tuple[int, SceneObject]]:
+def ordered(scene: Scene) -> list[tuple[int, SceneObject]]:
     """The things with their numbers, the farthest first."""
-    return sorted(enumerate(scene.things), key=lambda entry: (
-        entry[1].kind != "balloon", frame.feet_of(entry[1].place)))
+    def near(entry: tuple[int, SceneObject]) -> tuple[bool, int]:
+        thing = entry[1]
+        stand = stand_of(scene, thing, SQUARE)
+        return thing.kind not in FLYING, stand.feet - 99 * (thing.kind in BACKDROPS)
+
+    return sorted(enumerate(scene.things), key=near)
 
 
 def paint_objects(canvas: np.ndarray, scene: Scene, frame: Frame) -> None:
     """Paint the scene's things over sky and land, float32 [H, W, 3], in place."""
-    for _, thing in ordered(scene, frame):
+    for _, thing in ordered(scene):
         _paint_thing(canvas, scene, thing, frame)
+
+
+# ---- what they cover -----------------------------------------------------------------------------
+
+
+@cache
+def outline(kind: str, drawing: int, flip: bool, size: float) -> tuple[np.ndarray, np.ndarray]:
+    """Cover [h, w], uint8 (0 or 1), of a drawing, and of its parts in the thing's own colour."""
+    pen = Pen(Look(PAINT["red"], size, flip), finer=1, flat=True)
+    DRAWINGS[kind][drawing](pen)
+    return np.uint8(pen.cover > 0.5), np.uint8(pen.own > 0.5)
+
+
+def cover_of_thing(scene: Scene, thing: SceneObject, frame: Frame) -> np.ndarray:
+    """Which px a thing covers, float32 [scale * H, scale * W] (0 or 1)."""
+    cover = np.zeros((frame.scale * frame.height, frame.scale * frame.width, 1), dtype=np.float32)
+    stand = stand_of(scene, thing, frame)
+    drawn = outline(thing.kind, stand.drawing, stand.flip, stand.size * frame.scale)[0]
+    alpha = drawn[..., None].astype(np.float32)
+    paste(cover, np.ones_like(alpha), alpha, stand.x, stand.y, frame.scale)
+    return cover[..., 0]
+
+
+def cover_of(scene: Scene, frame: Frame = SQUARE) -> np.ndarray:
+    """Which px the things cover, float32 [scale * H, scale * W] (0 or 1)."""
+    return np.maximum.reduce([cover_of_thing(scene, thing, frame) for thing in scene.things])
+
+
+def cells_of(scene: Scene, frame: Frame = SQUARE) -> np.ndarray:
+    """The number of the thing that covers each cell, int [rows, columns]; -1 for none."""
+    cells = np.full((frame.rows, frame.columns), -1)
+    for number, thing in ordered(scene):
+        cover = cover_of_thing(scene, thing, frame)
+        blocks = cover.reshape(frame.rows, CELL, frame.columns, CELL).mean((1, 3))
+        cells[blocks > COVERED] = number
+    return cells

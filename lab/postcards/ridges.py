@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssd_core.backbones.postcard.scenery import HAZE, sky_rows
+from ssd_core.backbones.postcard.scenery import HAZE, NIGHT_HAZE, sky_rows
 from ssd_core.backbones.postcard.words.world import CAP, HILL, ROCK, WOOD, Frame, Scene
 
 from .brush import axes, below, blend, curve, shade
 
 _EDGE = 6  # px below the horizon to which ridges reach, behind the ground's edge
-_BARE = 0.4  # of a snowy mountain's height, below which it is bare
+_BARE = 0.36  # of a snowy mountain's height, below which it is bare
 # Layers of hills: height px, waves (length, height) px, from the far colour to the near one, haze.
 _HILLS = ((56, ((330, 17), (150, 7)), 0.0, 0.34), (34, ((260, 14), (120, 6)), 0.55, 0.27),
           (13, ((210, 8), (90, 3)), 1.0, 0.2))
@@ -24,6 +24,7 @@ def _pair(table: dict, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
 def _hazy(colour: np.ndarray, rows: np.ndarray, scene: Scene, frame: Frame,
           haze: float) -> np.ndarray:
     """Colours [h, n, 3] of rows [h, 1] that fade into the air towards the horizon."""
+    haze *= NIGHT_HAZE if scene.time == "night" else 1.0
     share = haze * np.clip((rows - frame.horizon + HAZE) / HAZE, 0, 1)[..., None] ** 2
     return colour + (sky_rows(scene.time, scene.sky, frame)[frame.horizon] - colour) * share
 
@@ -62,15 +63,15 @@ def _mountain(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Gen
     down = np.clip(y - top, 0, None)
     crease = middle + down * rng.uniform(-0.25, 0.25) + curve(rng, down, (70, 8), (33, 4)) * (
         np.clip(down / 24, 0, 1))
-    facets = 0.16 * np.sin((x - crease) / rng.uniform(11, 15) + down / 34)
+    facets = 0.13 * np.sin((x - crease) / rng.uniform(13, 18) + down / 34)
     leeward = (x - crease) * (-1 if scene.light_place == "right" else 1)
     dark = np.clip(np.clip(leeward / 5 + 0.5, 0, 1) * 0.85 + 0.08 + facets, 0, 1)[..., None]
     lit, shaded = _pair(ROCK, scene)
     colour = lit + (shaded - lit) * dark
-    line = frame.horizon - height * _BARE + curve(rng, x, (46, 9), (21, 6))
+    line = frame.horizon - height * _BARE + curve(rng, x, (52, 6), (23, 2.5))
     if scene.ridge == "snowy":
         lit, shaded = _pair(CAP, scene)
-        colour += (lit + (shaded - lit) * dark - colour) * below(-y, -line, 5.0)[..., None]
+        colour += (lit + (shaded - lit) * dark - colour) * below(-y, -line, 7.0)[..., None]
     blend(canvas[lines, columns], _hazy(colour, y, scene, frame, haze),
           below(y, skyline, 1.5 / fine))
 
@@ -87,8 +88,8 @@ def _range(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Genera
 
 def _paint_mountains(canvas: np.ndarray, scene: Scene, frame: Frame,
                      rng: np.random.Generator) -> None:
-    _range(canvas, scene, frame, rng, 128, (108, 146), 0.6)
-    _range(canvas, scene, frame, rng, 112, (66, 92), 0.35)
+    _range(canvas, scene, frame, rng, 140, (106, 146), 0.55)
+    _range(canvas, scene, frame, rng, 136, (58, 84), 0.3)
     foothills = frame.horizon - 15 - curve(rng, axes(frame)[0], (190, 6), (80, 3))
     _lay(canvas, foothills, _pair(HILL, scene)[1], scene, frame, 0.2)
 

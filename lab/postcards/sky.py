@@ -9,14 +9,18 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from ssd_core.backbones.postcard.scenery import fog_share, sky_rows
 from ssd_core.backbones.postcard.words.world import (
+    BOW,
+    BOW_MOVE,
     CELL,
     CLOUD,
+    DISC_PALE,
     LIGHT,
     LIGHT_RADIUS,
     PLACES,
     VEIL,
     Frame,
     Scene,
+    bow_of,
 )
 
 from .brush import axes, blend, drift, finer, paste, shade, spot, steps
@@ -31,11 +35,16 @@ _PUFFS = (
 )
 
 
+def light_y(scene: Scene, frame: Frame) -> int:
+    """The row of the light's centre, px."""
+    return frame.light_y(scene.time, scene.ridge)
+
+
 def _away(scene: Scene, frame: Frame) -> np.ndarray:
     """The distance of every px of the sky to the sun or the moon."""
     x, y = axes(frame)
     return np.hypot(x - frame.x_of(scene.light_place) + 0.5,
-                    y[: frame.scale * (frame.horizon + CELL)] - frame.light_y + 0.5)
+                    y[: frame.scale * (frame.horizon + CELL)] - light_y(scene, frame) + 0.5)
 
 
 def _paint_glow(canvas: np.ndarray, scene: Scene, frame: Frame) -> None:
@@ -48,7 +57,7 @@ def _paint_glow(canvas: np.ndarray, scene: Scene, frame: Frame) -> None:
 def _paint_disc(canvas: np.ndarray, scene: Scene, frame: Frame) -> None:
     away = _away(scene, frame)
     edge = np.asarray(LIGHT[scene.time], dtype=np.float32)
-    centre = edge + (255 - edge) * 0.45
+    centre = edge + (255 - edge) * DISC_PALE[scene.time]
     body = centre + (edge - centre) * np.clip(away / LIGHT_RADIUS, 0, 1)[..., None]
     cover = np.clip((LIGHT_RADIUS + 0.5 / frame.scale - away) * frame.scale, 0, 1)
     blend(canvas[: len(away)], body, cover)
@@ -122,7 +131,7 @@ def _paint_clouds(canvas: np.ndarray, scene: Scene, frame: Frame,
 def _beside_light(x: int, y: int, half: float, scene: Scene, frame: Frame) -> int:
     """The column of a cloud of width 2 * half, moved if it would hide the sun or the moon."""
     reach = round(half + LIGHT_RADIUS)
-    if scene.light == "none" or y > frame.light_y + LIGHT_RADIUS:
+    if scene.light == "none" or y > light_y(scene, frame) + LIGHT_RADIUS:
         return x
     light = frame.x_of(scene.light_place)
     return max(x, light + reach) if x > light else min(x, light - reach)
@@ -141,6 +150,28 @@ def paint_sky(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Gen
         _paint_disc(canvas, scene, frame)
     if scene.sky == "cloudy":
         _paint_clouds(canvas, scene, frame, rng)
+    if scene.sky == "rainbow":
+        _paint_rainbow(canvas, scene, frame, rng)
+
+
+def _paint_rainbow(canvas: np.ndarray, scene: Scene, frame: Frame,
+                   rng: np.random.Generator) -> None:
+    """A bow over the horizon, brighter inside than outside, that fades at its feet."""
+    x, y = axes(frame)
+    y = y[: frame.scale * (frame.horizon + CELL)]
+    middle = frame.width // 2 + BOW_MOVE * int(rng.integers(-1, 2))
+    radius, band = bow_of(frame)
+    away = np.hypot(x - middle, y - frame.horizon)
+    share = (radius - away) / band
+    part = canvas[: len(y)]
+    low = np.clip((frame.horizon + 6 - y) / (0.5 * radius), 0, 1)
+    inside = np.clip(share, 0, 1) * np.exp(-np.clip(share - 1, 0, None) / 3.0)
+    blend(part, (255, 255, 250), 0.16 * inside * low)
+    dim = 0.62 if scene.time == "day" else 0.54
+    cover = np.clip(share / 0.12, 0, 1) * np.clip((1 - share) / 0.12, 0, 1)
+    stops = np.linspace(0, 1, len(BOW))
+    colour = np.stack([np.interp(share, stops, [c[n] for c in BOW]) for n in range(3)], -1)
+    blend(part, colour.astype(np.float32), dim * cover * (0.25 + 0.75 * low))
 
 
 def paint_fog(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:

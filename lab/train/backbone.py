@@ -92,10 +92,13 @@ def loss_of(backbone: Postcard, hidden: torch.Tensor, tokens: torch.Tensor,
 
 
 def start(recipe: BackboneRecipe, generator: torch.Generator) -> Postcard:
-    """Return fresh weights with the tokenizer of stage 1, or the weights of another postcard."""
+    """Return fresh weights with the tokenizer of stage 1, or the weights of another postcard, which
+    learns the words of captions that it lacks.
+    """
     if recipe.start_from:
         backbone = require_postcard(load_backbone(recipe.start_from, recipe.device, "fp32"))
         take_decoder(backbone, recipe)
+        postcard.learn_words(backbone, WORDS, generator)
     else:
         codec = load_codec(recipe)
         backbone = Postcard(WORDS, len(codec.codebook), shape_of(recipe),

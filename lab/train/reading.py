@@ -38,6 +38,7 @@ from ssd_core.model.grid import Grid
 from ssd_core.train.checkpoints import Checkpoint, training_steps
 from ssd_core.train.common import cosine, descend, mixed_precision, set_rate
 
+from ..postcards.claims import COUNTS
 from ..postcards.objects import cells_of
 from .data import HELD_OUT, prompt_batch
 from .optimizers import muon_and_adamw
@@ -46,14 +47,16 @@ LAYERS = 3
 NONE = "none"
 FIELDS: tuple[tuple[str, ...], ...] = (
     TIMES, SKIES, LIGHTS, (NONE, *PLACES), RIDGES, GROUNDS, PATHS,
-    *[values for _ in PLACES for values in ((NONE, *KINDS), (NONE, *COLOURS))])
+    COUNTS, *[values for _ in PLACES for values in ((NONE, *KINDS), (NONE, *COLOURS))])
 
 
 def answers(scene: Scene) -> list[int]:
-    """The index of each field's true value: the scene's own, then kind and colour by place."""
+    """The index of each field's true value: the scene's own, the number of things, then kind and
+    colour by place.
+    """
     things = {thing.place: (thing.kind, thing.colour) for thing in scene.things}
     true_values = [scene.time, scene.sky, scene.light, scene.light_place, scene.ridge,
-                   scene.ground, scene.path]
+                   scene.ground, scene.path, COUNTS[len(scene.things) - 1]]
     true_values += [value for place in PLACES for value in things.get(place, (NONE, NONE))]
     return [values.index(value) for values, value in zip(FIELDS, true_values, strict=True)]
 

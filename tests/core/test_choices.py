@@ -19,7 +19,7 @@ from ssd_core.backbones.postcard.words.captions import (
 from ssd_core.backbones.postcard.words.captions import fresh_prompt as fresh_english
 from ssd_core.backbones.postcard.words.choices import choices
 from ssd_core.backbones.postcard.words.expansion import expand
-from ssd_core.backbones.postcard.words.filling import MOST, wanted_of
+from ssd_core.backbones.postcard.words.filling import MANY, MOST, all_alike, wanted_of
 from ssd_core.backbones.postcard.words.phrases import phrases_of
 from ssd_core.backbones.postcard.words.rewriting import coloured
 from ssd_core.backbones.postcard.words.short_prompts import fresh_chinese_prompt, short_prompt
@@ -31,6 +31,7 @@ from ssd_core.backbones.postcard.words.world import (
     TIMES,
     colours_of,
     kinds_of,
+    may_be_many,
     skies_of,
 )
 
@@ -115,7 +116,7 @@ def check_thing(kind, phrase, before, after):
         (was,), (becomes,) = lost, gained
         at = {"kind": 0, "colour": 1, "place": 2, "another": 3}[kind]
         assert was[:at] + was[at + 1 :] == becomes[:at] + becomes[at + 1 :]
-    assert sum(count for *_, count in other.elements()) <= MOST
+    assert sum(count for *_, count in other.elements()) <= MANY
 
 
 @settings(max_examples=25, deadline=None)
@@ -154,13 +155,18 @@ def test_an_expanded_prompt_offers_all_that_the_world_has(chinese, seed):
     assert (len(scene["behind"]), len(scene["time"])) == (len(RIDGES), len(TIMES))
     for thing, phrase in zip(reading.things, phrases_of(prompt), strict=True):
         found = offered(prompt, phrase)
-        balloon = any(t.kind == "balloon" for t in reading.things if t is not thing)
+        alike = all_alike([thing])
         assert len(found["colour"]) == len(colours_of(thing.kind, ground))
         fits = {kind for kind in kinds_of(ground) if thing.colour in colours_of(kind, ground)
-                and not (balloon and kind == "balloon")}
+                and (may_be_many(kind) or not alike)}
         assert len(found["kind"]) == len(fits)
-        assert len(found["place"]) == len(PLACES) and "remove" in found
-        assert ("another" in found) == (len(reading.things) < MOST and thing.kind != "balloon")
+        assert (len(found.get("place", ())) == len(PLACES)) != alike and "remove" in found
+        assert ("another" in found) == (_has_room(reading, thing))
+
+
+def _has_room(reading, thing) -> bool:
+    """Whether one more thing like this fits into the picture."""
+    return thing.number < MANY if all_alike([thing]) else len(reading.things) < MOST
 
 
 @pytest.mark.parametrize(("prompt", "phrase", "kind", "label", "new"), [

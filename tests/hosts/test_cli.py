@@ -133,18 +133,18 @@ def test_unknown_words_are_named_or_refused(ssd):
                                      ("generate", "--no-expand", "--out", "x.png")])
 def test_of_unknown_words_alone_nothing_is_drawn(ssd, command):
     name, *options = command
-    run = ssd(name, "a dog", *options)
+    run = ssd(name, "a zebra", *options)
     assert run.code == 2 and not list(Path().glob("**/*.png"))
     line, = run.err.splitlines()
-    assert line.endswith("postcard cannot draw a dog, and the prompt names nothing else: name what "
-                         "it knows, such as a house, a tree or the sea")
+    assert line.endswith("postcard cannot draw a zebra, and the prompt names nothing else: name "
+                         "what it knows, such as a house, a tree or the sea")
 
 
 def test_a_file_with_prompts_of_unknown_words_alone_is_refused_before_it_is_drawn(ssd):
     Path("p.txt").write_text("a house\na dog\ncats\n", encoding="utf-8")
     run = ssd("render", "p.txt", "--out", "r")
     assert run.code == 2 and not Path("r").exists()
-    assert "p.txt: 2 of 3 prompts name nothing that postcard knows, first 'a dog'" in run.err
+    assert "p.txt: 2 of 3 prompts name nothing that postcard knows, first 'a zebra'" in run.err
 
 
 def test_compare_measures_what_is_identical(ssd):

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
-from support.mock_backbone import MockBackbone
+from support.mock_backbone import MockBackbone, tiny_postcard
 
 from ssd_core import Grid, SSDError, generate, load_backbone, load_heads
 from ssd_core.backbones import postcard
@@ -438,3 +438,18 @@ def test_metrics_of_a_picture():
     assert code_entropy(torch.arange(16).view(4, 4)) == pytest.approx(2.7726, abs=1e-3)
     row = with_errors({"x": [1.0, 3.0], "y": [2.0]})
     assert row == {"x": 2.0, "x_se": pytest.approx(1.0), "y": 2.0, "y_se": 0.0}
+
+
+def test_a_postcard_learns_new_words_and_its_own_stay_as_they_are():
+    backbone = tiny_postcard(words=("a", "house", "red"))
+    ids = backbone.tokenize("a red house")
+    before = backbone.embed_prompt(torch.tensor([ids])).detach()
+    postcard.learn_words(backbone, WORDS, torch.Generator().manual_seed(0))
+    after = backbone.embed_prompt(torch.tensor([backbone.tokenize("a red house")]))
+    assert after.equal(before)
+    assert backbone.unknown_words("five black dogs") == []
+    assert len(backbone.word_embedding) == len(WORDS) + 3
+    assert backbone.word_embedding.isfinite().all()
+    with pytest.raises(SSDError, match="no caption has: red"):
+        postcard.learn_words(backbone, tuple(word for word in WORDS if word != "red"),
+                             torch.Generator())

@@ -100,12 +100,12 @@ def test_the_prompts_of_people_hold_too(seed):
     ("foggy lighthouse", "a lone blue lighthouse, at noon", "sky ['fog'] became None"),
     ("my grandma's little cottage", "my grandma's little a lone white cottage", "left over"),
     ("a boat under a bridge", "a boat on the left, under a bridge on the right", "in spite of"),
-    ("a black tower", "a lone black pink tower", "of a colour that is not known"),
+    ("a teal tower", "a lone teal pink tower", "of a colour that is not known"),
     ("a red house", "a lone blue house", "red house became"),
     ("a house at noon", "a lone house, at night", "time"),
     ("a snowy village", "a snowy village, on a meadow", "snowy is dropped"),
     ("a house on the left", "a lone house on the right", "no longer at left"),
-    ("a dog on the beach", "a dog on the beach", "a dog is still there"),
+    ("a zebra on the beach", "a zebra on the beach", "a zebra is still there"),
     ("several towers", "a lone red tower", "tower: 2..9 wanted")])
 def test_a_contradiction_is_seen(typed, drawn, fault):
     """The control of the law above: words that were really filled in once."""

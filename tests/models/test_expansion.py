@@ -20,6 +20,7 @@ from ssd_core.backbones.postcard.words.expansion import expand
 from ssd_core.backbones.postcard.words.negations import negations
 from ssd_core.backbones.postcard.words.short_prompts import fresh_chinese_prompt
 from ssd_core.backbones.postcard.words.spelling import length_of, read, words_of
+from ssd_core.backbones.postcard.words.world import FLYING, PLACES, SLOTS
 from ssd_core.backbones.prompts.expanded import edited, pinned
 from ssd_lab.postcards import (
     MAX_TOKENS,
@@ -30,7 +31,7 @@ from ssd_lab.postcards import (
     is_valid,
     sample_scene,
 )
-from ssd_lab.postcards.claims import Claim, claims
+from ssd_lab.postcards.claims import COUNTS, Claim, claims
 
 SEEDS = st.integers(0, 2**64 - 1)
 NAMES = ("time", "sky", "light", "ridge", "ground", "path")
@@ -64,7 +65,8 @@ def partial_prompt(seed: int) -> str:
     rng = np.random.default_rng(seed)
     scene = sample_scene(rng)
     kinds = [thing.kind for thing in scene.things]
-    things = [phrase(rng, thing, kinds.count(thing.kind) == 1) for thing in scene.things
+    near = [thing for thing in scene.things if thing.place in PLACES]
+    things = [phrase(rng, thing, kinds.count(thing.kind) == 1) for thing in near
               if rng.random() < 0.8]
     parts = [rng.choice(_PARTS[name, getattr(scene, name)])
              for name in ("time", "sky", "ridge", "ground", "path")
@@ -107,12 +109,16 @@ def scene_of(drawn: str) -> Scene:
         about[claim.attribute] = claim.value
     count = told.pop("count", None)
     if told["light"] != "none" and told["light_place"] == "none":
-        taken = [one["place"] for one in things.values() if one["kind"] == "balloon"]
+        taken = [one.get("place") for one in things.values() if one["kind"] in FLYING]
         told["light_place"] = next(place for place in _PLACE_WORDS if place not in taken)
     things = things or {0: {"kind": "house", "colour": "red", "place": "middle"}}  # needs one
+    if count in ("four", "five"):
+        (alike,) = things.values()
+        things = {place: {**alike, "place": place}
+                  for place in SLOTS if count == "five" or place != "far left"}
     placed = sorted((SceneObject(**one) for one in things.values()),
-                    key=lambda thing: list(_PLACE_WORDS).index(thing.place))
-    assert count in (None, ("one", "two", "three")[len(placed) - 1])
+                    key=lambda thing: SLOTS.index(thing.place))
+    assert count in (None, COUNTS[len(placed) - 1])
     return Scene(**told, things=tuple(placed))
 
 
@@ -276,7 +282,7 @@ def test_light_and_clouds_leave_the_ridge_that_was_typed(prompt, faint):
     ("two houses and a tree", ["house", "house", "tree"], "three"),
     ("churches", ["church"] * 2, "two"), ("a pine tree", ["pine"], "one"),
     ("a big oak tree", ["tree"], "one"), ("houses", ["houses"], None),
-    ("a fleet of white ships", ["boats"], None), ("3 balloons", ["balloon"], "three"),
+    ("a fleet of white ships", ["boats"], None), ("3 balloons", ["balloon"] * 3, "three"),
     ("a rainy day", ["any"], "one"), ("sunset over the sea", [], None),
     ("a house and a tree", ["house", "tree"], "two")])
 def test_as_many_things_are_drawn_as_were_typed(prompt, kinds, count):

@@ -158,7 +158,7 @@ def test_every_prompt_can_be_drawn(postcard):
     ("a unicorn , a red house on the left , at sunset", "a unicorn"),
     ("a rocky beach , a red house , at sunset",
      'rocky (known only in "rocky peaks", "rocky mountains")'),
-    ("a red balloon on the left , a blue balloon on the right , at sunset",
+    ("a red boat on the left , a blue boat on the right , in the desert , at sunset",
      "contradicts the world of the postcards")])
 def test_faults_of_a_prompt_are_seen(postcard, prompt, fault):
     assert fault in faults(postcard, prompt)

@@ -13,18 +13,18 @@ from ssd_core.output.chinese import in_chinese
 
 
 @pytest.mark.parametrize("prompt, things, rest", [
-    ("a dog on the beach", ["a dog"], "on the beach"),
-    ("a dog running on the beach at sunset", ["a dog"], "on the beach at sunset"),
-    ("two dogs and a house", ["two dogs"], "a house"),
-    ("a house with a dog and two cats", ["a dog", "two cats"], "a house"),
-    ("a train in a green valley", ["a train"], "in a green valley"),
-    ("a dog next to a tree", ["a dog"], "a tree"),
-    ("snowman in front of a house", ["snowman"], "a house"),
+    ("a zebra on the beach", ["a zebra"], "on the beach"),
+    ("a zebra running on the beach at sunset", ["a zebra"], "on the beach at sunset"),
+    ("two zebras and a house", ["two zebras"], "a house"),
+    ("a house with a zebra and two lions", ["a zebra", "two lions"], "a house"),
+    ("a helicopter in a green valley", ["a helicopter"], "in a green valley"),
+    ("a zebra next to a tree", ["a zebra"], "a tree"),
+    ("dragon in front of a house", ["dragon"], "a house"),
     ("the cabin my dad built next to the lake", ["my dad"], "the cabin next to the lake"),
-    ("sunflowers, a windmill", ["sunflowers"], "a windmill"),
-    ("一只可爱的小狗坐在沙滩上", ["一只可爱的小狗"], "在沙滩上"),
+    ("mushrooms, a windmill", ["mushrooms"], "a windmill"),
+    ("一只可爱的恐龙坐在沙滩上", ["一只可爱的恐龙"], "在沙滩上"),
     ("老人和灯塔", ["老人"], "灯塔"),
-    ("有彩虹的草地", ["彩虹"], "草地"),
+    ("有恐龙的草地", ["恐龙"], "草地"),
     ("a house, no people", [], "a house, no people"),
     ("my grandma's little wooden cottage, highly detailed, 4k", [], None),
     ("a sunflower field in autumn", [], None), ("five red boats", [], None),
@@ -36,18 +36,18 @@ def test_an_unknown_thing_is_found_and_can_be_left_out(prompt, things, rest):
 
 
 @pytest.mark.parametrize("prompt, nothing", [
-    ("a dog", True), ("cat", True), ("asdf qwer", True), ("一只狗", True), ("hello", True),
-    ("a dog at night", False), ("a beautiful landscape", False), ("something calm", False),
-    ("a house", False), ("no trees", False), ("", False), ("a picture of a dog", True)])
+    ("a zebra", True), ("giraffe", True), ("asdf qwer", True), ("一只恐龙", True), ("hello", True),
+    ("a zebra at night", False), ("a beautiful landscape", False), ("something calm", False),
+    ("a house", False), ("no trees", False), ("", False), ("a picture of a zebra", True)])
 def test_a_prompt_of_unknown_words_alone_is_known(prompt, nothing):
     assert names_nothing_known(prompt) == nothing
 
 
 @pytest.mark.parametrize("prompt, said", [
-    ("four houses", ["more than three things"]), ("500 trees", ["more than three things"]),
-    ("hot air balloons", ["more than one balloon"]),
+    ("four houses", []), ("500 trees", ["more than five things"]),
+    ("four balloons", ["more than three things unless all are alike"]),
     ("a boat under the bridge", ["one thing “under” another"]),
-    ("a snowman behind a house", []), ("a balloon over a castle", []),
+    ("a dragon behind a house", []), ("a balloon over a castle", []),
     ("two trees to the left of the house", ["more than one thing in one place"]),
     ("at dawn and at night", ["both “dawn” and “night”"]),
     ("a snowy beach", ["both “snowy” and “beach”"]),

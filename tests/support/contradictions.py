@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from ssd_core.backbones.postcard.words.captions import _PARTS
 from ssd_core.backbones.postcard.words.expansion import expand
+from ssd_core.backbones.postcard.words.filling import MANY
 from ssd_core.backbones.postcard.words.phrases import limits
 from ssd_core.backbones.postcard.words.spelling import END, Named, Reading, read
 from ssd_core.backbones.postcard.words.unknown_objects import known_part, unknown_objects
@@ -65,9 +66,10 @@ def family(kind: str) -> str:
 
 def least_and_most(thing: Named) -> tuple[int, int]:
     """How many of it there may be."""
-    if thing.number is not None and thing.number <= 3:
+    if thing.number is not None and thing.number <= MANY:
         number = thing.number
-        return (number, number) if number > 1 or thing.kind not in GROUPS else (SEVERAL, 9)
+        most = 9 if thing.many else number  # 一群羊
+        return (number, most) if number > 1 or thing.kind not in GROUPS else (SEVERAL, 9)
     if thing.plural or thing.kind in GROUPS or thing.number is not None:
         return SEVERAL, 9
     return 1, 1

@@ -36,7 +36,7 @@ from ..reading.checkpoint import Checkpoint
 from .scenery import at_frame_size, phrases_seen
 from .words.aliases import Said, nearest, said, without_repeats
 from .words.canonical import canonical
-from .words.captions import MAX_TOKENS, WORDS
+from .words.captions import MAX_TOKENS, WORDS, attribute_of
 from .words.choices import choices
 from .words.expansion import expand
 from .words.phrases import (
@@ -317,6 +317,30 @@ def learn_all_shapes(backbone: Postcard) -> None:
         grown = torch.cat([stretched(table, side) for side in sides])
         setattr(backbone, name, nn.Parameter(grown))
     backbone.set_grids(GRIDS)
+
+
+def learn_words(backbone: Postcard, words: tuple[str, ...], generator: torch.Generator) -> None:
+    """Let a postcard know these words: new ones begin near those of the same attribute.
+
+    The words that it knows keep their embeddings.
+    """
+    if lost := set(backbone.words) - set(words):
+        raise SSDError(f"{backbone.name} knows words that no caption has: "
+                       f"{', '.join(sorted(lost))}")
+    old, specials = backbone.word_embedding.detach(), len(SPECIALS)
+    rows = [old[:specials]]
+    for word in words:
+        if word in backbone.word_ids:
+            rows.append(old[backbone.word_ids[word]][None])
+            continue
+        kin = [backbone.word_ids[other] for other in backbone.words
+               if attribute_of(other) == attribute_of(word)] or list(backbone.word_ids.values())
+        near = old[kin].mean(0, keepdim=True)
+        noise = torch.randn(near.shape, generator=generator).to(near.device)
+        rows.append(near + 0.5 * old[specials:].std() * noise)
+    backbone.word_embedding = nn.Parameter(torch.cat(rows))
+    backbone.words = words
+    backbone.word_ids = {word: id_ for id_, word in enumerate(words, specials)}
 
 
 def stretched(table: torch.Tensor, side: int) -> torch.Tensor:

@@ -15,9 +15,13 @@ import numpy as np
 from .words import spelling
 from .words.captions import _PARTS
 from .words.world import (
+    BOW,
+    BOW_MOVE,
     CAP,
     CELL,
     CLOUD,
+    DISC_PALE,
+    FLYING,
     FRAMES,
     GLEAM,
     GROUND,
@@ -25,6 +29,7 @@ from .words.world import (
     HILL,
     LIGHT,
     LIGHT_RADIUS,
+    LOW_SUN,
     PLACES,
     ROAD,
     ROCK,
@@ -37,21 +42,25 @@ from .words.world import (
     WATER,
     WOOD,
     Frame,
+    bow_of,
     frame_of,
 )
 
 UNCLEAR = "unclear"  # if the pixels fit no value
 STEP = 4  # px of a picture per px of the coarse picture that is searched
+NIGHT_HAZE = 0.3  # of the haze by day: the feet of mountains stay darker than the sky
 HAZE = 144  # px above the horizon from which ridges fade into the air
 _MIDDLE = 0.55  # how far down a sky has its middle colour
 _LIGHT_OVERLAP = 0.45
 _STARRY, _CLOUDY = 0.0022, 0.05  # least share of the sky with stars, with clouds
 _VEILED = 0.7  # factor on the fit of rain and fog to a sky with a light or stars
+_BOW_SHARE = 0.34  # least share of directions with the colours of a rainbow
 _GLOW = (0.07, 0.15, 0.24)  # shares of the light's colour in the sky around it
 _STREAKS = (0.02, 0.2)  # least and largest share of the sky with streaks of rain
 _HIGH = 0.3  # least share of mountains that high above the horizon
 _BLOSSOMS = 0.006  # least share of blossoms at the bottom edge; a meadow without has none
 _PATH, _SOLID = 24, 0.6  # px that a path is wide at the bottom edge, least share of its colours
+_SEEN = 0.15  # least share of the columns in which the ridge is read
 _BOTTOM = (52, 4)  # rows above the bottom edge in which the ground is read, px
 
 
@@ -215,12 +224,15 @@ def _discs() -> tuple[np.ndarray, np.ndarray]:
     return tables, tables.sum(1)
 
 
-def _light_score(small: np.ndarray, place: str, colours: np.ndarray, clouds: np.ndarray,
-                 frame: Frame) -> float:
-    top, left = (frame.light_y - 48) // STEP, (frame.x_of(place) - 48) // STEP
-    window = small[top : top + 96 // STEP, left : left + 96 // STEP]
-    limit = np.minimum(34, far(window[None], clouds[:, None, None]).min(0))
-    mask = (far(window[None], colours[:, None, None]).min(0) < limit).astype(np.float32)
+def _light_score(small: np.ndarray, place: str, row: int, colours: np.ndarray,
+                 other: np.ndarray, frame: Frame) -> float:
+    """How well a disc at a place and a row of cells fits. other: [n, h, 1, 3], what is no light."""
+    top, left = (row * CELL - 48) // STEP, (frame.x_of(place) - 48) // STEP
+    rows = slice(max(0, top), top + 96 // STEP)
+    window = small[rows, left : left + 96 // STEP]
+    limit = np.minimum(34, far(window[None], other[:, rows]).min(0))
+    mask = np.zeros((96 // STEP, 96 // STEP), dtype=np.float32)
+    mask[-len(window) :] = far(window[None], colours[:, None, None]).min(0) < limit
     return float(overlap(mask.reshape(1, -1), *_discs()).max())
 
 
@@ -228,19 +240,49 @@ def _read_light(small: np.ndarray, time: str, frame: Frame) -> tuple[str, str]:
     """The light and its place; a light's disc is paler in the middle than at the edge."""
     lit = time if time in TIMES else "day"
     colour = np.asarray(LIGHT[lit], dtype=np.float32)
-    shades = np.stack([colour + (255 - colour) * share for share in (0, 0.2, 0.4)])
-    clouds = cloud_shades(lit)
-    scores = {place: _light_score(small, place, shades, clouds, frame) for place in PLACES}
+    shades = np.stack([colour + (255 - colour) * share * DISC_PALE[lit] for share in (0, 0.5, 1)])
+    clouds = np.repeat(cloud_shades(lit)[:, None], len(small), 1)
+    sky = sky_rows(lit, "clear", frame).reshape(1, -1, STEP, 3).mean(2)
+    glow = [sky + (colour - sky) * share for share in (0.2, 0.4, 0.55)]
+    other = np.concatenate((clouds, sky, *glow))[:, :, None]
+    rows = frame.low if lit in LOW_SUN else (frame.light,)
+    scores = {place: max(_light_score(small, place, row, shades, other, frame) for row in rows)
+              for place in PLACES}
     best = max(scores, key=scores.__getitem__)
     if scores[best] < _LIGHT_OVERLAP:
         return "none", "none"
     return "moon" if time == "night" else "sun", best
 
 
-def _free_columns(light_place: str, balloons: Collection[str], frame: Frame) -> np.ndarray:
-    """Columns of the coarse picture whose sky has neither light nor balloon, bool."""
+def _bow_share(small: np.ndarray, frame: Frame) -> float:
+    """The share of directions from the horizon in which red lies outside and blue inside."""
+    radius, band = bow_of(frame)
+    angles = np.radians(np.arange(16, 165, 4, dtype=np.float32))
+
+    def ring(middle: float, share: float) -> np.ndarray:
+        away = radius - share * band
+        x = np.rint((middle + away * np.cos(angles)) / STEP - 0.5).astype(int)
+        y = np.rint((frame.horizon - away * np.sin(angles)) / STEP - 0.5).astype(int)
+        return small[y.clip(0, len(small) - 1), x.clip(0, small.shape[1] - 1)]
+
+    best = 0.0
+    for move in (-BOW_MOVE, 0, BOW_MOVE):
+        middle = frame.width / 2 + move
+        outer, inner = ring(middle, 0.15), ring(middle, 0.72)
+        around = (ring(middle, -0.3) + ring(middle, 1.35)) / 2
+        redder = (outer - around)[:, 0] - (outer - around)[:, 2]
+        bluer = (inner - around)[:, 2] - (inner - around)[:, 0]
+        yellow = ring(middle, 0.4) - around
+        golden = yellow[:, 1] - yellow[:, 2]
+        best = max(best, float(((redder > 12) & (bluer > -40) & (redder + bluer > 26)
+                                & (golden > 12)).mean()))
+    return best
+
+
+def _free_columns(light_place: str, flying: Collection[str], frame: Frame) -> np.ndarray:
+    """Columns of the coarse picture whose sky has neither light nor flying things, bool."""
     free = np.ones(frame.width // STEP, dtype=bool)
-    for place in {light_place, *balloons} & set(PLACES):
+    for place in {light_place, *flying} & set(PLACES):
         middle = frame.x_of(place)
         free[(middle - 56) // STEP : (middle + 56) // STEP] = False
     return free
@@ -264,12 +306,14 @@ def _cloud_share(small: np.ndarray, time: str, free: np.ndarray, frame: Frame) -
 
 
 def _read_sky(picture: np.ndarray, small: np.ndarray, time: str, air: str, light_place: str,
-              balloons: Collection[str], frame: Frame) -> str:
+              flying: Collection[str], frame: Frame) -> str:
     if air != "clear":
         return air
-    free = _free_columns(light_place, balloons, frame)
+    free = _free_columns(light_place, flying, frame)
     if time == "night" and _star_share(picture, free) > _STARRY:
         return "starry"
+    if light_place == "none" and time != "night" and _bow_share(small, frame) > _BOW_SHARE:
+        return "rainbow"
     return "cloudy" if _cloud_share(small, time, free, frame) > _CLOUDY else "clear"
 
 
@@ -281,7 +325,7 @@ def _pair(table: dict, time: str) -> np.ndarray:
 
 
 @cache
-def _ridge_tables(time: str, air: str, top: int, bottom: int,
+def _ridge_tables(time: str, air: str, bow: bool, top: int, bottom: int,
                   frame: Frame) -> dict[str, np.ndarray]:
     """For rows of a coarse picture: the colours that sky and ridges show there [n, rows, 1, 3]."""
     rows = np.arange(top, bottom, STEP, dtype=np.float32) + STEP / 2
@@ -295,15 +339,21 @@ def _ridge_tables(time: str, air: str, top: int, bottom: int,
         strokes_of = stroked(layers, time, strokes).reshape(-1, len(rows), 3)
         return (strokes_of + (fog - strokes_of) * veil)[:, :, None]
 
-    rock = _pair(ROCK, time)
-    rock = np.stack((rock[0], rock.mean(0), rock[1]))
+    rock, cap = (np.stack((pair[0], pair.mean(0), pair[1]))
+                 for pair in (_pair(ROCK, time), _pair(CAP, time)))
+    less = NIGHT_HAZE if time == "night" else 1.0
     sky = _sky_table(time, air, frame)[:, top // STEP : bottom // STEP]
+    if bow:
+        plain = sky[1]
+        sky = np.concatenate((sky, *(
+            (plain + (np.asarray(colour, dtype=np.float32) - plain) * share)[None]
+            for colour in (*BOW, (255, 255, 250)) for share in (0.12, 0.3, 0.5))))
     return {"none": sky + (fog - sky) * np.asarray(veil)[..., None] if air == "fog" else sky,
-            "hills": shown(_pair(HILL, time), 0.27, 0.24), "rock": shown(rock, 0.5, 0.2),
-            "cap": shown(_pair(CAP, time), 0.3, 0.2), "forest": shown(_pair(WOOD, time), 0.15, 0.2)}
+            "hills": shown(_pair(HILL, time), 0.27, 0.24), "rock": shown(rock, 0.45 * less, 0.2),
+            "cap": shown(cap, 0.3 * less, 0.2), "forest": shown(_pair(WOOD, time), 0.15, 0.2)}
 
 
-def _read_ridge(small: np.ndarray, time: str, air: str, frame: Frame) -> str:
+def _read_ridge(small: np.ndarray, time: str, air: str, bow: bool, frame: Frame) -> str:
     """Read the ridge from the colours between sky and ground, at several heights."""
     if time == UNCLEAR:
         return UNCLEAR
@@ -312,7 +362,8 @@ def _read_ridge(small: np.ndarray, time: str, air: str, frame: Frame) -> str:
         """Between two heights above the horizon, px."""
         top, bottom = ((frame.horizon - round(n * frame.lift / STEP) * STEP)
                        for n in (upper, lower))
-        return _nearest(small[_rows(top, bottom)], _ridge_tables(time, air, top, bottom, frame), 45)
+        tables = _ridge_tables(time, air, bow, top, bottom, frame)
+        return _nearest(small[_rows(top, bottom)], tables, 45)
 
     foot, low, middle, high = shares(16, 4), shares(32, 8), shares(60, 36), shares(92, 60)
     if foot["none"] > 0.5:
@@ -387,10 +438,12 @@ def _read_path(small: np.ndarray, time: str, ground: str, frame: Frame) -> str:
 # ---- all of it ---------------------------------------------------------------------------------
 
 
-def read_scenery(picture: np.ndarray, balloons: Collection[str] = ()) -> Scenery:
+def read_scenery(picture: np.ndarray, flying: Collection[str] = (),
+                 hidden: np.ndarray | None = None) -> Scenery:
     """Read a picture, uint8 [H, W, 3] RGB, of one of the FRAMES.
 
-    balloons: the places that have one; no clouds are looked for there.
+    flying: the places that have a thing in the sky; no clouds are looked for there. hidden: where
+    things hide the ridge, bool [columns of the coarse picture].
     """
     frame = frame_of(*picture.shape[:2]) if picture.shape[2:] == (3,) else None
     if frame is None:
@@ -400,8 +453,12 @@ def read_scenery(picture: np.ndarray, balloons: Collection[str] = ()) -> Scenery
     time, air = _read_air(picture, small, frame)
     ground = _read_ground(small, time, frame)
     light, light_place = _read_light(small, time, frame) if air == "clear" else ("none", "none")
-    sky = _read_sky(picture, small, time, air, light_place, balloons, frame)
-    return Scenery(time, sky, light, light_place, _read_ridge(small, time, air, frame), ground,
+    sky = _read_sky(picture, small, time, air, light_place, flying, frame)
+    clear = _free_columns(light_place if time in LOW_SUN else "none", (), frame)  # a low sun
+    if hidden is not None and (clear & ~hidden).mean() > _SEEN:
+        clear &= ~hidden
+    ridge = _read_ridge(small[:, clear], time, air, sky == "rainbow", frame)
+    return Scenery(time, sky, light, light_place, ridge, ground,
                    _read_path(small, time, ground, frame))
 
 
@@ -412,14 +469,14 @@ _OPEN = ("clear", "starry")
 def phrases_seen(picture: np.ndarray, prompts: Sequence[str]) -> list[str]:
     """Phrases for weather, ridge, ground and path of a picture that none of the prompts states.
 
-    picture: uint8 [H, W, 3] RGB. Balloons are taken to be where the prompts have them.
+    picture: uint8 [H, W, 3] RGB. What flies is taken to be where the prompts have it.
     """
     if frame_of(*picture.shape[:2]) is None:
         return []  # of a postcard with fewer cells
     readings = [spelling.read(prompt) for prompt in prompts]
-    balloons = [thing.place for reading in readings for thing in reading.things
-                if thing.kind == "balloon"]
-    places = PLACES if None in balloons else [place for place in balloons if place]
+    flying = [thing.place for reading in readings for thing in reading.things
+              if thing.kind in FLYING]
+    places = PLACES if None in flying else [place for place in flying if place]
     shown = read_scenery(picture, places)
     said = {name for reading in readings for name in reading.scene}
     return [_PARTS[name, value][0] for name in ("sky", "ridge", "ground", "path")

@@ -23,6 +23,23 @@ _SYNONYMS: dict[str, str] = {
     "camping": "tent", "campsite": "tent", "heading home": "", "coming home": "",
     "the keep": "the tower",
     "beacon": "lighthouse",
+    "dogs": "dog", "hound": "dog", "puppies": "dog", "doggy": "dog",
+    "golden retriever": "golden dog",
+    "cats": "cat", "kitty": "cat", "kittens": "cat", "tabby": "cat", "foal": "horse",
+    "stallion": "horse", "mare": "horse", "ponies": "horse", "ewe": "sheep", "lambs": "sheep",
+    "sparrow": "bird", "robin": "bird", "seagull": "bird", "gull": "bird", "eagle": "bird",
+    "swallow": "bird", "dove": "bird", "pigeon": "bird", "hawk": "bird", "seagulls": "birds",
+    "gulls": "birds", "swallows": "birds", "doves": "birds", "flock": "some",
+    "automobile": "car", "taxi": "car", "van": "car", "minivan": "car", "jeep": "car",
+    "locomotive": "train", "tram": "train", "railcar": "train", "steam train": "train",
+    "steam engine": "train", "cycle": "bicycle", "bikes": "bicycle", "spaceship": "rocket",
+    "spacecraft": "rocket", "rocket ship": "rocket", "space ship": "rocket",
+    "space rocket": "rocket", "rose": "rosebush", "roses": "rosebush", "rose bush": "rosebush",
+    "rose bushes": "rosebush", "rosebushes": "rosebush", "palm tree": "palm",
+    "palm trees": "palm", "coconut tree": "palm", "coconut palm": "palm",
+    "tulips": "tulip", "sunflowers": "sunflower", "sunflower field": "sunflower in a field",
+    "cascade": "waterfall", "cascades": "waterfall", "park bench": "bench",
+    "benches": "bench", "picket fence": "fence", "snowmen": "snowman", "rainbows": "rainbow",
     "camp": "tent", "teepee": "tent", "oak": "tree", "birch": "tree", "apple tree": "tree",
     "apple trees": "trees",
     "grove": "trees", "oaks": "trees", "spruce": "pine", "conifer": "pine", "firs": "pine",
@@ -42,9 +59,10 @@ _SYNONYMS: dict[str, str] = {
     # colours
     "crimson": "red", "scarlet": "red", "ruby": "red", "gold": "golden", "amber": "orange",
     "emerald": "green", "olive": "green", "azure": "blue", "navy": "blue", "cyan": "blue",
-    "lilac": "violet", "lavender": "violet", "magenta": "pink", "rose": "pink", "rosy": "pink",
-    "ivory": "white", "pale": "white", "cream": "white",
-    "cream-white": "white",
+    "lilac": "violet", "lavender": "violet", "magenta": "pink", "rosy": "pink",
+    "gray": "grey", "silver": "grey",
+    "chestnut": "brown", "tan": "brown",
+    "ivory": "white", "pale": "white", "cream": "white", "cream-white": "white",
     # time and weather
     "daybreak": "dawn", "daytime": "day", "daylight": "day", "midday": "noon",
     "noonday": "noon", "sundown": "sunset",
@@ -107,7 +125,7 @@ _SYNONYMS: dict[str, str] = {
     "lefthand": "left", "righthand": "right",
     "left-hand": "left", "right-hand": "right", "next": "", "beside": "by", "near": "by",
     "inside": "in", "over": "above", "below": "under", "beneath": "under", "within": "in",
-    "standing": "stands", "floating": "floats", "flying": "floats", "flies": "floats",
+    "standing": "stands", "floating": "floats", "flying": "flies",
     "shining": "shines", "couple": "pair", "several": "some", "many": "some", "there": "",
     "are": "is", "has": "with", "having": "with", "its": "the", "it": "", "this": "the",
     "image": "picture", "photo": "picture", "drawing": "picture", "landscape": "view",
@@ -117,6 +135,7 @@ _SYNONYMS: dict[str, str] = {
     "tiny": "", "huge": "", "great": "", "lonely": "lone", "solitary": "lone",
     "something": "view", "anything": "view",
     "draw": "", "paint": "", "show": "", "me": "", "1": "one", "2": "two", "3": "three",
+    "4": "four", "5": "five",
     "!": ".", "?": ".", ";": ",", ":": ",", "-": ",", "–": ",", "—": ",", "'": "", '"': "",
     "(": ",", ")": ",", "&": "and", "+": "and", "/": ",",
 }
@@ -129,7 +148,20 @@ _CHINESE: dict[str, str] = {
     "几棵树": "some trees", "一些树": "some trees", "树丛": "trees", "松树": "pine",
     "杉树": "fir", "船": "boat", "小船": "boat", "帆船": "sailboat", "几艘船": "some boats",
     "船队": "boats", "桥": "bridge", "桥梁": "bridge", "热气球": "balloon", "气球": "balloon",
+    "狗": "dog", "小狗": "puppy", "狗狗": "dog", "猫": "cat", "小猫": "kitten", "猫咪": "cat",
+    "马": "horse", "小马": "pony", "骏马": "horse", "羊": "sheep", "绵羊": "sheep", "小羊": "lamb",
+    "山羊": "sheep", "羊群": "some sheep", "鸟": "bird", "小鸟": "bird", "飞鸟": "bird",
+    "鸟群": "birds", "鸟儿": "bird", "海鸥": "bird", "燕子": "bird", "几只鸟": "some birds",
+    "一群鸟": "some birds", "汽车": "car", "小汽车": "car", "轿车": "car", "车": "car",
+    "火车": "train", "列车": "train", "蒸汽火车": "train", "自行车": "bicycle", "单车": "bicycle",
+    "火箭": "rocket", "飞船": "rocket", "向日葵": "sunflower", "郁金香": "tulip",
+    "玫瑰": "rosebush", "玫瑰花": "rosebush", "玫瑰丛": "rosebush", "棕榈树": "palm",
+    "棕榈": "palm", "椰子树": "palm", "椰树": "palm", "长椅": "bench", "长凳": "bench",
+    "椅子": "bench", "栅栏": "fence", "篱笆": "fence", "围栏": "fence", "雪人": "snowman",
+    "瀑布": "waterfall", "彩虹": "under a rainbow ,",
     # colours
+    "黑色": "black", "黑": "black", "灰色": "grey", "灰": "grey", "银色": "grey",
+    "棕色": "brown", "褐色": "brown", "棕": "brown", "褐": "brown",
     "红色": "red", "红": "red", "橙色": "orange", "橘色": "orange", "橙": "orange",
     "黄色": "yellow", "黄": "yellow", "金色": "golden", "绿色": "green", "绿": "green",
     "蓝色": "blue", "蓝": "blue", "紫色": "purple", "紫": "purple", "粉色": "pink",
@@ -173,7 +205,9 @@ _CHINESE: dict[str, str] = {
     "花丛": "among flowers ,", "野花": "among flowers ,",
     # small words
     "和": "and", "与": "and", "以及": "and", "还有": "and", "一座": "a", "一个": "a",
-    "一棵": "a", "一艘": "a", "一只": "a", "一顶": "a", "一条": "a", "一幅": "a", "两座": "",
+    "一棵": "a", "一艘": "a", "一只": "a", "一顶": "a", "一条": "a",
+    "一匹": "a", "一辆": "a", "一列": "a", "一朵": "a",
+    "一枚": "a", "一张": "a", "一道": "a", "一丛": "a", "一幅": "a", "两座": "",
     # as small words, so that what stands beside them is read whole
     "小": "", "大": "", "老": "", "下雪": "in the snow ,", "大雪": "in deep snow ,",
     "冬天": "in the snow ,", "冬日": "in the snow ,", "暴风雨": "in heavy rain ,",
@@ -192,7 +226,8 @@ _CHINESE: dict[str, str] = {
     "落日": "at sunset ,", "晚霞": "at sunset ,", "沙丘": "in the desert ,", "渔村": "houses",
     "小渔村": "houses", "池塘": "on a lake ,", "港湾": "on the sea ,",
     "天上": "", "渔港": "on the sea ,", "风雨": "in the rain ,",
-    "两样东西": "two things ,", "三样东西": "three things ,",
+    "两样东西": "two things ,", "三样东西": "three things ,", "四样东西": "four things ,",
+    "五样东西": "five things ,", "每样都是": "each a",
     "孤独的": "a lone", "的": "", "在": "", "有": "", "是": "", "上": "", "下": "", "里": "",
     "着": "", "远处": "", "背后": "", "后面": "", "前面": "", "旁边": "", "天空": "",
     "画": "", "风景": "a view of", "明信片": "a postcard of", "一些": "some", "几": "",
@@ -209,8 +244,10 @@ _ALIKE: dict[str, str] = {character: word for word, characters in {
     "湖": "池塘", "小河": "溪", "小路": "道街",
 }.items() for character in characters}
 # Traditional characters of known words.
-_TRADITIONAL = "漁邊紅藍綠黃橋樹燈風車頂雲霧陽莊鎮裡間塊雙兩個隻幾艘條遠處後麥飄沒無顏"
-_SIMPLE = "渔边红蓝绿黄桥树灯风车顶云雾阳庄镇里间块双两个只几艘条远处后麦飘没无颜"
+_TRADITIONAL = ("貓馬鳥鷗鬱籬圍漁邊紅藍綠黃橋樹燈風車頂雲霧陽莊鎮裡間塊雙兩個"
+                "隻幾艘條遠處後麥飄沒無顏")
+_SIMPLE = ("猫马鸟鸥郁篱围渔边红蓝绿黄桥树灯风车顶云雾阳庄镇里间块双两个"
+           "只几艘条远处后麦飘没无颜")
 _SIMPLIFIED = str.maketrans(_TRADITIONAL, _SIMPLE)
 MARKS = (",", ".")
 # English words that resemble known words without being misspellings of them.

@@ -25,7 +25,7 @@ from .captions import (
 )
 from .filling import members_of, shades_of, single
 from .spelling import Reading, read
-from .world import ON_WATER, WATER, has_light, kinds_of, paths_of
+from .world import FLOATING, WATER, has_light, kinds_of, paths_of
 
 Parts = Mapping[str, str]
 SHORT = -1  # of the words for a place: "at left"
@@ -132,7 +132,7 @@ def _ground(reading: Reading, path: str | None) -> str | None:
     kinds = {thing.kind for thing in reading.things}
     hinted = [value for name, value in reading.hints.items() if name == "ground"]
     named = reading.scene.get("ground") or hinted
-    if ON_WATER & kinds and not set(WATER) & set(named):
+    if FLOATING & kinds and not set(WATER) & set(named):
         return "sea" if named == ["sand"] else "lake" if named or path else None
     if named == ["field"] and path == "flowers":
         return "meadow"

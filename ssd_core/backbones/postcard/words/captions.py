@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .world import PLACES, Scene, SceneObject, _pick, sample_scene, scene_of
+from .world import GROUPS, PLACES, Scene, SceneObject, _pick, is_many, sample_scene, scene_of
 
 MAX_TOKENS = 36  # words and punctuation marks of a caption
 _SHORT, _COMPLETE = 0.35, 0.35  # shares of captions as short as people type, and of complete ones
 # The parts of a complete caption in their order, and the order in which they are left out.
 _ORDER = ("ground", "path", "ridge", "sky", "light", "time")
 _OMITTED_FIRST = ("light", "ridge", "time", "sky", "path", "ground")
-PLURAL = ("houses", "trees", "boats")  # kinds of a group of things
+PLURAL = GROUPS
 
 # Phrases by attribute and value; each becomes a comma-separated part of a caption.
 _PARTS: dict[tuple[str, str], tuple[str, ...]] = {
@@ -26,6 +26,7 @@ _PARTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("sky", "starry"): ("under a starry sky", "stars in the sky", "under the stars"),
     ("sky", "rain"): ("in the rain", "rain falls", "in heavy rain"),
     ("sky", "fog"): ("in the fog", "in thick fog", "fog far away"),
+    ("sky", "rainbow"): ("under a rainbow", "a rainbow in the sky", "a rainbow above"),
     ("ridge", "none"): ("a flat horizon", "a flat horizon far away"),
     ("ridge", "hills"): ("hills behind", "rolling hills far away", "before the hills"),
     ("ridge", "mountains"): ("bare mountains behind", "rocky peaks far away", "rocky mountains"),
@@ -64,6 +65,24 @@ _NOUNS: dict[str, tuple[str, ...]] = {
     "boats": ("boats", "boats", "sailboats"),
     "bridge": ("bridge",),
     "balloon": ("balloon",),
+    "palm": ("palm",),
+    "bird": ("bird",),
+    "birds": ("birds",),
+    "dog": ("dog", "dog", "puppy"),
+    "cat": ("cat", "cat", "kitten"),
+    "horse": ("horse", "horse", "pony"),
+    "sheep": ("sheep", "sheep", "lamb"),
+    "car": ("car",),
+    "train": ("train",),
+    "bicycle": ("bicycle", "bicycle", "bike"),
+    "rocket": ("rocket",),
+    "sunflower": ("sunflower",),
+    "tulip": ("tulip",),
+    "rosebush": ("rosebush",),
+    "bench": ("bench",),
+    "fence": ("fence",),
+    "snowman": ("snowman",),
+    "waterfall": ("waterfall",),
 }
 _COLOUR_WORDS: dict[str, tuple[str, ...]] = {
     "red": ("red",),
@@ -74,6 +93,9 @@ _COLOUR_WORDS: dict[str, tuple[str, ...]] = {
     "purple": ("purple", "purple", "purple", "violet"),
     "pink": ("pink",),
     "white": ("white",),
+    "brown": ("brown",),
+    "black": ("black",),
+    "grey": ("grey",),
 }
 _PLACE_WORDS: dict[str, tuple[str, ...]] = {
     "left": ("on the left", "to the left", "at left"),
@@ -82,14 +104,15 @@ _PLACE_WORDS: dict[str, tuple[str, ...]] = {
 }
 _ONE = ("one", "a lone", "a single")
 _SOME = ("some", "a few", "")
-_MANY = {2: ("two things ,", "a pair ,"), 3: ("three things ,", "a trio ,")}
+_MANY = {2: ("two things ,", "a pair ,"), 3: ("three things ,", "a trio ,"),
+         4: ("four things , each",), 5: ("five things , each",)}
 # Openings of a caption that starts with its things, and of one that names them later.
 _FIRST = ("", "", "", "a postcard of", "a painting of", "a view of", "a picture of", "we see")
 _LATER = ("", "", "", "we see")
 _TIME_NOUNS = {"dawn": "dawn", "day": "day", "dusk": "evening", "night": "night"}
 _SKY_ADJECTIVES = {"rain": "rainy", "fog": "foggy"}
 _VERBS = {"balloon": "floats", "boat": "sails", "boats": "sail", "houses": "stand",
-          "trees": "stand"}
+          "trees": "stand", "bird": "flies", "birds": "fly"}
 
 
 # ---- writing -----------------------------------------------------------------------------------
@@ -117,7 +140,15 @@ def _thing_text(thing: SceneObject, article: str, plain: bool, rng: np.random.Ge
     return f"{noun} {verb} {place}"
 
 
+def _many_text(scene: Scene, rng: np.random.Generator) -> str:
+    """Four or five things that are alike, whose places are not named."""
+    noun = _noun(scene.things[0], "a", rng.random() < 0.9, rng)
+    return f"{_pick(rng, _MANY[len(scene.things)])} {noun}"
+
+
 def _things_text(scene: Scene, opening: str, rng: np.random.Generator) -> str:
+    if is_many(scene.things):
+        return f"{opening} {_many_text(scene, rng)}"
     things = [scene.things[int(i)] for i in rng.permutation(len(scene.things))]
     counted = rng.random() < 0.4 and not any(thing.kind in PLURAL for thing in things)
     article = _pick(rng, _ONE) if counted and len(things) == 1 else "a"
@@ -145,7 +176,8 @@ def _scene_parts(scene: Scene, rng: np.random.Generator) -> list[str]:
         parts.append(_pick(rng, _PARTS["path", scene.path]))
     if scene.light != "none":
         parts.append(_light_text(scene, rng))
-    keep = int(rng.integers(2, 5)) if len(scene.things) < 3 else int(rng.integers(1, 4))
+    full = len(scene.things) == len(PLACES)
+    keep = int(rng.integers(1, 4)) if full else int(rng.integers(2, 5))
     return [parts[int(i)] for i in rng.permutation(len(parts))[:keep]]
 
 
@@ -160,6 +192,9 @@ def _join(pieces: list[str], split: float) -> str:
 def _typed(scene: Scene, rng: np.random.Generator) -> str:
     """As people type: the things, perhaps their colours and places, and up to two other parts."""
     coloured, placed, with_article, counted = rng.random(4) < (0.65, 0.3, 0.8, 0.15)
+    if is_many(scene.things):
+        parts = _scene_parts(scene, rng)[: int(rng.integers(3))]
+        return " ".join(" , ".join([_many_text(scene, rng), *parts]).split())
     things = [scene.things[int(i)] for i in rng.permutation(len(scene.things))]
     texts = [_noun(thing, "a" if with_article else "", bool(coloured), rng) for thing in things]
     if placed:
@@ -174,6 +209,8 @@ def _typed(scene: Scene, rng: np.random.Generator) -> str:
 
 def _counted_things(scene: Scene, rng: np.random.Generator) -> str:
     """All things with colours and places, mostly with their number, as prompts are expanded."""
+    if is_many(scene.things):
+        return f"{_MANY[len(scene.things)][0]} {_noun(scene.things[0], 'a', True, rng)}"
     things = [scene.things[int(i)] for i in rng.permutation(len(scene.things))]
     groups = any(thing.kind in PLURAL for thing in things)
     article = "a lone" if len(things) == 1 and not groups and rng.random() < 0.8 else "a"
@@ -251,7 +288,8 @@ def fresh_prompt(rng: np.random.Generator) -> str:
 def plain_caption(scene: Scene, names: Iterable[str]) -> str:
     """The plainest caption of a scene: its things, then those of its `plain_parts`, in order."""
     parts = plain_parts(scene)
-    return ", ".join([*map(_plain_thing, scene.things), *(parts[name] for name in names)])
+    things = [_plain_many(scene)] if is_many(scene.things) else map(_plain_thing, scene.things)
+    return ", ".join([*things, *(parts[name] for name in names)])
 
 
 def plain_parts(scene: Scene) -> dict[str, str]:
@@ -262,11 +300,20 @@ def plain_parts(scene: Scene) -> dict[str, str]:
     return {**parts, **light, "time": _PARTS["time", scene.time][0]}
 
 
+def _plain_many(scene: Scene) -> str:
+    """Four or five things, such as "five things, each a white sheep"."""
+    lead = _MANY[len(scene.things)][0].replace(" ,", ",")
+    return f"{lead} {_plain_noun(scene.things[0])}"
+
+
+def _plain_noun(thing: SceneObject) -> str:
+    article = "some" if thing.kind in PLURAL else "an" if thing.colour == "orange" else "a"
+    return f"{article} {_COLOUR_WORDS[thing.colour][0]} {_NOUNS[thing.kind][0]}"
+
+
 def _plain_thing(thing: SceneObject) -> str:
     """A thing's colour, name and place, such as "an orange balloon on the right"."""
-    article = "some" if thing.kind in PLURAL else "an" if thing.colour == "orange" else "a"
-    noun = f"{_COLOUR_WORDS[thing.colour][0]} {_NOUNS[thing.kind][0]}"
-    return f"{article} {noun} {_PLACE_WORDS[thing.place][0]}"
+    return f"{_plain_noun(thing)} {_PLACE_WORDS[thing.place][0]}"
 
 
 # ---- reading -----------------------------------------------------------------------------------
@@ -282,6 +329,7 @@ _MEANING: dict[str, tuple[str, str]] = {
     **{w: ("sky", "starry") for w in ("starry", "stars")},
     **{w: ("sky", "rain") for w in ("rain", "rainy")},
     **{w: ("sky", "fog") for w in ("fog", "foggy")},
+    "rainbow": ("sky", "rainbow"),
     **{w: ("light", w) for w in ("sun", "moon")},
     "flat": ("ridge", "none"),
     "hills": ("ridge", "hills"),
@@ -300,11 +348,17 @@ _MEANING: dict[str, tuple[str, str]] = {
     **{w: ("count", "one") for w in ("one", "lone", "single")},
     **{w: ("count", "two") for w in ("two", "pair")},
     **{w: ("count", "three") for w in ("three", "trio")},
+    **{w: ("count", w) for w in ("four", "five")},
     **{word: ("kind", kind) for kind, words in _NOUNS.items() for word in words},
     **{word: ("colour", colour) for colour, words in _COLOUR_WORDS.items() for word in words},
     **{place: ("place", place) for place in PLACES},
     "center": ("place", "middle"),
 }
+
+
+def attribute_of(word: str) -> str:
+    """What a word is about: an attribute of a claim, or "" for a small word."""
+    return _MEANING.get(word, ("", ""))[0]
 
 
 def _vocabulary() -> tuple[str, ...]:

@@ -7,9 +7,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from .captions import PLURAL
-from .filling import MOST, single, wanted_of
+from .filling import MOST, all_alike, single, wanted_of
 from .spelling import Reading
-from .world import GROUNDS, PLACES, colours_of, has_light, kinds_of, paths_of, skies_of
+from .world import (
+    FLYING,
+    GROUNDS,
+    PLACES,
+    colours_of,
+    has_light,
+    kinds_of,
+    paths_of,
+    skies_of,
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,8 @@ def content_of(reading: Reading) -> Content:
 def faults(reading: Reading) -> set[str]:
     """What no postcard has of what a prompt says; see `world.is_valid`."""
     content = content_of(reading)
-    return {*_crowding(content), *_ground_faults(content), *_sky_faults(content),
+    alike = all_alike(reading.things)
+    return {*(() if alike else _crowding(content)), *_ground_faults(content), *_sky_faults(content),
             *(f"{name} twice" for name, values in reading.scene.items()
               if name != "count" and len(values) > 1)}
 
@@ -84,14 +94,12 @@ def _crowding(content: Content) -> Iterator[str]:
     places = [thing.place for thing in content.things if thing.place]
     if sum(thing.count for thing in content.things) > MOST:
         yield "too many things"
-    if sum(thing.count for thing in content.things if thing.kind == "balloon") > 1:
-        yield "two balloons"
     yield from (f"two things at {place}" for place in PLACES if places.count(place) > 1)
     yield from (f"many at {thing.place}" for thing in content.things
                 if thing.place and thing.count > 1)
-    if any(thing.kind == "balloon" and thing.place and thing.place == content.lamp_at
+    if any(thing.kind in FLYING and thing.place and thing.place == content.lamp_at
            for thing in content.things):
-        yield "a balloon before a light"
+        yield "a thing before a light"
 
 
 def _ground_faults(content: Content) -> Iterator[str]:

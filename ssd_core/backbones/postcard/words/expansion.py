@@ -30,7 +30,8 @@ from .unknown_objects import unknown_objects
 # If a prompt becomes too long, additions are omitted from the end of this list.
 PRIORITY = ("things", "kind", "place", "count", "ground", "sky", "colour", "time", "ridge", "light")
 PARTS = ("ground", "path", "ridge", "sky", "light", "time")  # in the order of writing
-_VERBS = ("stands", "stand", "floats", "sails", "sail", "is")
+_VERBS = ("stands", "stand", "floats", "sails", "sail", "flies", "fly", "is")
+_NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five"}
 _RIDGES = ("behind", "away", "before", "bare", "rocky", "rolling", "flat", "dark")
 _WEATHER_ADJECTIVES = ("foggy", "rainy", "cloudy", "clear", "cloudless", "starry")
 _LIGHT_ADJECTIVES = ("sunny", "moonlit", "sunlit")
@@ -104,7 +105,12 @@ class Writer:
         return {*self.reading.scene, *self.reading.hints, *hinted}
 
     def additions(self) -> list[Added]:
-        things = [*self._invented()] if self.filled.invented else [*self._count(), *self._things()]
+        if self.filled.many:
+            things = [*self._alike()]
+        elif self.filled.invented:
+            things = [*self._invented()]
+        else:
+            things = [*self._count(), *self._things()]
         return sorted([*things, *self._parts()], key=lambda addition: addition.start)
 
     def _added(self, name: str, attribute: str, said: Said, at: tuple[int, int],
@@ -118,11 +124,32 @@ class Writer:
 
     def _rewrites(self, count: int, thing: Named) -> bool:
         """Whether captions lack such a phrase: "two houses", "balloons", "a pine tree"."""
-        if not self.filled.places or thing.place or thing.free or _balloons(thing):
+        if not self.filled.places or thing.place or thing.free:
             return False
         several = thing.plural and thing.kind not in PLURAL
         return count > 1 or several or thing.twice or (thing.number is not None
                                                   and len(self.filled.kinds) > 1)
+
+    def _alike(self) -> Iterator[Added]:
+        """Four or five things in the words of captions: "five things, each a white sheep"."""
+        (thing,) = self.reading.things
+        typed = [word.word for word in self.reading.words if word.start < thing.noun]
+        if "each" in typed:
+            yield from self._described(0, thing)
+            return
+        number, colour = len(self.filled.kinds), self.filled.colours[0]
+        own = self.reading.prompt[thing.own : thing.noun].strip()
+        if thing.shaded and not thing.colour:
+            colour = None
+        kind = self.filled.kinds[0]
+        article = "an" if colour == "orange" else "a"
+        english = " ".join(filter(None, (
+            f"{_NUMBERS[number]} things, each", article,
+            _COLOUR_WORDS[colour][0] if colour else "", own, _NOUNS[kind][0])))
+        shade = f"{CHINESE[colour][0]}的" if colour else ""
+        chinese = f"{'四五'[number - 4]}样东西{COMMA}每样都是{shade}{CHINESE[kind][0]}"
+        yield self._added("things 0", "things", (english, chinese), (thing.start, thing.end), "",
+                          break_after(self.reading, thing))
 
     def _things(self) -> Iterator[Added]:
         for first, count, thing in self.mentions:
@@ -136,8 +163,7 @@ class Writer:
         if colour and not (thing.colour or thing.shaded):
             said = _COLOUR_WORDS[colour][0], f"{CHINESE[colour][0]}的"
             yield self._added(f"colour {n}", "colour", said, (thing.own, thing.own), "", blank)
-        if self.filled.places and not (thing.place or thing.free or _balloons(thing)
-                                       or self._continues(thing)):
+        if self.filled.places and not (thing.place or thing.free or self._continues(thing)):
             yield self._added(f"place {n}", "place", place_words(self.filled.places[n]),
                               (thing.end, thing.end), blank, break_after(self.reading, thing))
 
@@ -176,9 +202,7 @@ class Writer:
         """
         total = 0 if self.filled.crowded else len(self.filled.kinds)
         first = min((thing.front for *_, thing in self.mentions), default=0)
-        if not total or self._counted() or any(
-                kind in PLURAL for kind in self.filled.kinds) or any(
-                _balloons(thing) for *_, thing in self.mentions):
+        if not total or self._counted() or any(kind in PLURAL for kind in self.filled.kinds):
             return
         if total == 1 and not self.rewritten:
             yield self._lone(self.mentions[0][2])
@@ -304,11 +328,6 @@ def end_of_parts(reading: Reading, attribute: str) -> int:
         if max(map(PARTS.index, attributes)) > rank:
             place = start
     return place
-
-
-def _balloons(thing: Named) -> bool:
-    """Whether these are several balloons: no postcard has more than one."""
-    return thing.kind == "balloon" and (thing.plural or thing.number not in (None, 1))
 
 
 def place_words(place: str) -> Said:

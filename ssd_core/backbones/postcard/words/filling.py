@@ -17,13 +17,16 @@ from typing import TypeVar
 from .captions import PLURAL
 from .spelling import Named, Reading, Word
 from .world import (
+    FLOATING,
+    FLYING,
     GROUNDS,
-    ON_WATER,
     PLACES,
+    USUAL,
     WATER,
     colours_of,
     has_light,
     kinds_of,
+    may_be_many,
     paths_of,
     skies_of,
 )
@@ -47,19 +50,28 @@ FAINT = {("time", "dusk"): ("mountains", "forest"), ("time", "night"): ("mountai
 LIGHT = {"none": 0.6, "sun": 0.4, "moon": 0.4}
 KIND = {"house": 0.2, "tree": 0.12, "boat": 0.2, "lighthouse": 0.12, "castle": 0.08,
         "windmill": 0.1, "church": 0.08, "tower": 0.04, "tent": 0.06, "pine": 0.06,
-        "balloon": 0.06, "bridge": 0.04}
+        "balloon": 0.06, "bridge": 0.04, "dog": 0.04, "cat": 0.04, "horse": 0.04, "sheep": 0.03,
+        "bird": 0.03, "palm": 0.03}
 COLOUR = {"red": 0.35, "blue": 0.22, "yellow": 0.15, "purple": 0.12, "pink": 0.1, "white": 0.06}
 PALE = {"field": ("yellow",), "sand": ("yellow", "white"), "snow": ("white",)}  # hardly visible
 GREEN = {"green": 0.8, "red": 0.1, "yellow": 0.1}
-PLANTS = ("tree", "trees", "pine")
+PLANTS = ("tree", "trees", "pine", "palm")
+# Where some kinds are at home.
+HOME: dict[str, Odds[str]] = {
+    "snowman": {"snow": 1.0}, "palm": {"sand": 0.6, "sea": 0.3, "meadow": 0.1},
+    "sunflower": {"field": 0.5, "meadow": 0.5}, "tulip": {"meadow": 0.9, "field": 0.1},
+    "rosebush": {"meadow": 0.9, "field": 0.1},
+    **dict.fromkeys(("dog", "cat", "horse", "sheep", "bench"),
+                    {"meadow": 0.6, "field": 0.2, "sand": 0.14, "snow": 0.06})}
 _BETWEEN = ("between", "之间", "中间")
-# Relations that no postcard shows, as typed. A balloon floats above everything else.
+# Relations that no postcard shows, as typed. What flies is above everything else.
 _UNSEEN = ("behind", "front", "under", "below", "beneath", "underneath", "inside", "atop", "top",
            "over", "above", "后面", "背后", "前面", "下面", "上面", "里面")
 _OVER = ("over", "above", "under", "below", "beneath", "上面", "下面")
 _CHINESE_UNSEEN = re.compile("(?:下|上|里|后|後|前)(?=有)")  # 桥下有一条船
 _MARKS = re.compile("[,.;，。；、]")
 MOST = 3  # things that have a place
+MANY = 5  # most things that are alike and have none
 # Words that no caption has, or not as a claim, and that rule values out.
 _GREEN = ("spring", "springtime", "summer", "summertime", "summery", "autumn", "hot", "tropical",
           "palm", "flowers", "poppies", "wildflowers", "春天", "夏天", "秋天", "春", "夏", "秋")
@@ -68,16 +80,18 @@ _CALM = ("calm", "peaceful", "serene", "tranquil", "still", "quiet", "平静", "
 _SNOWING = ("snowing", "snowfall", "snowstorm", "blizzard", "下雪", "大雪", "大雪纷飞")
 _GREY = ("grey sky", "gray sky", "grey skies", "overcast", "gloomy")
 _FAR = ("behind", "far", "away", "before", "rolling")  # of a ridge as captions name it
-_LIKE = ({"house", "houses"}, {"boat", "boats"}, {"tree", "trees", "pine"})
+_LIKE = ({"house", "houses"}, {"boat", "boats"}, {"tree", "trees", "pine"}, {"bird", "birds"})
 Pair = tuple[str, str]  # attribute and value
 Scene = dict[str, str | None]
 
 
 def ground_odds(kinds: tuple[str, ...]) -> Odds[str]:
     """Odds of the ground under these things: boats and bridges are on water."""
-    if ON_WATER & set(kinds):
+    if FLOATING & set(kinds):
         return AFLOAT
-    return ASHORE if "lighthouse" in kinds else GROUND
+    if "lighthouse" in kinds:
+        return ASHORE
+    return next((HOME[kind] for kind in kinds if kind in HOME), GROUND)
 
 
 def ridge_odds(scene: Scene) -> Odds[str]:
@@ -102,8 +116,9 @@ def sky_odds(time: str, lit: bool) -> Odds[str]:
 
 def colour_odds(kind: str, ground: str) -> Odds[str]:
     """Odds of the usual colours of a kind, low if they hardly show on the ground."""
-    return rare(GREEN if kind in PLANTS else COLOUR,
-                lambda colour: colour in PALE.get(ground, ()))
+    odds = GREEN if kind in PLANTS else (
+        dict.fromkeys(USUAL[kind], 1.0) if kind in USUAL else COLOUR)
+    return rare(odds, lambda colour: colour in PALE.get(ground, ()))
 
 
 @dataclass(frozen=True)
@@ -168,7 +183,7 @@ def _unseen(reading: Reading, first: Named, second: Named) -> str:
     typed = [word.typed.lower() for word in words]
     if _MARKS.search(reading.prompt[first.end : second.start]) or "and" in typed:
         return ""
-    if "balloon" in (first.kind, second.kind) and set(_OVER) & set(typed):
+    if {first.kind, second.kind} & set(FLYING) and set(_OVER) & set(typed):
         return ""
     if typed[:1] == ["on"] and not any(word.meaning[0] for word in words):
         return "on"
@@ -186,7 +201,8 @@ class Filled:
 
     scene: a value for every attribute, None if nothing fits. members: the number of things of each
     thing in the prompt. kinds, places, colours: of all things in order; places is () if there are
-    too many (`crowded`). invented: whether the prompt names no thing and the only one was chosen.
+    too many (`crowded`), or four or five that are alike (`many`). invented: whether the prompt
+    names no thing and the only one was chosen.
     """
 
     scene: dict[str, str | None]
@@ -196,6 +212,7 @@ class Filled:
     colours: tuple[str | None, ...]
     invented: bool = False
     crowded: bool = False
+    many: bool = False
 
 
 def ruled_out(negative: Reading) -> set[Pair]:
@@ -226,7 +243,7 @@ def implied(reading: Reading) -> set[Pair]:
         pairs |= {("light", "sun")}
     if typed & set(_GREY):
         pairs |= {("light", "sun")}
-    afloat = {thing.kind for thing in reading.things} & ON_WATER
+    afloat = {thing.kind for thing in reading.things} & FLOATING
     if set(reading.scene.get("ridge", ["none"])) - {"none"} and not (
             typed & set(_FAR) or reading.chinese or afloat):
         pairs |= {("ground", ground) for ground in (*WATER, "sand")}
@@ -242,22 +259,36 @@ def _green_land(reading: Reading) -> bool:
 def members_of(things: Sequence[Named]) -> tuple[int, ...]:
     """The number of things of each: "two houses" are two, "houses" one group.
 
-    More than MOST in all count as one each: a picture has no place for them.
+    More than MOST in all count as one each, unless all are alike: a picture has no place for them.
     """
     members = wanted_of(things)
-    return members if sum(members) <= MOST else (1,) * len(members)
+    fits = sum(members) <= MOST or all_alike(things)
+    return members if fits else (1,) * len(members)
+
+
+def all_alike(things: Sequence[Named]) -> bool:
+    """Whether a prompt names four or more things of one kind and nothing else."""
+    return len(things) == 1 and may_be_alike(things[0])
 
 
 def wanted_of(things: Sequence[Named]) -> tuple[int, ...]:
     """As many of each as the prompt asks for, even if they are more than MOST in all."""
+    if all_alike(things):
+        return (min(things[0].number or 1, MANY),)
     members = tuple(_members(thing) for thing in things)
-    if len(things) == 1 and things[0].many and things[0].kind not in (*PLURAL, "balloon"):
+    if len(things) == 1 and things[0].many and things[0].kind not in PLURAL:
         return (MOST,)
     return members
 
 
+def may_be_alike(thing: Named) -> bool:
+    """Whether a thing is four or more of a kind of which so many may stand in one picture."""
+    return not thing.place and may_be_many(single(thing.kind)) and (
+        (thing.number or 1) > MOST)
+
+
 def _members(thing: Named) -> int:
-    if thing.place or thing.kind == "balloon":
+    if thing.place:
         return 1
     if thing.number is None:
         return 2 if thing.plural and thing.kind not in PLURAL else 1
@@ -284,7 +315,8 @@ class Filler:
         self.typed = {name: values[0] for name, values in reading.scene.items()}
         self.hints, self.light_place = reading.hints, reading.light_place
         self.members = members_of(self.things)
-        self.crowded = sum(wanted_of(self.things)) > MOST
+        self.many = all_alike(self.things)
+        self.crowded = sum(wanted_of(self.things)) > MOST and not self.many
         relate(reading, sum(self.members))
         self.kinds = tuple(single(thing.kind) if count > 1 else thing.kind for thing, count
                            in zip(self.things, self.members, strict=False) for _ in range(count))
@@ -302,7 +334,7 @@ class Filler:
                              ("ground", self._ground), ("ridge", self._ridge)):
             scene[name] = self.typed.get(name) or self._hinted(name) or choose(scene)
         return Filled(scene, self.members, self.kinds, self._places(), self._colours(scene),
-                      self.invented, self.crowded)
+                      self.invented, self.crowded, self.many)
 
     def _hinted(self, name: str) -> str | None:
         """The hinted value of an attribute, if it is compatible with the typed ones."""
@@ -342,7 +374,7 @@ class Filler:
 
     def _ground(self, scene: Scene) -> str | None:
         """A ground on which as many of the things as possible may stand."""
-        on_land = not ON_WATER & set(self.kinds)  # for a bridge the river leaves
+        on_land = not FLOATING & set(self.kinds)  # for a bridge the river leaves
         grounds, odds = self._allowed_grounds(follow_path=on_land), ground_odds(self.kinds)
         white = any("white" in (thing.colour, thing.colour_hint) for thing in self.things)
 
@@ -361,7 +393,8 @@ class Filler:
 
     def _light(self, scene: Scene) -> str | None:
         lamp = "moon" if scene["time"] == "night" else "sun"
-        seen = has_light(self.typed.get("sky", "clear"))
+        free = sum(kind in FLYING for kind in self.kinds) < len(PLACES)
+        seen = free and has_light(self.typed.get("sky", "clear"))
         return self.die.throw("light", LIGHT, lambda light: light == "none" or (
             seen and light == lamp and self._allowed("light", light)))
 
@@ -374,7 +407,7 @@ class Filler:
     def _places(self) -> tuple[str, ...]:
         """The places of all things in order; the members of a thing stand from left to right."""
         total = len(self.kinds)
-        if self.crowded or not total:
+        if self.crowded or self.many or not total:
             return ()
         wanted = [place or hint for place, hint in zip(self._said("place"),
                                                        self._said("place_hint"), strict=True)]
@@ -390,7 +423,7 @@ class Filler:
 
     def _may_float(self, kind: str, place: str) -> bool:
         """Whether a thing at a place leaves the typed place of the sun or the moon free."""
-        return kind != "balloon" or place != self.light_place
+        return kind not in FLYING or place != self.light_place
 
     def _colours(self, scene: Scene) -> tuple[str | None, ...]:
         """The colours of all things; members of a thing look alike unless typed otherwise."""

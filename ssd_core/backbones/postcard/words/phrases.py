@@ -14,12 +14,12 @@ from itertools import zip_longest
 
 from .canonical import shown_scene
 from .captions import _COLOUR_WORDS, _FIRST, _MEANING, _NOUNS, _PARTS, PLURAL
-from .filling import MOST, members_of, relate, wanted_of
+from .filling import MANY, MOST, all_alike, members_of, relate, wanted_of
 from .short_prompts import CHINESE
 from .spelling import _BEFORE_A_PLACE, END, HINTS, Named, Reading, meanings, read
 from .unknown_objects import known_part
 
-_VERBS = ("stands", "stand", "floats", "sails", "sail")
+_VERBS = ("stands", "stand", "floats", "sails", "sail", "flies", "fly")
 _SINGLE = ("time", "sky", "ridge", "ground", "light")  # a picture shows one value of each
 Meaning = tuple[str, str]
 SHOWN = 3  # phrases quoted in a note
@@ -143,14 +143,14 @@ def _out_of_place(reading: Reading) -> Iterator[str]:
 
 def _numbers(reading: Reading) -> list[str]:
     things = reading.things
-    several = [thing for thing in things if thing.plural or thing.number not in (None, 1)]
-    too_many = [thing for thing in things if (thing.number or 0) > MOST]
+    alike = all_alike(things)
     asked = []
-    if too_many or sum(wanted_of(things)) > MOST:
-        asked.append("more than three things")
-    if any(thing.kind == "balloon" for thing in several):
-        asked.append("more than one balloon")
-    if any(thing.place and _counted(thing) for thing in several):
+    if any((thing.number or 0) > MANY for thing in things):
+        asked.append("more than five things")
+    elif not alike and (any((thing.number or 0) > MOST for thing in things)
+                        or sum(wanted_of(things)) > MOST):
+        asked.append("more than three things unless all are alike")
+    if any(thing.place and _counted(thing) for thing in things):
         asked.append("more than one thing in one place")
     return asked
 

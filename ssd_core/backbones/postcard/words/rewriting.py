@@ -21,8 +21,9 @@ from .captions import (
     _VERBS,
     PLURAL,
 )
-from .content import content_of
-from .expansion import break_after, end_of_parts, expand, place_words, scene_words
+from .content import content_of, single
+from .expansion import _NUMBERS, break_after, end_of_parts, expand, place_words, scene_words
+from .filling import MANY, MOST
 from .phrases import _VERBS as VERBS
 from .phrases import _end
 from .short_prompts import CHINESE, COMMA, SEVERAL
@@ -38,8 +39,14 @@ from .spelling import (
     Word,
     read,
 )
+from .world import may_be_many
 
-_MEASURE = {"tent": "顶", "tree": "棵", "pine": "棵", "boat": "艘", "balloon": "个"}  # else 座
+_MEASURE = {"tent": "顶", "tree": "棵", "pine": "棵", "palm": "棵", "boat": "艘", "balloon": "个",
+            "dog": "只", "cat": "只", "sheep": "只", "bird": "只", "horse": "匹", "car": "辆",
+            "bicycle": "辆", "train": "列", "sunflower": "朵", "tulip": "朵", "rosebush": "丛",
+            "bench": "张", "fence": "道", "waterfall": "道", "rocket": "枚",
+            "snowman": "个"}  # else 座
+_PLURALS = {"sheep": "sheep", "snowman": "snowmen"}
 _LAMPS = {"sun": "moon", "sunny": "moonlit", "sunlit": "moonlit", "sunlight": "moonlight",
           "sunshine": "moonlight", "太阳": "月亮", "阳光": "月光"}
 _OTHER_LAMPS = {**_LAMPS, **{moon: sun for sun, moon in reversed(_LAMPS.items())}, "明月": "太阳"}
@@ -78,6 +85,8 @@ def coloured(reading: Reading, n: int, colour: str) -> str | None:
 def renamed(reading: Reading, n: int, kind: str) -> str | None:
     """With a noun of another kind, and the article, measure word and verb that suit it."""
     thing, count = reading.things[n], content_of(reading).things[n].count
+    if any(word.word == "each" for word in inside(reading, thing)):
+        count = 1  # "five things, each a house"
     noun = noun_of(kind, count, reading.chinese)
     edits = [(thing.noun, thing.end, noun)]
     start, end = determiner(reading, thing)
@@ -93,6 +102,8 @@ def noun_of(kind: str, count: int, chinese: bool) -> str:
     if chinese:
         return SEVERAL.get(kind, CHINESE[kind][0])
     noun = _NOUNS[kind][0]
+    if count != 1 and kind in _PLURALS:
+        return _PLURALS[kind]
     return noun if count == 1 else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
 
 
@@ -180,15 +191,18 @@ def without_thing(reading: Reading, n: int) -> str:
 
 
 def doubled(reading: Reading, n: int, place: str | None) -> str | None:
-    """With another thing like this one, at a place; "two houses" become three."""
+    """With another thing like this one, at a place; "two houses" become three, and so on."""
     thing, prompt, chinese = reading.things[n], reading.prompt, reading.chinese
     count = content_of(reading).things[n].count
     if count > 1:
         words = [word for word in inside(reading, thing) if word.number == count]
         if not words:
             return None
-        three = words[0].typed.replace("两", "三") if chinese else "three"
-        return edited(prompt, [(words[0].start, words[0].end, three)])
+        if count >= MANY or (count >= MOST and not may_be_many(single(thing.kind))):
+            return None
+        old, new = ("两三四五"[count - 2 + k] for k in (0, 1))
+        more = words[0].typed.replace(old, new) if chinese else _NUMBERS[count + 1]
+        return edited(prompt, [(words[0].start, words[0].end, more)])
     article = "some " if thing.kind in PLURAL else "a "
     rest = prompt[determiner(reading, thing)[1] : thing.end].strip()
     where = "" if place is None else place_words(place)[chinese]
@@ -286,7 +300,7 @@ def is_complete(prompt: str) -> bool:
 
 
 def wrong_lead(reading: Reading, total: int, group: bool) -> bool:
-    says = {"one": 1, "two": 2, "three": 3}
+    says = {word: number for number, word in _NUMBERS.items()}
     return group or any(says[value] != total for value in reading.scene.get("count", ()))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...prompt_guide import Chip, Kind
 from .captions import _COLOUR_WORDS, _LIGHT_ALONE, _NOUNS, _PARTS, _PLACE_WORDS, PLURAL
-from .world import Scene, SceneObject, sample_scene
+from .world import Scene, SceneObject, is_many, sample_scene
 
 # By value: the preferred word, then synonyms.
 CHINESE: dict[str, list[str]] = {value: words.split() for value, words in {
@@ -19,6 +19,12 @@ CHINESE: dict[str, list[str]] = {value: words.split() for value, words in {
     "castle": "城堡 宫殿", "tower": "塔楼 高塔 塔", "lighthouse": "灯塔", "windmill": "风车",
     "tent": "帐篷", "tree": "大树 树", "trees": "几棵树 一些树 树丛", "pine": "松树 杉树",
     "boat": "小船 船 帆船", "boats": "几艘船 船队", "bridge": "桥 桥梁", "balloon": "热气球 气球",
+    "dog": "狗 小狗 狗狗", "cat": "猫 小猫 猫咪", "horse": "马 骏马 小马", "sheep": "绵羊 羊 小羊",
+    "bird": "小鸟 鸟 飞鸟 海鸥 燕子", "birds": "鸟群", "car": "汽车 小汽车 轿车 车",
+    "train": "火车 列车", "bicycle": "自行车 单车", "rocket": "火箭 飞船", "sunflower": "向日葵",
+    "tulip": "郁金香", "rosebush": "玫瑰丛 玫瑰 玫瑰花", "palm": "棕榈树 棕榈 椰子树",
+    "bench": "长椅 长凳", "fence": "栅栏 篱笆 围栏", "snowman": "雪人", "waterfall": "瀑布",
+    "brown": "棕色 褐色 棕 褐", "black": "黑色 黑", "grey": "灰色 灰 银色", "rainbow": "彩虹",
     "red": "红色 红", "orange": "橙色 橘色 橙", "yellow": "黄色 黄 金色", "green": "绿色 绿",
     "blue": "蓝色 蓝", "purple": "紫色 紫", "pink": "粉色 粉红色 粉红", "white": "白色 白",
     "left": "在左边 左边 在左侧 左侧", "middle": "在中间 中间 在中央 中央",
@@ -43,7 +49,15 @@ def fresh_chinese_prompt(rng: np.random.Generator) -> str:
     scene = sample_scene(rng)
     words = [CHINESE[value][0] for value in scene_values(scene)]
     chosen = sorted(rng.permutation(len(words))[: int(rng.integers(2, 5))])
-    return COMMA.join([*map(thing_text, scene.things), *(words[int(n)] for n in chosen)])
+    things = [many_text(scene)] if is_many(scene.things) else map(thing_text, scene.things)
+    return COMMA.join([*things, *(words[int(n)] for n in chosen)])
+
+
+def many_text(scene: Scene) -> str:
+    """Four or five things that are alike."""
+    thing = scene.things[0]
+    number = "四五"[len(scene.things) - 4]
+    return f"{number}样东西{COMMA}每样都是{CHINESE[thing.colour][0]}的{CHINESE[thing.kind][0]}"
 
 
 def thing_text(thing: SceneObject) -> str:

@@ -17,7 +17,7 @@ from .captions import _MEANING
 
 NUMBERS = {"one": 1, "two": 2, "pair": 2, "three": 3, "trio": 3, "four": 4, "five": 5, "six": 6,
            "seven": 7, "eight": 8, "nine": 9, "ten": 10, "dozen": 12, "twenty": 20,
-           "一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "4": 4, "5": 5, "6": 6}
+           "一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "6": 6}
 ARTICLES = ("a", "an", "the")
 QUANTITIES = ("lone", "single", "some", "few")
 _MANY = ("several", "many", "lots", "dozens", "多", "几", "些", "群", "排", "片", "十", "都")
@@ -26,15 +26,14 @@ _SIZES = ("小", "大", "老")  # between a colour and its noun
 _SCENERY = ("ground", "path", "ridge", "sky", "time")  # "a lake house" is a lone one
 _OWNERS = ("my", "your", "his", "her", "our", "their", "its", "this", "that", "these", "those")
 _WEATHER = ("foggy", "rainy", "cloudy", "snowy", "sun", "moon", "starry")  # "a misty lighthouse"
-_MEASURES = "一两二三四五六七八九十几多只座棵艘间朵片匹个条顶群排些都这那张幅"
+_MEASURES = "一两二三四五六七八九十几多只座棵艘间朵片匹个条顶群排些都这那张幅辆列枚道丛"
 # Colours that no caption has: no other one is filled in beside them.
-_OTHER_COLOURS = ("black", "grey", "gray", "brown", "beige", "silver", "turquoise", "teal",
+_OTHER_COLOURS = ("beige", "turquoise", "teal",
                   "maroon", "colorful", "colourful", "multicolored", "coloured", "colored", "dark",
-                  "rainbow", "黑", "灰",
-                  "棕", "褐", "银", "彩")
+                  "彩")
 # What a thing is made of, and the colour for it that captions have.
-MATERIALS = {"stone": "white", "marble": "white", "whitewashed": "white", "brick": "red",
-             "石": "white", "砖": "red", "磚": "red"}
+MATERIALS = {"stone": "grey", "marble": "white", "whitewashed": "white", "brick": "red",
+             "wooden": "brown", "石": "grey", "砖": "red", "磚": "red", "木": "brown"}
 # Two nouns for one thing, and its kind: "pine tree", "village church".
 _TWO_NOUNS = {("pine", "tree"): "pine", ("pine", "trees"): "pine", ("tree", "trees"): "trees",
               ("houses", "church"): "church"}
@@ -179,6 +178,7 @@ def read(prompt: str) -> Reading:
     """Read a prompt by the rules of `claims`."""
     reading = Reading(prompt, words_of(prompt))
     _Reader(reading).run()
+    _number_each(reading)
     return reading
 
 
@@ -191,6 +191,16 @@ def meanings(words: Sequence[Word]) -> Iterator[tuple[int, str, str]]:
             (END, *words), words, (*words[1:], END), strict=False)):
         if not _MEANING.get(f"{before.word} {word.word}"):
             yield n, *(_MEANING.get(f"{word.word} {after.word}") or word.meaning)
+def _number_each(reading: Reading) -> None:
+    """Read "five things, each a white sheep" as five sheep."""
+    words = [word for word in reading.words if word.word]
+    counts = [word for word in words if word.word in ("four", "five")]
+    if len(reading.things) != 1 or not counts:
+        return
+    thing, lead = reading.things[0], counts[0]
+    between = {word.word for word in words if lead.start <= word.start < thing.noun}
+    if {"things", "each"} <= between and not thing.number:
+        thing.number, thing.start, thing.front = NUMBERS[lead.word], lead.start, lead.start
 
 
 @dataclass

@@ -8,6 +8,9 @@ import numpy as np
 
 CELL = 16  # side of a token's cell, px; things move by whole cells
 PLACES = ("left", "middle", "right")
+# Between the places and farther away, for four or five things; captions do not name them.
+FAR_PLACES = ("far left", "far right")
+SLOTS = ("left", "far left", "middle", "far right", "right")  # all, from left to right
 
 
 @dataclass(frozen=True)
@@ -15,9 +18,12 @@ class Frame:
     """A shape. Places are tuples in the order of PLACES; everything is in cells except `horizon`.
 
     horizon: the row where the ground starts, px; never on the border of cells. centres: the columns
-    of the places. feet: the rows on which things stand. roam: how far a thing may stand from its
-    place. light, balloon: the rows of a light's centre and of a balloon's top. clouds: the upper
-    edges of clouds, px. scale: the px painted along a side of each of these px.
+    of the places. feet: the rows on which things stand; far_feet: those of the far places. roam:
+    how far a thing may stand from its place. light: the row of a high light's centre; low: that of
+    a low one over a flat horizon, over hills or a forest, and over mountains. balloon: the row of
+    a balloon's top. clouds: the upper edges of clouds, px. sizes: the px of a unit of a drawing
+    that stands alone, beside one or two others, beside more, and far away.
+    scale: the px of a painted picture for each of these px, along a side.
     """
 
     name: str
@@ -26,10 +32,13 @@ class Frame:
     horizon: int
     centres: tuple[int, int, int]
     feet: tuple[int, int, int]
+    far_feet: int
     roam: int
     light: int
+    low: tuple[int, int, int]
     balloon: int
     clouds: tuple[int, int, int]
+    sizes: tuple[float, float, float, float]
     scale: int = 1
 
     @property
@@ -42,10 +51,12 @@ class Frame:
         """In px."""
         return self.rows * CELL
 
-    @property
-    def light_y(self) -> int:
-        """The row of a light's centre, px."""
-        return self.light * CELL
+    def light_y(self, time: str, ridge: str) -> int:
+        """The row of a light's centre, px: the sun is low at dawn and at dusk."""
+        if time not in LOW_SUN:
+            return self.light * CELL
+        flat, rolling, steep = self.low
+        return CELL * {"none": flat, "mountains": steep, "snowy": steep}.get(ridge, rolling)
 
     @property
     def lift(self) -> float:
@@ -54,17 +65,31 @@ class Frame:
 
     def x_of(self, place: str) -> int:
         """The column of a place's centre, px."""
+        left, middle, right = self.centres
+        if place in FAR_PLACES:
+            return (middle + (left if place == "far left" else right)) * CELL // 2
         return self.centres[PLACES.index(place)] * CELL
 
-    def feet_of(self, place: str) -> int:
+    def feet_of(self, place: str, kind: str = "") -> int:
         """The row on which a thing at a place stands, px."""
-        return self.feet[PLACES.index(place)] * CELL
+        if kind in BACKDROPS:
+            return CELL * (self.far_feet - 1)
+        return CELL * (self.far_feet if place in FAR_PLACES else self.feet[PLACES.index(place)])
 
 
-SQUARE = Frame("square", 24, 24, 212, (4, 12, 20), (19, 19, 19), 1, 4, 1, (0, 24, 46))
-WIDE = Frame("wide", 32, 18, 148, (5, 16, 27), (14, 14, 14), 1, 3, 1, (-8, 8, 24))
-TALL = Frame("tall", 18, 32, 260, (4, 9, 14), (22, 26, 22), 0, 5, 2, (-4, 86, 108))
+SQUARE = Frame("square", 24, 24, 212, (4, 12, 20), (19, 19, 19), 16, 1, 4, (8, 7, 4), 1,
+               (0, 24, 46), (1.125, 1.0, 0.75, 0.5625))
+WIDE = Frame("wide", 32, 18, 148, (5, 16, 27), (14, 14, 14), 11, 1, 3, (5, 4, 3), 1, (-8, 8, 24),
+             (1.25, 1.0, 0.75, 0.5625))
+TALL = Frame("tall", 18, 32, 260, (4, 9, 14), (22, 26, 22), 19, 0, 5, (11, 9, 6), 2, (-4, 86, 108),
+             (1.0, 0.75, 0.5625, 0.4375))
 FRAMES = (SQUARE, WIDE, TALL)
+
+
+def bow_of(frame: Frame) -> tuple[float, float]:
+    """The radius of a rainbow around a point of the horizon, and its width, px."""
+    radius = min(0.44 * frame.width, 0.84 * frame.horizon)
+    return radius, 0.2 * radius
 
 
 def frame_of(height: float, width: float) -> Frame | None:
@@ -76,17 +101,31 @@ SIZE = SQUARE.width  # side of a square picture, px
 CELLS = SQUARE.columns
 
 TIMES = ("dawn", "day", "dusk", "night")
-SKIES = ("clear", "cloudy", "starry", "rain", "fog")
+SKIES = ("clear", "cloudy", "starry", "rain", "fog", "rainbow")
 LIGHTS = ("none", "sun", "moon")
 RIDGES = ("none", "hills", "mountains", "snowy", "forest")
 GROUNDS = ("meadow", "field", "sand", "snow", "lake", "sea")
 PATHS = ("none", "road", "river", "flowers")
 KINDS = ("house", "houses", "church", "castle", "tower", "lighthouse", "windmill", "tent", "tree",
-         "trees", "pine", "boat", "boats", "bridge", "balloon")
-COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "white")
+         "trees", "pine", "palm", "boat", "boats", "bridge", "balloon", "bird", "birds", "dog",
+         "cat", "horse", "sheep", "car", "train", "bicycle", "rocket", "sunflower", "tulip",
+         "rosebush", "bench", "fence", "snowman", "waterfall")
+FLYING = ("balloon", "bird", "birds")  # kinds that are in the sky
+FLOATING = frozenset(("boat", "boats", "bridge"))  # kinds that need no islet in water
+GROUPS = ("houses", "trees", "boats", "birds")  # kinds of several things
+BACKDROPS = ("waterfall",)  # kinds that stand far away, below the ridge
+FLOWERS = ("sunflower", "tulip", "rosebush")
+# Kinds that are small beside the others.
+SMALL = ("dog", "cat", "sheep", "bicycle", "sunflower", "tulip", "rosebush", "bench", "fence",
+         "snowman", "horse", "car")
+COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "white", "brown", "black",
+           "grey")
 WATER = ("lake", "sea")
 
 LIGHT_RADIUS = 26  # px
+LOW_SUN = ("dawn", "dusk")
+# How much paler than its edge the middle of the disc is.
+DISC_PALE = {"dawn": 0.2, "day": 0.45, "dusk": 0.25, "night": 0.45}
 
 RGB = tuple[int, int, int]
 
@@ -119,7 +158,7 @@ CLOUD: dict[str, tuple[RGB, RGB]] = {
     "night": ((112, 126, 172), (56, 68, 116)),
 }
 LIGHT: dict[str, RGB] = {
-    "dawn": (255, 236, 150), "day": (255, 226, 84), "dusk": (255, 148, 58),
+    "dawn": (255, 206, 104), "day": (255, 226, 84), "dusk": (255, 148, 58),
     "night": (248, 244, 218)}
 # Ridge colours: far layer, near layer.
 HILL: dict[str, tuple[RGB, RGB]] = {
@@ -132,7 +171,7 @@ ROCK: dict[str, tuple[RGB, RGB]] = {
     "dawn": ((206, 170, 186), (130, 112, 158)),
     "day": ((168, 178, 196), (92, 108, 152)),
     "dusk": ((208, 124, 122), (98, 60, 104)),
-    "night": ((84, 96, 148), (36, 44, 88)),
+    "night": ((50, 58, 100), (24, 28, 58)),
 }
 WOOD: dict[str, tuple[RGB, RGB]] = {
     "dawn": ((112, 130, 112), (72, 96, 88)),
@@ -144,7 +183,7 @@ CAP: dict[str, tuple[RGB, RGB]] = {
     "dawn": ((255, 244, 236), (226, 204, 224)),
     "day": ((252, 253, 255), (196, 212, 238)),
     "dusk": ((255, 220, 188), (214, 150, 172)),
-    "night": ((198, 208, 236), (128, 142, 192)),
+    "night": ((158, 172, 214), (92, 106, 158)),
 }
 # Ground colours: at the horizon, at the bottom edge. For water, its own colour.
 GROUND: dict[str, dict[str, tuple[RGB, RGB]]] = {
@@ -191,6 +230,10 @@ ROAD: dict[str, tuple[RGB, RGB]] = {
     "dusk": ((178, 118, 104), (112, 66, 70)),
     "night": ((84, 78, 96), (52, 46, 64)),
 }
+# A rainbow from its outer to its inner edge, and how far it may be from the middle, px.
+BOW: tuple[RGB, ...] = ((236, 66, 60), (250, 146, 50), (252, 226, 84), (104, 196, 96),
+                        (70, 156, 226), (92, 92, 208), (158, 84, 196))
+BOW_MOVE = 32
 PAINT: dict[str, RGB] = {
     "red": (204, 30, 38),
     "orange": (246, 122, 20),
@@ -200,13 +243,36 @@ PAINT: dict[str, RGB] = {
     "purple": (122, 44, 164),
     "pink": (246, 138, 180),
     "white": (252, 249, 240),
+    "brown": (128, 80, 48),
+    "black": (50, 46, 56),
+    "grey": (150, 153, 162),
 }
-NIGHT_PAINT = 0.82  # factor on a thing's colour at night
-LAND_KINDS = ("house", "houses", "houses", "church", "church", "castle", "tower", "lighthouse",
-              "windmill", "tent", "tree", "trees", "trees", "pine", "balloon")
-LAKE_KINDS = ("boat", "boat", "boat", "boats", "boats", "boats", "bridge", "bridge", "bridge",
-              "house", "castle", "tower", "lighthouse", "lighthouse", "tree", "balloon")
-ON_WATER = frozenset(LAKE_KINDS) - frozenset(LAND_KINDS)  # kinds that stand nowhere else
+# What the hour does to the colours of things: a factor on all, the colour that lit sides shift to,
+# and a factor on sides in the shade.
+TONE: dict[str, tuple[tuple[float, float, float], RGB, tuple[float, float, float]]] = {
+    "dawn": ((1.0, 0.95, 0.95), (255, 236, 208), (0.68, 0.6, 0.76)),
+    "day": ((1.0, 1.0, 1.0), (255, 251, 232), (0.58, 0.57, 0.76)),
+    "dusk": ((0.94, 0.84, 0.84), (255, 190, 112), (0.54, 0.44, 0.62)),
+    "night": ((0.66, 0.7, 0.88), (168, 190, 240), (0.5, 0.54, 0.76)),
+}
+LAND_KINDS = ("house", "house", "houses", "church", "castle", "tower", "lighthouse", "windmill",
+              "tent", "tree", "trees", "pine", "palm", "balloon", "bird", "birds", "dog", "dog",
+              "cat", "cat", "horse", "sheep", "car", "train", "bicycle", "rocket", "sunflower",
+              "tulip", "rosebush", "bench", "fence", "snowman", "waterfall")
+LAKE_KINDS = ("boat", "boat", "boat", "boat", "boats", "boats", "boats", "bridge", "bridge",
+              "bridge", "house", "castle", "tower", "lighthouse", "lighthouse", "tree", "pine",
+              "palm", "tent", "balloon", "bird", "birds", "dog", "cat", "horse", "bench")
+# The usual colours of kinds; the other kinds have any.
+USUAL = {
+    **dict.fromkeys(("tree", "trees", "pine", "palm"), ("green",)),
+    "dog": ("brown", "white", "black", "grey", "orange"),
+    "cat": ("black", "orange", "grey", "white"),
+    "horse": ("brown", "black", "white", "grey"), "sheep": ("white", "white", "black", "brown"),
+    "bird": ("blue", "red", "yellow", "brown"), "birds": ("black", "grey", "brown"),
+    "sunflower": ("yellow", "yellow", "orange"), "tulip": ("red", "pink", "yellow", "purple"),
+    "rosebush": ("red", "pink", "yellow", "white"), "bench": ("brown", "green", "red"),
+    "fence": ("brown", "white"), "train": ("red", "green", "black", "blue"),
+    "waterfall": ("white", "blue")}
 ALIKE = 0.2  # chance that a thing looks like the one before it
 
 
@@ -237,12 +303,12 @@ class Scene:
 def skies_of(time: str) -> tuple[str, ...]:
     """The skies that a time of day may have."""
     return ("starry", "cloudy", "rain", "fog") if time == "night" else (
-        "clear", "cloudy", "rain", "fog")
+        "clear", "cloudy", "rain", "fog", "rainbow")
 
 
 def has_light(sky: str) -> bool:
-    """Whether the sun or the moon can be seen under a sky."""
-    return sky not in VEIL
+    """Whether the sun or the moon can be seen under a sky; a rainbow is opposite to the sun."""
+    return sky not in VEIL and sky != "rainbow"
 
 
 def kinds_of(ground: str) -> tuple[str, ...]:
@@ -258,15 +324,36 @@ def paths_of(ground: str) -> tuple[str, ...]:
 
 
 def colours_of(kind: str, ground: str) -> tuple[str, ...]:
-    """The colours that are visible: white vanishes on snow and among clouds."""
-    lost = {"white"} if kind == "balloon" or ground == "snow" else set()
-    return tuple(c for c in COLOURS if c not in lost)
+    """The colours that are visible: white vanishes on snow, among clouds and on a snowman, whose
+    colour is that of his scarf.
+    """
+    lost = {"white"} if kind in (*FLYING, "snowman") or ground == "snow" else set()
+    if kind in FLOWERS:
+        lost |= {"green", "brown", "black", "grey"}
+    wanted = USUAL[kind] if kind == "waterfall" else COLOURS
+    return tuple(c for c in wanted if c not in lost)
 
 
 def light_places_of(things: tuple[SceneObject, ...]) -> tuple[str, ...]:
-    """The places of the sky that no balloon takes."""
-    taken = {thing.place for thing in things if thing.kind == "balloon"}
+    """The places of the sky that nothing flying takes."""
+    taken = {thing.place for thing in things if thing.kind in FLYING}
     return tuple(place for place in PLACES if place not in taken)
+
+
+def is_many(things: tuple[SceneObject, ...]) -> bool:
+    """Whether there are more things than places, all of which are alike then."""
+    return len(things) > len(PLACES)
+
+
+def may_be_many(kind: str) -> bool:
+    """Whether four or five of a kind fit into a picture."""
+    return kind not in (*FLYING, *GROUPS, "bridge", "waterfall", "train")
+
+
+def _many_is_valid(things: tuple[SceneObject, ...]) -> bool:
+    alike = len({(thing.kind, thing.colour) for thing in things}) == 1
+    full = {thing.place for thing in things} >= set(PLACES)
+    return alike and full and may_be_many(things[0].kind)
 
 
 def is_valid(scene: Scene) -> bool:
@@ -274,7 +361,8 @@ def is_valid(scene: Scene) -> bool:
     lamp = "moon" if scene.time == "night" else "sun"
     lamps = ("none", lamp) if has_light(scene.sky) else ("none",)
     places = light_places_of(scene.things) if scene.light != "none" else ("none",)
-    order = [PLACES.index(thing.place) for thing in scene.things]
+    order = [SLOTS.index(thing.place) for thing in scene.things]
+    near = all(thing.place in PLACES for thing in scene.things)
     return (
         scene.sky in skies_of(scene.time)
         and scene.light in lamps
@@ -283,7 +371,7 @@ def is_valid(scene: Scene) -> bool:
         and scene.path in paths_of(scene.ground)
         and 1 <= len(order) == len(set(order))
         and order == sorted(order)
-        and sum(thing.kind == "balloon" for thing in scene.things) <= 1
+        and (_many_is_valid(scene.things) if is_many(scene.things) else near)
         and all(t.kind in kinds_of(scene.ground) for t in scene.things)
         and all(t.colour in colours_of(t.kind, scene.ground) for t in scene.things)
     )
@@ -294,20 +382,25 @@ def _pick(rng: np.random.Generator, values: tuple[str, ...]) -> str:
 
 
 def _colour(rng: np.random.Generator, kind: str, ground: str) -> str:
-    """A colour: for trees mostly green, for everything else any visible one."""
-    natural = kind in ("tree", "trees", "pine") and rng.random() < 0.4
-    return "green" if natural else _pick(rng, colours_of(kind, ground))
+    """A colour: mostly a usual one of the kind."""
+    visible = colours_of(kind, ground)
+    usual = tuple(c for c in USUAL.get(kind, ()) if c in visible)
+    return _pick(rng, usual if usual and rng.random() < 0.6 else visible)
 
 
 def _sample_things(rng: np.random.Generator, ground: str) -> tuple[SceneObject, ...]:
-    count = int(rng.choice(3, p=(0.4, 0.35, 0.25))) + 1
+    count = int(rng.choice(5, p=(0.38, 0.27, 0.19, 0.08, 0.08))) + 1
+    if count > len(PLACES):
+        kind = _pick(rng, tuple(k for k in kinds_of(ground) if may_be_many(k)))
+        colour, gap = _colour(rng, kind, ground), _pick(rng, FAR_PLACES)
+        return tuple(SceneObject(kind, colour, place) for place in SLOTS
+                     if count == len(SLOTS) or place != gap)
     places = sorted(int(i) for i in rng.permutation(3)[:count])
     things: list[SceneObject] = []
     for place in places:
-        flying = any(thing.kind == "balloon" for thing in things)
-        kind = _pick(rng, tuple(k for k in kinds_of(ground) if not (flying and k == "balloon")))
+        kind = _pick(rng, kinds_of(ground))
         colour = _colour(rng, kind, ground)
-        if things and things[-1].kind != "balloon" and rng.random() < ALIKE:
+        if things and rng.random() < ALIKE:
             kind, colour = things[-1].kind, things[-1].colour
         things.append(SceneObject(kind, colour, PLACES[place]))
     return tuple(things)
@@ -328,12 +421,13 @@ def sample_scene(rng: np.random.Generator) -> Scene:
     """Draw a random scene; values of an attribute are about equally likely, rain and fog less."""
     time = _pick(rng, TIMES)
     skies = skies_of(time)
-    sky = skies[int(rng.choice(4, p=(0.35, 0.35, 0.15, 0.15)))]
+    odds = (0.35, 0.35, 0.15, 0.15) if time == "night" else (0.32, 0.3, 0.14, 0.12, 0.12)
+    sky = skies[int(rng.choice(len(skies), p=odds))]
     ridge, ground = _pick(rng, RIDGES), _pick(rng, GROUNDS)
     things = _sample_things(rng, ground)
     path = _pick(rng, _likely_paths(sky, ground, things))
     light, light_place = "none", "none"
-    if has_light(sky) and rng.random() < 0.75:
+    if has_light(sky) and light_places_of(things) and rng.random() < 0.75:
         light = "moon" if time == "night" else "sun"
         light_place = _pick(rng, light_places_of(things))
     return Scene(time, sky, light, light_place, ridge, ground, path, things,
