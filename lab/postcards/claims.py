@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ssd_core.backbones.postcard.words.captions import _MEANING
 
 COUNTS = ("one", "two", "three", "four", "five")
-_TOKEN = re.compile(r"snowy mountains|snowy peaks|[a-z]+|[.,]")
+_TOKEN = re.compile(r"snowy mountains|snowy peaks|autumn forest|autumn woods|[a-z]+|[.,]")
 _BREAKS = (",", ".", "and")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -16,6 +17,8 @@ from ssd_core.backbones.postcard.words.world import (
     GROUND,
     ROAD,
     SHADOW,
+    SHORE,
+    SHORES,
     WATER,
     Frame,
     Scene,
@@ -120,7 +123,25 @@ def _paint_glitter(ground: np.ndarray, scene: Scene, frame: Frame,
 
 
 _GROUNDS = {"meadow": _paint_meadow, "field": _paint_field, "sand": _paint_dunes,
-            "snow": _paint_dunes, "lake": _paint_water, "sea": _paint_water}
+            "snow": _paint_dunes, "lake": _paint_water, "sea": _paint_water,
+            "shore": _paint_meadow, "beach": _paint_dunes}
+
+
+def _paint_shore(ground: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
+    """Water from the horizon down to a shore, with foam along it, over painted land."""
+    x, y = axes(frame)
+    rows, high = y[: len(ground)], len(ground) // frame.scale
+    line = SHORE * high + curve(rng, x, (420, 5.0), (190, 2.5), (70, 1.0))
+    wet = replace(scene, ground=SHORES[scene.ground][1])
+    water = np.repeat(finer(ground_rows(wet.ground, scene.time, frame), frame.scale),
+                      frame.scale * frame.width, 1)[frame.scale * frame.horizon :]
+    _paint_water(water, wet, frame, rng)
+    damp = np.exp(-np.clip(rows - line, 0, None) / 9)
+    blend(ground, GROUND["sand"][scene.time][1], 0.75 * damp * (scene.ground == "shore"))
+    blend(ground, SHADOW[scene.time], 0.22 * damp)
+    blend(ground, water, below(-rows, -line, 2.0 / frame.scale))
+    foam = np.exp(-(((rows - line + 3) / (2.2 if scene.ground == "beach" else 1.3)) ** 2))
+    blend(ground, GLEAM[scene.time], 0.75 * foam)
 
 
 # ---- paths -------------------------------------------------------------------------------------
@@ -195,13 +216,15 @@ def paint_land(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Ge
     """Paint ridge and ground over the sky, float32 [H, W, 3], in place."""
     paint_ridge(canvas, scene, frame, rng)
     x, y = axes(frame)
-    wet = scene.ground in WATER
+    wet = scene.ground in WATER or scene.ground in SHORES
     line = frame.horizon + (0 if wet else 1) * curve(rng, x, (300, 2.0))
     rows = finer(ground_rows(scene.ground, scene.time, frame), frame.scale)
     ground = np.repeat(rows, frame.scale * frame.width, 1)
     horizon = frame.scale * frame.horizon
     near = ground[horizon:]
     _GROUNDS[scene.ground](near, scene, frame, rng)
+    if scene.ground in SHORES:
+        _paint_shore(near, scene, frame, rng)
     if scene.path in ("road", "river"):
         _paint_path(near, scene, frame, rng)
     elif scene.path == "flowers":

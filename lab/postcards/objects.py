@@ -36,7 +36,7 @@ from .pen import BELOW, FINER, HIGH, LIT, WIDE, Look, Pen
 COVERED = 0.3  # least share of a cell that a thing covers
 _LARGE = 1.4  # px of a unit from which drawings need less supersampling
 _BARE = (*FLYING, *BACKDROPS, "train", "rocket")  # kinds before which no grass grows
-_VEILED = {"rain": 0.12, "fog": 0.2}  # how much of a thing the air hides
+_VEILED = {"rain": 0.12, "snowfall": 0.1, "fog": 0.2}  # how much of a thing the air hides
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ def _paint_thing(canvas: np.ndarray, scene: Scene, thing: SceneObject, frame: Fr
         lines = np.arange(len(cover))[:, None, None] / frame.scale
         cover = cover * np.clip(stand.feet - stand.y - lines, 0, 1)
     paste(canvas, colour, cover, stand.x, stand.y, frame.scale)
-    if scene.ground in ("meadow", "field") and thing.kind not in _BARE:
+    if scene.ground in ("meadow", "field", "shore") and thing.kind not in _BARE:
         _paint_blades(canvas, scene, stand, frame)
 
 

@@ -10,7 +10,7 @@ from ssd_core.backbones.postcard.words.world import SQUARE, Frame, Scene
 
 from .land import paint_land
 from .objects import paint_objects
-from .sky import paint_fog, paint_rain, paint_sky
+from .sky import paint_fog, paint_rain, paint_sky, paint_snowfall
 
 
 def paint(scene: Scene, frame: Frame = SQUARE, scale: int = 1) -> np.ndarray:
@@ -28,4 +28,6 @@ def paint(scene: Scene, frame: Frame = SQUARE, scale: int = 1) -> np.ndarray:
     paint_objects(canvas, scene, frame)
     if scene.sky == "rain":
         paint_rain(canvas, scene, frame, rng)
+    elif scene.sky == "snowfall":
+        paint_snowfall(canvas, scene, frame, rng)
     return np.clip(canvas + 0.5, 0, 255).astype(np.uint8)

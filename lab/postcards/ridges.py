@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from ssd_core.backbones.postcard.scenery import HAZE, NIGHT_HAZE, sky_rows
-from ssd_core.backbones.postcard.words.world import CAP, HILL, ROCK, WOOD, Frame, Scene
+from ssd_core.backbones.postcard.words.world import (
+    AUTUMN,
+    CAP,
+    CLIFF,
+    HILL,
+    ROCK,
+    WOOD,
+    Frame,
+    Scene,
+)
 
 from .brush import axes, below, blend, curve, shade
 
@@ -96,6 +105,7 @@ def _paint_mountains(canvas: np.ndarray, scene: Scene, frame: Frame,
 
 def _paint_forest(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
     x = axes(frame)[0]
+    leaves = np.asarray(AUTUMN[scene.time], dtype=np.float32)
     for nearness, apart, height in ((0, 15, 58), (1, 21, 34)):
         skyline = frame.horizon - frame.lift * (height - 16) - curve(rng, x, (200, 5))
         for middle in np.arange(-apart, frame.width + apart, apart) + rng.uniform(0, apart):
@@ -104,11 +114,41 @@ def _paint_forest(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random
             crown = np.sqrt(np.clip(1 - off**2, 0, 1)) - 0.3 if nearness else 1 - off
             reach = frame.horizon - frame.lift * (height - 20 + 28 * tree * crown)
             skyline = np.where(off < 1, np.minimum(skyline, reach), skyline)
-        _lay(canvas, skyline, _pair(WOOD, scene)[nearness], scene, frame, 0.15, 0.15)
+        colour = _pair(WOOD, scene)[nearness]
+        if scene.ridge == "autumn":
+            colour = leaves[nearness] + (leaves[2] - leaves[nearness]) * np.clip(
+                0.3 + curve(rng, x, (1.7 * apart, 0.3), (2.9 * apart, 0.3)), 0, 0.8
+                - 0.45 * nearness)[:, None]
+        _lay(canvas, skyline, colour, scene, frame, 0.15, 0.15)
+
+
+def _paint_cliffs(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:
+    """A steep coast that steps down to one side, with grass on top."""
+    x, side = axes(frame)[0], bool(rng.random() < 0.5)
+    along = (frame.width - x if side else x) / frame.width
+    height = np.full_like(x, 104)
+    for at, lower in ((rng.uniform(0.3, 0.42), 30), (rng.uniform(0.56, 0.66), 20),
+                      (rng.uniform(0.78, 0.86), 16)):
+        height -= lower * below(along, at, 0.035)
+    height = frame.lift * (height + curve(rng, x, (150, 3.5), (52, 2.0)))
+    top = frame.horizon - height
+    lit, shaded = _pair(CLIFF, scene)
+    _lay(canvas, top, shaded, scene, frame, 0.2)
+    lines = slice(frame.scale * max(0, int(top.min()) - 2), frame.scale * (frame.horizon + _EDGE))
+    rows, part = axes(frame)[1][lines], canvas[lines]
+    down = np.clip((rows - top) / height, 0, 1)
+    bent = x + 4 * np.sin(down * 3 + x / 60)
+    folds = curve(rng, bent, (38, 0.5), (17, 0.3), (90, 0.3))
+    layers = curve(rng, rows - top / 3 + 0.04 * x, (19, 0.1), (8, 0.07))
+    share = np.clip(0.55 + 0.8 * folds - 0.3 * down + layers, 0, 1)
+    inside = below(rows, top, 1.5 / frame.scale)
+    blend(part, np.broadcast_to(lit, part.shape), share * inside * (1 - 0.25 * down))
+    grass = below(-rows, -top - 7 * frame.lift - curve(rng, x, (40, 2.0), (15, 1.5)), 2.0)
+    blend(part, _pair(HILL, scene)[1], grass * inside)
 
 
 _PAINTERS = {"hills": _paint_hills, "mountains": _paint_mountains, "snowy": _paint_mountains,
-             "forest": _paint_forest}
+             "forest": _paint_forest, "autumn": _paint_forest, "cliffs": _paint_cliffs}
 
 
 def paint_ridge(canvas: np.ndarray, scene: Scene, frame: Frame, rng: np.random.Generator) -> None:

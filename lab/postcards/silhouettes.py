@@ -21,10 +21,12 @@ from ssd_core.backbones.postcard.scenery import (
     stroked,
 )
 from ssd_core.backbones.postcard.words.world import (
+    AUTUMN,
     BACKDROPS,
     BOW,
     CAP,
     CELL,
+    CLIFF,
     COLOURS,
     FAR_PLACES,
     FLYING,
@@ -37,6 +39,7 @@ from ssd_core.backbones.postcard.words.world import (
     PLACES,
     ROAD,
     ROCK,
+    SHORES,
     SQUARE,
     TONE,
     WATER,
@@ -102,6 +105,7 @@ class _Shapes:
     kinds: np.ndarray
 
 
+_PALE_LEAVES = {time: (leaves[0], leaves[2]) for time, leaves in AUTUMN.items()}
 ZONES = {"ground": tuple(kind for kind in KINDS if kind not in (*FLYING, *BACKDROPS)),
          "sky": FLYING, "far": BACKDROPS}
 
@@ -184,15 +188,17 @@ def _behind(small: np.ndarray, shown: Scenery, frame: Frame) -> np.ndarray:
         clear += [np.broadcast_to(light + (255 - light) * share, sky.shape)[None]
                   for share in (0, 0.2, 0.4)]
     ridges = {"none": (), "hills": (HILL,), "mountains": (ROCK, HILL), "snowy": (ROCK, CAP, HILL),
-              "forest": (WOOD,)}.get(shown.ridge, ())
+              "forest": (WOOD,), "autumn": (_PALE_LEAVES, AUTUMN), "cliffs": (CLIFF, HILL),
+              }.get(shown.ridge, ())
     for table in ridges:
-        a, b = (np.asarray(colour, dtype=np.float32) for colour in table[time])
+        a, b = (np.asarray(colour, dtype=np.float32) for colour in table[time][:2])
         for share in (0, 0.33, 0.66, 1):
             solid = np.broadcast_to(a + (b - a) * share, sky.shape)
             clear += [solid[None], (solid + (sky[high - 1] - solid) * 0.3)[None]]
+    shores = (GROUND[SHORES[shown.ground][1]][time],) if shown.ground in SHORES else ()
     paths = {"road": (ROAD[time],), "river": (GROUND["lake"][time],)}.get(shown.path, ())
-    land = [stroked(layers(GROUND[shown.ground][time], *paths), time, share).reshape(-1, *sky.shape)
-            for share in (0.16, 0.3)]
+    plain = layers(GROUND[shown.ground][time], *paths, *shores)
+    land = [stroked(plain, time, share).reshape(-1, *sky.shape) for share in (0.16, 0.3)]
     if shown.ground in WATER:
         gleam = np.asarray(GLEAM[time], dtype=np.float32)
         water = layers(GROUND[shown.ground][time])

@@ -23,7 +23,7 @@ from ssd_core.backbones.postcard.words.world import (
     bow_of,
 )
 
-from .brush import axes, blend, drift, finer, paste, shade, spot, steps
+from .brush import axes, blend, drift, ellipse, finer, paste, shade, spot, steps
 
 _CLOUD_SHAPE = (80, 144)  # rows, columns of a cloud sprite, px
 # Puffs of each cloud: centre x, centre y, radius, px.
@@ -195,3 +195,14 @@ def _streak(scale: int) -> np.ndarray:
     y, x = steps(19, scale, 9)[:, None], steps(9, scale, 4)
     along = np.clip((9 - np.abs(y)) / 5, 0, 1)
     return (0.34 * np.clip(1.4 - np.abs(x + 0.3 * y), 0, 1) * along)[..., None]
+
+
+def paint_snowfall(canvas: np.ndarray, scene: Scene, frame: Frame,
+                   rng: np.random.Generator) -> None:
+    """Add snowflakes in front of everything, the near ones larger, in place."""
+    bright = (255, 255, 255) if scene.time != "night" else (206, 216, 240)
+    for row, column in np.argwhere(rng.random((frame.rows, frame.columns)) < 0.62):
+        dx, dy = rng.integers(2, CELL - 2, 2)
+        half = int(rng.choice((1, 2, 3), p=(0.45, 0.4, 0.15)))
+        spot(canvas, bright, 0.9 * ellipse(half, half, 0.75, frame.scale),
+             CELL * int(column) + int(dx), CELL * int(row) + int(dy), frame.scale)

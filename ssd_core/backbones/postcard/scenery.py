@@ -15,10 +15,12 @@ import numpy as np
 from .words import spelling
 from .words.captions import _PARTS
 from .words.world import (
+    AUTUMN,
     BOW,
     BOW_MOVE,
     CAP,
     CELL,
+    CLIFF,
     CLOUD,
     DISC_PALE,
     FLYING,
@@ -34,6 +36,8 @@ from .words.world import (
     ROAD,
     ROCK,
     SHADOW,
+    SHORE,
+    SHORES,
     SKY,
     SQUARE,
     TIMES,
@@ -204,7 +208,7 @@ def _read_air(picture: np.ndarray, small: np.ndarray, frame: Frame) -> tuple[str
         for veil in ("clear", *VEIL):
             away = far(small[None, rows], _sky_table(time, veil, frame)[:, rows]).min(0)
             fit = float(np.exp(-((away / 24) ** 2)).mean())
-            if veil == "rain" and rainy:
+            if rainy and veil in ("rain", "snowfall"):
                 fit /= _VEILED
             elif veil != "clear" and bright:  # rain and fog hide stars and lights
                 fit *= _VEILED
@@ -324,6 +328,12 @@ def _pair(table: dict, time: str) -> np.ndarray:
     return np.asarray(table[time], dtype=np.float32)
 
 
+def _with_middle(table: dict, time: str) -> np.ndarray:
+    """The colours of rock [3, 3]: lit, between, in the shade."""
+    pair = _pair(table, time)
+    return np.stack((pair[0], pair.mean(0), pair[1]))
+
+
 @cache
 def _ridge_tables(time: str, air: str, bow: bool, top: int, bottom: int,
                   frame: Frame) -> dict[str, np.ndarray]:
@@ -339,8 +349,7 @@ def _ridge_tables(time: str, air: str, bow: bool, top: int, bottom: int,
         strokes_of = stroked(layers, time, strokes).reshape(-1, len(rows), 3)
         return (strokes_of + (fog - strokes_of) * veil)[:, :, None]
 
-    rock, cap = (np.stack((pair[0], pair.mean(0), pair[1]))
-                 for pair in (_pair(ROCK, time), _pair(CAP, time)))
+    rock, cap = (_with_middle(table, time) for table in (ROCK, CAP))
     less = NIGHT_HAZE if time == "night" else 1.0
     sky = _sky_table(time, air, frame)[:, top // STEP : bottom // STEP]
     if bow:
@@ -350,7 +359,9 @@ def _ridge_tables(time: str, air: str, bow: bool, top: int, bottom: int,
             for colour in (*BOW, (255, 255, 250)) for share in (0.12, 0.3, 0.5))))
     return {"none": sky + (fog - sky) * np.asarray(veil)[..., None] if air == "fog" else sky,
             "hills": shown(_pair(HILL, time), 0.27, 0.24), "rock": shown(rock, 0.45 * less, 0.2),
-            "cap": shown(cap, 0.3 * less, 0.2), "forest": shown(_pair(WOOD, time), 0.15, 0.2)}
+            "cap": shown(cap, 0.3 * less, 0.2), "forest": shown(_pair(WOOD, time), 0.15, 0.2),
+            "autumn": shown(_pair(AUTUMN, time), 0.15, 0.2),
+            "cliffs": shown(_with_middle(CLIFF, time), 0.2, 0.2)}
 
 
 def _read_ridge(small: np.ndarray, time: str, air: str, bow: bool, frame: Frame) -> str:
@@ -369,10 +380,10 @@ def _read_ridge(small: np.ndarray, time: str, air: str, bow: bool, frame: Frame)
     if foot["none"] > 0.5:
         return "none"
     if high["rock"] + high["cap"] > max(_HIGH, high["none"]) and (
-            middle["rock"] + middle["cap"] > middle["forest"]):
+            middle["rock"] + middle["cap"] > middle["forest"] + middle["autumn"]):
         peaks = shares(112, 88)
         return "snowy" if peaks["cap"] > peaks["rock"] else "mountains"
-    return max(("none", "hills", "forest"), key=low.__getitem__)
+    return max(("none", "hills", "forest", "autumn", "cliffs"), key=low.__getitem__)
 
 
 @cache
@@ -380,7 +391,7 @@ def _ground_tables(time: str, frame: Frame) -> dict[str, np.ndarray]:
     """For the lowest rows of the coarse picture: the colours of each ground [n, rows, 1, 3]."""
     share = {"sea": 0.42, "lake": 0.4, "sand": 0.16, "snow": 0.16}
     tables = {}
-    for ground in GROUNDS:
+    for ground in (ground for ground in GROUNDS if ground not in SHORES):
         rows = _lowest(ground_rows(ground, time, frame))[:, 0].reshape(-1, STEP, 3).mean(1)
         tables[ground] = stroked(rows, time, share.get(ground, 0.25))[:, :, None]
     return tables
@@ -401,7 +412,23 @@ def _read_ground(small: np.ndarray, time: str, frame: Frame) -> str:
         return UNCLEAR
     shares = _nearest(_lowest_of(small), _ground_tables(time, frame), 45)
     best = max(shares, key=shares.__getitem__)
-    return best if shares[best] > 0.25 else UNCLEAR
+    if shares[best] <= 0.25:
+        return UNCLEAR
+    shores = (shore for shore, (land, water) in SHORES.items()
+              if land == best and _has_water(small, time, land, water, frame))
+    return next(shores, best)
+
+
+def _has_water(small: np.ndarray, time: str, land: str, water: str, frame: Frame) -> bool:
+    """Whether water lies between the horizon and the land in front."""
+    high = frame.height - frame.horizon
+    rows = _rows(frame.horizon + 8, frame.horizon + round(0.7 * SHORE * high))
+    tables = {}
+    for name, share in ((water, 0.4), (land, 0.2)):
+        colours = ground_rows(name, time, frame).reshape(-1, STEP, 3).mean(1)[rows]
+        tables[name] = stroked(colours, time, share)[:, :, None]
+    shares = _nearest(small[rows], tables, 60)
+    return shares[water] > shares[land]
 
 
 def _blossoms(small: np.ndarray, time: str, frame: Frame) -> float:
@@ -414,7 +441,7 @@ def _blossoms(small: np.ndarray, time: str, frame: Frame) -> float:
 
 def _read_path(small: np.ndarray, time: str, ground: str, frame: Frame) -> str:
     """The path over the ground, read at the bottom edge, where it is widest."""
-    if ground in WATER or ground == UNCLEAR:
+    if ground in (*WATER, *SHORES, UNCLEAR):
         return "none"
     sides = round(0.12 * frame.width / STEP)
     part = _lowest_of(small)[:, sides:-sides]

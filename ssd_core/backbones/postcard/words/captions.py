@@ -6,7 +6,18 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .world import GROUPS, PLACES, Scene, SceneObject, _pick, is_many, sample_scene, scene_of
+from .world import (
+    COLOURS,
+    GROUPS,
+    PLACES,
+    USUAL,
+    Scene,
+    SceneObject,
+    _pick,
+    is_many,
+    sample_scene,
+    scene_of,
+)
 
 MAX_TOKENS = 36  # words and punctuation marks of a caption
 _SHORT, _COMPLETE = 0.35, 0.35  # shares of captions as short as people type, and of complete ones
@@ -26,18 +37,24 @@ _PARTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("sky", "starry"): ("under a starry sky", "stars in the sky", "under the stars"),
     ("sky", "rain"): ("in the rain", "rain falls", "in heavy rain"),
     ("sky", "fog"): ("in the fog", "in thick fog", "fog far away"),
+    ("sky", "snowfall"): ("in falling snowflakes", "snowflakes fall", "in a snowfall"),
     ("sky", "rainbow"): ("under a rainbow", "a rainbow in the sky", "a rainbow above"),
     ("ridge", "none"): ("a flat horizon", "a flat horizon far away"),
     ("ridge", "hills"): ("hills behind", "rolling hills far away", "before the hills"),
     ("ridge", "mountains"): ("bare mountains behind", "rocky peaks far away", "rocky mountains"),
     ("ridge", "snowy"): ("snowy mountains behind", "snowy peaks far away", "before snowy peaks"),
     ("ridge", "forest"): ("a forest behind", "a dark forest far away", "before the woods"),
+    ("ridge", "autumn"): ("an autumn forest behind", "an autumn forest far away",
+                          "before autumn woods"),
+    ("ridge", "cliffs"): ("cliffs behind", "steep cliffs far away", "before the cliffs"),
     ("ground", "meadow"): ("on a meadow", "in the grass", "in a grassy meadow"),
     ("ground", "field"): ("in a field", "in the wheat", "in a wheat field"),
-    ("ground", "sand"): ("on the sand", "in the desert", "on the sandy beach"),
+    ("ground", "sand"): ("on the sand", "in the desert", "on sandy dunes"),
     ("ground", "snow"): ("in the snow", "on the snow", "in deep snow"),
+    ("ground", "shore"): ("on the shore", "by the shore", "at the lakeside"),
+    ("ground", "beach"): ("on the beach", "at the beach", "by the seaside"),
     ("ground", "lake"): ("on a lake", "on a calm lake", "on the lake"),
-    ("ground", "sea"): ("on the sea", "by the ocean", "among the waves"),
+    ("ground", "sea"): ("on the sea", "on the ocean", "among the waves"),
     ("path", "road"): ("by a road", "along the road", "a winding road"),
     ("path", "river"): ("by a river", "along the river", "a winding river"),
     ("path", "flowers"): ("among flowers", "flowers everywhere", "full of flowers"),
@@ -119,7 +136,8 @@ _VERBS = {"balloon": "floats", "boat": "sails", "boats": "sail", "houses": "stan
 
 
 def _noun(thing: SceneObject, article: str, with_colour: bool, rng: np.random.Generator) -> str:
-    colour = _pick(rng, _COLOUR_WORDS[thing.colour]) if with_colour else ""
+    told = with_colour or thing.colour not in USUAL.get(thing.kind, COLOURS)
+    colour = _pick(rng, _COLOUR_WORDS[thing.colour]) if told else ""
     article = _pick(rng, _SOME) if thing.kind in PLURAL else article
     if article == "a" and colour == "orange":
         article = "an"
@@ -169,7 +187,7 @@ def _scene_parts(scene: Scene, rng: np.random.Generator) -> list[str]:
     """Two to four mentions of the scene's own attributes, in random order."""
     values = {name: getattr(scene, name) for name in ("time", "sky", "ridge", "ground")}
     parts = [_pick(rng, _PARTS[name, value]) for name, value in values.items()]
-    if rng.random() < 0.4:
+    if rng.random() < 0.4 and scene.sky != "snowfall":
         weather = _SKY_ADJECTIVES.get(scene.sky, scene.sky)
         parts[:2] = [f"a {weather} {_TIME_NOUNS[scene.time]}"]
     if scene.path != "none":
@@ -329,6 +347,7 @@ _MEANING: dict[str, tuple[str, str]] = {
     **{w: ("sky", "starry") for w in ("starry", "stars")},
     **{w: ("sky", "rain") for w in ("rain", "rainy")},
     **{w: ("sky", "fog") for w in ("fog", "foggy")},
+    **{w: ("sky", "snowfall") for w in ("snowflakes", "snowfall")},
     "rainbow": ("sky", "rainbow"),
     **{w: ("light", w) for w in ("sun", "moon")},
     "flat": ("ridge", "none"),
@@ -336,10 +355,14 @@ _MEANING: dict[str, tuple[str, str]] = {
     **{w: ("ridge", "mountains") for w in ("mountains", "peaks")},
     **{w: ("ridge", "snowy") for w in ("snowy mountains", "snowy peaks")},
     **{w: ("ridge", "forest") for w in ("forest", "woods")},
+    **{w: ("ridge", "autumn") for w in ("autumn forest", "autumn woods")},
+    "cliffs": ("ridge", "cliffs"),
     **{w: ("ground", "meadow") for w in ("meadow", "grass", "grassy")},
     **{w: ("ground", "field") for w in ("field", "wheat")},
-    **{w: ("ground", "sand") for w in ("sand", "desert", "sandy", "beach")},
+    **{w: ("ground", "sand") for w in ("sand", "desert", "sandy", "dunes")},
     "snow": ("ground", "snow"),
+    **{w: ("ground", "shore") for w in ("shore", "lakeside")},
+    **{w: ("ground", "beach") for w in ("beach", "seaside")},
     "lake": ("ground", "lake"),
     **{w: ("ground", "sea") for w in ("sea", "ocean", "waves")},
     "road": ("path", "road"),

@@ -56,7 +56,8 @@ class Frame:
         if time not in LOW_SUN:
             return self.light * CELL
         flat, rolling, steep = self.low
-        return CELL * {"none": flat, "mountains": steep, "snowy": steep}.get(ridge, rolling)
+        return CELL * {"none": flat, "mountains": steep, "snowy": steep,
+                       "cliffs": steep}.get(ridge, rolling)
 
     @property
     def lift(self) -> float:
@@ -101,10 +102,10 @@ SIZE = SQUARE.width  # side of a square picture, px
 CELLS = SQUARE.columns
 
 TIMES = ("dawn", "day", "dusk", "night")
-SKIES = ("clear", "cloudy", "starry", "rain", "fog", "rainbow")
+SKIES = ("clear", "cloudy", "starry", "rain", "fog", "snowfall", "rainbow")
 LIGHTS = ("none", "sun", "moon")
-RIDGES = ("none", "hills", "mountains", "snowy", "forest")
-GROUNDS = ("meadow", "field", "sand", "snow", "lake", "sea")
+RIDGES = ("none", "hills", "mountains", "snowy", "forest", "autumn", "cliffs")
+GROUNDS = ("meadow", "field", "sand", "snow", "shore", "beach", "lake", "sea")
 PATHS = ("none", "road", "river", "flowers")
 KINDS = ("house", "houses", "church", "castle", "tower", "lighthouse", "windmill", "tent", "tree",
          "trees", "pine", "palm", "boat", "boats", "bridge", "balloon", "bird", "birds", "dog",
@@ -121,6 +122,9 @@ SMALL = ("dog", "cat", "sheep", "bicycle", "sunflower", "tulip", "rosebush", "be
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "white", "brown", "black",
            "grey")
 WATER = ("lake", "sea")
+# Grounds with water behind: what is in front, and which water.
+SHORES = {"shore": ("meadow", "lake"), "beach": ("sand", "sea")}
+SHORE = 0.34  # how far down from the horizon the water of a shore reaches, of the land's rows
 
 LIGHT_RADIUS = 26  # px
 LOW_SUN = ("dawn", "dusk")
@@ -140,10 +144,12 @@ SKY: dict[str, tuple[RGB, RGB, RGB]] = {
 VEIL: dict[str, dict[str, RGB]] = {
     "rain": {"dawn": (150, 140, 152), "day": (112, 126, 144), "dusk": (96, 74, 92),
              "night": (24, 30, 46)},
+    "snowfall": {"dawn": (204, 194, 208), "day": (186, 196, 212), "dusk": (142, 114, 146),
+                 "night": (54, 62, 90)},
     "fog": {"dawn": (240, 222, 210), "day": (214, 222, 226), "dusk": (206, 158, 152),
             "night": (74, 86, 116)},
 }
-VEIL_SHARE = {"rain": 0.62, "fog": 0.6}
+VEIL_SHARE = {"rain": 0.62, "snowfall": 0.7, "fog": 0.6}
 # Colours towards which light and dark strokes shift.
 GLEAM: dict[str, RGB] = {
     "dawn": (255, 238, 206), "day": (255, 252, 232), "dusk": (255, 206, 132),
@@ -170,7 +176,7 @@ HILL: dict[str, tuple[RGB, RGB]] = {
 ROCK: dict[str, tuple[RGB, RGB]] = {
     "dawn": ((206, 170, 186), (130, 112, 158)),
     "day": ((168, 178, 196), (92, 108, 152)),
-    "dusk": ((208, 124, 122), (98, 60, 104)),
+    "dusk": ((140, 82, 112), (66, 42, 88)),
     "night": ((50, 58, 100), (24, 28, 58)),
 }
 WOOD: dict[str, tuple[RGB, RGB]] = {
@@ -178,6 +184,18 @@ WOOD: dict[str, tuple[RGB, RGB]] = {
     "day": ((58, 112, 70), (34, 80, 56)),
     "dusk": ((94, 72, 74), (58, 44, 62)),
     "night": ((18, 42, 50), (10, 26, 38)),
+}
+AUTUMN: dict[str, tuple[RGB, RGB, RGB]] = {  # and the colour of single golden trees
+    "dawn": ((206, 140, 92), (150, 86, 70), (226, 176, 96)),
+    "day": ((220, 128, 42), (166, 68, 32), (240, 184, 56)),
+    "dusk": ((178, 88, 36), (108, 48, 34), (208, 126, 42)),
+    "night": ((86, 54, 36), (54, 34, 32), (104, 76, 42)),
+}
+CLIFF: dict[str, tuple[RGB, RGB]] = {
+    "dawn": ((214, 172, 146), (150, 112, 108)),
+    "day": ((228, 208, 172), (164, 136, 108)),
+    "dusk": ((192, 124, 96), (112, 66, 64)),
+    "night": ((92, 84, 96), (52, 46, 58)),
 }
 CAP: dict[str, tuple[RGB, RGB]] = {
     "dawn": ((255, 244, 236), (226, 204, 224)),
@@ -224,6 +242,7 @@ GROUND: dict[str, dict[str, tuple[RGB, RGB]]] = {
         "night": ((30, 84, 100), (6, 40, 56)),
     },
 }
+GROUND |= {shore: GROUND[land] for shore, (land, _) in SHORES.items()}
 ROAD: dict[str, tuple[RGB, RGB]] = {
     "dawn": ((214, 184, 168), (168, 128, 116)),
     "day": ((222, 190, 150), (170, 122, 86)),
@@ -262,9 +281,15 @@ LAND_KINDS = ("house", "house", "houses", "church", "castle", "tower", "lighthou
 LAKE_KINDS = ("boat", "boat", "boat", "boat", "boats", "boats", "boats", "bridge", "bridge",
               "bridge", "house", "castle", "tower", "lighthouse", "lighthouse", "tree", "pine",
               "palm", "tent", "balloon", "bird", "birds", "dog", "cat", "horse", "bench")
+SHORE_KINDS = tuple(kind for kind in LAND_KINDS if kind not in BACKDROPS)
 # The usual colours of kinds; the other kinds have any.
 USUAL = {
     **dict.fromkeys(("tree", "trees", "pine", "palm"), ("green",)),
+    "house": ("white", "brown", "red", "yellow"), "houses": ("white", "brown", "red", "yellow"),
+    "church": ("white", "grey"), "castle": ("grey", "white"), "tower": ("grey", "brown"),
+    "lighthouse": ("red", "white"), "windmill": ("white", "brown"), "bridge": ("grey", "brown"),
+    "tent": ("orange", "green", "blue", "red"), "boat": ("white", "red", "blue"),
+    "boats": ("white", "red", "blue"), "rocket": ("red", "white", "blue"),
     "dog": ("brown", "white", "black", "grey", "orange"),
     "cat": ("black", "orange", "grey", "white"),
     "horse": ("brown", "black", "white", "grey"), "sheep": ("white", "white", "black", "brown"),
@@ -302,8 +327,8 @@ class Scene:
 
 def skies_of(time: str) -> tuple[str, ...]:
     """The skies that a time of day may have."""
-    return ("starry", "cloudy", "rain", "fog") if time == "night" else (
-        "clear", "cloudy", "rain", "fog", "rainbow")
+    return ("starry", "cloudy", "rain", "fog", "snowfall") if time == "night" else (
+        "clear", "cloudy", "rain", "fog", "snowfall", "rainbow")
 
 
 def has_light(sky: str) -> bool:
@@ -313,12 +338,12 @@ def has_light(sky: str) -> bool:
 
 def kinds_of(ground: str) -> tuple[str, ...]:
     """The kinds that may stand on a ground; a repeated kind is likelier."""
-    return LAKE_KINDS if ground in WATER else LAND_KINDS
+    return SHORE_KINDS if ground in SHORES else LAKE_KINDS if ground in WATER else LAND_KINDS
 
 
 def paths_of(ground: str) -> tuple[str, ...]:
     """The paths that a ground may have; flowers grow on meadows only."""
-    if ground in WATER:
+    if ground in WATER or ground in SHORES:
         return ("none",)
     return PATHS if ground == "meadow" else ("none", "road", "river")
 
@@ -371,7 +396,8 @@ def is_valid(scene: Scene) -> bool:
         and scene.path in paths_of(scene.ground)
         and 1 <= len(order) == len(set(order))
         and order == sorted(order)
-        and (_many_is_valid(scene.things) if is_many(scene.things) else near)
+        and (near if scene.ground in SHORES or not is_many(scene.things)
+             else _many_is_valid(scene.things))
         and all(t.kind in kinds_of(scene.ground) for t in scene.things)
         and all(t.colour in colours_of(t.kind, scene.ground) for t in scene.things)
     )
@@ -385,11 +411,13 @@ def _colour(rng: np.random.Generator, kind: str, ground: str) -> str:
     """A colour: mostly a usual one of the kind."""
     visible = colours_of(kind, ground)
     usual = tuple(c for c in USUAL.get(kind, ()) if c in visible)
-    return _pick(rng, usual if usual and rng.random() < 0.6 else visible)
+    return _pick(rng, usual if usual and rng.random() < 0.65 else visible)
 
 
 def _sample_things(rng: np.random.Generator, ground: str) -> tuple[SceneObject, ...]:
     count = int(rng.choice(5, p=(0.38, 0.27, 0.19, 0.08, 0.08))) + 1
+    if ground in SHORES:
+        count = min(count, len(PLACES))  # those far away would stand in the water
     if count > len(PLACES):
         kind = _pick(rng, tuple(k for k in kinds_of(ground) if may_be_many(k)))
         colour, gap = _colour(rng, kind, ground), _pick(rng, FAR_PLACES)
@@ -404,6 +432,12 @@ def _sample_things(rng: np.random.Generator, ground: str) -> tuple[SceneObject, 
             kind, colour = things[-1].kind, things[-1].colour
         things.append(SceneObject(kind, colour, PLACES[place]))
     return tuple(things)
+
+
+def _is_likely(ridge: str, ground: str) -> bool:
+    """Whether a ridge is seen behind a ground: cliffs are by water, autumn is without snow."""
+    by_water = ground in WATER or ground in SHORES
+    return by_water if ridge == "cliffs" else not (ridge == "autumn" and ground == "snow")
 
 
 def _likely_paths(sky: str, ground: str, things: tuple[SceneObject, ...]) -> tuple[str, ...]:
@@ -421,9 +455,10 @@ def sample_scene(rng: np.random.Generator) -> Scene:
     """Draw a random scene; values of an attribute are about equally likely, rain and fog less."""
     time = _pick(rng, TIMES)
     skies = skies_of(time)
-    odds = (0.35, 0.35, 0.15, 0.15) if time == "night" else (0.32, 0.3, 0.14, 0.12, 0.12)
+    odds = (0.34, 0.3, 0.12, 0.12, 0.12) if time == "night" else (0.3, 0.26, 0.12, 0.1, 0.11, 0.11)
     sky = skies[int(rng.choice(len(skies), p=odds))]
-    ridge, ground = _pick(rng, RIDGES), _pick(rng, GROUNDS)
+    ground = "snow" if sky == "snowfall" and rng.random() < 0.5 else _pick(rng, GROUNDS)
+    ridge = _pick(rng, tuple(ridge for ridge in RIDGES if _is_likely(ridge, ground)))
     things = _sample_things(rng, ground)
     path = _pick(rng, _likely_paths(sky, ground, things))
     light, light_place = "none", "none"
