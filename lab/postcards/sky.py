@@ -201,7 +201,7 @@ def paint_snowfall(canvas: np.ndarray, scene: Scene, frame: Frame,
                    rng: np.random.Generator) -> None:
     """Add snowflakes in front of everything, the near ones larger, in place."""
     bright = (255, 255, 255) if scene.time != "night" else (206, 216, 240)
-    for row, column in np.argwhere(rng.random((frame.rows, frame.columns)) < 0.62):
+    for row, column in np.argwhere(rng.random((frame.rows, frame.columns)) < 0.72):
         dx, dy = rng.integers(2, CELL - 2, 2)
         half = int(rng.choice((1, 2, 3), p=(0.45, 0.4, 0.15)))
         spot(canvas, bright, 0.9 * ellipse(half, half, 0.75, frame.scale),

@@ -60,7 +60,8 @@ _STARRY, _CLOUDY = 0.0022, 0.05  # least share of the sky with stars, with cloud
 _VEILED = 0.7  # factor on the fit of rain and fog to a sky with a light or stars
 _BOW_SHARE = 0.34  # least share of directions with the colours of a rainbow
 _GLOW = (0.07, 0.15, 0.24)  # shares of the light's colour in the sky around it
-_STREAKS = (0.02, 0.2)  # least and largest share of the sky with streaks of rain
+# Least and largest share of the sky with streaks of rain, or with snowflakes.
+_STREAKS = {"rain": (0.02, 0.2), "snowfall": (0.012, 0.2)}
 _HIGH = 0.3  # least share of mountains that high above the horizon
 _BLOSSOMS = 0.006  # least share of blossoms at the bottom edge; a meadow without has none
 _PATH, _SOLID = 24, 0.6  # px that a path is wide at the bottom edge, least share of its colours
@@ -201,14 +202,15 @@ def _streaks(picture: np.ndarray, frame: Frame) -> float:
 def _read_air(picture: np.ndarray, small: np.ndarray, frame: Frame) -> tuple[str, str]:
     """Time of day, and "clear", "rain" or "fog", by the colours of the sky above the ridges."""
     rows = _rows(0, round(0.62 * frame.horizon))
-    scores, rainy = {}, _STREAKS[0] < _streaks(picture, frame) < _STREAKS[1]
+    scores, streaks = {}, _streaks(picture, frame)
+    falling = [veil for veil, (least, most) in _STREAKS.items() if least < streaks < most]
     starry = _star_share(picture, np.ones(small.shape[1], dtype=bool)) > _STARRY
     for time in TIMES:
         bright = (starry and time == "night") or _read_light(small, time, frame)[0] != "none"
         for veil in ("clear", *VEIL):
             away = far(small[None, rows], _sky_table(time, veil, frame)[:, rows]).min(0)
             fit = float(np.exp(-((away / 24) ** 2)).mean())
-            if rainy and veil in ("rain", "snowfall"):
+            if veil in falling:
                 fit /= _VEILED
             elif veil != "clear" and bright:  # rain and fog hide stars and lights
                 fit *= _VEILED

@@ -143,9 +143,9 @@ SKY: dict[str, tuple[RGB, RGB, RGB]] = {
 # Rain and fog shift every colour of the sky towards one of these.
 VEIL: dict[str, dict[str, RGB]] = {
     "rain": {"dawn": (150, 140, 152), "day": (112, 126, 144), "dusk": (96, 74, 92),
-             "night": (24, 30, 46)},
+             "night": (52, 60, 84)},
     "snowfall": {"dawn": (204, 194, 208), "day": (186, 196, 212), "dusk": (142, 114, 146),
-                 "night": (54, 62, 90)},
+                 "night": (98, 108, 144)},
     "fog": {"dawn": (240, 222, 210), "day": (214, 222, 226), "dusk": (206, 158, 152),
             "night": (74, 86, 116)},
 }
@@ -177,7 +177,7 @@ ROCK: dict[str, tuple[RGB, RGB]] = {
     "dawn": ((206, 170, 186), (130, 112, 158)),
     "day": ((168, 178, 196), (92, 108, 152)),
     "dusk": ((140, 82, 112), (66, 42, 88)),
-    "night": ((50, 58, 100), (24, 28, 58)),
+    "night": ((38, 44, 78), (18, 22, 46)),
 }
 WOOD: dict[str, tuple[RGB, RGB]] = {
     "dawn": ((112, 130, 112), (72, 96, 88)),
