@@ -443,11 +443,12 @@ def _is_likely(ridge: str, ground: str) -> bool:
 def _likely_paths(sky: str, ground: str, things: tuple[SceneObject, ...]) -> tuple[str, ...]:
     """The paths to choose from; a repeated path is likelier.
 
-    Roads lead into fog and flowers grow around churches more often than chance would have it.
+    Roads lead into fog and flowers grow around churches more often than chance would have it, and
+    flowers need a meadow, which is rare.
     """
     paths = paths_of(ground)
     church = any(thing.kind == "church" for thing in things)
-    more = ["road"] * 2 * (sky == "fog") + ["flowers"] * 2 * church
+    more = ["road"] * 2 * (sky == "fog") + ["flowers"] * 2 * (1 + church)
     return ("none", *paths, *(path for path in more if path in paths))
 
 
