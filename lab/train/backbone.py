@@ -57,15 +57,24 @@ def stored_codec(path: Path) -> VQTokenizer:
 
 
 def take_decoder(backbone: Postcard, recipe: BackboneRecipe) -> None:
-    """Use the recipe's tokenizer if there is one. SSDError if its encoder is another."""
+    """Use the recipe's tokenizer if there is one.
+
+    If its encoder is another, each of its codes begins as the old code that shows its patch best.
+    """
     path = recipe.out / "tokenizer.safetensors"
     if not recipe.tokenizer and not path.exists():
         return
     codec, name = load_codec(recipe), "encoder.1.weight"
-    own = backbone.picture_codec.state_dict()[name].to("cpu")
-    if not codec.state_dict()[name].equal(own):
-        raise SSDError(f"{recipe.tokenizer or path}: not made from the tokenizer of the postcard "
-                       "to continue from; train it with --start-from, or leave it out")
+    own = backbone.picture_codec.to("cpu")
+    assert isinstance(own, VQTokenizer)
+    if not codec.state_dict()[name].equal(own.state_dict()[name]):
+        with torch.no_grad():
+            patches = codec.mosaic(codec.codebook[..., None, None])
+            kin = torch.cdist(own.encoder[1](patches).flatten(1), own.codebook).argmin(-1)
+        backbone.codes = len(kin)
+        backbone.code_embedding, backbone.head = (
+            nn.Parameter(table.detach()[kin.to(table.device)])
+            for table in (backbone.code_embedding, backbone.head))
     backbone.picture_codec = codec
 
 

@@ -46,7 +46,7 @@ PROMPTS = (
     "a windmill, among flowers, by day", "an orange balloon and a red house, in the evening",
     "five things, each a pink tulip, on a meadow",
 )
-COLUMNS, CAPTIONS = 6, 48
+COLUMNS, CAPTIONS = 6, 24
 
 
 def last(folder: Path, origin: str) -> tuple[Postcard, int, float]:

@@ -42,8 +42,8 @@ backbone() {
     done
 }
 
-stage tokenizer train tokenizer --out "$out" --start-from postcard --channels 176 --shapes \
-    --crop 192 --batch 8 --slopes 1 --refill 1200 --pictures 2400 --steps "${DECODER_STEPS:-3000}"
+stage tokenizer train tokenizer --out "$out" --channels 176 --shapes --crop 192 --batch 8 \
+    --slopes 1 --pictures 2400 --steps "${DECODER_STEPS:-3000}"
 stage backbone backbone
 stage blend train blend --out "$out" --steps 6000
 stage upsample train upsample --out "$out" --steps 5000
