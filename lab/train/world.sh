@@ -4,11 +4,12 @@
 #     nohup nice -n 19 lab/train/world.sh >> ~/.cache/ssd-world/world.log 2>&1 &
 #
 # Run it again after any interruption: finished stages are skipped, the one under way goes on from
-# its last checkpoint (at most two minutes are lost). To end early, stop it and run it again with
-# fewer STEPS: the rate then falls to zero within what is left.
+# its last checkpoint (at most two minutes are lost). To stop it: kill -- -PID of this script. To end
+# early, run it again with fewer STEPS: the rate then falls to zero within what is left.
 #
-# SSD_WORLD: folder of pictures, checkpoints and weights. STEPS, PICTURES: of the backbone.
-# LOOK: how often the backbone stops for a sheet of pictures (see sheet.py). PYTHON: the interpreter.
+# SSD_WORLD: folder of pictures, checkpoints and weights. PICTURES, READING, STEPS: of the backbone;
+# each may change between two runs. DECODER_STEPS: of the tokenizer; `blend` learns the decoder
+# anew. LOOK: how often the backbone stops for a sheet of pictures (see sheet.py).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=${SSD_WORLD:-$HOME/.cache/ssd-world}

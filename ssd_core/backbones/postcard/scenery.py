@@ -58,6 +58,7 @@ _MIDDLE = 0.55  # how far down a sky has its middle colour
 _LIGHT_OVERLAP = 0.45
 _STARRY, _CLOUDY = 0.0022, 0.05  # least share of the sky with stars, with clouds
 _VEILED = 0.7  # factor on the fit of rain and fog to a sky with a light or stars
+_FLAKELESS = 0.5  # factor on the fit of falling snow to a sky without flakes
 _BOW_SHARE = 0.34  # least share of directions with the colours of a rainbow
 _GLOW = (0.07, 0.15, 0.24)  # shares of the light's colour in the sky around it
 # Least and largest share of the sky with streaks of rain, or with snowflakes.
@@ -212,6 +213,8 @@ def _read_air(picture: np.ndarray, small: np.ndarray, frame: Frame) -> tuple[str
             fit = float(np.exp(-((away / 24) ** 2)).mean())
             if veil in falling:
                 fit /= _VEILED
+            elif veil == "snowfall":  # without flakes it is but a grey sky
+                fit *= _FLAKELESS
             elif veil != "clear" and bright:  # rain and fog hide stars and lights
                 fit *= _VEILED
             scores[time, veil] = fit
