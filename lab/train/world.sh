@@ -11,6 +11,7 @@
 # each may change between two runs. DECODER_STEPS: of the tokenizer; `blend` learns the decoder
 # anew. LOOK: how often the backbone stops for a sheet of pictures (see sheet.py).
 set -euo pipefail
+{  # read whole before it runs, so that it may be edited meanwhile
 cd "$(dirname "$0")/../.."
 out=${SSD_WORLD:-$HOME/.cache/ssd-world}
 python=${PYTHON:-python}
@@ -57,3 +58,5 @@ stage small train backbone --out "$out/small" --start-from ssd_core/assets/postc
 stage samplers train mulo --out "$out" --drafter "$out/small" --steps 600 --batch 4 --width 72
 stage classifier train classifier --out "$out" --steps 400 --pictures 800 --reference 1000
 echo "$(date -Is) all stages are done: $out"
+exit
+}

@@ -29,7 +29,7 @@ def test_an_alias_stands_for_known_words_and_hides_none(table):
 @pytest.mark.parametrize(("prompt", "words"), [
     ("A crimson ship on the pond", "a red boat on the lake"),
     ("hot air balloon over the Alps", "balloon above the snowy mountains"),
-    ("a boat on the beach", "a boat on the sandy beach"),
+    ("a dog on the beach", "a dog on the beach"),
     ("on the sandy beach, near the coast", "on the sandy beach , by the sea"),
     ("an azure Sailing Boat, misty", "an blue boat , foggy"),
     ("a huose and a ligthhouse at sunst", "a house and a lighthouse at sunset"),
@@ -47,7 +47,7 @@ def test_prompts_become_the_worlds_own_words(prompt, words):
 
 def test_chinese_claims_what_english_does():
     assert set(claims(understood("黄昏的湖边，左边有一座紫色的城堡"))) == {
-        Claim("time", "dusk"), Claim("ground", "lake"), Claim("kind", "castle", 0),
+        Claim("time", "dusk"), Claim("ground", "shore"), Claim("kind", "castle", 0),
         Claim("colour", "purple", 0), Claim("place", "left", 0)}
 
 

@@ -156,7 +156,7 @@ def test_every_prompt_can_be_drawn(postcard):
 
 @pytest.mark.parametrize(("prompt", "fault"), [
     ("a unicorn , a red house on the left , at sunset", "a unicorn"),
-    ("a rocky beach , a red house , at sunset",
+    ("a rocky meadow , a red house , at sunset",
      'rocky (known only in "rocky peaks", "rocky mountains")'),
     ("a red boat on the left , a blue boat on the right , in the desert , at sunset",
      "contradicts the world of the postcards")])
@@ -174,7 +174,7 @@ def test_faults_of_a_prompt_are_seen(postcard, prompt, fault):
     ("绿色的天空，红色的房子", ['绿色 (known only in "绿色的房子", "绿色的教堂", '
                                 '"绿色的城堡", ...)']),
     ("a crimson sky", ['crimson (known only in "red house", "red houses", "red church", ...)']),
-    ("a rocky beach", ['rocky (known only in "rocky peaks", "rocky mountains")']),
+    ("a rocky meadow", ['rocky (known only in "rocky peaks", "rocky mountains")']),
     ("in deep grass", ['deep (known only in "deep snow")']),
     ("snowy hills", ['snowy (known only in "snowy mountains", "snowy peaks")']),
     ("GREEN", ['GREEN (known only in "green house", "green houses", "green church", ...)']),

@@ -112,7 +112,7 @@ _SYNONYMS: dict[str, str] = {
     "pasture": "meadow", "prairie": "meadow", "grassland": "meadow", "fields": "field",
     "farmland": "field", "crops": "wheat", "corn": "wheat", "grain": "wheat", "rye": "wheat",
     "barley": "wheat", "cornfield": "wheat field", "cornfields": "wheat field",
-    "dunes": "desert", "dune": "desert",
+    "dune": "dunes",
     "coast": "sea", "coastline": "sea", "shoreline": "sea", "seashore": "sea",
     "harbour": "sea", "harbor": "sea", "bay": "sea", "ice": "snow",
     "winter": "snow", "snowfield": "snow",
