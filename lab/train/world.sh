@@ -35,8 +35,8 @@ backbone() {
     until [ -e "$out/backbone.safetensors" ]; do
         code=0
         # A background job ignores SIGINT unless told otherwise, and then never checkpoints.
-        env --default-signal=INT timeout --signal=INT "${LOOK:-2h}" "$python" -m ssd_core train \
-            backbone --out "$out" --start-from postcard --shapes 0.4 --pictures "${PICTURES:-16000}" \
+        env --default-signal=INT timeout --foreground --signal=INT "${LOOK:-2h}" "$python" -m ssd_core \
+            train backbone --out "$out" --start-from postcard --shapes 0.4 --pictures "${PICTURES:-16000}" \
             --reading-steps "${READING:-2000}" --steps "${STEPS:-30000}" --rate 1.5e-3 \
             --cooldown 0.5 --thing-weight 2.5 --busy 2 || code=$?
         [ "$code" = 0 ] || [ "$code" = 124 ] || [ "$code" = 130 ] || exit "$code"
