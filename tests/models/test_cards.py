@@ -37,4 +37,5 @@ def test_cards_are_found_in_any_spelling_and_others_named():
 
 
 def test_one_figure_is_told_and_untried_dtypes_are_marked():
-    assert (seconds_text(17.2), seconds_text(0.44), seconds_text(8.1, "int8")) == ("20 s", "0.4 s", "8 s?")
+    shown = seconds_text(17.2), seconds_text(0.44), seconds_text(8.1, "int8")
+    assert shown == ("20 s", "0.4 s", "8 s?")
