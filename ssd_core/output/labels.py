@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from ..backbones.base import Backbone
 from ..engine.events import Plan
 from ..engine.methods import AR, Exact, Method, Rolling, default_method
-from ..engine.methods.rolling import FEWER, NARROW_FEWER
+from ..engine.methods.rolling import USUAL_FEWER
 from ..engine.methods.ssd import RowSchedule
 from ..engine.own_runs import KnownMethod, known_of
 from ..engine.prior_passes import ENOUGH, is_postcard
@@ -28,9 +28,9 @@ def label(method: Method) -> str:
     words += [f"{f.name}={getattr(method, f.name)}" for f in fields(method)
               if f.default is not None and getattr(method, f.name) != f.default
               and f.name not in ("k_v", "rounds", "incremental")]
-    usual = (FEWER, NARROW_FEWER)  # a budget's share of AR's passes, by the card
     words += [f"{name}={value}" for name in ("fewer", "window", "cells", "budget")
-              if (value := vars(method).get(name)) and (name != "fewer" or value not in usual)]
+              if (value := vars(method).get(name))
+              and not (name == "fewer" and value in USUAL_FEWER)]
     return " ".join(words)
 
 
