@@ -115,6 +115,7 @@ def command(knobs: Knobs, target: PlanOptions, expansion: ExpansionOptions, prom
             json: Json = False) -> None:
     """Count the passes of a method without running it; with a prompt, also show its expansion."""
     method, report = knobs.chosen(), Reporter(json)
+    card = None if target.card is None else card_named(target.card)
     words: dict[str, str | None] = {}
     resolved, heads = target.resolved()
     planned = plan(resolved, method, heads=heads, device=pick_device("auto").type)
@@ -130,8 +131,8 @@ def command(knobs: Knobs, target: PlanOptions, expansion: ExpansionOptions, prom
     if source := prior_text(planned):
         report.print(source)
     seconds = {}
-    if target.card is not None:
+    if card is not None:
         from .fit import print_seconds
 
-        seconds = {"seconds": print_seconds(report, card_named(target.card), target.known)}
+        seconds = {"seconds": print_seconds(report, card, target.known)}
     report.result({**counted, **words, **seconds})

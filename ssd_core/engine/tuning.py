@@ -200,6 +200,8 @@ class Machine:
     def _pass_ms(self) -> dict[int, float]:
         """Milliseconds of a pass of each of CLASSES, as a later run replays it, where known."""
         times = self.step_times_of(1) or StepTimes()
+        if times.widest < MIDDLE_CELLS:
+            return {}
         both = {cells: (times.replayed(cells, 0), times.of(cells, 1)) for cells in CLASSES}
         return {cells: min(filter(None, known)) for cells, known in both.items() if any(known)}
 

@@ -111,15 +111,16 @@ class QualityPreset:
 
 
 # From slowest to fastest; none needs draft heads. The budgets are the same for every model: they do
-# as well on stand-ins that are as hard as Janus-Pro and Lumina-mGPT. Of real weights nothing is
-# known (lab/benchmarks/results/budgets.md).
+# as well on stand-ins that are as hard as Janus-Pro and Lumina-mGPT. Of `rolling` on real weights
+# nothing is known (lab/benchmarks/results/budgets.md).
 SPEEDS = {
     "plain": QualityPreset("Reference", "参考", AR(), "token by token, the slowest"),
     "faithful": QualityPreset("Faithful", "忠实", Exact(),
                       "the picture of normal decoding in fewer forward passes; the report "
                       "says if it is identical"),
     "balanced": QualityPreset("Balanced", "均衡", Rolling(),
-                      "a similar picture in at most an eighth of the passes"),
+                      "a similar picture in at most an eighth of the passes, on slow cards a "
+                      "sixth"),
     "fast": QualityPreset("Fast", "快速", Rolling(fewer=12.0),
                   "at most a twelfth of the passes; details suffer"),
 }
