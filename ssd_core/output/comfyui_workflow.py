@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from functools import cache
 
-from ..engine.methods import AR, METHODS
+from ..engine.methods import AR, METHODS, Rolling
+from ..engine.methods.rolling import USUAL_FEWER
 from ..files import ASSETS
 from . import kept_rows
 from .chinese import in_chinese
@@ -101,6 +102,8 @@ def set_method(graph: dict, method: str, knobs: Mapping) -> list[str]:
 def quality(method: str, knobs: Mapping) -> str | None:
     """The sampler's quality with this method and these knobs; None if there is none."""
     fixed = chosen(knobs)
+    if method == Rolling.name and fixed.get("fewer") in USUAL_FEWER:
+        del fixed["fewer"]  # what Balanced takes on one machine or another
     return next((speed.title for speed in SPEEDS.values()
                  if speed.method.name == method != AR.name
                  and fixed == chosen(asdict(speed.method))), None)
