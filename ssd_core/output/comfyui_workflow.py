@@ -15,7 +15,7 @@ from dataclasses import asdict, fields
 from functools import cache
 
 from ..engine.methods import AR, METHODS, Rolling
-from ..engine.methods.rolling import FEWER, NARROW_FEWER
+from ..engine.methods.rolling import USUAL_FEWER
 from ..files import ASSETS
 from . import kept_rows
 from .chinese import in_chinese
@@ -102,7 +102,7 @@ def set_method(graph: dict, method: str, knobs: Mapping) -> list[str]:
 def quality(method: str, knobs: Mapping) -> str | None:
     """The sampler's quality with this method and these knobs; None if there is none."""
     fixed = chosen(knobs)
-    if method == Rolling.name and fixed.get("fewer") in (FEWER, NARROW_FEWER):
+    if method == Rolling.name and fixed.get("fewer") in USUAL_FEWER:
         del fixed["fewer"]  # what Balanced takes on one machine or another
     return next((speed.title for speed in SPEEDS.values()
                  if speed.method.name == method != AR.name
