@@ -189,7 +189,7 @@ def learned(lessons: Lessons, node: str | None) -> dict | None:
 def report(lessons: Lessons, result: dict, seconds: float) -> str:
     """What the drafts accept now, and what they learned from."""
     lines = list(result["sentences"])
-    if result["kept"]:
+    if result["saved"]:
         lines.append("Load Model finds them.")
     lines.append(f"Learned in {duration(seconds)} from {len(lessons.own) - result['held_out']:,} "
                  f"pictures; of all, {result['approximate']:,} are by approximate methods.")

@@ -95,8 +95,10 @@ def asks_for_no_call(request: Request, path: str) -> bool:
     if path.rstrip("/") == "/gradio_api/queue/data":
         call = request.query_params.get("session_hash", "")
     elif path.startswith("/gradio_api/call/"):
-        call = path.rstrip("/").rpartition("/")[2]
+        call = path.removeprefix("/gradio_api/call/").strip("/").partition("/")[2]
     else:
+        return False
+    if not call:
         return False
     queue = request.app.get_blocks()._queue
     return not (call in queue.pending_messages_per_session or call in queue.event_ids_to_events
