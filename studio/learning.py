@@ -57,7 +57,7 @@ class Material:
 
 @dataclass(frozen=True)
 class Learned:
-    """What came of a lesson. judged: by kind, as `Judgement.to_json`. saved: the kinds that are new.
+    """What came of a lesson. judged: by kind, as `Judgement.to_json`. saved: the kinds now in use.
     """
 
     judged: Mapping[str, Mapping]

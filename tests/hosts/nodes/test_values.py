@@ -307,7 +307,7 @@ def test_auto_heads_are_the_model_s_own_and_the_node_says_which(pack):
     for values in ({}, {"heads": "auto"}):
         pack.server.texts.clear()
         assert pack.run("SSD_LoadModel", **values)[0].heads.path.name == "heads.safetensors"
-        (text, node, _), = pack.server.texts
+        (text, node, _) = pack.server.texts[-1]
         assert node == "5" and "Draft heads: postcard/heads.safetensors, made for postcard" in text
     bare, = pack.run("SSD_LoadModel", heads="none")
     assert bare.heads is None and "Draft heads: none." in pack.server.texts[-1][0]

@@ -128,8 +128,8 @@ def test_a_lesson_is_a_job_and_its_drafts_are_used_at_once(client, services, pic
     assert services.library.current is now and asked(client)["new"] == 0
 
 
-def test_a_lesson_that_is_stopped_goes_on_later_and_gives_its_memory_back(client, services, held, judged,
-                                                                          pictures, monkeypatch):
+def test_a_lesson_that_is_stopped_goes_on_later_and_gives_its_memory_back(
+        client, services, held, judged, pictures, monkeypatch):
     pictures(12)
     runs = []
     real = learning.prepare
