@@ -159,7 +159,7 @@ def a_lesson_begins_by_itself_and_gives_way(page, app, held, days):
     held.release(1000)
     own.when_rested()
     seen_again(page)
-    expect(line).to_contain_text("kept apart")
+    expect(line).to_contain_text("of your prompts")
     page.reload()
     expect(page.locator("#learn-idle")).to_be_checked()
     page.uncheck("#learn-idle")
