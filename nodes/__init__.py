@@ -16,6 +16,7 @@ from .finish_pictures import FinishPictures
 from .folders import estimates, register_folders
 from .image_to_tokens import ImageToTokens
 from .load_heads import LoadHeads
+from .load_lora import LoadLora
 from .load_model import LoadModel
 from .load_picture import LoadPicture
 from .method import MethodNode
@@ -28,7 +29,7 @@ from .tokens_to_image import TokensToImage
 from .train_heads import TrainHeads
 
 NODES: list[type[io.ComfyNode]] = [
-    LoadModel, LoadHeads, TrainHeads, Sampler, MethodNode, StartPictures, PickPictures,
+    LoadModel, LoadHeads, LoadLora, TrainHeads, Sampler, MethodNode, StartPictures, PickPictures,
     FinishPictures, Control, LoadPicture, EditByWords, ImageToTokens, TokensToImage, Compare,
     RunViewer, SaveImage, Doctor,
 ]

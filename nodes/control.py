@@ -21,7 +21,6 @@ from .types import DRAW, MethodType, TokenPictures
 from .widgets import widgets
 
 SAMPLED = ("cfg", "temperature", "top_k")
-AUTHORS_TOP_K = 4096
 SIDES = f"{TWO_PANELS[0]}x{TWO_PANELS[1] // 2}"  # px of one panel
 
 
@@ -52,8 +51,7 @@ class Control(DrawingNode):
                                         "words. The prompt then says where it is drawn."),
                 *inputs.prompts(), inputs.seed(), inputs.batch_size(), inputs.preview(),
                 *widgets([knob for knob in sampling_knobs() if knob.name in SAMPLED],
-                         cfg={"folded": True}, temperature={"folded": True},
-                         top_k={"folded": True, "default": AUTHORS_TOP_K})],
+                         **dict.fromkeys(SAMPLED, {"folded": True}))],
             outputs=[images, io.Image.Output(display_name="panels",
                                              tooltip="The image and the picture below it."),
                      *others],

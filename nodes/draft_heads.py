@@ -24,7 +24,7 @@ def heads() -> io.Input:
 def with_heads(backbone: weights.LoadedBackbone, selection: str
                ) -> tuple[weights.LoadedModel, str]:
     """The model with the selected heads, and a sentence on which these are."""
-    path = folders.heads_path(selection, backbone.path, backbone.module.sha256)
+    path = folders.heads_path(selection, backbone.path, backbone.module.hashes)
     loaded = weights.LoadedModel(backbone, weights.heads(path, backbone) if path else None)
     return loaded, heads_line(path, selection, backbone)
 
@@ -36,6 +36,6 @@ def heads_line(path: Path | None, selection: str, backbone: weights.LoadedBackbo
         return f"Draft heads: {named(path)}, made for {name}."
     if selection == folders.NONE:
         return "Draft heads: none."
-    misfit = folders.registry().heads_mismatch(backbone.path, backbone.module.sha256)
+    misfit = folders.registry().heads_mismatch(backbone.path, backbone.module.hashes)
     return (f"There are no draft heads for {name}{f' ({misfit})' if misfit else ''}. It draws "
             f"without: quality {FAITHFUL} of SSD Sampler needs none.")

@@ -10,6 +10,7 @@ from functools import wraps
 import comfy.model_management as mm
 
 from ..ssd_core.errors import SSDError
+from ..ssd_core.model.surroundings import undisturbed
 from . import limits
 from .language import localized
 
@@ -45,8 +46,9 @@ def readable_errors(execute: Callable) -> Callable:
     @wraps(execute)
     def wrapper(node, **inputs):
         try:
-            limits.check(node, inputs)
-            return execute(node, **inputs)
+            with undisturbed():  # by what other packs left in torch
+                limits.check(node, inputs)
+                return execute(node, **inputs)
         except Exception as error:
             if not isinstance(error, mm.InterruptProcessingException):
                 note(error)

@@ -1,20 +1,25 @@
 """File names with the patterns of ComfyUI's own save nodes.
 
 ComfyUI's page fills in %date:...% and %Node.widget% before it queues a run
-(web/comfy/filenames.js). Its server fills in %width%, %height% and %year% to %second%. The page's
+(web/comfy/page.js). Its server fills in %width%, %height% and %year% to %second%. The page's
 patterns arrive here unfilled if a program without a page queued the run, or if another node gives
 the name.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import folder_paths
+
+from ..ssd_core.files import not_written
 
 PATTERN = re.compile(r"%([^%]+)%")
 DATE = re.compile(r"yyy?y?|dd?|MM?|hh?|mm?|ss?")
@@ -35,6 +40,29 @@ def place_for(prefix: str, width: int, height: int,
         filled_in(prefix, prompt or {}, datetime.now()), folder_paths.get_output_directory(),
         width, height)
     return folder, name, counter, subfolder
+
+
+@contextmanager
+def new_file(folder: str, name: str, counter: int, suffix: str) -> Iterator[tuple[Path, int]]:
+    """Yield a new file with the first number from `counter` on that is free, and the next number.
+
+    It is there, and empty, so that no other ComfyUI with this folder takes its name. It is removed
+    if the block fails.
+    """
+    for number in itertools.count(counter):
+        path = Path(folder, f"{name}_{number:05}_.{suffix}")
+        try:
+            path.open("xb").close()
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise not_written(path, error) from error
+        try:
+            yield path, number + 1
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return
 
 
 def filled_in(prefix: str, prompt: Mapping[str, Any], now: datetime) -> str:

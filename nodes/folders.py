@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -13,11 +13,11 @@ from ..ssd_core.backbones.estimates import Estimates
 from ..ssd_core.backbones.reading.checkpoint import ENDINGS
 from ..ssd_core.errors import SSDError
 from ..ssd_core.files import user_path
-from ..ssd_core.weights.catalogue import BACKBONES_FOLDER
-from ..ssd_core.weights.registry import AUTO, HEADS_FOLDER, NONE, ModelRegistry
+from ..ssd_core.weights.catalogue import BACKBONES_FOLDER, CATALOGUE, GB
+from ..ssd_core.weights.registry import AUTO, HEADS_FOLDER, LORAS_FOLDER, NONE, ModelRegistry
 
+REMEDY = "press Download on Load Model"  # for a known model that is not here
 SUFFIXES = {BACKBONES_FOLDER: set(ENDINGS), HEADS_FOLDER: {".safetensors"}}
-PACK = Path(__file__).resolve().parents[1]
 
 
 def register_folders() -> None:
@@ -42,13 +42,8 @@ def estimates() -> Estimates:
 def registry() -> ModelRegistry:
     """The backbones and draft heads in ComfyUI's current folders."""
     return ModelRegistry(folder_paths.get_folder_paths(BACKBONES_FOLDER),
-                 folder_paths.get_folder_paths(HEADS_FOLDER), command)
-
-
-def command(name: str) -> str:
-    """The command that downloads a backbone with ComfyUI's own Python, from any folder."""
-    return (f'"{sys.executable}" "{PACK / "install.py"}" download {name} --models-dir '
-            f'"{folder_paths.models_dir}"')
+                         folder_paths.get_folder_paths(HEADS_FOLDER), lambda name: REMEDY,
+                         folder_paths.get_folder_paths(LORAS_FOLDER))
 
 
 def fingerprint(path: Path | None) -> str:
@@ -62,9 +57,13 @@ def fingerprint(path: Path | None) -> str:
 def complaint_about_backbone(name: str | None) -> str | None:
     """Why a name cannot be chosen, or None; a workflow may name a backbone but not a path."""
     models = registry()
-    if name is None or name in models.choices() or models.listed(name):
+    if name is None or models.listed(name):
         return None
-    return models.how_to_get(name)
+    row = CATALOGUE.get(name)
+    if row is None or models.folder_of(name).exists():
+        return models.how_to_get(name)
+    size = f"about {row.about_bytes / GB:.1f} GB" if row.about_bytes else "size not known here"
+    return f"{name} is not here yet ({size}): {REMEDY}, or choose postcard, which needs none"
 
 
 def backbone_path(name: str) -> Path:
@@ -97,11 +96,11 @@ def heads_fingerprint(name: str | None) -> str:
     return " ".join(fingerprint(model.path if model else None) for model in wanted)
 
 
-def heads_path(selection: str, backbone: Path, sha256: str) -> Path | None:
+def heads_path(selection: str, backbone: Path, hashes: Sequence[str]) -> Path | None:
     """The file for a selection in the combo and a loaded backbone; None for no heads."""
     if complaint := complaint_about_heads(selection):
         raise SSDError(complaint)
-    return registry().heads_for(backbone, selection, sha256)
+    return registry().heads_for(backbone, selection, hashes)
 
 
 # Pictures

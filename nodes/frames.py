@@ -35,17 +35,21 @@ class Frames:
     def __init__(self, node_ref: NodeRef, to_programs: Callable[[Frame], None]) -> None:
         self.node_ref, self.to_programs, self.sent = node_ref, to_programs, -math.inf
         self.screens: dict[int, ReplayCanvas] = {}
+        self.waiting: list[dict] = []  # painted only once a frame is due
 
     def __call__(self, message: dict) -> None:
         kind = message["kind"]
         if kind in ("started", "rows", "cells"):
-            take(self.screens, message)
+            self.waiting.append(message)
         if kind == "finished" or (kind in ("rows", "cells")
                                   and time.monotonic() - self.sent >= LEAST_SECONDS):
             self._send()
 
     def _send(self) -> None:
         self.sent = time.monotonic()
+        for message in self.waiting:
+            take(self.screens, message)
+        self.waiting = []
         picture = Image.fromarray(seen(self.screens, overlay=False))
         picture.thumbnail((args.preview_size, args.preview_size))
         frame = ("JPEG", picture, None)

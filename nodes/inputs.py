@@ -61,7 +61,8 @@ def prompts() -> list[io.Input]:
                                 "lists them. The report names words that it does not know."),
         io.String.Input("negative", multiline=True, dynamic_prompts=True, default="",
                         tooltip="What should not appear. Needs cfg above 1. Empty = the model's "
-                                "own unconditional prompt."),
+                                "own words, if its authors have any, as the report says; none = no "
+                                "words."),
     ]
 
 

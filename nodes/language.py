@@ -14,11 +14,12 @@ from ..ssd_core.output.chinese import report_in_chinese
 
 MAX_PAGES = 64
 PAGES: OrderedDict[str, str] = OrderedDict()  # languages by the ids of pages, the latest last
+SPOKEN: set[tuple[str, str]] = set()  # pages and nodes that show a text
 
 
 def localized(text: str) -> str:
     """Translate a text to the language of the page that queued the run."""
-    return translated(text, PAGES.get(PromptServer.instance.client_id or "", ""))
+    return translated(text, page_language())
 
 
 def localized_for_all(text: str) -> str:
@@ -27,7 +28,7 @@ def localized_for_all(text: str) -> str:
 
 
 def translated(text: str, language: str) -> str:
-    return report_in_chinese(text) if language.lower().startswith("zh") else text
+    return report_in_chinese(text) if is_chinese(language) else text
 
 
 def remember(page: str, language: str) -> None:
@@ -37,8 +38,29 @@ def remember(page: str, language: str) -> None:
         PAGES.popitem(last=False)
 
 
+def is_chinese(language: str) -> bool:
+    return language.lower().startswith("zh")
+
+
+def page_language() -> str:
+    """The language of the page that queued the run; empty if it is not known."""
+    return PAGES.get(PromptServer.instance.client_id or "", "")
+
+
 def show_text(node: str | None, text: str) -> None:
-    """Show a text on the node in the tab that queued the run, in its language; no tab, no text."""
+    """Show a text on the node in the tab that queued the run, in its language; no tab, no text.
+
+    It stays there until another one takes its place, or `clear_text`.
+    """
     server = PromptServer.instance
     if node is not None and server.client_id is not None:
+        SPOKEN.add((server.client_id, node))
         server.send_progress_text(localized(text), node, server.client_id)
+
+
+def clear_text(node: str | None) -> None:
+    """Take away what was said on the node in an earlier run; the page removes an empty text."""
+    server = PromptServer.instance
+    if node is not None and (server.client_id, node) in SPOKEN:
+        SPOKEN.discard((server.client_id, node))
+        server.send_progress_text("", node, server.client_id)

@@ -27,13 +27,11 @@ from ..ssd_core.train.own_pictures import (
     own_pictures,
 )
 from ..ssd_core.weights.find import is_heads
-from ..ssd_core.weights.registry import named
 from . import folders, selftesting, weights
 from .language import show_text
 from .patchers import READING
 
 KINDS = {"both": heads.BOTH, "heads": heads.HEADS, "row drafter": heads.ROW}
-TITLES = {heads.HEADS: "Draft heads", heads.ROW: "Row drafter"}
 CHECKPOINTS = (".ckpt", ".row.ckpt")
 REMEDY = "choose kind 'row drafter', or dtype int8 in Load Model"
 
@@ -75,9 +73,9 @@ class Lessons:
         return new_pictures(self.model.module, self.kinds, len(self.own))
 
     def due(self, wanted: int) -> bool:
-        """Whether there are no drafts, an interrupted run, or so many new pictures."""
-        return (self.begun or self.drafts().heads is None
-                or self.new_pictures >= min(wanted, len(self.own)))
+        """Whether a run was interrupted, or there are enough new pictures: any, without drafts."""
+        enough = 1 if self.drafts().heads is None else max(1, min(wanted, len(self.own)))
+        return self.begun or self.new_pictures >= enough
 
     def drafts(self) -> weights.LoadedModel:
         """The model with the drafts that learned before, or as it came if there are none."""
@@ -152,7 +150,7 @@ def learn_if_due(lessons: Lessons, wanted: int, node: str | None) -> str:
     if lessons.due(wanted):
         return learn(lessons, node)
     return (f"{lessons.new_pictures} new pictures since these drafts last learned; they learn "
-            f"again from {wanted} on (new_pictures).")
+            f"again from {max(1, wanted)} on (new_pictures).")
 
 
 def learn(lessons: Lessons, node: str | None) -> str:
@@ -190,23 +188,12 @@ def learned(lessons: Lessons, node: str | None) -> dict | None:
 
 def report(lessons: Lessons, result: dict, seconds: float) -> str:
     """What the drafts accept now, and what they learned from."""
-    lines = [acceptance_line(kind, result) for kind in lessons.kinds]
-    if result["kept"]:
-        lines.append(f"The new drafts are in {named(lessons.recipe.file)}; Load Model finds them.")
+    lines = list(result["sentences"])
+    if result["saved"]:
+        lines.append("Load Model finds them.")
     lines.append(f"Learned in {duration(seconds)} from {len(lessons.own) - result['held_out']:,} "
                  f"pictures; of all, {result['approximate']:,} are by approximate methods.")
     return "\n".join([*lines, *left_out(lessons.own)])
-
-
-def acceptance_line(kind: str, result: dict) -> str:
-    """How many drafts of a kind are accepted, and whether the new ones stay."""
-    before, after = (f"{100 * heads.mean_of(kind, result[when]):.1f} %"
-                     for when in ("before", "acceptance"))
-    where = f"on {result['held_out']} pictures kept apart"
-    if kind not in result["kept"]:
-        return f"{TITLES[kind]}: {after} accepted, {before} of those before, which stay, {where}."
-    instead = f" instead of {before}" if heads.mean_of(kind, result["before"]) else ""
-    return f"{TITLES[kind]}: {after} accepted{instead}, {where}."
 
 
 def left_out(own: OwnPictures) -> Iterator[str]:

@@ -13,7 +13,7 @@ from ..ssd_core.weights.model_size import stored_dtype
 from . import folders, weights
 from .draft_heads import heads, with_heads
 from .errors import readable_errors
-from .language import localized_for_all, show_text
+from .language import clear_text, localized_for_all, show_text
 from .newer import search_aliases
 from .types import LOAD, ModelType
 from .widgets import advanced
@@ -36,7 +36,7 @@ class LoadModel(io.ComfyNode):
                 io.Combo.Input("model", options=folders.registry().choices(), default="postcard",
                                tooltip="Bundled models, those in the model folder ssd_backbones, "
                                        "and known ones. If you choose one that is not here yet, "
-                                       "the node says how to get it."),
+                                       "the node offers its download."),
                 heads(),
                 io.Combo.Input("dtype", options=DTYPES, default="auto",
                                tooltip="Precision of the weights. auto = int8 for postcard (fp32 "
@@ -63,10 +63,9 @@ class LoadModel(io.ComfyNode):
                              "lumina", "llamagen"))
 
     @classmethod
-    def validate_inputs(cls, model: str | None = None, heads: str | None = None) -> bool | str:
-        complaint = (folders.complaint_about_backbone(model)
-                     or folders.complaint_about_heads(heads) or "")
-        return localized_for_all(complaint) or True
+    def validate_inputs(cls, model: str | None = None) -> bool | str:
+        """Heads are checked by ComfyUI: it repeats a complaint for each input that this takes."""
+        return localized_for_all(folders.complaint_about_backbone(model) or "") or True
 
     @classmethod
     def fingerprint_inputs(cls, model: str | None = None, heads: str | None = None, **_) -> str:
@@ -76,6 +75,7 @@ class LoadModel(io.ComfyNode):
     @readable_errors
     def execute(cls, model: str, heads: str, dtype: str, offload: bool,
                 graphs: str) -> io.NodeOutput:
+        clear_text(cls.hidden.unique_id)
         backbone = weights.backbone(folders.backbone_path(model), dtype, offload, graphs)
         loaded, line = with_heads(backbone, heads)
         lines = advice_lines(CATALOGUE[model]) if model in CATALOGUE else []

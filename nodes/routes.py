@@ -22,21 +22,26 @@ from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.backbones.prompt_guide import offered
 from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.catalogue import CATALOGUE
-from . import folders, language, learning, limits, previews, schedules, things
+from ..ssd_core.weights.load import noted_hash
+from . import downloads, folders, language, learning, limits, previews, schedules, things
 
-Query = Mapping[str, str]
+Query = Mapping[str, Any]
 
 
 def described(name: str) -> Backbone | None:
     """A local backbone without its weights' values; None if no such backbone is installed."""
     model = folders.registry().listed(name)
-    return _described(model.path, folders.fingerprint(model.path)) if model else None
+    if model is None:
+        return None
+    backbone = _described(model.path, folders.fingerprint(model.path))
+    backbone.sha256 = backbone.sha256 or noted_hash(backbone.files)  # it may be loaded by now
+    return backbone
 
 
 @lru_cache(maxsize=16)
 def _described(path: Path, fingerprint: str) -> Backbone:
     """Load a description; the fingerprint, a cache key, changes when the file does."""
-    return load_backbone(path, "meta", estimates=folders.estimates())
+    return load_backbone(path, "meta", estimates=folders.estimates(), hashed=False)
 
 
 def plan_of(widgets: Mapping[str, Any], name: str) -> str:
@@ -117,19 +122,67 @@ def things_of(query: Query) -> dict[str, Any]:
     return things.of(query.get("run", ""), query.get("language", "").startswith("zh"))
 
 
+def models(query: Query) -> dict[str, int | None]:
+    return downloads.absent()
+
+
+def model(query: Query) -> dict[str, Any]:
+    """What to know of a known model that is not here, and the download that is going on."""
+    spoken = query.get("language", "")
+    return {"offer": downloads.offer(query.get("model", ""), query.get("dtype", "auto"), spoken),
+            "download": downloads.progress(spoken)}
+
+
+def quote(body: Query) -> dict[str, Any]:
+    return downloads.quote(str(body.get("model")), body.get("language", ""))
+
+
+def download(body: Query) -> dict[str, Any]:
+    downloads.downloads().start(str(body.get("model")), body.get("bytes"))
+    return downloads.progress(body.get("language", ""))
+
+
+def cancel(body: Query) -> dict[str, Any]:
+    downloads.downloads().cancel()
+    return downloads.progress(body.get("language", ""))
+
+
 def register() -> None:
     """Add all routes to ComfyUI's server, and a look at each prompt before it is checked."""
+    routes = PromptServer.instance.routes
     for path, answer in (("preview", preview), ("language", page_language), ("plan", plan),
                          ("outlook", outlook), ("sizes", sizes), ("things", things_of),
-                         ("words", words)):
-        add(f"/ssd/{path}", answer)
+                         ("words", words), ("models", models), ("model", model)):
+        add(routes.get(f"/ssd/{path}"), answer)
+    for path, act in (("quote", quote), ("download", download), ("cancel", cancel)):
+        add(routes.post(f"/ssd/{path}"), act, changes=True)
     PromptServer.instance.add_on_prompt_handler(limits.without_nan)
 
 
-def add(path: str, answer: Callable[[Query], Any]) -> None:
-    """Add a route that answers in JSON; answers are computed outside the server's loop."""
-    @PromptServer.instance.routes.get(path)
+def add(route: Callable, answer: Callable[[Query], Any], changes: bool = False) -> None:
+    """Add a route that answers in JSON; answers are computed outside the server's loop.
+
+    changes: takes its values as JSON, which no page of another address may send.
+    """
+    @route
     async def respond(request):
         from aiohttp import web  # installed with ComfyUI, but not for the tests
 
-        return web.json_response(await asyncio.to_thread(answer, request.query))
+        if changes and request.content_type != "application/json":
+            return web.json_response({"error": "send JSON"}, status=415)
+        values = values_in(await request.text()) if changes else request.query
+        try:
+            return web.json_response(await asyncio.to_thread(answer, values))
+        except SSDError as error:
+            line = language.translated(str(error), values.get("language", ""))
+            return web.json_response({"error": line}, status=400)
+
+
+def values_in(body: str) -> Query:
+    """The named values of a JSON object; {} for any other text. `language` is a text."""
+    try:
+        values = json.loads(body)
+    except ValueError:
+        return {}
+    named = values if isinstance(values, dict) else {}
+    return {**named, "language": str(named.get("language", ""))}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import torch
 from comfy_api.v0_0_2 import io
@@ -13,7 +12,7 @@ from ..ssd_core.files import atomic_write
 from ..ssd_core.output.heatmap import acceptance_sheet
 from ..ssd_core.output.replay import FILMS, FilmFrame, grown, moments, side_by_side
 from .errors import readable_errors
-from .filenames import place_for
+from .filenames import new_file, place_for
 from .newer import search_aliases
 from .types import COMPARE, RunStats, StatsType, image_of
 from .widgets import AUTO, is_auto, number, number_or_auto
@@ -111,7 +110,6 @@ def film_of(stats: RunStats, overlay: bool, seconds: float | None) -> Iterator[F
 def save(film: bytes, suffix: str, folder: str, name: str, counter: int,
          subfolder: str) -> dict[str, str]:
     """Write the film to the output folder; return its entry for ComfyUI's page."""
-    file = f"{name}_{counter:05}_.{suffix}"
-    with atomic_write(Path(folder, file)) as temporary:
+    with new_file(folder, name, counter, suffix) as (file, _), atomic_write(file) as temporary:
         temporary.write_bytes(film)
-    return {"filename": file, "subfolder": subfolder, "type": "output"}
+    return {"filename": file.name, "subfolder": subfolder, "type": "output"}

@@ -16,6 +16,7 @@ from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.engine.events import Event
 from ..ssd_core.model.grid import Grid
 from ..ssd_core.output.heatmap import AcceptanceCount
+from ..ssd_core.output.labels import speed_of
 from ..ssd_core.output.pieces import Piece, shown, word_lines
 from ..ssd_core.output.pixels import pixels, tops
 from ..ssd_core.output.words import Words
@@ -29,7 +30,7 @@ from ..ssd_core.weights.model_size import ModelSize, stored_dtype
 from . import errors, previews, selftesting, unfinished
 from .finished import Finished
 from .frames import Frame, open_log
-from .language import localized, show_text
+from .language import clear_text, is_chinese, localized, page_language, show_text
 from .weights import LoadedHeads, LoadedModel, LoadedWeights, is_oom, resident
 
 REMEDY = ("lower batch_size or k_v, set cfg to 1, or choose a smaller dtype or offload in Load "
@@ -119,11 +120,18 @@ class NodeRun(LiveRun):
         self.count(event)
         super().take(event, seconds)
 
+    @property
+    def speed(self) -> str:
+        """The name of the speed that draws, as the page's language has it; empty if none does."""
+        if (speed := speed_of(self.request.label)) is None:
+            return ""
+        return speed.chinese if is_chinese(page_language()) else speed.title
+
     def show_on(self, log: previews.PreviewLog, panel: int) -> None:
         """Open the preview on a panel of the log's node."""
         preview = self.show(log, panel, node=log.node_ref.node,
                             notes=[localized(note) for note in self.notes])
-        preview.label = self.title or preview.label
+        preview.label = self.title or self.speed or preview.label
         preview.words = self.words
 
     def draw(self) -> None:
@@ -199,6 +207,7 @@ def run_all(runs: Sequence[NodeRun], node_ref: previews.NodeRef, preview: bool,
     weights = list(dict.fromkeys(loaded for run in runs for loaded in run.weights))
     for run in fresh:
         run.request.check()  # report wrong input before anything is loaded
+    clear_text(node_ref.node)
     with ExitStack() as stack:
         stack.enter_context(resident(weights, sum(needed) if together else max(needed), REMEDY))
         bar = Bar(node_ref.node, fresh, until)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.errors import SSDError
 from ..ssd_core.output.recipe import CHUNK, pack, parameters, pixels_sha256, save_png, to_bytes
 from .errors import readable_errors
-from .filenames import place_for
+from .filenames import new_file, place_for
 from .newer import search_aliases
 from .pictures import rgb
 from .types import TOOLS, RunStats, StatsType, TokenPictures, TokensType
@@ -56,11 +55,12 @@ class SaveImage(io.ComfyNode):
                                                      cls.hidden.prompt)
         saved = []
         for n, picture in enumerate(pictures):
-            file = f"{name.replace('%batch_num%', str(n))}_{counter + n:05}_.png"
             recipe, extra = ((None, {}) if args.disable_metadata
                              else chunks(cls.hidden, picture, stats, n))
-            save_png(Path(folder, file), picture, recipe, extra)
-            saved.append({"filename": file, "subfolder": subfolder, "type": "output"})
+            own = name.replace("%batch_num%", str(n))
+            with new_file(folder, own, counter, "png") as (file, counter):
+                save_png(file, picture, recipe, extra)
+            saved.append({"filename": file.name, "subfolder": subfolder, "type": "output"})
         return io.NodeOutput(images, ui={"images": saved})
 
 

@@ -1,4 +1,6 @@
 """The quick self-test of ComfyUI's device: in the background, after a run, while nothing is queued.
+
+The tests themselves are imported after the first run, not at ComfyUI's start.
 """
 
 from __future__ import annotations
@@ -10,13 +12,13 @@ from functools import cache
 import comfy.model_management as mm
 from server import PromptServer
 
-from ..ssd_core.selftest.suite import is_due, run_if_due
-
 QUIET, LOOK = 20.0, 1.0  # s without anything queued before it begins; s between two looks
 
 
 def after_a_run(dtype: str) -> None:
     """Begin to wait for a quiet moment if the self-test is due. dtype: the one in use."""
+    from ..ssd_core.selftest.suite import is_due
+
     if is_due(mm.get_torch_device()):
         waiting(dtype)
 
@@ -32,6 +34,8 @@ def waiting(dtype: str) -> threading.Thread:
 
 def wait_and_test(dtype: str) -> None:
     """Test once nothing has been queued for QUIET seconds; begin again if something comes."""
+    from ..ssd_core.selftest.suite import is_due, run_if_due
+
     device, quiet = mm.get_torch_device(), 0.0
     while is_due(device):
         time.sleep(LOOK)

@@ -17,7 +17,6 @@ from server import PromptServer
 
 from ..ssd_core.engine.edits.words import require_editable
 from ..ssd_core.errors import SSDError
-from ..ssd_core.output.touchable import touchable
 from .patchers import READING
 from .running import NodeRun
 from .weights import LoadedBackbone
@@ -52,6 +51,8 @@ class DrawnPicture:
         """What `touchable` tells of it, and what an edit needs to know; raises Queued."""
         loaded = self.backbone()
         if chinese not in self.answers and loaded is not None and is_at_hand(loaded):
+            from ..ssd_core.output.touchable import touchable  # not at ComfyUI's start
+
             give_way()
             found = touchable(loaded.module.resized(self.size), self.tokens, self.prompt,
                               chinese=chinese, guidance=self.cfg, before_pass=give_way)

@@ -17,6 +17,7 @@ from torch import nn
 
 from ..ssd_core import load_backbone, load_heads
 from ..ssd_core.backbones.base import Backbone
+from ..ssd_core.backbones.reading.adapters import files_of
 from ..ssd_core.backbones.reading.checkpoint import watched
 from ..ssd_core.engine.heads import DraftHeads
 from ..ssd_core.engine.methods import AR
@@ -33,7 +34,6 @@ from .reading import Reading
 CPU = torch.device("cpu")
 # One copy for all nodes; an entry lives as long as a node's output refers to it.
 LOADED: WeakValueDictionary[tuple, LoadedWeights] = WeakValueDictionary()
-
 Loaded = TypeVar("Loaded", bound="LoadedWeights")
 
 
@@ -44,7 +44,6 @@ class LoadedWeights:
     again: the call that loads them; only this call is pickled. Where ComfyUI runs nodes in separate
     processes, links therefore carry a handle, and each process has one copy of the weights.
     """
-
     path: Path
     module: nn.Module
     patcher: WholePatcher
@@ -125,18 +124,18 @@ class ManagedOffloader:
         self.present, self.room = None, room
 
 
-def backbone(path: Path, dtype: str, offload: bool = False,
-             graphs: str = "auto") -> LoadedBackbone:
+def backbone(path: Path, dtype: str, offload: bool = False, graphs: str = "auto",
+             lora: tuple[tuple[Path, float], ...] = ()) -> LoadedBackbone:
     """Load a backbone from its file, or return it if it is loaded already.
 
-    offload: decoder and picture codec take turns on the device; ignored on a CPU. graphs: see
+    offload: decoder and picture codec take turns on the device; ignored on a CPU. graphs, lora: see
     `load_backbone`. Raises SSDError if it cannot be read or is too large for the device.
     """
     offload = offload and may_offload()
 
     def make() -> LoadedBackbone:
         idle_device = CPU if offload else mm.unet_offload_device()
-        module = load(path, dtype, offload, idle_device)
+        module = load(path, dtype, offload, idle_device, lora)
         module.graphs = graphs
         codec = module.picture_codec
         loaded = LoadedBackbone(path, module,
@@ -147,8 +146,9 @@ def backbone(path: Path, dtype: str, offload: bool = False,
         finalize(loaded, module.session.release)
         return loaded
 
-    args = (path, dtype, offload, graphs)
-    return loaded_once(LoadedBackbone, args, make, (backbone, args))
+    args = (path, dtype, offload, graphs, lora)
+    changed = tuple(os.stat(files_of(file)[0]).st_mtime_ns for file, _ in lora)
+    return loaded_once(LoadedBackbone, (*args, changed), make, (backbone, args))
 
 
 def may_offload() -> bool:
@@ -156,20 +156,21 @@ def may_offload() -> bool:
     return mm.get_torch_device().type != "cpu"
 
 
-def load(path: Path, dtype: str, offload: bool, idle_device: torch.device) -> Backbone:
+def load(path: Path, dtype: str, offload: bool, idle_device: torch.device,
+         lora: tuple[tuple[Path, float], ...] = ()) -> Backbone:
     """Load a module to `idle_device`, where it stays between runs; interruptible.
 
     The compute device quantises the matrices, one at a time.
     """
     device = mm.get_torch_device()
     dtype = auto_dtype(path, device) if dtype == "auto" else best_dtype(path, dtype, device)
-    described = load_backbone(path, "meta", dtype)
+    described = load_backbone(path, "meta", dtype, hashed=False)
     memory = checked(described, dtype, offload)
     if dtype in KINDS and device != idle_device:
         mm.free_memory(memory.weights, device)
     with watched(Reading(sum(os.path.getsize(file) for file in described.files))):
         return load_backbone(path, str(idle_device), dtype, estimates=estimates(),
-                             draws_on=str(device))
+                             draws_on=str(device), lora=lora)
 
 
 def checked(described: Backbone, dtype: str, offload: bool) -> Fit:

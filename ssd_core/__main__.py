@@ -7,21 +7,24 @@ import sys
 from collections.abc import Callable
 
 from .stopping import stopping_at_once
+from .streams import fill_closed
 
 TERMINATED = 143
 
 
 def run() -> None:
     """Run the command on the command line."""
+    fill_closed()
     try:
         with stopping_at_once():
             from .cli import main
+        code = until_terminated(main)
     except ModuleNotFoundError as error:  # the nodes run without these packages
         if error.name not in ("typer", "rich"):
             raise
         sys.exit(f"error: the commands need the package {error.name}: activate .venv, which python "
                  "install.py app makes, or pip install typer rich")
-    sys.exit(until_terminated(main))
+    sys.exit(code)
 
 
 def until_terminated(main: Callable[[], int]) -> int:

@@ -41,6 +41,9 @@ def shortened(line: str) -> str:
 
 
 def first_line(error: BaseException, most: int = 200) -> str:
-    """The first line of an exception's message, cut to `most` characters; else its type's name."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:most]
+    """The first line of an exception's message, else its type's name.
+
+    Of a longer one than `most` characters the whole sentences within them; else so many characters.
+    """
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return line if len(line) <= most else line[:most].rpartition(". ")[0] or line[:most]

@@ -10,12 +10,14 @@ read again only where something is wrong already: that takes a while for many gi
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import re
+import secrets
+import shutil
 import stat
-import tempfile
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -57,8 +59,12 @@ def user_path(typed: str | Path) -> Path:
         path = Path(typed).expanduser()
     except RuntimeError as error:
         raise SSDError(f"{typed}: there is no such user; write out the path") from error
-    longest = max((len(os.fsencode(part)) for part in path.parts), default=0)
-    if longest > LONGEST_PART or len(os.fsencode(path)) > LONGEST_PATH or "\0" in str(path):
+    try:
+        longest = max((len(os.fsencode(part)) for part in path.parts), default=0)
+        possible = longest <= LONGEST_PART and len(os.fsencode(path)) <= LONGEST_PATH
+    except UnicodeEncodeError:  # half a character
+        possible = False
+    if not possible or "\0" in str(path):
         raise SSDError(f"{typed}: no file can have this name; choose a shorter one")
     return path
 
@@ -84,22 +90,45 @@ def require_regular(path: Path) -> None:
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; rename it to `path` only if the block succeeds."""
-    path = Path(path)
+    """Yield a temporary path beside `path`; rename it to `path` only if the block succeeds.
+
+    What is there stays until all of the new file is on the disk. A link is written through. The
+    mode is that of the file it replaces, else as the umask says.
+    """
+    named = Path(path)
+    path = Path(os.path.realpath(named)) if named.is_symlink() else named
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.close(handle)
+        temporary.open("xb").close()
     except OSError as error:
-        raise SSDError(f"cannot write {path}: {error.strerror}; choose another place") from error
+        raise not_written(named, error) from error
     try:
-        yield Path(name)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
+        yield temporary
+        flush(temporary)
+        if path.is_file():
+            shutil.copymode(path, temporary)
+        elif path.exists():
+            raise OSError(errno.EINVAL, "it is a folder or a device")
+        os.replace(temporary, path)
     except OSError as error:
-        raise SSDError(f"cannot write {path}: {error.strerror}; choose another place") from error
+        raise not_written(named, error) from error
     finally:
-        Path(name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
+
+
+def not_written(path: Path, error: OSError) -> SSDError:
+    return SSDError(f"cannot write {path}: {error.strerror}; choose another place")
+
+
+def flush(path: Path) -> None:
+    """Wait until a file's content is on the disk, so that a renamed file is never cut."""
+    with path.open("rb+") as file:
+        try:
+            os.fsync(file.fileno())
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # drives that cannot be asked
+                raise
 
 
 def small_text(path: Path, errors: str = "strict") -> str:

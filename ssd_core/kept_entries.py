@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from .errors import SSDError
-from .files import json_of, small_text, write_text
 from .kept_files import cache_folder
+from .state_files import StateFile
 
 MOST = 16  # entries in a file
 Entry = TypeVar("Entry")
@@ -24,27 +23,30 @@ class KeptEntries(Generic[Entry]):
 
     def __init__(self, file: str, parsed: Callable[[Any], Entry],
                  to_json: Callable[[Entry], Any]) -> None:
-        self.file, self.parsed, self.to_json = file, parsed, to_json
+        self.name, self.parsed, self.to_json = file, parsed, to_json
         self.in_memory: dict[str, Entry] = {}
 
-    def read(self) -> dict[str, Entry]:
+    @property
+    def file(self) -> StateFile[dict[str, Entry]] | None:
         if (folder := cache_folder()) is None:
-            return dict(self.in_memory)
-        with suppress(OSError, ValueError, TypeError, AttributeError):
-            raw = json_of(small_text(folder / self.file))
-            return {key: self.parsed(entry) for key, entry in raw.items()}
-        return {}
+            return None
+        return StateFile(
+            folder / self.name,
+            lambda raw: {key: self.parsed(entry) for key, entry in raw.items()}, dict,
+            lambda entries: {key: self.to_json(entry) for key, entry in entries.items()})
+
+    def read(self) -> dict[str, Entry]:
+        return dict(self.in_memory) if (file := self.file) is None else file.read()
 
     def put(self, key: str, entry: Entry) -> None:
         """Store an entry in place of the earlier one; a failure to write is ignored."""
-        entries = self.read()
-        entries.pop(key, None)
-        entries[key] = entry
-        while len(entries) > MOST:
-            entries.pop(next(iter(entries)))
-        if (folder := cache_folder()) is None:
-            self.in_memory = entries
-            return
-        raw = {key: self.to_json(entry) for key, entry in entries.items()}
-        with suppress(SSDError):
-            write_text(folder / self.file, json.dumps(raw, indent=1))
+        def changed(entries: dict[str, Entry]) -> dict[str, Entry]:
+            entries.pop(key, None)
+            longer = {**entries, key: entry}
+            return dict(list(longer.items())[-MOST:])
+
+        if (file := self.file) is None:
+            self.in_memory = changed(self.in_memory)
+        else:
+            with suppress(SSDError):
+                file.change(changed)

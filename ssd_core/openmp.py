@@ -28,10 +28,13 @@ def stored_measurement() -> dict[str, dict[str, float]]:
     if folder is None:
         return {}
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
-        raw = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        return {way: {count: float(raw[way][count]) for count in ("one", "all")}
-                for way in (SPINNING, SLEEPING) if way in raw}
+        return parsed(json.loads((folder / FILE).read_text(encoding="utf-8")))
     return {}
+
+
+def parsed(raw: Mapping) -> dict[str, dict[str, float]]:
+    return {way: {count: float(raw[way][count]) for count in ("one", "all")}
+            for way in (SPINNING, SLEEPING) if way in raw}
 
 
 def should_sleep(measured: Mapping[str, Mapping[str, float]]) -> bool:

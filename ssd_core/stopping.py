@@ -7,14 +7,15 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 INTERRUPTED = 130
 
 
 def stop(*_: object) -> None:
     """End at once. An exception could be lost inside the packages that are being imported."""
-    os.write(sys.stderr.fileno(), b"interrupted\n")
+    with suppress(OSError, ValueError, AttributeError):  # nobody reads it
+        os.write(sys.stderr.fileno(), b"interrupted\n")
     os._exit(INTERRUPTED)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from ssd_core import SSDError
+from ssd_core.measure.expected import in_units, picture_seconds
 from ssd_core.runs.diagnostics import report
 from ssd_core.weights import hub
 from ssd_core.weights.catalogue import CATALOGUE
 
-from .calls import Call
-from .expected import picture_seconds, time_text
+from .calls import Call, listed
 from .models import load
 from .selftesting import start as start_selftest
 from .services import Services
 from .views import download_view, fit_view, job_view, models_view, quote_view
+from .words import say
 
 
 def models(call: Call) -> dict:
@@ -33,6 +34,14 @@ def fit(call: Call) -> dict:
     return {**fit_view(estimate, call.language), "time": time_text(seconds, call.language)}
 
 
+def time_text(seconds: float | None, language: str) -> str:
+    """A time with one significant figure; empty if it is unknown."""
+    if seconds is None:
+        return ""
+    count, unit = in_units(seconds)
+    return say(language, f"expected_{unit}", count=count)
+
+
 def listed_name(services: Services, shown: str) -> str:
     """The model that a visitor sees under a name. Every other name is refused in the same words, so
     that they tell nothing of this machine's files.
@@ -46,7 +55,8 @@ def listed_name(services: Services, shown: str) -> str:
 
 def use(call: Call) -> dict:
     call.require_local()
-    loading = load(call.services, call.owner, call.text("name"), call.text("dtype", "auto"))
+    lora = listed("lora", call.values.get("lora") or [])
+    loading = load(call.services, call.owner, call.text("name"), call.text("dtype", "auto"), lora)
     return job_view(call.services, loading, call.language)
 
 
@@ -60,11 +70,7 @@ def quote(call: Call) -> dict:
 def start_download(call: Call) -> dict:
     """Download a model; `bytes`: those that are missing by its quote, which must have been seen."""
     call.require_local()
-    quoted = hub.quote(call.text("name"), call.services.library.models_dir)
-    if call.values.get("bytes") != quoted.missing:
-        raise SSDError(f"bytes: {quoted.missing} are to be downloaded: ask for size and licence "
-                       "first, and send this number")
-    call.services.downloads.start(call.text("name"))
+    call.services.downloads.start(call.text("name"), call.values.get("bytes"))
     return download(call)
 
 

@@ -26,7 +26,7 @@ from .panels import Panel
 from .payloads import listed
 from .schema import LARGEST_UPLOAD
 from .services import Services
-from .settings import anew, asked
+from .settings import anew, asked, named_settings
 from .views import readable
 from .words import language_of
 
@@ -76,7 +76,7 @@ class Call:
         raw = self.values.get("settings", {})
         if not isinstance(raw, dict):
             raise SSDError("settings: must be an object, with a value for each setting")
-        return raw
+        return named_settings(raw)
 
     @property
     def drawing(self) -> Drawing:

@@ -14,7 +14,7 @@ from ssd_core import SSDError
 from ssd_core.files import is_unicode, require_file, require_regular, slug
 from ssd_core.output.drawing import Drawing, method_of
 from ssd_core.output.labels import label
-from ssd_core.output.picture_files import opened, upright
+from ssd_core.output.picture_files import ENOUGH, opened, upright
 from ssd_core.output.recipe import read_recipe, recipe_of
 
 from .pictures import decoded
@@ -144,9 +144,9 @@ def require_whole(path: Path) -> None:
 def shrunk(path: Path) -> bytes:
     buffer = io.BytesIO()
     with decoded(path) as image:
-        small = upright(image)
+        small = upright(image, ENOUGH)
         small.thumbnail((THUMBNAIL, THUMBNAIL))
-    small.save(buffer, "JPEG", quality=85)
+        small.save(buffer, "JPEG", quality=85)
     return buffer.getvalue()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from ssd_core import SSDError
 from ssd_core.backbones.base import int8_kernel_of
 from ssd_core.output.picture_files import opened
 from ssd_core.output.recipe import drawn_by
@@ -87,6 +88,18 @@ def why_empty(entries: Sequence[Entry], search: str, only: bool) -> str:
     return "" if entries else "no_match" if search.strip() or only else "nothing_yet"
 
 
+def lora_text(services: Services, recipe: Mapping, language: str) -> str:
+    """With which LoRA a picture was drawn, or which of these is missing; empty without one."""
+    if not recipe.get("lora"):
+        return ""
+    try:
+        services.library.registry.loras_of(recipe)
+    except SSDError as error:
+        return f" {in_language(language, str(error))}"
+    named = ", ".join(f"{lora['name'][:60]} {lora['strength']:g}" for lora in recipe["lora"])
+    return say(language, "with_lora", named=named)
+
+
 def restored_text(services: Services, name: str, recipe: Mapping, language: str) -> str:
     """That settings were restored, and what they alone do not bring back."""
     text = say(language, "restored", name=name)
@@ -97,6 +110,7 @@ def restored_text(services: Services, name: str, recipe: Mapping, language: str)
         name = recipe["backbone"]["name"][:60]
         text += say(language, "other_weights" if name == now.name else "other_backbone", name=name,
                     now=now.name)
+        text += lora_text(services, recipe, language)
     elif recipe["dtype"] != (dtype := stored_dtype(now)):
         text += say(language, "other_dtype", dtype=recipe["dtype"], now=dtype)
     elif drawn_by(recipe) != int8_kernel_of(now):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterable
 from pathlib import Path
 
 from ssd_core import SSDError
-from ssd_core.files import json_of, require_regular, small_text, write_text
+from ssd_core.state_files import StateFile
 
 NAME = "favourites.json"
 
@@ -16,24 +14,30 @@ NAME = "favourites.json"
 class Favourites:
     """Ids of the pictures below `folder` that somebody marked, kept in NAME there.
 
-    A file that cannot be read counts as empty; it is replaced at the next change.
+    problems: gets a line while that file cannot be read; it is put aside at the next change.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._path, self._lock = folder / NAME, threading.Lock()
+    def __init__(self, folder: Path, problems: dict[str, str]) -> None:
+        self._file = StateFile(folder / NAME, parsed, frozenset, sorted)
+        self._problems = problems
 
     @property
     def ids(self) -> frozenset[str]:
         try:
-            require_regular(self._path)
-            ids = json_of(small_text(self._path))
-        except (OSError, ValueError, SSDError):
+            ids = self._file.stored()
+        except SSDError as error:
+            self._problems[NAME] = str(error)
             return frozenset()
-        return frozenset(id_ for id_ in ids if isinstance(id_, str)) if isinstance(
-            ids, list) else frozenset()
+        self._problems.pop(NAME, None)
+        return ids
 
     def mark(self, ids: Iterable[str], marked: bool) -> None:
         """Mark these pictures, or take their marks away."""
-        with self._lock:
-            changed = self.ids | set(ids) if marked else self.ids - set(ids)
-            write_text(self._path, json.dumps(sorted(changed), indent=1) + "\n")
+        change = frozenset(ids)
+        self._file.change(lambda known: known | change if marked else known - change)
+
+
+def parsed(raw: object) -> frozenset[str]:
+    if not isinstance(raw, list):
+        raise ValueError("not a list")
+    return frozenset(id_ for id_ in raw if isinstance(id_, str))

@@ -54,9 +54,9 @@ class History:
 
     def __init__(self, folder: Path) -> None:
         self.folder = user_path(folder).absolute()
-        self.favourites, self.unsaved = Favourites(self.folder), Unsaved()
-        self._deleted = Pictures()
         self.problems: dict[str, str] = {}  # by id: why a file is not listed
+        self.favourites, self.unsaved = Favourites(self.folder, self.problems), Unsaved()
+        self._deleted = Pictures()
         self._saving, self._reading = threading.Lock(), threading.RLock()
         self._reserved_now: set[Path] = set()  # empty files whose pictures are being written
         self._known: dict[tuple[str, int], Entry] = {}
@@ -147,11 +147,12 @@ class History:
     def add(self, png: bytes, name: str) -> Entry:
         """Write a PNG that was sent, byte for byte; SSDError, by its name, if it is damaged."""
         def save(path: Path) -> None:
-            path.write_bytes(png)
-            try:
-                require_picture(path)
-            except SSDError as error:
-                raise SSDError(str(error).replace(str(path), name)) from error
+            with atomic_write(path) as temporary:
+                temporary.write_bytes(png)
+                try:
+                    require_picture(temporary)
+                except SSDError as error:
+                    raise SSDError(str(error).replace(str(temporary), name)) from error
         self.require_writable()
         return self.write(save, None, "picture", slug(Path(name).stem, MOST_LETTERS))
 

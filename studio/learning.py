@@ -6,21 +6,18 @@ which nothing ran, gives way to all other jobs. Both go on later where they were
 
 from __future__ import annotations
 
-import json
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from statistics import mean
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import stored_heads
-from ssd_core.files import json_of, small_text, write_text
+from ssd_core.state_files import StateFile
 from ssd_core.train.checkpoints import Stopped
 from ssd_core.train.expected import kind_that_fits, learning_bytes, learning_seconds
-from ssd_core.train.heads import BOTH, HEADS, KINDS, ROW, HeadsRecipe, Run, learn, prepare
+from ssd_core.train.heads import BOTH, KINDS, ROW, HeadsRecipe, Run, learn, prepare
 from ssd_core.train.own_pictures import LEAST, OwnPictures, new_pictures, own_pictures
 from ssd_core.weights.memory import is_out_of_memory
 
@@ -60,31 +57,11 @@ class Material:
 
 @dataclass(frozen=True)
 class Learned:
-    """What came of a lesson.
-
-    before, after: the mean share of drafts that the model accepts on `held_out` pictures; before is
-    None if there were no drafts of these kinds. better: whether the new ones are in use.
+    """What came of a lesson. judged: by kind, as `Judgement.to_json`. saved: the kinds now in use.
     """
 
-    before: float | None
-    after: float
-    held_out: int
-    better: bool
-
-    @classmethod
-    def of(cls, result: Mapping) -> Learned:
-        """result: of `train.heads.learn`. What is kept counts, or else all that learned."""
-        before, after = result["before"], result["acceptance"]
-        kinds = result["kept"]
-        names = [name for name in after if not kinds or kind_of(name) in kinds]
-        both = [name for name in names if name in before]
-        return cls(mean(before[name] for name in both) if both else None,
-                   mean(after[name] for name in both or names), result["held_out"], bool(kinds))
-
-
-def kind_of(offset: str) -> str:
-    """The kind of drafts whose acceptance has this name."""
-    return ROW if offset == ROW else HEADS
+    judged: Mapping[str, Mapping]
+    saved: Sequence[str]
 
 
 def fitting(backbone: Backbone, recipe: HeadsRecipe) -> HeadsRecipe | None:
@@ -115,7 +92,7 @@ class Learning:
     def __init__(self, worker: Worker, library: Library, history: History) -> None:
         self.worker, self.library, self.history = worker, library, history
         self.latest: Job | None = None
-        self._lock = threading.Lock()
+        self._notes = StateFile(history.folder / NOTES, lambda raw: dict(raw.items()), dict, dict)
         self._looked_at: tuple | None = None  # the pictures when there was nothing to do
 
     # What there is
@@ -150,25 +127,13 @@ class Learning:
     # What is kept between two starts of the app
 
     @property
-    def _notes(self) -> dict:
-        with suppress(OSError, ValueError):
-            notes = json_of(small_text(self.history.folder / NOTES))
-            return notes if isinstance(notes, dict) else {}
-        return {}
-
-    def _note(self, **changes: object) -> None:
-        with self._lock:
-            notes = {**self._notes, **changes}
-            write_text(self.history.folder / NOTES, json.dumps(notes, indent=1) + "\n")
-
-    @property
     def while_idle(self) -> bool:
         """Whether lessons begin by themselves."""
-        return self._notes.get("while_idle") is True
+        return self._notes.read().get("while_idle") is True
 
     def switch(self, on: bool) -> None:
         """Let lessons begin by themselves, or end the one that did."""
-        self._note(while_idle=on)
+        self._notes.change(lambda notes: {**notes, "while_idle": on})
         self._looked_at = None
         if not on and self.latest is not None:
             self.latest.cancel()
@@ -238,9 +203,9 @@ class Learning:
         if job.cancelled:
             raise Stopped
         result = learn(run, Progress(job, run.steps))
-        if result["kept"]:
+        if result["saved"]:
             self.library.renew_drafts()
-        return Learned.of(result)
+        return Learned(result["judged"], result["saved"])
 
     def _prepared(self, loaded: Loaded) -> Run:
         file, backbone = loaded.heads_file, loaded.backbone

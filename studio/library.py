@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 from ssd_core import SSDError, load_backbone, load_heads
@@ -23,7 +21,7 @@ from ssd_core.runs.request import Request, draws_ars_picture, resolved_method
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone
 from ssd_core.weights.fit import Fit, fit, gib
 from ssd_core.weights.load import pick_device
-from ssd_core.weights.memory import empty_caches
+from ssd_core.weights.memory import empty_caches, trim
 from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.registry import AUTO, NONE, LocalModel, ModelRegistry
 
@@ -66,7 +64,7 @@ class Library:
         self.before_switch: list[Callable[[], None]] = []  # drop references to it
         self._first, self._heads = str(backbone), heads
         self._offload, self._graphs, self._estimates = offload, graphs, estimates
-        self._choice = (self._first, dtype)
+        self._choice: tuple[str, str, tuple[str, ...]] = (self._first, dtype, ())
         self._loaded: Loaded | None = None
         self._earlier: DraftHeads | None = None  # others than those in use, asked for last
         self._lock = threading.Lock()
@@ -149,8 +147,10 @@ class Library:
         """
         return self.current.name == self._first and self._heads not in (None, AUTO)
 
-    def use(self, name: str, dtype: str = AUTO) -> None:
+    def use(self, name: str, dtype: str = AUTO, lora: Sequence[str] = ()) -> None:
         """Replace the loaded backbone with another one; the old one is dropped first.
+
+        lora: adapters to merge, as FILE:STRENGTH, by their names in `ModelRegistry.loras`.
 
         If that fails, the old one, if any, is loaded again and SSDError is raised. Returns nothing,
         so that no job's result keeps a backbone alive.
@@ -160,10 +160,10 @@ class Library:
             former, was_loaded = self._choice, self._loaded is not None
             for free in self.before_switch:
                 free()
-            self._loaded, self._earlier, self._choice = None, None, (name, dtype)
+            self._loaded, self._earlier, self._choice = None, None, (name, dtype, tuple(lora))
             free_memory()
             try:
-                self._loaded = self._load(name, dtype)
+                self._loaded = self._load(*self._choice)
             except BaseException:
                 self._choice = former
                 if was_loaded:
@@ -180,16 +180,17 @@ class Library:
             free_memory()
             yield
 
-    def _load(self, name: str, dtype: str) -> Loaded:
+    def _load(self, name: str, dtype: str, lora: Sequence[str]) -> Loaded:
         path = self.registry.backbone_path(name)
+        named = [self.registry.lora(each) for each in lora]
         backbone = load_backbone(path, str(self.device), dtype, self._offload, self._graphs,
-                                 estimates=self._estimates)
+                                 estimates=self._estimates, lora=named)
         return self._with_drafts(name, backbone)
 
     def _with_drafts(self, name: str, backbone: Backbone) -> Loaded:
         path = self.registry.backbone_path(name)
         choice = self._heads if name == self._first else None
-        heads = self.registry.heads_for(path, choice, backbone.sha256)
+        heads = self.registry.heads_for(path, choice, backbone.hashes)
         try:
             drafts = load_heads(heads, backbone) if heads else None
         except SSDError as error:
@@ -198,7 +199,7 @@ class Library:
             return Loaded(name, backbone, None, str(error))
         problem = None
         if choice in (None, AUTO):
-            problem = self.registry.heads_mismatch(path, backbone.sha256)
+            problem = self.registry.heads_mismatch(path, backbone.hashes)
         return Loaded(name, backbone, drafts, problem, heads)
 
     # Memory
@@ -225,7 +226,8 @@ class Library:
 
     def _shapes(self, name: str) -> Backbone | KnownBackbone:
         """A description of a backbone that is not loaded: its catalogue row, or without values."""
-        return CATALOGUE.get(name) or load_backbone(self.registry.backbone_path(name), "meta")
+        return CATALOGUE.get(name) or load_backbone(
+            self.registry.backbone_path(name), "meta", hashed=False)
 
     def _has_heads(self, name: str) -> bool:
         return any(model.name == name and model.heads for model in self.models())
@@ -294,17 +296,3 @@ def free_memory() -> None:
     """Free unreferenced memory on all devices and the host."""
     empty_caches()
     trim()
-
-
-def trim() -> None:
-    """Return freed host memory to the system; glibc would keep some 100 MiB of it."""
-    if (give_back := _malloc_trim()) is not None:
-        give_back(0)
-
-
-@cache
-def _malloc_trim() -> Callable[[int], int] | None:
-    try:
-        return ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):  # not glibc
-        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ssd_core.backbones.base import Preset
@@ -28,15 +29,15 @@ def names(services: Services) -> list[str]:
     return [model.name for model in services.library.models() if model.readable]
 
 
-def load(services: Services, owner: str, name: str, dtype: str) -> Job:
+def load(services: Services, owner: str, name: str, dtype: str, lora: Sequence[str] = ()) -> Job:
     """Queue a job that replaces the loaded backbone; its result is an InUse."""
     library = services.library
-    return services.worker.submit(LOAD, lambda job: switch(library, name, dtype), owner)
+    return services.worker.submit(LOAD, lambda job: switch(library, name, dtype, lora), owner)
 
 
-def switch(library: Library, name: str, dtype: str) -> InUse:
+def switch(library: Library, name: str, dtype: str, lora: Sequence[str] = ()) -> InUse:
     """Load another backbone; the returned description holds no weights."""
-    library.use(name, dtype)
+    library.use(name, dtype, lora)
     loaded = library.current
     return InUse(name, loaded.heads is not None, loaded.problem, loaded.backbone.preset,
                  tuple(loaded.backbone.sizes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,28 +19,45 @@ from ssd_core.output.foreign import exif_of, texts_of
 from ssd_core.output.letter import letter
 from ssd_core.output.packed import pack_mask
 from ssd_core.output.picture_files import (
+    ENOUGH,
     MOST_PIXELS,
     Size,
     fitted,
+    is_large,
     opened,
     redrawn_cells,
     transparent_part,
     upright,
 )
 from ssd_core.output.recipe import CHUNK
+from ssd_core.weights.memory import trim
 
 FORMATS = {"png": "image/png", "jpeg": "image/jpeg", "webp": "image/webp"}
 SCALES, QUALITY = (1, 2), 92
 KEPT = ("parameters", CHUNK)  # texts of a picture that say how it was drawn
-DECODING = threading.BoundedSemaphore(2)  # one of 64 million pixels may need a GiB
+DECODING = threading.BoundedSemaphore(2)
+LARGE = threading.Lock()  # of these one at a time: its pixels alone may take 256 MiB
 
 
 @contextmanager
 def decoded(source: Path | bytes, name: str = "") -> Iterator[Image.Image]:
-    """A picture with its pixels, while few others are in memory; see `opened`."""
-    with DECODING, opened(source, name or source) as image:
-        image.load()
-        yield image
+    """A picture with its pixels, while few others are in memory; see `opened`.
+
+    A large one is gone after the block, and its memory is given back; a large JPEG is smaller.
+    """
+    with opened(source, name or source) as image:
+        large = is_large(image)
+        with LARGE if large else DECODING:
+            if large:
+                factor = math.isqrt(image.width * image.height // ENOUGH)
+                image.draft(None, (image.width // factor, image.height // factor))
+            try:
+                image.load()
+                yield image
+            finally:
+                if large:
+                    image.close()
+                    trim()
 
 
 def as_png(body: bytes, name: str, sizes: Sequence[Size]) -> bytes:
@@ -47,7 +65,7 @@ def as_png(body: bytes, name: str, sizes: Sequence[Size]) -> bytes:
     cropped and scaled.
     """
     with decoded(body, name) as image:
-        shown = upright(image)
+        shown = upright(image, ENOUGH)
         if shown.size not in sizes:
             return encoded(fitted(shown, sizes), "png")
         if image.format == "PNG" and shown is image:
@@ -59,8 +77,11 @@ def opaque_cells(body: bytes, name: str, backbone: Backbone) -> dict | None:
     """The cells of a sent picture that are not transparent, packed, at the backbone's size; None if
     those are all.
     """
-    with DECODING:
-        clear = transparent_part(body, backbone.size, name)
+    with opened(body, name) as image:
+        if not image.has_transparency_data:
+            return None
+    with decoded(body, name) as image:
+        clear = transparent_part(image, backbone.size)
     if clear is None:
         return None
     with suppress(SSDError):  # too small for a cell

@@ -10,6 +10,7 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.postcard.words.aliases import weighted
 from ssd_core.backbones.prompts.alternatives import every_prompt, has_alternatives
+from ssd_core.backbones.prompts.own_words import NONE
 from ssd_core.engine.events import Plan
 from ssd_core.engine.methods import AR, Rolling
 from ssd_core.engine.methods.window import Tunable
@@ -168,7 +169,7 @@ def known_line(known: KnownMethod, language: str) -> str:
 class Note:
     """A line below the prompt; see `notes_of`.
 
-    kind: refused, cannot, limit, moved, unknown, misplaced, weighted or weights.
+    kind: refused, cannot, limit, own, moved, unknown, misplaced, weighted or weights.
 
     start, end: of an unknown word in the typed prompt. nearest: a known word that it may mean.
     without: of `cannot`, the prompt without the things that it names.
@@ -201,7 +202,9 @@ def notes_of(drawing: Drawing, backbone: Backbone, language: str) -> list[Note]:
     misplaced = [in_language(language, word) for word in request.misplaced_words]
     words = {"moved": moved(request), "unknown": left, "misplaced": misplaced,
              "weights" if backbone.takes_any_words else "weighted": weighted(prompt)}
+    own = backbone.own_words.notes(prompt, NONE, guided=True)  # the field shows the negative ones
     return [*cannot_notes(request, language),
+            *(Note("own", in_language(language, line)) for line in own),
             *(unknown_note(prompt, span, backbone, language) for span in joined(prompt, spans)),
             *(Note(kind, say(language, kind, words=", ".join(names)))
               for kind, names in words.items() if names)]

@@ -83,7 +83,27 @@ def refused(request: Request, names: Sequence[str] = ()) -> Response | None:
         length = request.headers.get("content-length", "")
         if not length.isdecimal() or int(length) > LARGEST:
             return PlainTextResponse(f"send at most {LARGEST >> 20} MiB, and say how much", 413)
+    if reads and asks_for_no_call(request, path):
+        return PlainTextResponse("no such call, or it is over", 404)
     return None
+
+
+CALLS = 3  # slashes of /gradio_api/call/NAME, which begins a call; /ID behind it waits for one
+
+
+def asks_for_no_call(request: Request, path: str) -> bool:
+    """Whether somebody waits for a call through Gradio's queue that is unknown there. For each such
+    request Gradio would print a traceback of 80 lines.
+    """
+    if path.rstrip("/") == "/gradio_api/queue/data":
+        call = request.query_params.get("session_hash", "")
+    elif path.startswith("/gradio_api/call/") and path.rstrip("/").count("/") > CALLS:
+        call = path.rstrip("/").rpartition("/")[2]
+    else:
+        return False
+    queue = request.app.get_blocks()._queue
+    return not (call in queue.pending_messages_per_session or call in queue.event_ids_to_events
+                or any(call in ids for ids in queue.pending_event_ids_session.values()))
 
 
 def refusal(request: Request, status: int, line: str) -> Response:
@@ -114,14 +134,15 @@ def same_site(request: Request, names: Sequence[str] = ()) -> bool:
 
 
 def middleware(host: str, share: bool, users: Mapping[str, str], root: str = "",
-               names: Sequence[str] = ()) -> list[Middleware]:
+               names: Sequence[str] = (), proxies: Sequence[str] = ()) -> list[Middleware]:
     """On loopback answer only to this machine's names and those that were allowed.
 
     With users, everybody else is refused. Visitors of a shared app may send so much an hour.
-    root: the path below which a proxy has the app.
+    root: the path below which a proxy has the app. proxies: whose X-Forwarded-For counts.
     """
     local = host in LOOPBACK and not share
-    own = [Middleware(Below, root=root), Middleware(Policy, names=names, local=local)]
+    own = [Middleware(Below, root=root, proxies=proxies),
+           Middleware(Policy, names=names, local=local)]
     if users:
         own.append(Middleware(Password, users=users))
     if names or not local:

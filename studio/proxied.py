@@ -6,6 +6,8 @@ Requests are refused by policy.py; here is only what a proxy has changed in them
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from ipaddress import ip_address, ip_network
 from urllib.parse import unquote, urlsplit
 
 from starlette.datastructures import Headers
@@ -14,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ssd_core import SSDError
 
-from .sharing import address
+from .sharing import PEER, address
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PORTS = {"http": 80, "https": 443}
@@ -41,15 +43,32 @@ def as_name(name: str) -> str:
     return name.lower()
 
 
+def as_proxy(text: str) -> str:
+    """The address of a proxy, or of a network of them; SSDError if it is none."""
+    try:
+        return str(ip_network(text, strict=False))
+    except ValueError:
+        raise SSDError(f"--proxy {text!r}: write the address of the proxy, such as 127.0.0.1, or "
+                       "of its network, such as 10.0.0.0/8") from None
+
+
+def is_among(address: str, proxies: Sequence[str]) -> bool:
+    try:
+        return any(ip_address(address) in ip_network(each) for each in proxies)
+    except ValueError:
+        return False
+
+
 class Below:
     """Gives requests the path of the app below `root`, or below what X-Forwarded-Prefix says.
 
     A proxy may have taken that path away or not; the page's own links are relative. From a proxy on
-    this machine the scheme counts, too.
+    this machine the scheme counts, too. From one of `proxies` the visitor's address counts: anybody
+    can send X-Forwarded-For, and a tunnel passes it on.
     """
 
-    def __init__(self, app: ASGIApp, root: str = "") -> None:
-        self.app, self.root = app, root
+    def __init__(self, app: ASGIApp, root: str = "", proxies: Sequence[str] = ()) -> None:
+        self.app, self.root, self.proxies = app, root, proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -61,10 +80,22 @@ class Below:
             await RedirectResponse(f"{root}/")(scope, receive, send)
             return
         path = path.removeprefix(root) if path.startswith(f"{root}/") else path
-        scope = {**scope, "root_path": root, "path": root + path}
-        if address(scope) in LOOPBACK and (schemes := forwarded(headers, "proto")):
+        peer = address(scope)
+        scope = {**scope, "root_path": root, "path": root + path, PEER: peer,
+                 "client": (self.visitor(headers, peer), 0)}
+        known = peer in LOOPBACK or is_among(peer, self.proxies)
+        if known and (schemes := forwarded(headers, "proto")):
             scope["scheme"] = "https" if schemes[0] == "https" else "http"
         await self.app(scope, receive, send)
+
+
+    def visitor(self, headers: Headers, peer: str) -> str:
+        """The last address that no proxy of ours has, from the peer back through
+        X-Forwarded-For."""
+        hops = [each.strip() for each in ",".join(headers.getlist("x-forwarded-for")).split(",")]
+        while hops and is_among(peer, self.proxies):
+            peer = hops.pop() or peer
+        return peer
 
 
 def prefix(headers: Headers) -> str:

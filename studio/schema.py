@@ -46,6 +46,7 @@ def schema_view(services: Services, language: str) -> dict:
             "model": {"name": services.for_visitors(loaded.name), "heads": loaded.heads is not None,
                       "sizes": [f"{width}x{height}" for width, height in backbone.sizes],
                       "controls": controls(backbone, language),
+                      "negative": backbone.own_words.negative,
                       "expands": expands(backbone), "words": word_kinds(backbone, language),
                       "draws": draws(loaded.name, backbone, language)},
             "examples": [{"prompt": prompt, "picture": f"studio/examples/{n}.jpg",

@@ -33,6 +33,8 @@ from .programs import Programs
 from .services import Services
 from .words import language_of
 
+LOOK = 0.2  # seconds between looks at Gradio's queue, where programs' calls wait
+
 
 async def fetch_nothing(url: str, *_: object, **__: object) -> str:
     """Replaces Gradio's download of files that a request names by address."""
@@ -103,17 +105,18 @@ def require_mcp() -> None:
 
 def serve(services: Services, host: str, port: int | None, share: bool, browser: bool = False,
           block: bool = True, users: Mapping[str, str] | None = None, mcp: bool = False,
-          root: str = "", names: Sequence[str] = ()) -> gr.Blocks:
+          root: str = "", names: Sequence[str] = (), proxies: Sequence[str] = ()) -> gr.Blocks:
     """Serve the app, in a browser if `browser`; `block` keeps it open until Ctrl-C.
 
     users: names and passwords of those who may enter; None or empty for everybody. mcp: offer the
     named endpoints as MCP tools, too. root, names: the path below which a proxy has the app, and
-    what it is called there.
+    what it is called there. proxies: their addresses.
     """
     processing_utils.async_ssrf_protected_download = fetch_nothing
     os.environ["GRADIO_RUN_HISTORY"] = "False"  # our own history can be deleted
+    os.environ["FORWARDED_ALLOW_IPS"] = ""  # else uvicorn believes everybody on this machine
     server = gr.Server(routes=routes(services), openapi_url=None, docs_url=None, redoc_url=None,
-                       middleware=middleware(host, share, users or {}, root, names))
+                       middleware=middleware(host, share, users or {}, root, names, proxies))
     Programs(services).offer(server)
     # Gradio asks the running server whether it answers; only a link to share goes to the network.
     with without_proxies(f"localhost,127.0.0.1,::1,{host}" if share else "*"):
@@ -123,6 +126,8 @@ def serve(services: Services, host: str, port: int | None, share: bool, browser:
             ssr_mode=False, enable_monitoring=False, state_session_capacity=64, mcp_server=mcp,
             root_path=root)
     running = server.get_blocks()
+    queue = running._queue  # which looks for calls every millisecond, and for progress in them
+    queue.sleep_when_free, queue.progress_update_sleep_when_free = LOOK, 4 * LOOK
     if browser:  # with the environment as it was
         webbrowser.open(running.share_url or running.local_url)
     if block:

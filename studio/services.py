@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from ssd_core.weights.downloads import Downloads
+
 from .change_maps import ChangeMaps
-from .downloads import Downloads
 from .history import History
 from .jobs import Worker
 from .learning import Learning

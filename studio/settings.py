@@ -15,24 +15,39 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.engine.edits.words import Edit
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.engine.methods import Method
+from ssd_core.engine.methods import METHODS, Method
 from ssd_core.engine.methods.window import MIDDLE_CELLS, NARROW_CELLS
 from ssd_core.engine.tuning import PLAIN_AR
 from ssd_core.model.grid import Grid
 from ssd_core.model.knobs import KnobSpec
-from ssd_core.output.drawing import Drawing, drawing_of
+from ssd_core.model.sampling import Sampling
+from ssd_core.output.drawing import DRAWN, READERS, Drawing, drawing_of
 from ssd_core.output.knobs import all_knobs, check_pictures, sampling_knobs
 from ssd_core.output.labels import SPEEDS
+from ssd_core.output.outside import taken_in
 from ssd_core.output.words import drawn_words
 from ssd_core.runs.request import Request
 
 LONGEST_TEXT = 4000
 KNOBS = {**all_knobs(), **{knob.name: knob for knob in sampling_knobs()}}
 SEEDS = ("seed", "variation_seed")
+# Beside a drawing: pictures that it starts from, and the drafts that draw it
+BESIDE = ("parent", "panel", "control", "subject", "draft_hash")
+NAMES = frozenset((*KNOBS, *READERS, *DRAWN, *BESIDE, "method", *(
+    field.name for each in (*map(fields, METHODS.values()), fields(Edit), fields(Sampling))
+    for field in each)))
 START = Drawing(expand=True)
 TEXTS = ("prompt", "negative", "old_prompt")
 # What a drawing's JSON leaves out where the drawing has none
 NOTHING = dict.fromkeys(("prompt_expanded", "negative_expanded", "keep_mask", "old_prompt"))
+
+
+def named_settings(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that a program sent, under our names; SSDError for one that nothing would read."""
+    found = taken_in(raw, NAMES)
+    for said in found.words(NAMES):
+        raise SSDError(f"settings: {said}; leave it out (GET /api/schema lists all)")
+    return found.settings
 
 
 def asked(raw: Mapping[str, Any], over: Drawing = START) -> Drawing:

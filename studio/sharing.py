@@ -27,6 +27,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 UPLOADS = ("/api/history/add", "/api/restore", "/gradio_api/")  # where pictures may be sent to
 OPEN = "/gradio_api/startup-events"  # Gradio asks for it itself, and it tells nothing
+PEER = "ssd.peer"  # in a request's scope: who has connected, a visitor or a proxy
+BY_PEER = 10  # times as much as a visitor may all those together who come by one peer
 COOKIE = "ssd-studio-entered"
 QUOTA, PERIOD = 200 << 20, 3600.0  # bytes that a visitor may upload in so many seconds
 MOST_VISITORS = 4096
@@ -52,13 +54,15 @@ def read_users(file: Path) -> dict[str, str]:
 class Password:
     """Answer nobody without a name and a password (HTTP Basic), whatever they ask for.
 
-    Who guesses is slowed down, by network address. A browser that has entered shows it by a cookie
-    and is counted by itself: through a share link all visitors come from one address.
+    Who guesses is slowed down, by network address; all those behind one proxy together are, too. A
+    browser that has entered shows it by a cookie and is counted by itself: through a share link all
+    visitors come from one address.
     """
 
     def __init__(self, app: App, users: Mapping[str, str],
                  rate_limit: RateLimit | None = None) -> None:
         self.app, self.users, self.rate_limit = app, users, rate_limit or RateLimit()
+        self.peers = RateLimit(self.rate_limit.free * BY_PEER, self.rate_limit.pause / BY_PEER)
         self._entered: OrderedDict[str, None] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,13 +70,14 @@ class Password:
             await self.app(scope, receive, send)
             return
         known, tried = self.cookie(scope), header(scope, "authorization") != ""
-        visitor = known or address(scope)
-        if tried and (seconds := self.rate_limit.wait(visitor)):
+        visitor, peer = known or address(scope), known or scope.get(PEER, "")
+        if tried and (seconds := max(self.rate_limit.wait(visitor), self.peers.wait(peer))):
             await refuse(send, 429, f"too many wrong passwords: wait {seconds} s",
                          ("retry-after", str(seconds)))
         elif not self.knows(scope):
             if tried:
                 self.rate_limit.wrong(visitor)
+                self.peers.wrong(peer)
             await refuse(send, 401, "a name and a password are needed",
                          ("www-authenticate", 'Basic realm="SSD studio"'))
         else:
@@ -114,7 +119,9 @@ class Password:
 
 
 class UploadQuota:
-    """Refuse pictures of a visitor (by network address) beyond QUOTA bytes in PERIOD seconds."""
+    """Refuse pictures of a visitor (by network address) beyond QUOTA bytes in PERIOD seconds, and
+    of all behind one proxy beyond BY_PEER times as many.
+    """
 
     def __init__(self, app: App, quota: int = QUOTA) -> None:
         self.app, self.quota = app, quota
@@ -133,17 +140,23 @@ class UploadQuota:
         length = header(scope, "content-length")
         if not length.isdecimal():
             return "an upload must say how long it is"
-        visitor = address(scope)
+        limits = {address(scope): self.quota, f"by {scope.get(PEER, '')}": BY_PEER * self.quota}
         with self._lock:
-            now, taken = time.monotonic(), self._taken.setdefault(visitor, deque())
-            while taken and now - taken[0][0] > PERIOD:
-                taken.popleft()
-            if sum(size for _, size in taken) + int(length) > self.quota:
+            now = time.monotonic()
+            if any(self.taken(key, now) + int(length) > most for key, most in limits.items()):
                 return f"at most {self.quota >> 20} MiB can be uploaded in an hour: wait a while"
-            taken.append((now, int(length)))
-            if len(self._taken) > MOST_VISITORS:
+            for key in limits:
+                self._taken[key].append((now, int(length)))
+            while len(self._taken) > MOST_VISITORS:
                 self._taken.pop(next(iter(self._taken)))
         return None
+
+    def taken(self, key: str, now: float) -> int:
+        """The bytes that still count."""
+        taken = self._taken.setdefault(key, deque())
+        while taken and now - taken[0][0] > PERIOD:
+            taken.popleft()
+        return sum(size for _, size in taken)
 
 
 def path_in_app(scope: Scope) -> str:

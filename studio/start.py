@@ -25,14 +25,15 @@ from ssd_core.cli import UsageError, what_is_wrong
 from ssd_core.errors import shortened
 from ssd_core.kept_files import cache_folder
 from ssd_core.proxies import require_usable, without_proxies
+from ssd_core.streams import safe_output
+from ssd_core.weights.downloads import Downloads
 from ssd_core.weights.memory import WEIGHT_BYTES
 from ssd_core.weights.quantize import ABOUT
 
-from .downloads import Downloads
 from .history import History
 from .jobs import Worker
 from .library import Library
-from .proxied import LOOPBACK, as_name, as_root
+from .proxied import LOOPBACK, as_name, as_proxy, as_root
 from .seeds import ParkedSeeds
 from .selftesting import when_idle
 from .services import Services
@@ -60,6 +61,9 @@ def main(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps, xpu.")] = "auto",
     dtype: Annotated[str, typer.Option(
         help=f"auto, {', '.join(WEIGHT_BYTES)}. {ABOUT}.")] = "auto",
+    lora: Annotated[list[str] | None, typer.Option(
+        metavar="FILE",
+        help="A LoRA for the model, as FILE or FILE:STRENGTH. May be given again.")] = None,
     offload: Annotated[bool, typer.Option(
         "--offload", help="Decoder and picture codec take turns on the card.")] = False,
     graphs: Annotated[str, typer.Option(
@@ -79,6 +83,9 @@ def main(
     allow_host: Annotated[list[str] | None, typer.Option(
         envvar="SSD_ALLOW_HOST", metavar="NAME",
         help="A name of your reverse proxy or tunnel. May be given again.")] = None,
+    proxy: Annotated[list[str] | None, typer.Option(
+        envvar="SSD_PROXY", metavar="ADDRESS",
+        help="A reverse proxy whose X-Forwarded-For counts. May be given again.")] = None,
     language: Annotated[str, typer.Option(help="auto (the browser's), en, zh.")] = "auto",
     mcp: Annotated[bool, typer.Option(
         "--mcp", help="Offer the endpoints as MCP tools, at /gradio_api/mcp.")] = False,
@@ -86,30 +93,37 @@ def main(
     check: Annotated[bool, typer.Option("--check", help="Only check these options.")] = False,
 ) -> None:
     """Open the app in a browser: everything runs on this machine."""
-    if language not in ("auto", "en", "zh"):
-        raise SSDError(f"language {language!r}: choose auto, en or zh")
     users = read_users(auth) if auth else {}
     root, names = as_root(root_path), [as_name(name) for name in allow_host or ()]
-    require_place(host, port, mcp, share)
+    proxies = [as_proxy(address) for address in proxy or ()]
+    require_place(host, port, mcp, share, language)
     if check:
         return
     library = Library(models_dir, backbone, heads, device, dtype, offload, graphs,
                       Estimates.stored_in(cache_folder()))
-    library.use(backbone, dtype)  # report errors here, before a page opens
+    library.use(backbone, dtype, lora or ())  # report errors here, before a page opens
     history = History(output_dir)
     history.require_writable()
     local = host in LOOPBACK and not share and not names
     if not local:
         sys.stderr.write(f"{shared_line(auth)}\n")
+    services = services_of(library, history, models_dir, language, local)
+    with private_cache():
+        serve(services, host, port, share, open_, True, users, mcp, root, names, proxies)
+
+
+def services_of(library: Library, history: History, models_dir: Path, language: str,
+                local: bool) -> Services:
     worker = Worker(lambda: when_idle(services), lambda: services.learning.when_rested())
     services = Services(worker, library, history, ParkedSeeds(library, history),
                         Downloads(models_dir), language, local)
-    with private_cache():
-        serve(services, host, port, share, open_, True, users, mcp, root, names)
+    return services
 
 
-def require_place(host: str, port: int | None, mcp: bool, share: bool) -> None:
+def require_place(host: str, port: int | None, mcp: bool, share: bool, language: str) -> None:
     """Raise SSDError unless the page can be served in this way."""
+    if language not in ("auto", "en", "zh"):
+        raise SSDError(f"language {language!r}: choose auto, en or zh")
     require_address(host, port)
     if mcp:
         require_mcp()
@@ -138,6 +152,11 @@ def run(program: str, home: Path = Path(), arguments: Sequence[str] | None = Non
     Wrong input ends with exit code 2 and one line, as on the command line.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that cleanup runs
+    with safe_output():
+        run_safely(program, home, arguments)
+
+
+def run_safely(program: str, home: Path, arguments: Sequence[str] | None) -> None:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(main)
     places = {"models_dir": str(home / "models"), "output_dir": str(home / "outputs")}
@@ -145,7 +164,7 @@ def run(program: str, home: Path = Path(), arguments: Sequence[str] | None = Non
         sys.exit(app(arguments, prog_name=program, default_map=places, standalone_mode=False))
     except (SSDError, OSError, UsageError) as error:
         line = what_is_wrong(error) if isinstance(error, UsageError) else error
-        sys.stderr.write(f"{shortened(f'{program}: {line}')}\n")
+        sys.stderr.write(f"{shortened(f'error: {line}')}\n")
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)

@@ -20,8 +20,10 @@ from ssd_core.output.drawing import Drawing
 from ssd_core.output.recipe import read_recipe
 from ssd_core.runs.cost_estimate import cost_estimate
 from ssd_core.runs.request import Request
+from ssd_core.train.judging import ROW
 from ssd_core.weights.advice import advice_on, sizes_text
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone, Licence
+from ssd_core.weights.downloads import Download
 from ssd_core.weights.fit import Fit, gib
 from ssd_core.weights.hub import DownloadPlan
 from ssd_core.weights.model_size import stored_dtype
@@ -29,7 +31,6 @@ from ssd_core.weights.registry import LocalModel
 
 from .additions import filled
 from .alternatives import with_alternative
-from .downloads import Download
 from .entries import called, own_name, saved_at
 from .errors import in_language
 from .facts import caption, copied, facts
@@ -172,12 +173,18 @@ def result_view(services: Services, job: Job, language: str) -> dict | None:
 
 
 def learned_view(learned: Learned, language: str) -> dict:
-    """Whether new drafts are in use, and how good they are, in a line."""
-    key = "learned_first" if learned.before is None else "learned"
-    before = "" if learned.before is None else f"{learned.before:.2f}"
-    text = say(language, key if learned.better else f"{key}_worse", before=before,
-               after=f"{learned.after:.2f}", count=learned.held_out)
-    return {"better": learned.better, "text": text}
+    """Whether new drafts are in use, and what each kind brings, in a line for each."""
+    lines = [judged_line(kind, each, language) for kind, each in learned.judged.items()]
+    lines.append(say(language, "learned" if learned.saved else "learned_nothing"))
+    return {"better": bool(learned.saved), "text": " ".join(lines)}
+
+
+def judged_line(kind: str, each: Mapping, language: str) -> str:
+    digits = 0 if kind == ROW else 2
+    values = {name: f"{each[name]:.{digits}f}" for name in ("new", "none")}
+    before = "" if each["before"] is None else say(language, "judged_before",
+                                                   before=f"{each['before']:.{digits}f}")
+    return say(language, f"judged_{kind}", count=each["pictures"], before=before, **values)
 
 
 def in_use_view(services: Services, now: InUse, language: str) -> dict:
@@ -329,9 +336,11 @@ def models_view(services: Services, language: str) -> dict:
             "in_use": {"name": services.for_visitors(loaded.name),
                        "dtype": stored_dtype(loaded.backbone),
                        "heads": loaded.heads is not None,
+                       "lora": [vars(lora) for lora in loaded.backbone.lora],
                        "sizes": sizes_of(loaded.backbone.sizes),
                        "measured": measured, "others": others},
             "places": [services.for_visitors(str(place)) for place in library.places()],
+            "loras": list(library.registry.loras()) if services.local else [],
             "known": known, "local": services.local}
 
 

@@ -18,10 +18,9 @@ from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS, Exact, Rolling
 from ssd_core.engine.own_runs import name_of
 from ssd_core.output.knob_words import KNOB_WORDS
-from ssd_core.output.labels import SPEEDS, QualityPreset, label
+from ssd_core.output.labels import SPEEDS, QualityPreset, label, speed_of
 
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
-MACHINES = re.compile(r" (window|cells|budget)=\S+")  # knobs that are chosen for the machine
 CHOSEN = re.compile(r"(?:^|;\s*)ssd-language=(en|zh)(?:;|$)")  # in a cookie
 TEXTS = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
 SERVER = TEXTS.pop("server")
@@ -72,7 +71,8 @@ def run_names(language: str) -> dict[str, str]:
 
 def run_title(name: str, language: str) -> str:
     """The name of the speed that a run of this label had; the label itself if it was none."""
-    return run_names(language).get(MACHINES.sub("", name), name)
+    speed = speed_of(name)
+    return name if speed is None else title(speed, language)
 
 
 def method_title(name: str, language: str) -> str:

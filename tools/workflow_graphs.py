@@ -303,10 +303,9 @@ def upscale() -> Graph:
 
 def large_models() -> Graph:
     graph = Graph([], ["Model", "Draw", "Picture", "Learn"])
-    graph.note("Choose a model in *Load Model*. If its files are not in "
-               "*models/ssd_backbones* yet, **Run** shows a command that downloads them: it prints "
-               "size and licence and asks first. Once loaded, the node says which sizes it draws "
-               "and what makes a good prompt.\n\n"
+    graph.note("Choose a model in *Load Model*. If it is not here yet, the node says its size and "
+               "licence and whether it fits this machine; **Download…** gets it. Once loaded, the "
+               "node says which sizes it draws and what makes a good prompt.\n\n"
                "- **Janus-Pro-1B-hf**: 384 x 384, 4 GB\n"
                "- **SimpleAR-0.5B-RL**: 1024 x 1024, for cards of 6 to 8 GB\n"
                "- **Lumina-mGPT-2.0**: 768 x 768, 22 to 31 GiB; top-k 4096\n"
@@ -315,9 +314,8 @@ def large_models() -> Graph:
                "If memory is short, choose dtype *int8* or *offload*. *Faithful* draws the picture "
                "of normal decoding; *Balanced* and *Fast* are quicker and change it.\n\n"
                "After twenty pictures, wake *Train Draft Heads* (Ctrl+M) and press **Run**.",
-               "请在 *加载模型* 中选择模型。如果它的文件还不在 *models/ssd_backbones* "
-               "中，点击 **运行** 会给出"
-               "下载命令：它先显示大小和许可证并询问。加载之后，节点会说明它能画哪些尺"
+               "请在 *加载模型* 中选择模型。如果尚未下载，节点会显示大小、许可证以及本机能否容"
+               "纳；按 **下载…** 即可获取。加载之后，节点会说明它能画哪些尺"
                "寸、什么提示词合适。\n\n"
                "- **Janus-Pro-1B-hf**：384 x 384，4 GB\n"
                "- **SimpleAR-0.5B-RL**：1024 x 1024，适合 6 至 8 GB 的显卡\n"

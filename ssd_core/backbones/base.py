@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -20,13 +20,18 @@ from ..model.grid import Grid, nearest_sizes
 from ..model.kv_cache import KVCache
 from ..model.products import INTEGERS, Int8Matrix, int8_kernel, parts_of, product
 from ..model.sampling import Sampling
+from ..model.surroundings import undisturbed
 from ..model.transformer import Decoder
 from .codecs.codec import PictureCodec, in_float32
 from .estimates import Estimates
 from .offload import Offloader
 from .presets import Preset
 from .prompt_guide import PromptGuide
+from .prompts.own_words import OwnWords
 from .sessions import KeptSession
+
+if TYPE_CHECKING:
+    from .reading.adapters import Lora
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -55,7 +60,9 @@ class Backbone(PromptGuide, nn.Module):
     """
 
     name: str
-    sha256: str = ""
+    sha256: str = ""  # of the weights, with adapters if there are any
+    base_sha256: str = ""  # of the weights without adapters, if there are any
+    lora: tuple[Lora, ...] = ()  # that were merged at loading
     grid: Grid
     codes: int
     sizes: tuple[tuple[int, int], ...]  # legal (width, height) in px, the current one first
@@ -63,6 +70,7 @@ class Backbone(PromptGuide, nn.Module):
     prompt_limit: int
     controls: tuple[str, ...] = ()  # what a picture may be below which it draws another one
     two_panels: tuple[int, int]  # size of both, (width, height) in px, if it has controls
+    own_words: OwnWords = OwnWords()
     takes_negative: bool = True
     takes_guidance: bool = True
     sources: tuple[torch.Tensor, ...] = ()  # codes [r, c] of the pictures that this view draws from
@@ -95,6 +103,11 @@ class Backbone(PromptGuide, nn.Module):
         """Move or convert; graphs read the weights where they were."""
         self.session.release()
         return super()._apply(fn, recurse)
+
+    @property
+    def hashes(self) -> tuple[str, ...]:
+        """Of the backbones whose draft heads suit this one, itself first."""
+        return tuple(filter(None, dict.fromkeys((self.sha256, self.base_sha256))))
 
     @property
     def size(self) -> tuple[int, int]:
@@ -226,8 +239,15 @@ class Backbone(PromptGuide, nn.Module):
         """Tokens [B, R, C] int64 -> pictures [B, H, W, 3] float32 in 0..1."""
         self.require_codes(tokens)
         codec = self.ensure_on_device(self.picture_codec)
-        with in_float32(codec):
+        with undisturbed(), in_float32(codec):
             pixels = codec.decode(tokens.to(module_device(codec)), self.scale)
+        return pixels.permute(0, 2, 3, 1).add(1).div(2).clamp(0, 1)
+
+    def glance(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Much like `decode`, at the smallest size and quicker, where the codec has a way."""
+        codec = self.picture_codec
+        with in_float32(codec):
+            pixels = codec.glance(tokens.to(module_device(codec)))
         return pixels.permute(0, 2, 3, 1).add(1).div(2).clamp(0, 1)
 
     def require_codes(self, tokens: torch.Tensor) -> None:
@@ -250,7 +270,7 @@ class Backbone(PromptGuide, nn.Module):
         small = averaged(pictures.to(module_device(codec), torch.float32),
                          min(self.sizes_of_grid))
         pixels = small.permute(0, 3, 1, 2) * 2 - 1
-        with in_float32(codec):
+        with undisturbed(), in_float32(codec):
             return codec.encode(pixels)
 
     def embed(self, tokens: torch.Tensor) -> torch.Tensor:

@@ -17,6 +17,7 @@ from ..model.transformer import DecoderShape
 from . import presets
 from .codecs.find import draws, read_codec
 from .codecs.movq import movq_of
+from .prompts.own_words import OwnWords
 from .prompts.text import WORDS, Text, read_text, read_tiktoken, require_length
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import head_key, number, read_constants, require_names
@@ -30,10 +31,11 @@ RATIOS = ((1, 1), (5, 4), (4, 5), (4, 3), (3, 4), (3, 2), (2, 3), (16, 9), (9, 1
 SLOTS, END = 9216, 3  # longest training sequence; tokens that close a picture
 IDS, HEAD_DIM, THETA, EPS = 184622, 128, 1e6, 1e-5  # published models
 Q_NORM = "model.layers.0.self_attn.q_norm.weight"  # only Emu3.5 has it (emu3_5.py)
-POSITIVE = " masterpiece, film grained, best quality."
-NEGATIVE = ("lowres, bad anatomy, bad hands, text, error, missing fingers, extra digit, fewer "
-            "digits, cropped, worst quality, low quality, normal quality, jpeg artifacts, "
-            "signature, watermark, username, blurry.")
+OWN_WORDS = OwnWords(
+    after=" masterpiece, film grained, best quality.",
+    negative="lowres, bad anatomy, bad hands, text, error, missing fingers, extra digit, fewer "
+             "digits, cropped, worst quality, low quality, normal quality, jpeg artifacts, "
+             "signature, watermark, username, blurry.")
 BEGIN, ROW_END = "<|extra_203|>", "<|extra_200|>"
 PICTURE, CELLS = "<|image start|>", "<|image token|>"
 RANKS, VISION = "emu3.tiktoken", "emu3_vision_tokens.txt"
@@ -69,6 +71,7 @@ class Emu3(SharedVocabulary):
     name = "emu3-gen"
     patch = PATCH
     preset = presets.EMU3
+    own_words = OWN_WORDS
 
     def __init__(self, shape: DecoderShape, vocabulary: Vocabulary, theta: float,
                  area: float = AREA) -> None:
@@ -91,13 +94,13 @@ class Emu3(SharedVocabulary):
         return ids
 
     def tokenize(self, prompt: str) -> list[int]:
-        return self.in_template(prompt + POSITIVE)
+        return self.in_template(self.own_words.written(prompt))
 
     def tokenize_negative(self, prompt: str) -> list[int]:
         return self.in_template(prompt)
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
-        return self.in_template(NEGATIVE)
+        return self.in_template(self.own_words.negative)
 
 
 def layout_of(checkpoint: Checkpoint) -> TensorNames | None:

@@ -6,15 +6,15 @@ stored; without one they stay in memory. Only hashes, counts and times are store
 
 from __future__ import annotations
 
-import json
 from bisect import bisect
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from ..errors import SSDError
-from ..files import atomic_write, json_of, small_text
+from ..state_files import StateFile
 
 MOST_KEYS = 64  # entries in a file
 LAST = 64  # pictures that are kept of each kind of run
@@ -35,18 +35,11 @@ class StoredFigures(Generic[Entry]):
     file: ClassVar[str]
 
     def __init__(self, folder: str | Path | None = None) -> None:
-        self.entries: dict[str, Entry] = {}
-        self.path = None if folder is None else Path(folder) / self.file
-        self.load()
-
-    def load(self) -> None:
-        """Read the file, if there is one."""
-        if self.path is not None:
-            with suppress(OSError, ValueError, TypeError, AttributeError, LookupError,
-                          OverflowError):
-                raw = json_of(small_text(self.path))
-                self.entries = {key: self.parsed(entry)
-                                for key, entry in list(raw.items())[-MOST_KEYS:]}
+        self.stored = None if folder is None else StateFile[dict[str, Entry]](
+            Path(folder) / self.file,
+            lambda raw: {key: self.parsed(entry) for key, entry in raw.items()}, dict,
+            lambda entries: {key: self.to_json(entry) for key, entry in entries.items()})
+        self.entries = {} if self.stored is None else self.stored.read()
 
     def parsed(self, raw: Any) -> Entry:
         """The entry that `to_json` returned; raises ValueError for impossible values."""
@@ -57,18 +50,21 @@ class StoredFigures(Generic[Entry]):
         return entry
 
     def put(self, key: str, entry: Entry) -> None:
-        self.entries.pop(key, None)
-        self.entries[key] = entry
-        while len(self.entries) > MOST_KEYS:
-            self.entries.pop(next(iter(self.entries)))
-        self.save()
+        self.change(key, lambda _: entry)
 
-    def save(self) -> None:
-        """Write the file; a failure to write is ignored."""
-        if self.path is not None:
-            raw = {key: self.to_json(entry) for key, entry in self.entries.items()}
-            with suppress(SSDError, OSError), atomic_write(self.path) as temporary:
-                temporary.write_text(json.dumps(raw), encoding="utf-8")
+    def change(self, key: str, changed: Callable[[Entry | None], Entry]) -> None:
+        """Replace an entry, beside those that other programs store; a failure to write is ignored.
+        """
+        def with_change(entries: dict[str, Entry]) -> dict[str, Entry]:
+            entry = changed(entries.get(key))
+            others = [other for other in entries.items() if other[0] != key]
+            return dict([*others, (key, entry)][-MOST_KEYS:])
+
+        if self.stored is not None:
+            with suppress(SSDError):
+                self.entries = self.stored.change(with_change)
+                return
+        self.entries = with_change(self.entries)
 
 
 @dataclass(frozen=True)
@@ -107,8 +103,7 @@ class StoredPictures(StoredFigures[list[DrawnPicture]]):
 
     def add(self, key: str, pictures: list[DrawnPicture]) -> None:
         """Include the pictures of a run, beside those that other programs have added."""
-        self.load()
-        self.put(key, [*self.entries.get(key, []), *pictures][-LAST:])
+        self.change(key, lambda known: [*(known or []), *pictures][-LAST:])
 
 
 @dataclass
@@ -306,6 +301,12 @@ class Estimates:
     pictures: StoredPictures = field(default_factory=StoredPictures)
     step_times: StoredStepTimes = field(default_factory=StoredStepTimes)
     windows: StoredWindows = field(default_factory=StoredWindows)
+
+    @property
+    def folder(self) -> Path | None:
+        """Where they are stored; None: nowhere."""
+        stored = self.step_times.stored
+        return None if stored is None else stored.path.parent
 
     @classmethod
     def stored_in(cls, folder: str | Path | None) -> Estimates:

@@ -193,7 +193,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ja
     else:
         backbone.code_embedding = nn.Parameter(aligner().to(dtype), requires_grad=False)
     digests = prints.hexdigest() + aligner_prints.hexdigest()
-    backbone.sha256 = hashlib.sha256(digests.encode()).hexdigest()
+    backbone.sha256 = hashlib.sha256(digests.encode()).hexdigest() if digests else ""
     backbone.picture_codec = read_codec(
         checkpoint, device, f"get the complete model, its codec of {codes} codes too",
         draws(codes))

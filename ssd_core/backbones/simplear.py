@@ -17,6 +17,7 @@ from ..model.transformer import DecoderShape
 from . import presets
 from .codecs.cosmos import Cosmos, cosmos_of
 from .codecs.files import load_weights
+from .prompts.own_words import OwnWords
 from .prompts.text import (
     ADDED,
     MERGES,
@@ -39,9 +40,11 @@ SIZES = {896: ("simplear-0.5b", 14), 1536: ("simplear-1.5b", 12)}  # name and he
 PREFIX, EMBEDDING, HEAD = "model.", "model.embed_tokens.weight", "lm_head.weight"
 BIAS = "model.layers.0.self_attn.q_proj.bias"
 BEGIN, PICTURE = "<|t2i|>", "<|soi|>"
-POSITIVE, NEGATIVE = "A highly realistic image of ", "An image of "
-AVOIDED = ("aerial view, overexposed, low quality, deformation, a poor composition, bad hands, bad "
-           "teeth, bad eyes, bad limbs, distortion")
+NEGATIVE = "An image of "
+OWN_WORDS = OwnWords(
+    before="A highly realistic image of ",
+    negative="aerial view, overexposed, low quality, deformation, a poor composition, bad hands, "
+             "bad teeth, bad eyes, bad limbs, distortion")
 CODEC = "put autoencoder.jit of nvidia/Cosmos-1.0-Tokenizer-DV8x16x16 into its subfolder cosmos"
 OTHERS = re.compile(r"(?i)cosmos-0\.1|[48]x8x8")  # same shapes, other codes
 
@@ -52,6 +55,7 @@ class SimpleAR(SharedVocabulary):
     patch = 16
     prompt_limit = 1024
     preset = presets.SIMPLEAR
+    own_words = OWN_WORDS
     sizes = (SIZE,)
 
     def __init__(self, shape: DecoderShape, vocabulary: Vocabulary, theta: float) -> None:
@@ -66,14 +70,14 @@ class SimpleAR(SharedVocabulary):
 
     def tokenize(self, prompt: str) -> list[int]:
         self.vocabulary.text.require_plain(prompt)
-        return self.in_template(POSITIVE + prompt.strip())
+        return self.in_template(self.own_words.written(prompt.strip()))
 
     def tokenize_negative(self, prompt: str) -> list[int]:
         self.vocabulary.text.require_plain(prompt)
         return self.in_template(NEGATIVE + prompt.strip())
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
-        return self.in_template(NEGATIVE + AVOIDED)
+        return self.in_template(NEGATIVE + self.own_words.negative)
 
 
 def matches(checkpoint: Checkpoint) -> bool:

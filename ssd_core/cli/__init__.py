@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, cast
@@ -17,7 +15,7 @@ from .. import __version__
 from ..errors import SSDError, shortened
 from ..launched import is_first
 from ..stopping import INTERRUPTED, stopping_at_once
-from .output import give_up_output, is_of_output
+from ..streams import safe_output
 from .paths import tidy
 
 WRONG_INPUT = 2
@@ -115,16 +113,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Any other exception is a bug and is not caught (exit code 1).
     """
-    try:
-        return run(arguments)
-    finally:
-        tidy()
+    with safe_output() as said:
+        try:
+            code = run(arguments)
+        finally:
+            tidy()
+        said.flush()
+        if said.error is None or code:
+            return code
+        return complain(f"error: the output cannot be written ({said.error.strerror}): send it to "
+                        "another place", WRONG_INPUT)
 
 
 def run(arguments: Sequence[str] | None) -> int:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a console may lack a prompt's characters
-            stream.reconfigure(errors="backslashreplace")
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
         code = typer.main.get_command(app).main(arguments, "ssd", standalone_mode=False) or 0
@@ -133,13 +134,9 @@ def run(arguments: Sequence[str] | None) -> int:
     except UsageError as error:
         return complain(f"error: {what_is_wrong(error)}", WRONG_INPUT)
     except OSError as error:
-        if not is_of_output(error):
-            where = f"{error.filename}: " if error.filename else ""
-            return complain(f"error: {where}{error.strerror or error}: name another file or "
-                            "folder, or mend this one", WRONG_INPUT)
-        give_up_output()
-        return complain(f"error: the output cannot be written ({error.strerror}): send it to "
-                        "another place", WRONG_INPUT)
+        where = f"{error.filename}: " if error.filename else ""
+        return complain(f"error: {where}{error.strerror or error}: name another file or folder, "
+                        "or mend this one", WRONG_INPUT)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     return complain("interrupted", code) if code == INTERRUPTED else code
@@ -158,6 +155,5 @@ def what_is_wrong(error: typer.BadParameter) -> str:
 def complain(message: str, code: int) -> int:
     """Print the message as one line on stderr; of several processes, only the first one prints."""
     if is_first():
-        with suppress(OSError):  # there is no other place to print it
-            typer.echo(shortened(message), err=True)
+        typer.echo(shortened(message), err=True)
     return code

@@ -13,7 +13,7 @@ from ..measure.bench import AR_DTYPES, Entrant, bench
 from ..measure.machine import OtherWork
 from ..output.drawing import Drawing
 from ..runs.request import Request
-from ..weights.load import DTYPES
+from ..weights.load import DTYPES, plain_name
 from ..weights.memory import WEIGHT_BYTES, free_bytes
 from ..weights.quantize import KINDS
 from .options import Json, Loading, PictureOptions, SamplingOptions, flag
@@ -44,7 +44,8 @@ class BenchOptions:
 
     def further_dtypes(self) -> list[str]:
         """The dtypes of AR, checked."""
-        names = [name.strip() for name in self.ar_dtypes.split(",") if name.strip() != "none"]
+        typed = [name.strip() for name in self.ar_dtypes.split(",")]
+        names = [plain_name(name) for name in typed if name != "none"]
         legal = (*DTYPES, *KINDS)
         if unknown := next((name for name in names if name not in legal), None):
             raise SSDError(f"ar-dtypes {unknown!r}: choose none, or some of {', '.join(legal)}")

@@ -23,8 +23,10 @@ from ..output.drawing import Drawing
 from ..output.knobs import check_pictures
 from ..output.packed import tokens_sha256
 from ..output.picture_files import (
+    mask_note,
     mask_of_box,
     mask_of_file,
+    opened,
     pixels_of,
     redrawn_cells,
     transparent_part,
@@ -89,7 +91,10 @@ class EditOptions:
             x, y, width, height = numbers(self.box)
             mask = mask_of_box(x, y, width, height, backbone.size)
             return ~redrawn_cells(mask, backbone.grid)[0]
-        clear = transparent_part(picture, backbone.size) if self.old is None else None
+        clear = None
+        if self.old is None:
+            with opened(picture) as image:
+                clear = transparent_part(image, backbone.size)
         if clear is not None:
             with suppress(SSDError):  # too small for a cell
                 return ~redrawn_cells(clear, backbone.grid)[0]
@@ -123,6 +128,10 @@ def command(context: typer.Context, picture: Picture, prompt: NewWords, editing:
         keep, how = tokens_from_png(png, backbone)
     report.print(f"editing {picture} ({fitting}{how})")
     mask = editing.keep_mask(backbone, picture)
+    if mask is not None:
+        note(f"redraws {int((~mask).sum())} of {mask.numel()} cells")
+    if editing.mask is not None and (line := mask_note(editing.mask)):
+        note(f"warning: {line}")
     by_words = mask is None or bool({"old", "reach", "hold"} & source.flags_set)
     sampling = source.sampling(drawing)
     prompt = alternatives.resolved(prompt, sampling.seed).text

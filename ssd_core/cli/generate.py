@@ -102,9 +102,9 @@ def command(context: typer.Context, knobs: Knobs, drawing: SamplingOptions, pict
                         **drawn_from.options(backbone)})
     request = Request(backbone, heads, wanted, fall_back=not source.names_method,
                       drawn_before=source.drawn_before(backbone))
+    request.check()
     print_notes(request, picture.strict_words)
     print_words(request, report, typed)
-    request.check()
     for line in filter(None, (request.tuning_text, prior_text(request.plan))):
         note(line)
     done = draw(request.parts(), paths)

@@ -23,6 +23,7 @@ from ..output.picture_files import Size, fitted, opened, upright
 from ..output.recipe import other_dtype, read_recipe, recipe_of
 from ..output.words import drawn_words
 from .options import Canvas, Knobs, Loading, SamplingOptions, flag
+from .session import registry
 from .specs import build_method
 
 C = TypeVar("C", bound=Canvas)
@@ -98,6 +99,8 @@ class RunSettings:
             return flags
         own = {"backbone": self.recipe["backbone"]["name"], "dtype": self.recipe["dtype"],
                **({"heads": NO_HEADS} if self.recipe["heads"] is None else {})}
+        if "lora" not in self.flags_set:
+            own["lora"] = registry(flags.models_dir).loras_of(self.recipe)
         return replace(flags, **self._silent(own))
 
     def picture(self, flags: C) -> C:
@@ -143,7 +146,8 @@ class RunSettings:
         """
         if self.recipe is None:
             return {}
-        self._require_same("backbone", backbone.sha256, self.recipe["backbone"]["sha256"])
+        if "lora" not in self.flags_set:
+            self._require_same("backbone", backbone.sha256, self.recipe["backbone"]["sha256"])
         self._require_same("heads", heads.sha256 if heads else None, self.recipe["heads"])
         typed, drawing = {"prompt", "negative", "expand"} & self.flags_set, drawing_of(self.recipe)
         fixed = {} if typed else {"fixed": (drawn_words(self.recipe),)}

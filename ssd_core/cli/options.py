@@ -50,7 +50,8 @@ class Loading(LoadOptions):
 class Canvas:
     """Picture."""
 
-    negative: str | None = flag(None, "What should not appear in the picture.")
+    negative: str | None = flag(None, "What should not appear in the picture. Default: the model's "
+                                      "own words, if its authors have any; none: no words.")
     size: str | None = flag(None, "WxH in pixels; must be a size that the backbone supports.")
 
     def pixels(self) -> tuple[int, int] | None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TextIO
+from typing import Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-LOST = ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EBADF")
 WIDTH = 160  # characters; wide enough not to break lines, the terminal may wrap them
 
 
@@ -46,29 +43,6 @@ class Reporter:
     def result(self, result: Mapping[str, Any]) -> None:
         if self.json:
             typer.echo(json.dumps(result))
-
-
-def is_of_output(error: OSError) -> bool:
-    """Whether writing to stdout or stderr raised the error, for example on a full disk.
-
-    Errors about other files name their file.
-    """
-    return error.filename is None and errno.errorcode.get(error.errno or 0) in LOST
-
-
-def give_up_output() -> None:
-    """Drop buffered output that cannot be written, which Python would write again on exit."""
-    for stream in (sys.stdout, sys.stderr):
-        if cannot_flush(stream):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def cannot_flush(stream: TextIO) -> bool:
-    try:
-        stream.flush()
-    except OSError:
-        return True
-    return False
 
 
 def note(text: str) -> None:

@@ -14,6 +14,7 @@ from ..backbones.postcard import Postcard
 from ..backbones.prompts import alternatives
 from ..engine.decode import plan
 from ..errors import SSDError
+from ..files import require_unicode
 from ..model.grid import Grid
 from ..output.labels import prior_text
 from ..output.unknown import word_notes
@@ -81,14 +82,15 @@ def dtypes_line(path: Path, device: torch.device) -> str:
 
 def unloaded(path: Path) -> type[Backbone] | Backbone:
     """A backbone without weights, for its grid and preset: its class, or loaded on meta."""
-    return Postcard if is_bundled(path) else load_backbone(path, "meta", estimates=estimates())
+    return Postcard if is_bundled(path) else load_backbone(
+        path, "meta", estimates=estimates(), hashed=False)
 
 
 @dataclass(frozen=True)
 class ExpansionOptions:
     """Expansion of a prompt."""
 
-    negative: str | None = flag(None, "What should not appear in the picture.")
+    negative: str | None = flag(None, "What should not appear in the picture; none: no words.")
     seed: int = flag(0, "Seed of the picture.")
     expand: bool = flag(True, EXPAND)
 
@@ -96,7 +98,9 @@ class ExpansionOptions:
         """The words to draw, as fields of a recipe; None where they equal the typed ones."""
         if target.grid is not None:
             raise SSDError("a prompt needs --backbone: a grid does not know what it says")
-        backbone = load_backbone(target.local.path, "meta")
+        require_unicode("prompt", prompt)
+        require_unicode("negative prompt", self.negative or "")
+        backbone = load_backbone(target.local.path, "meta", hashed=False)
         typed = Words(prompt, self.negative or None)
         prompt = alternatives.resolved(prompt, self.seed).text
         made = expansions(backbone, prompt, self.negative, [self.seed], fill=self.expand)

@@ -20,8 +20,8 @@ from ..output.drawing import Drawing
 from ..output.knobs import check_pictures
 from ..output.labels import label
 from ..output.unknown import require_known, word_notes
-from ..output.words import Words, words_to_draw
-from ..runs.batch.prompts import read_prompts
+from ..output.words import words_to_draw
+from ..runs.batch.prompts import SEEDS, PromptLine, read_prompts
 from ..runs.batch.queue import missing, work
 from ..runs.batch.render import (
     RenderItem,
@@ -44,6 +44,7 @@ from .session import load_for
 
 LONGEST = 40  # characters of a prompt in a file name
 NAMED = 20  # unknown words in a warning
+NAMED_LINES = 3  # whose settings are not used
 
 File = Annotated[Path, typer.Argument(
     metavar="PROMPTS.txt", show_default=False,
@@ -74,17 +75,21 @@ def command(prompts: File, rendering: RenderOptions, knobs: Knobs, drawing: Samp
     report, out, method = Reporter(json), rendering.out, knobs.chosen()
     check_folder(nearest_folder(out / "picture.png"))
     loaded, models = load_for(workers, loading, [method], canvas.pixels())
-    backbone, lines = loaded.backbone, read_prompts(prompts, loaded.backbone)
+    backbone, asked = loaded.backbone, read_prompts(prompts, loaded.backbone)
+    lines = [line.prompt for line in asked]
     first = Request(backbone, loaded.heads, Drawing(lines[0], canvas.negative, method,
                                                     drawing.sampling()),
                     fall_back=knobs.method is None)
     how = as_begun(RenderSettings.of(first), first.drawing.method, out)
     prepare(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
+    for line in asked:
+        line.require_shared(replace(first.drawing, sampling=first.sampling, size=backbone.size))
     require_drawable(backbone, lines, prompts)
+    print_unused(asked)
     print_warnings(first, lines, canvas.strict_words)
-    pictures = to_draw(lines, rendering.each, first.sampling)
-    pictures = [worded(picture, first, rendering.expand) for picture in pictures]
-    existing = there_already(pictures, how.sampling, out)
+    pictures = to_draw(asked, rendering.each, first.sampling)
+    pictures = [worded(picture, how, first, rendering.expand) for picture in pictures]
+    existing = there_already(pictures, how, out)
     require_same(existing, how, loaded, out)
     pictures = named_as(existing, pictures)
     with crew_of(workers, loaded, models, note) as crew:
@@ -104,22 +109,33 @@ def command(prompts: File, rendering: RenderOptions, knobs: Knobs, drawing: Samp
                    "seconds": seconds})
 
 
-def to_draw(prompts: Sequence[str], each: int, sampling: Sampling) -> list[RenderItem]:
+def to_draw(lines: Sequence[PromptLine], each: int, sampling: Sampling) -> list[RenderItem]:
     """`each` pictures of every prompt, named by number and prompt; of `{a|b}` in a prompt each
-    picture's seed draws one.
+    picture's seed draws one. A line's own seed is that of its first picture.
     """
-    typed = [prompt for prompt in prompts for _ in range(each)]
-    texts = [alternatives.resolved(prompt, seed).text
-             for prompt, seed in zip(typed, sampling.seeds(len(typed)), strict=True)]
-    return [RenderItem(number, text, file_name(number, text)) for number, text in enumerate(texts)]
+    typed = [(line, n) for line in lines for n in range(each)]
+    pictures = []
+    for number, ((line, n), seed) in enumerate(zip(typed, sampling.seeds(len(typed)), strict=True)):
+        own = None if line.seed is None else (line.seed + n) % SEEDS
+        text = alternatives.resolved(line.prompt, seed if own is None else own).text
+        pictures.append(RenderItem(number, text, file_name(number, text), None, line.negative, own))
+    return pictures
 
 
-def worded(picture: RenderItem, first: Request, fill: bool) -> RenderItem:
+def worded(picture: RenderItem, how: RenderSettings, first: Request, fill: bool) -> RenderItem:
     """The picture with the words it is drawn from, by its own seed, as `generate` does."""
-    typed = Words(picture.prompt, first.drawing.negative)
-    seed = first.sampling.offset_seed(picture.number).seed
+    typed, seed = how.typed(picture), how.sampling_of(picture).seed
     drawn = words_to_draw(first.backbone, typed, seed, first.sampling.cfg != 1, fill)
     return picture if drawn == typed else replace(picture, drawn=drawn)
+
+
+def print_unused(lines: Sequence[PromptLine]) -> None:
+    """Print what the lines tell and nothing reads, of the first ones."""
+    notes = [words for line in lines for words in line.notes]
+    for words in notes[:NAMED_LINES]:
+        note(f"warning: {words}")
+    if (more := len(notes) - NAMED_LINES) > 0:
+        note(f"warning: and {more:,} more of such lines")
 
 
 def file_name(number: int, prompt: str) -> str:

@@ -26,14 +26,14 @@ from ..engine.methods import Method
 from ..errors import SSDError
 from ..kept_files import cache_folder
 from ..measure.machine import OtherWork, processor, waiting
-from ..output.preview import palette
+from ..output.palette import palette
 from ..output.unknown import objects_in, require_known
 from ..runs.batch.workers import LoadedModels, ModelSpec, Place, WorkerOptions
 from ..runs.request import Request, Result
 from ..weights.find import portable
 from ..weights.load import load_backbone, load_heads
 from ..weights.model_size import stored_dtype
-from ..weights.registry import ModelRegistry
+from ..weights.registry import NONE, ModelRegistry
 from .options import MODELS, Loading
 from .output import note
 
@@ -63,7 +63,7 @@ class RowsInTerminal:
 
     def __call__(self, event: Event) -> None:
         if self.shown and isinstance(event, FinalRows):
-            cells = palette(self.request.sized).colours[event.tokens.cpu().numpy()]
+            cells = palette(self.request.sized).of(event.tokens.cpu().numpy())
             for number in range(event.first, event.last):
                 if number % self.step == 0:
                     self.take(side_by_side(cells[:, number - event.first])[:: self.step])
@@ -126,11 +126,13 @@ def load_with_paths(loading: Loading, methods: Iterable[Method],
     """The same, with the names and paths by which other processes load them."""
     local = registry(loading.models_dir)
     path = local.backbone_path(loading.backbone)
+    loading = replace(loading, lora=[local.lora(named) for named in loading.lora or ()
+                                   if named != NONE])
     backbone = load_backbone(path, estimates=estimates(), **loading.options).resized(size)
     heads = None
     if any(method.uses_heads for method in methods):
-        heads = local.heads_for(path, loading.heads, backbone.sha256)
-        mismatch = local.heads_mismatch(path, backbone.sha256) if loading.heads is None else None
+        heads = local.heads_for(path, loading.heads, backbone.hashes)
+        mismatch = local.heads_mismatch(path, backbone.hashes) if loading.heads is None else None
         if mismatch:
             raise SSDError(mismatch)  # a script must not silently get another speed
     models = ModelSpec(portable(path), portable(heads) if heads else None, size,

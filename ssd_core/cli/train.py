@@ -62,6 +62,8 @@ def stage_command(stage: str) -> Any:
         train = partial(module.train, say=say) if stage in TELL_COSTS else module.train
         result = train(recipe)
         if is_first():
+            for sentence in result.get("sentences", ()):
+                note(sentence)
             typer.echo(json_module.dumps(result))
 
     command.__annotations__["recipe"] = getattr(module, STAGES[stage])

@@ -6,7 +6,7 @@ It draws no pictures and prints nothing. To cancel a run, stop iterating.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -17,6 +17,7 @@ from ..arguments import checked
 from ..backbones.base import Backbone, Preset
 from ..backbones.presets import resolve_sampling
 from ..backbones.prompts import alternatives
+from ..backbones.prompts.own_words import is_none
 from ..backbones.sessions import release_all
 from ..errors import SSDError
 from ..files import require_unicode
@@ -24,6 +25,7 @@ from ..model.attention_kernel import one_attention_kernel
 from ..model.grid import Grid
 from ..model.knobs import coerce
 from ..model.sampling import Sampling
+from ..model.surroundings import undisturbed
 from .edits.maps import read
 from .edits.rule import Rule
 from .edits.words import Edit, Revision, require_editable
@@ -66,6 +68,7 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
 
 
 @checked("size", "keep", "keep_rows", "keep_mask")
+@undisturbed()
 def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
             heads: DraftHeads | None = None, sampling: Sampling = Sampling(),  # noqa: B008
             negative: str | None = None, size: tuple[int, int] | None = None,
@@ -324,12 +327,8 @@ def require_finite(state: DecodeState, rows: int) -> None:
 
 @contextmanager
 def alone(device: torch.device) -> Iterator[None]:
-    """Switch off gradients and the caller's autocast, which would change the picture."""
-    with ExitStack() as stack:
-        stack.enter_context(torch.inference_mode())
-        stack.enter_context(one_attention_kernel(device))
-        if device.type != "meta" and torch.is_autocast_enabled(device.type):
-            stack.enter_context(torch.autocast(device.type, enabled=False))
+    """Switch off gradients and what others set in torch, which would change the picture."""
+    with undisturbed(), torch.inference_mode(), one_attention_kernel(device):
         yield
 
 
@@ -342,14 +341,16 @@ def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None
     if not prompts or any(not prompt.strip() for prompt in prompts):
         raise SSDError("the prompt is empty: say what the picture should show")
     cond = [backbone.tokenize(prompt) for prompt in prompts]
+    negative = backbone.own_words.asked(negative)
     if cfg == 1:
-        if negative:
+        if negative and not is_none(negative):
             raise SSDError("a negative prompt needs guidance: raise cfg above 1")
         return cond
     if negative:
         if not backbone.takes_negative:
             raise SSDError(f"{backbone.name} takes no negative prompt: leave it empty")
-        return cond + [backbone.tokenize_negative(negative)] * len(cond)
+        words = "" if is_none(negative) else negative
+        return cond + [backbone.tokenize_negative(words)] * len(cond)
     return cond + [backbone.unconditional(ids) for ids in cond]
 
 
@@ -405,6 +406,7 @@ def check_tokens(backbone: Backbone, keep: torch.Tensor, pictures: int) -> torch
 
 
 @checked("keep_rows", "keep_mask")
+@undisturbed()
 def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, keep_rows: int = 0,
          heads: bool = False, device: str | None = None,
          keep_mask: torch.Tensor | None = None) -> Plan:

@@ -167,9 +167,16 @@ class DraftHeads(nn.Module):
         sizes = {len(head.norm) for head in (*self.horizontal, *self.vertical)}
         sizes |= {self.row.hidden} if self.row is not None else set()
         made_for = self.metadata.get("backbone_sha256", backbone.sha256)
-        if sizes - {backbone.hidden_size} or made_for != backbone.sha256:
+        if sizes - {backbone.hidden_size} or made_for not in (backbone.sha256, *backbone.hashes):
             raise SSDError(f"these heads were made for another backbone, not for the "
                            f"loaded {backbone.name}: load them with load_heads(path, backbone)")
+
+    def note_on(self, backbone: Backbone) -> str | None:
+        """A line if these heads learned from the model without its LoRA."""
+        if self.metadata.get("backbone_sha256", backbone.sha256) == backbone.sha256:
+            return None
+        return ("the draft heads learned from the model without the LoRA: they may guess less "
+                "often right, the pictures stay those of the model with it")
 
     def require(self, k_h: int, k_v: int, row: bool = False) -> None:
         """Raise SSDError if a schedule needs more heads than these, or a missing row drafter."""
@@ -243,7 +250,7 @@ def _require_match(path: Path, metadata: dict[str, str], backbone: Backbone) -> 
                 "codes": str(backbone.codes), "backbone_sha256": backbone.sha256}
     for key, value in expected.items():
         stored = metadata.get(key, "nothing")
-        if stored != value:
+        if stored != value and stored not in backbone.hashes:
             raise SSDError(f"{path}: these heads were made for {key} {stored[:16]}, the loaded "
                            f"backbone {backbone.name} has {value[:16]}: make new ones with "
                            f"'python -m ssd_core train self-distill --backbone B --out DIR', then "

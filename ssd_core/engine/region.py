@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.knobs import coerce
+from ..model.surroundings import undisturbed
 
 
 class Region:
@@ -166,6 +167,7 @@ def cells_on(grid: Grid, slots: torch.Tensor, count: int) -> torch.Tensor:
     return cell // grid.columns * grid.width + cell % grid.columns
 
 
+@undisturbed()
 def region_of(grid: Grid, pictures: int = 1, keep_rows: int = 0,
               keep_mask: torch.Tensor | None = None) -> Region:
     """The cells to decode; raises SSDError if none are left or the mask does not fit."""

@@ -120,7 +120,12 @@ def rest_by_ar(state: DecodeState,
     """
     # what follows a frontier were drafts
     state.fed_as_ar = min(state.fed_as_ar, *state.frontier.host)
-    for slot in unfed(state, state.slots):
+    yield from cells_by_ar(state, state.slots)
+    return torch.full_like(frontier, state.region.last)
+
+
+def cells_by_ar(state: DecodeState, stop: int) -> Iterator[Pass]:
+    """Draw the cells before `stop` as AR does, from the first that its passes have not fed."""
+    for slot in unfed(state, stop):
         yield from as_ar(state, slot)
         state.sample(slot)
-    return torch.full_like(frontier, state.region.last)

@@ -9,7 +9,6 @@ backbone's `estimates`. Knows no host.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import warnings
@@ -25,10 +24,10 @@ from ..backbones.base import Backbone
 from ..backbones.estimates import TIMINGS, StepTimes, StoredStepTimes
 from ..backbones.presets import resolve_sampling
 from ..errors import SSDError
-from ..files import atomic_write
 from ..kept_files import cache_folder, switched_off
 from ..model.processor import processor
 from ..model.sampling import Sampling
+from ..state_files import StateFile
 from .first_replay import WrongReplay
 from .graphs import (
     KEYS,
@@ -47,11 +46,11 @@ from .methods.exact import FirstGuess, resample
 from .methods.window import Window
 from .run_statistics import Stopwatch
 from .state import DecodeState, PictureSlots
-from .threads import cores_held, drawing, free_now, using_threads
+from .threads import cores, cores_held, drawing, free_now, most_threads, using_threads
 
 CELLS = (1, 8, 16, 24, 48, 96)
 CARD_CELLS = (*CELLS, 192, 384, 768, 1536, 3072)
-AT_MOST, EACH, REPEATS = 0.9, 0.03, 5  # s per measurement; s and passes per width
+AT_MOST, EACH, REPEATS = 0.5, 0.03, 5  # s per measurement; s and passes per width
 WARM_UP = 0.1  # s
 READS = 8e9  # bytes of weights per second that a CPU reads, to estimate a pass before measuring
 TOO_LONG = 0.1  # s; decoders with longer passes are not measured, no width gets a second pass
@@ -86,7 +85,7 @@ def card_of(backbone: Backbone, device: torch.device | None = None) -> str:
 def device_name(device: torch.device) -> str:
     if device.type == "cuda" and torch.cuda.is_available():
         return torch.cuda.get_device_name(device)
-    return f"{device.type} {processor()} {os.cpu_count()}"
+    return f"{device.type} {processor()} {cores()}"
 
 
 def arithmetic(backbone: Backbone) -> str:
@@ -147,8 +146,8 @@ class Passes:
             state = self._state(run)
             codes = torch.zeros(1, self.backbone.grid.rows, self.backbone.grid.columns,
                                 dtype=torch.long)
-            return prefill_ms(state) / self.pictures + min(
-                decode_ms(self.backbone, codes) for _ in range(2))
+            # Once: the first picture waits, and every run corrects it (`note_rest`).
+            return prefill_ms(state) / self.pictures + decode_ms(self.backbone, codes)
 
     @torch.inference_mode()
     def replayed(self, run: GraphRunner, step_times: StepTimes, limit: float) -> StepTimes:
@@ -332,7 +331,7 @@ def step_times_of(backbone: Backbone, pictures: int, branches: int, heads: Draft
     key = key_of(backbone, pictures, branches, heads is not None, device)
     step_times = stored.entries.get(key)
     here = device in (None, backbone.device) and backbone.sha256
-    most = torch.get_num_threads() if backbone.device.type == "cpu" else 1
+    most = most_threads() if backbone.device.type == "cpu" else 1
     if switched_off() or not here or drawing() or not worth_timing(stored, key, most):
         return step_times
     stored.timed_at[key] = time.monotonic()
@@ -405,6 +404,7 @@ def keep_waiting(step_times: StepTimes, most: int) -> None:
         return
     widths = [cells for cells in both[0] if cells in both[1]]
     single, all_ = (sum(each[cells] for cells in widths) for each in both)
-    with suppress(SSDError, OSError), atomic_write(folder / openmp.FILE) as temporary:
-        measured = {**openmp.stored_measurement(), openmp.WAITING: {"one": single, "all": all_}}
-        temporary.write_text(json.dumps(measured), encoding="utf-8")
+    stored = StateFile[dict[str, dict[str, float]]](folder / openmp.FILE, openmp.parsed, dict, dict)
+    with suppress(SSDError):
+        stored.change(lambda known: {**known, openmp.WAITING: {"one": float(single),
+                                                             "all": float(all_)}})

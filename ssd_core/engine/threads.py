@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path, PurePosixPath
 
 import torch
 
 LOADAVG = "/proc/loadavg"
+CGROUP, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 LOOKS, APART = 3, 0.001  # before a run: the number of looks, and the seconds between them
 AGAIN = 0.05  # s between two looks during a run; a look takes 20 us
 TRUSTED = 2  # looks in a row that must find free cores before a run uses more threads again
@@ -54,6 +58,36 @@ def running() -> int | None:
     return None
 
 
+def cores() -> int:
+    """How many cores this process may use: the machine's, fewer by its affinity or container."""
+    return max(1, min(os.cpu_count() or 1, affinity(), quota()))
+
+
+def affinity() -> int:
+    """The cores that the system lets this process run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@cache
+def quota(place: Path = CGROUP, groups: Path = OWN_CGROUP) -> int:
+    """How many cores' time the control groups of this process allow, rounded down."""
+    allowed = sys.maxsize
+    with contextlib.suppress(OSError, ValueError):
+        own = next((line[3:] for line in groups.read_text().splitlines() if line[:3] == "0::"), "/")
+        for group in (own, *map(str, PurePosixPath(own).parents)):
+            with contextlib.suppress(OSError, ValueError):
+                most, period = (place / group.strip("/") / "cpu.max").read_text().split()
+                allowed = min(allowed, int(most) // int(period))
+    return max(1, allowed)
+
+
+def most_threads() -> int:
+    """torch's number of threads, at most one for each of `cores`."""
+    return min(torch.get_num_threads(), cores())
+
+
 def spare(most: int, busy: int | None, own: int = 1) -> int:
     """How many of `most` threads have a core to themselves.
 
@@ -62,7 +96,8 @@ def spare(most: int, busy: int | None, own: int = 1) -> int:
     """
     if busy is None:
         return most
-    return max(1, min(most, (os.cpu_count() or 1) - max(0, busy - own)))
+    free = (os.cpu_count() or 1) - max(0, busy - own)  # of all cores: the others may use any
+    return max(1, min(most, free))
 
 
 def free_now(most: int, look: Callable[[], int | None] = running,
@@ -101,9 +136,9 @@ class Threads:
 
     @classmethod
     def of(cls, asked: int | None, device: torch.device) -> Threads | Fixed:
-        """asked: the exact number; None: on a CPU, at most torch's current number."""
-        if asked is None and device.type == "cpu" and (most := torch.get_num_threads()) > 1:
-            return cls(most)
+        """asked: the exact number; None: on a CPU, at most `most_threads`."""
+        if asked is None and device.type == "cpu" and torch.get_num_threads() > 1:
+            return cls(most_threads())
         return Fixed(asked)
 
     def __call__(self) -> int:

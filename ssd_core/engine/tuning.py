@@ -26,6 +26,7 @@ from .prior_passes import between, by_stand_in, expected_passes
 from .region import Region
 from .sessions import RunSession
 from .step_times import captures_of, card_of, step_times_of
+from .threads import most_threads
 
 SLOWEST = 0.05  # share of passes that each doubling of a batch adds for its slowest picture
 LITTLE_MORE = 1.25  # the cost of a pass over the widest window, as a multiple of a narrower one's
@@ -99,7 +100,7 @@ class Machine:
            region: Region | None = None, device: torch.device | None = None) -> Machine:
         """The current machine. device: where the backbone will draw, if it is elsewhere now."""
         kind = (device or backbone.device).type
-        most = torch.get_num_threads() if kind == "cpu" else 1
+        most = most_threads() if kind == "cpu" else 1
         times_for = cache(lambda pictures: step_times_of(backbone, pictures, branches, heads,
                                                          device))
         card = "" if kind in ("cpu", "meta") else card_of(backbone, device)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 
 import torch
-import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..measured import tuned
 from .processor import has_bf16
 from .products import best_of, clock_of
+from .surroundings import scaled_dot_product_attention
 
 DEFAULT, EFFICIENT = "default", "efficient"
 # Each name's kernel first, then those for what it does not take, such as fp32 or no mask.
@@ -59,7 +59,7 @@ def timed(kernel: SDPBackend, device: torch.device) -> list[Timed]:
         mask = torch.zeros(1, 1, n, SHAPE[2], dtype=dtype, device=device)
 
         def attend(q: torch.Tensor = q, mask: torch.Tensor = mask) -> None:
-            F.scaled_dot_product_attention(q, keys, keys, mask)
+            scaled_dot_product_attention(q, keys, keys, mask)
 
         with sdpa_kernel([kernel], set_priority=True):
             begin = clock_of(device)

@@ -54,7 +54,7 @@ def ties_with_filtered(logits: torch.Tensor, noise: torch.Tensor, sampling: Samp
 
 def by_rank(sampling: Sampling, codes: int) -> bool:
     """Whether top-k or top-p leaves out tokens."""
-    return sampling.resolved_top_p != 1 or 0 < sampling.top_k < codes
+    return sampling.resolved_top_p != 1 or 0 < sampling.resolved_top_k < codes
 
 
 def limits(logits: torch.Tensor, sampling: Sampling,
@@ -79,8 +79,8 @@ def lowest_and_next(logits: torch.Tensor, sampling: Sampling,
     """
     ordered = logits.sort(-1, descending=True).values
     late = torch.zeros_like(ordered, dtype=torch.bool)
-    if sampling.top_k:
-        late[..., sampling.top_k:] = True
+    if sampling.resolved_top_k:
+        late[..., sampling.resolved_top_k:] = True
     probs = ordered.masked_fill(late, -math.inf).softmax(-1)
     before = probs.cumsum(-1) - probs
     top_p = sampling.resolved_top_p if sampling.resolved_top_p != 1 else math.inf

@@ -28,6 +28,7 @@ LARGEST = 127  # of an 8-bit integer, symmetric about 0
 TINY, LEAST = 1e-34, 1e-37  # far below all numbers; TINY keeps zeros from being divided by zero
 EXACT = 1040  # products of two such integers whose sum stays below 2^24, exact in fp32
 CARD_ROWS, CARD_STEP = 32, 8  # CUDA's kernel takes more than 16 rows, and multiples of 8 numbers
+KERNEL = "kernel"
 TIMED = {"cpu": (32, 512), "cuda": (96, 4096)}  # cells and width of the product that is timed
 INTEGERS = "integers"  # both factors are rounded to 8 bits, by PyTorch's operations
 IN_A_ROW = 10  # products between two looks at a card's clock, whose launches take time too
@@ -199,11 +200,14 @@ def has_kernel(device: torch.device) -> bool:
 
 @cache
 def measured_kernel(device: torch.device) -> bool:
-    """`has_kernel` by sums and times measured now."""
+    """`has_kernel` by sums computed now, and by times measured once on this machine: `auto` decides
+    by it between two dtypes, whose pictures differ.
+    """
     with torch.inference_mode(False), torch.no_grad():
         try:
             return all(sums_agree(device, *sizes) for sizes in ((1, 64, 64), (33, 1048, 128))) \
-                and kernel_is_faster(device)
+                and tuned("integers", device, lambda: KERNEL if kernel_is_faster(device)
+                          else "fp32") == KERNEL
         except (RuntimeError, NotImplementedError, AttributeError):
             return False
 

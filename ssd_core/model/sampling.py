@@ -36,7 +36,8 @@ class Sampling(KnobRecord):
     temperature: float = knob(None, "Randomness of sampling: 0 always takes the likeliest token, 1 "
                                     "samples as the model was trained.",
                               low=0, high=100, step=0.05, none_means="the model's own")
-    top_k: int = knob(0, "Sample from the k likeliest tokens only; 0 keeps all.", low=0)
+    top_k: int = knob(None, "Sample from the k likeliest tokens only; 0 keeps all.",
+                      low=0, none_means="the model's own")
     top_p: float = knob(None, "Sample from the likeliest tokens that make up this share of the "
                               "probability; 1 keeps all.",
                         above=0, high=1, step=0.01, none_means="the model's own")
@@ -54,6 +55,11 @@ class Sampling(KnobRecord):
     def resolved_temperature(self) -> float:
         """The temperature; 1 if no backbone has given its own yet."""
         return 1.0 if self.temperature is None else self.temperature
+
+    @property
+    def resolved_top_k(self) -> int:
+        """top_k; 0 if no backbone has given its own yet."""
+        return self.top_k or 0
 
     @property
     def resolved_top_p(self) -> float:
@@ -90,8 +96,8 @@ def probabilities(logits: torch.Tensor, sampling: Sampling,
         return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
     if temperature != 1:
         logits = logits / temperature
-    if 0 < sampling.top_k < logits.shape[-1]:
-        least = logits.topk(sampling.top_k, dim=-1).values[..., -1:]
+    if 0 < sampling.resolved_top_k < logits.shape[-1]:
+        least = logits.topk(sampling.resolved_top_k, dim=-1).values[..., -1:]
         logits = logits.masked_fill(logits < least, -math.inf)
     if sampling.resolved_top_p != 1:
         probs = top_p_filter(logits.softmax(-1), sampling.resolved_top_p)

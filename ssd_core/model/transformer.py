@@ -17,6 +17,7 @@ from torch import nn
 from .kv_cache import KVCache
 from .processor import cpu_has_bf16
 from .products import Int8Matrix, Matrix, added, product
+from .surroundings import scaled_dot_product_attention
 
 Angles = torch.Tensor | tuple[torch.Tensor, torch.Tensor] | None  # `rotate_`'s or tables
 FEW = 4  # queries; fewer have kernels of their own for fp32 products on CPUs
@@ -102,8 +103,8 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Ten
     if causal and q.requires_grad and q.device.type == "cpu" and group == 1:
         return causal_products(q, k, v)
     if causal:
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=group > 1)
-    attend = two_products if by_products else F.scaled_dot_product_attention
+        return scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=group > 1)
+    attend = two_products if by_products else scaled_dot_product_attention
     if group == 1:
         return attend(q, k, v, mask)
     q = q.unflatten(1, (-1, group)).flatten(2, 3)  # [N, kv_heads, group * n, D]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from ..backbones.base import Backbone
+from ..backbones.presets import Preset
 from ..engine.events import Plan
 from ..engine.methods import AR, Exact, Method, Rolling, default_method
 from ..engine.methods.rolling import USUAL_FEWER
@@ -124,4 +126,15 @@ SPEEDS = {
     "fast": QualityPreset("Fast", "快速", Rolling(fewer=12.0),
                   "at most a twelfth of the passes; details suffer"),
 }
+# Knobs that are chosen for the machine, and the shares of AR's passes that Balanced takes.
+MACHINES = re.compile(r" (window|cells|budget)=\S+| fewer=[68](\.0)?(?= |$)")
+
+
+def speed_of(name: str) -> QualityPreset | None:
+    """The speed whose runs have this label; None if none has."""
+    name = MACHINES.sub("", name)
+    return next((speed for speed in SPEEDS.values()
+                 if label(speed.method.resolve(Preset())) == name), None)
+
+
 DEFAULT = next(name for name, speed in SPEEDS.items() if speed.method == default_method())

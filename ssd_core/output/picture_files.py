@@ -6,6 +6,7 @@ are not trusted: sizes are read before pixels. Knows no model.
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,7 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".avif", ".heic", ".heif", ".gif", 
 HEIC = (b"ftypheic", b"ftypheix", b"ftyphevc", b"ftypheim", b"ftypmif1")  # where a file begins
 MOST_PIXELS = 64 << 20
 BAND = 256  # rows that are scaled at once
+ENOUGH = 4 << 20  # pixels that are left of a large picture before it is cropped and scaled
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error, TypeError,
               LookupError, AttributeError, RuntimeError, MemoryError,
               Image.DecompressionBombError)
@@ -116,9 +118,11 @@ def pixels_of(path: Path) -> torch.Tensor:
         return torch.from_numpy(np.array(upright(image))).float() / 255
 
 
-def upright(image: Image.Image) -> Image.Image:
-    """A picture as a viewer shows it on white, in RGB; itself if that is how it is stored."""
-    colours, alpha = layers(image)
+def upright(image: Image.Image, enough: int = MOST_PIXELS) -> Image.Image:
+    """A picture as a viewer shows it on white, in RGB; itself if that is how it is stored. enough:
+    see `reduced`.
+    """
+    colours, alpha = layers(image, enough)
     if alpha is None:
         return colours
     white = Image.new("RGB", colours.size, "white")
@@ -138,21 +142,45 @@ def misfit(own: Size, size: Size) -> tuple[float, int]:
     return max(ratio, 1 / ratio), abs(own[0] * own[1] - size[0] * size[1])
 
 
-def mask_of(image: Image.Image) -> Image.Image:
-    """A picture as a mask, in L: what is transparent, or else what is bright, is white."""
-    colours, alpha = layers(image)
-    return colours.convert("L") if alpha is None else alpha.point(lambda value: 255 - value)
+def is_large(image: Image.Image) -> bool:
+    """Whether `reduced` takes something away from a picture where ENOUGH is."""
+    return image.width * image.height >= 4 * ENOUGH
 
 
-def layers(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:
+def reduced(image: Image.Image, enough: int) -> Image.Image:
+    """A picture of at least four times `enough` pixels with fewer, but not fewer than these.
+
+    Pixels are averaged band by band, so that no second copy of the whole is in memory.
+    """
+    factor = math.isqrt(image.width * image.height // enough)
+    if factor < 2:
+        return image
+    across, down = min(factor, image.width), min(factor, image.height)
+    small = None
+    for top in range(0, image.height, BAND * down):
+        band = image.crop((0, top, image.width, min(top + BAND * down, image.height)))
+        if band.has_transparency_data:
+            band = band.convert("RGBA")
+        elif band.mode in ("1", "P"):
+            band = band.convert("RGB")
+        band = band.reduce((across, down))
+        small = small or Image.new(band.mode, (band.width, -(-image.height // down)))
+        small.paste(band, (0, top // down))
+    assert small is not None
+    small.info["icc_profile"] = image.info.get("icc_profile")
+    return small
+
+
+def layers(image: Image.Image,
+           enough: int = MOST_PIXELS) -> tuple[Image.Image, Image.Image | None]:
     """The colours of a picture in RGB, those under transparent pixels among them, and its opacity
-    in L, None if no pixel is transparent. Both are turned as the camera says.
+    in L, None if no pixel is transparent. Both are turned as the camera says, and `reduced`.
     """
     image.load()
     turn = TURNS.get(orientation(image))
     if image.mode in ("I", "F") or image.mode.startswith("I;16"):
         image = in_eight_bits(image)
-    alpha = None
+    image, alpha = reduced(image, enough), None
     if image.has_transparency_data:
         profile = image.info.get("icc_profile")
         image = image if image.mode == "RGBA" else image.convert("RGBA")
@@ -173,20 +201,26 @@ def orientation(image: Image.Image) -> int:
         return 1
 
 
+BELOW = 0.1  # of white: floats that reach less far below 0 do so by rounding or sharpening
+
+
 def in_eight_bits(image: Image.Image) -> Image.Image:
     """Grey of 16 or 32 bits as L, or as LA if one of its values is transparent.
 
     White is 65535; of larger whole numbers 2**31 - 1, of floats 1, or 255, or 65535. Where values
     are larger than the first and not near the others (within a factor of 4), the largest is white.
+    Floats that reach well below 0 begin at minus white, such as those of -1..1, or at the least.
     """
     values = np.asarray(image)
     most = float(np.max(values, initial=0, where=np.isfinite(values)))
     first, *others = WHITES.get(image.mode, (65535,))
     white = first if most <= first else next(
         (other for other in others if other / 4 <= most <= other), most)
+    least = float(np.min(values, initial=0, where=np.isfinite(values)))
+    black = min(-white, least) if image.mode == "F" and least < -BELOW * white else 0
     scaled = np.empty(values.shape, np.uint8)
     for row in range(0, len(values), BAND):  # floats of a whole picture take much memory
-        band = values[row:row + BAND].astype(np.float32) / white
+        band = (values[row:row + BAND].astype(np.float32) - black) / (white - black)
         scaled[row:row + BAND] = (np.nan_to_num(band, nan=0).clip(0, 1) * 255).round()
     if getattr(image, "tag_v2", {}).get(PHOTOMETRIC) == WHITE_IS_ZERO:  # Pillow inverts 8 bits only
         scaled = 255 - scaled
@@ -237,19 +271,35 @@ def mask_of_file(path: Path, size: Size) -> torch.Tensor:
     is transparent, or else what is bright, is white.
     """
     with opened(path) as image:
-        return white_part(image, size)
+        colours, alpha = layers(image)
+        return white_part(colours.convert("L") if alpha is None else inverted(alpha), size)
 
 
-def transparent_part(source: Path | bytes, size: Size, name: str | None = None
-                     ) -> torch.Tensor | None:
-    """The same of what is transparent in a picture, see `opened`; None if nothing is."""
-    with opened(source, name) as image:
-        seen_through = image.has_transparency_data and layers(image)[1]  # pixels only if need be
-        return white_part(image, size) if seen_through else None
+def mask_note(path: Path) -> str:
+    """A line if a mask has transparent and white pixels, of which the first are taken; else ""."""
+    with opened(path) as image:
+        colours, alpha = layers(image)
+        if alpha is None:
+            return ""
+        white = (np.asarray(colours.convert("L")) >= 128) & (np.asarray(alpha) >= 128)
+    return (f"{path}: has transparent and white parts; what is transparent is redrawn, white stays"
+            if white.any() else "")
 
 
-def white_part(image: Image.Image, size: Size) -> torch.Tensor:
-    return torch.from_numpy(np.array(fitted(mask_of(image), [size]))).float() / 255
+def transparent_part(image: Image.Image, size: Size) -> torch.Tensor | None:
+    """The same of what is transparent in a picture; None if nothing is."""
+    if not image.has_transparency_data:  # pixels only if need be
+        return None
+    alpha = layers(image, ENOUGH)[1]
+    return None if alpha is None else white_part(inverted(alpha), size)
+
+
+def inverted(mask: Image.Image) -> Image.Image:
+    return mask.point(lambda value: 255 - value)
+
+
+def white_part(mask: Image.Image, size: Size) -> torch.Tensor:
+    return torch.from_numpy(np.array(fitted(mask, [size]))).float() / 255
 
 
 def mask_of_box(x: int, y: int, width: int, height: int, size: tuple[int, int]) -> torch.Tensor:

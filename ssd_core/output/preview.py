@@ -1,10 +1,12 @@
 """Turn engine events into messages of the live preview (protocol version 1, read by `web/`).
 
-A Preview receives events and sends plain dicts. Rows are first painted with one colour per code,
-and decoded when there is time. Messages take at most BUDGET of the run's time; kept rows, shown
-once at the start, do not count. Messages beyond the budget are merged into later ones. Where the
-backbone decodes the same tokens at several sizes, rows are shown at the smallest one while they
-are drawn: a larger one takes several times as long to decode and to send. Knows no host.
+A Preview receives events and sends plain dicts. Rows are first painted with one colour per code, as
+strips of a pixel per cell, and decoded when there is time: a few rows, not the whole picture. Where
+the codec has a quicker way than decoding, rows are sharp at once. All this takes at most BUDGET of
+the run's time; kept rows, shown once at the start, do not count. Messages beyond the budget are
+merged into later ones. Where the backbone decodes the same tokens at several sizes, rows are shown
+at the smallest one while they are drawn: a larger one takes several times as long to decode and to
+send. Knows no host.
 """
 
 from __future__ import annotations
@@ -16,12 +18,10 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from PIL import Image
-from torch.utils.weak import WeakIdKeyDictionary
 
 from ..backbones.base import Backbone
 from ..engine.events import Event, FinalRows, Pass, Sketched, Started
@@ -30,103 +30,22 @@ from ..engine.sketches import enlarged
 from ..model.grid import Grid
 from ..weights.memory import empty_caches, is_out_of_memory
 from .guarantees import guarantee
+from .palette import palette
 from .pieces import Piece
 from .pixels import pixels, repeat_last_row
 from .recipe import to_bytes
 
-MOST_PICTURES = 32  # decoded to make a palette; larger codebooks use smaller patches
-LARGE, SAMPLED = 50_000, 2  # codes from which on so many pictures of some codes must do
-GREY = 128
 VERSION = 1
 # The share of the run's seconds that all messages may take. Only this thread's CPU time counts, so
 # that a busy machine does not stop the preview.
 BUDGET = 0.03
-PASSES, REFINING = 0.4, 0.5  # shares of BUDGET for pass messages and for decoding rows
+# Shares of BUDGET: for decoding rows where that is done, for messages about passes. The rest is for
+# rows without the decoder.
+DECODING, PASSES = 0.6, 0.3
+SOME = 4  # rows that are decoded at a time, where the budget is scarce
+ABOVE, BELOW = 2, 1  # rows that are decoded with a strip, since the codec reads cells around it
 KEPT_SECONDS = 0.5  # kept rows are shown decoded if that takes at most this long
 ACCEPTED, REPAIRED, DRAFT, COMMITTED, UNTOUCHED = (ord(letter) for letter in "ardc.")
-
-
-@dataclass(frozen=True)
-class Palette:
-    """colours uint8 [codes, 3]; seconds: the measured time to decode one picture."""
-
-    colours: np.ndarray
-    seconds: float
-
-
-_MADE = WeakIdKeyDictionary()  # keyed by a weight, which all sizes of a backbone share
-
-
-def palette(backbone: Backbone) -> Palette:
-    """The backbone's palette, made once while it is loaded; grey if memory runs out."""
-    try:
-        if backbone.norm not in _MADE:
-            _MADE[backbone.norm] = make_palette(backbone.smallest)
-        return _MADE[backbone.norm]
-    except Exception as error:
-        if not is_out_of_memory(error):
-            raise
-        empty_caches()
-        return Palette(np.full((backbone.codes, 3), GREY, np.uint8), math.inf)
-
-
-def make_palette(backbone: Backbone) -> Palette:
-    """Decode patchworks of all codes, and average the pixels of each code's patch.
-
-    Of a large codebook some codes are decoded; the others' colours are fitted to their vectors.
-    """
-    make = scattered if backbone.codes >= LARGE else patchwork
-    codes = make(backbone.grid.rows, backbone.grid.columns, backbone.codes)
-    sums, counts = np.zeros((backbone.codes, 3)), np.zeros((backbone.codes, 1))
-    begin = time.perf_counter()
-    for picture in codes:
-        tokens = torch.from_numpy(picture)[None].to(backbone.device)
-        with torch.inference_mode():
-            pixels = backbone.decode(tokens)[0].float().cpu()
-        colours = cell_means(pixels.numpy(), *picture.shape)
-        np.add.at(sums, picture.ravel(), colours.reshape(-1, 3))
-        np.add.at(counts, picture.ravel(), 1)
-    seconds = (time.perf_counter() - begin) / len(codes)
-    means = sums / np.maximum(counts, 1)
-    if not (seen := counts[:, 0] > 0).all():
-        vectors = backbone.picture_codec.code_vectors[: backbone.codes].detach().float().cpu()
-        means[~seen] = fitted(vectors.numpy(), means, seen)
-    return Palette((means * 255).round().astype(np.uint8), seconds)
-
-
-def fitted(vectors: np.ndarray, colours: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Colours of the unseen codes by least squares in their vectors [codes, d] and squares."""
-    terms = np.concatenate((np.ones((len(vectors), 1)), vectors, vectors**2), axis=1)
-    weights = np.linalg.lstsq(terms[seen], colours[seen], rcond=None)[0]
-    return (terms[~seen] @ weights).clip(0, 1)
-
-
-def scattered(rows: int, columns: int, codes: int) -> np.ndarray:
-    """SAMPLED token pictures int64 [n, R, C] of codes from all over the codebook, a cell each."""
-    step = int(codes * 0.618)
-    while math.gcd(step, codes) > 1:
-        step += 1
-    return (np.arange(SAMPLED * rows * columns) * step % codes).reshape(-1, rows, columns)
-
-
-def patchwork(rows: int, columns: int, codes: int) -> np.ndarray:
-    """Token pictures int64 [n, R, C] in which every code fills a square patch."""
-    for side in (4, 3, 2, 1):
-        across, down = max(1, columns // side), max(1, rows // side)
-        pictures = -(-codes // (across * down))
-        if pictures <= MOST_PICTURES:
-            break
-    y = np.minimum(np.arange(rows) // side, down - 1)[:, None]
-    x = np.minimum(np.arange(columns) // side, across - 1)[None]
-    patch = y * across + x
-    return (np.arange(pictures)[:, None, None] * across * down + patch) % codes
-
-
-def cell_means(pixels: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """Mean colour of each cell: [H, W, 3] -> [R, C, 3]."""
-    height, width, _ = pixels.shape
-    cells = pixels.reshape(rows, height // rows, columns, width // columns, 3)
-    return cells.mean((1, 3))
 
 
 class CellMarks:
@@ -211,8 +130,11 @@ class Preview:
         grid = backbone.grid
         self.backbone, self.method, self.label, self.grid = backbone, method, label, grid
         self.small = backbone.smallest
+        begun = time.thread_time()
         self.palette = palette(backbone)
-        self.decode_seconds = self.palette.seconds * pictures
+        self.decoding = time.thread_time() - begun  # seconds in which rows and colours were decoded
+        self.row_seconds = self.palette.row_seconds * pictures
+        self.glances = not self._moves_weights and self.palette.glances
         self.marks, self.pictures, self.notes = CellMarks(pictures, grid), pictures, list(notes)
         self.words: list[list[Piece]] = []  # of each picture's prompt, if a host shows them
         self.tokens = np.zeros((pictures, grid.rows, grid.columns), np.int64)
@@ -223,7 +145,8 @@ class Preview:
         if keep is not None and known is not None:
             self.tokens[:] = keep.cpu().numpy()
         self.first_row, self.row, self.shown, self.refined = keep_rows, keep_rows, 0, 0
-        self.seconds, self.spent, self.over = 0.0, 0.0, False
+        self.seconds, self.over = 0.0, False
+        self.telling = 0.0  # seconds that all else took
         self.last: Pass | None = None
         self.run = str(uuid.uuid4())
         envelope = {"version": VERSION, "node": node, "run": self.run, "panel": panel}
@@ -233,12 +156,12 @@ class Preview:
         """Process an event. seconds: the run's own time so far."""
         if self.over:
             return
-        begin = time.thread_time()
+        begin, before = time.thread_time(), self.decoding
         self.seconds = seconds
         with self._spared():
             self._take(event)
         if not isinstance(event, Started):
-            self.spent += time.thread_time() - begin
+            self.telling += time.thread_time() - begin - (self.decoding - before)
 
     @contextmanager
     def _spared(self) -> Iterator[None]:
@@ -249,9 +172,9 @@ class Preview:
             if not is_out_of_memory(error):
                 raise
             empty_caches()
-            if self.decode_seconds == math.inf:
+            if self.row_seconds == math.inf and not self.glances:
                 self.cancel("failed")
-            self.decode_seconds = math.inf
+            self.row_seconds, self.glances = math.inf, False
 
     def _take(self, event: Event) -> None:
         if isinstance(event, Started):
@@ -267,12 +190,17 @@ class Preview:
         elif isinstance(event, FinalRows):
             self.tokens[:, event.first : event.last] = event.tokens.cpu().numpy()
             self.row = max(self.row, event.last)
-            if self.row > self.shown and self._left() > 0:
-                self._paint()
+            self._paint()
+
+    @property
+    def spent(self) -> float:
+        """Seconds that the preview took so far."""
+        return self.telling + self.decoding
 
     def _left(self, share: float = 1.0) -> float:
-        """Seconds left of a share of the budget."""
-        return share * BUDGET * self.seconds - self.spent
+        """Seconds left of the budget for all but decoding, or of a share of it."""
+        telling = 1 - DECODING if self.palette.learns else 1.0
+        return share * telling * BUDGET * self.seconds - self.telling
 
     def _start(self, started: Started) -> None:
         (width, height), plan = self.backbone.size, started.plan
@@ -289,11 +217,11 @@ class Preview:
 
     def _show_kept(self) -> None:
         """Show the kept rows, decoded if that is quick, so that they look as in their picture."""
-        if self._moves_weights or self.own_seconds > KEPT_SECONDS:
-            strips = self.looked_up(0, self.first_row)
-        else:
-            strips = self.decoded(0, self.first_row, self.backbone)
+        decodes = not self._moves_weights and self.own_seconds <= KEPT_SECONDS
+        if decodes or self.glances:
             self.refined = self.first_row
+        strips = (self.decoded(0, self.first_row, self.backbone) if decodes
+                  else self.quick(0, self.first_row))
         self._send_rows(0, strips, refined=self.refined > 0, known=True)
 
     def _show_standing(self, known: torch.Tensor) -> None:
@@ -302,7 +230,7 @@ class Preview:
             own = np.stack([to_bytes(picture) for picture in self.own])
             own = own.repeat(self.pictures // len(own), 0)
         elif self._moves_weights or self.own_seconds > KEPT_SECONDS:
-            own = self.looked_up(0, self.grid.rows)
+            own = self.quick(0, self.grid.rows)
         else:
             own = self.decoded(0, self.grid.rows, self.backbone)
         self.standing = Standing(as_wide_as(own, self.backbone.size[0]), known)
@@ -314,7 +242,7 @@ class Preview:
         if self.known is not None:
             return
         cells = enlarged(sketch, self.grid)[:, self.first_row :].cpu().numpy()
-        strips = self.enlarged(self.palette.colours[cells])
+        strips = self.palette.of(cells)
         self.send("cells", first=self.first_row, last=self.grid.rows,
                   top=self.first_row * self.tall,
                   strips=[png(strip) for strip in strips])
@@ -341,9 +269,9 @@ class Preview:
         if not reach.size or reach[-1] == 0:
             return
         last = self.row + int(reach[-1]) + 1
-        colours = self.palette.colours[self.marks.tokens[:, self.row : last, :-1]]
+        colours = self.palette.of(self.marks.tokens[:, self.row : last, :-1])
         opaque = np.where(final[:, : last - self.row, :, None], 255, 0).astype(np.uint8)
-        strips = self.enlarged(np.concatenate((colours, opaque), -1))
+        strips = np.concatenate((colours, opaque), -1)
         self.send("cells", first=self.row, last=last, top=self.row * self.tall,
                   strips=[png(strip) for strip in strips])
 
@@ -367,40 +295,73 @@ class Preview:
 
     @property
     def own_seconds(self) -> float:
-        """About what decoding takes at the size of the pictures."""
-        return self.decode_seconds * self.backbone.scale**2
+        """About what decoding the pictures takes at their size."""
+        if self.row_seconds == math.inf and self.glances:
+            self.row_seconds = self.palette.timed(self.small) * self.pictures
+        return self.row_seconds * self.grid.rows * self.backbone.scale**2
 
     def _paint(self) -> None:
-        """Show the final rows, decoded if the budget allows it, else in plain colours."""
-        if self._moves_weights or self.decode_seconds > REFINING * self._left():
-            return self._send_rows(self.shown, self.looked_up(self.shown, self.row), refined=False)
-        begin = time.thread_time()
+        """Show the final rows as sharp as the budget allows, the upper ones first."""
+        if self.palette.learns and not self._moves_weights:
+            self._sharpen()
+        if self.row > self.shown and self._left() > 0:
+            first = max(0, self.refined - 1) if self.glances else self.shown
+            self._send_rows(first, self.quick(first, self.row), refined=self.glances)
+            self.refined = self.row if self.glances else self.refined
+
+    def _sharpen(self) -> None:
+        """Decode rows that are not decoded yet, if there is time for SOME of them."""
         first = max(0, self.refined - 1)  # the row below it was unknown before
-        strips = self.decoded(first, self.row)
-        self.decode_seconds = time.thread_time() - begin
-        self.refined = self.row
-        return self._send_rows(first, strips, refined=True)
+        left = DECODING * BUDGET * self.seconds - self.decoding
+        around = self.refined - first + ABOVE + BELOW
+        rows = int(min(left / max(self.row_seconds, 1e-9), 1e9)) - around
+        last = min(self.row, self.refined + rows)
+        if rows < SOME or last == self.refined:
+            return
+        begun = time.thread_time()
+        self._send_rows(first, self.decoded(first, last), refined=True)
+        took = time.thread_time() - begun
+        self.decoding += took
+        self.row_seconds, self.refined = took / (last - self.refined + around), last
+
+    def quick(self, first: int, last: int) -> np.ndarray:
+        """Rows first..last-1 without the decoder, uint8 [B, h, W, 3]."""
+        return self.glanced(first, last) if self.glances else self.looked_up(first, last)
 
     def looked_up(self, first: int, last: int) -> np.ndarray:
-        """Rows first..last-1 as uint8 [B, h, W, 3], every cell in its code's colour."""
-        return self.enlarged(self.palette.colours[self.tokens[:, first:last]])
+        """Rows first..last-1 as uint8 [B, rows, C, 3], a pixel in its code's colour each."""
+        return self.palette.of(self.tokens[:, first:last])
 
-    def enlarged(self, cells: np.ndarray) -> np.ndarray:
-        """Enlarge cells [B, rows, C, channels] to pixels [B, h, W, channels]."""
-        width, height = self.small.size
-        tall = cells.repeat(height // self.grid.rows, axis=1)
-        return tall.repeat(width // self.grid.columns, axis=2)
+    def glanced(self, first: int, last: int) -> np.ndarray:
+        """Rows first..last-1 as uint8 [B, h, W, 3], sharp but not decoded."""
+        top = max(0, first - 1)
+        tokens = torch.from_numpy(self.tokens[:, top:last]).to(self.backbone.device)
+        with torch.inference_mode():
+            whole = self.small.glance(tokens)
+        tall = whole.shape[1] // tokens.shape[1]
+        return to_bytes(whole[:, (first - top) * tall :].cpu())
 
     def decoded(self, first: int, last: int, backbone: Backbone | None = None) -> np.ndarray:
-        """The same, decoded; the decoder's input repeats the last final row below it, or has the
-        picture of which cells are kept. backbone: the view that decodes; None: the smallest.
+        """The same, decoded, from which the palette learns.
+
+        Below the last final row the decoder's input repeats it, or has the picture of which cells
+        are kept. backbone: the view that decodes all rows, so that these look as they will when the
+        picture is finished; None: the smallest, with some rows around these.
         """
         tokens = torch.from_numpy(self.tokens)
+        top, end = (0, None) if backbone else (max(0, first - ABOVE), last + BELOW)
         if self.known is None:
-            tokens = repeat_last_row(tokens, last)
-        whole = np.stack([to_bytes(picture) for picture in pixels(backbone or self.small, tokens)])
-        tall = whole.shape[1] // self.grid.rows
-        return whole[:, first * tall : last * tall]
+            tokens = repeat_last_row(tokens, max(last, self.row))
+        strip = tokens[:, top:end]
+        drawn = np.stack([to_bytes(picture) for picture in pixels(backbone or self.small, strip)])
+        tall = drawn.shape[1] // strip.shape[1]
+        drawn = drawn[:, (first - top) * tall : (last - top) * tall]
+        self._learn(first, last, drawn)
+        return drawn
+
+    def _learn(self, first: int, last: int, drawn: np.ndarray) -> None:
+        for tokens, picture in zip(self.tokens[:, first:last], drawn, strict=True):
+            self.palette.learn(tokens, picture)
 
     def _send_rows(self, first: int, strips: np.ndarray, **flags: bool) -> None:
         times = self.backbone.size[0] // strips.shape[2]
@@ -428,7 +389,7 @@ class Preview:
         if pictures is not None:
             self._send_rows(0, to_bytes(pictures), refined=True)
         elif self.shown < self.row:
-            self._send_rows(self.shown, self.looked_up(self.shown, self.row), refined=False)
+            self._send_rows(self.shown, self.quick(self.shown, self.row), refined=self.glances)
         means = stats["acceptance"].values()
         self.over = True
         self.send("finished", passes=stats["passes"], ar_passes=stats["ar_passes"],
@@ -437,6 +398,9 @@ class Preview:
                   tokens_per_second=stats["tokens_per_second"],
                   acceptance=sum(means) / len(means) if means else None,
                   guarantee=self._guarantee(identical), identical=identical)
+        if pictures is not None:
+            self._learn(0, self.grid.rows, to_bytes(pictures))
+        self.palette.store()
 
     def refine(self, within: float = math.inf) -> None:
         """Show all final rows decoded, if that is expected to take at most `within` seconds.
@@ -456,6 +420,7 @@ class Preview:
         """Show all final rows decoded and end the preview as paused."""
         self.refine()
         self.cancel("paused")
+        self.palette.store()
 
     def cancel(self, reason: str) -> None:
         """End an unfinished preview. reason: "interrupted", "paused" or "failed"."""

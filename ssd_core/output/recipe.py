@@ -12,7 +12,7 @@ import binascii
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from io import BytesIO
 from pathlib import Path
 from typing import TypeGuard
@@ -42,6 +42,7 @@ from .words import Words, drawn_words
 
 VERSION = 1
 CHUNK = "ssd_recipe"
+MOST_LORAS = 64
 MAX_CHARACTERS = 1 << 20  # an Emu3 recipe, 90 x 90 tokens, has about 45,000
 COMPRESSION = 4  # of 0 to 9; zlib's 6 takes 2.4 times as long for a tenth fewer bytes
 
@@ -81,6 +82,7 @@ def settings(backbone: Backbone, heads: DraftHeads | None, drawing: Drawing) -> 
     return {"version": VERSION, "noise_version": NOISE_VERSION,
             "backbone": {"name": backbone.name, "sha256": backbone.sha256},
             "dtype": stored_dtype(backbone), "heads": heads.sha256 if heads else None,
+            **({"lora": [asdict(lora) for lora in backbone.lora]} if backbone.lora else {}),
             **drawn.to_json()}
 
 
@@ -366,6 +368,12 @@ def is_mapping(value: object) -> TypeGuard[dict]:
     return isinstance(value, dict)
 
 
+def is_loras(value: object) -> bool:
+    return isinstance(value, list) and len(value) <= MOST_LORAS and all(
+        is_mapping(lora) and is_text(lora.get("name")) and is_text(lora.get("sha256"))
+        and isinstance(lora.get("strength"), float | int) for lora in value)
+
+
 FIELDS: dict[str, Callable[[object], bool]] = {
     "version": is_version, "noise_version": is_version, "backbone": is_mapping, "dtype": is_dtype,
     "heads": is_text_or_none, "tokens": is_mapping, "passes": is_count, "seconds": is_mapping,
@@ -373,4 +381,5 @@ FIELDS: dict[str, Callable[[object], bool]] = {
     "seed": is_seed, **dict.fromkeys(("prompt", "method", "size", "cfg", "temperature", "top_k",
                                       "top_p", "min_p"), is_set)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
-    "stopped_rows": is_count, "source": is_text, "kernels": is_mapping, "pixels_sha256": is_text}
+    "lora": is_loras, "stopped_rows": is_count, "source": is_text, "kernels": is_mapping,
+    "pixels_sha256": is_text}

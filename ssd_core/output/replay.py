@@ -21,6 +21,7 @@ from PIL import Image
 
 from ..errors import SSDError
 from .preview import ACCEPTED, COMMITTED, DRAFT, REPAIRED, UNTOUCHED, as_wide_as
+from .soft_cells import SoftCells
 
 SHORTEST, LONGEST = 3.0, 12.0  # s of a film; otherwise it is as long as the run
 HOLD = 2.0  # s that the finished picture is shown
@@ -122,20 +123,30 @@ class ReplayCanvas:
         width, height, pictures = (started[key] for key in ("width", "height", "pictures"))
         self.pixels = np.full((pictures, height, width, 3), GROUND, np.uint8)
         self.finished = self.pixels[:, :0] if finished is None else as_wide_as(finished, width)
+        self.soft = [SoftCells(self.rows, self.columns) for _ in self.pixels]
         self.marks = np.full((pictures, self.rows * self.columns), UNTOUCHED, np.uint8)
         self.row = 0  # rows whose pixels are final
 
     def take(self, message: Mapping) -> None:
         if message["kind"] in ("rows", "cells"):
-            for pixels, finished, strip in zip(self.pixels, self.finished, message["strips"],
-                                               strict=True):
-                paste(pixels, strip, message["top"], finished)
+            for number, strip in enumerate(message["strips"]):
+                self._paint(number, rgba(strip), message)
         if message["kind"] == "rows":
             self.row = max(self.row, message["last"])
             first, last = (message[key] * self.columns for key in ("first", "last"))
             self.marks[:, first:last] = settled(self.marks[:, first:last], COMMITTED)
         elif message["kind"] == "pass":
             self._mark(message["first"], message["marks"])
+
+    def _paint(self, number: int, strip: np.ndarray, message: Mapping) -> None:
+        """Paint a strip uint8 [h, w, 4]; colours of single cells wait for `seen`."""
+        pixels, finished = self.pixels[number], self.finished[number]
+        sharp = bool(message.get("refined") or message["kind"] == "cells" and message.get("known"))
+        if sharp or message["top"] < len(finished):
+            paste(pixels, strip, message["top"], finished)
+        cells, decoded = self.soft[number], len(finished) * self.rows // len(pixels)
+        cells.note(strip, message["first"], message["last"], sharp)
+        cells.sharp[:decoded] |= cells.known[:decoded]
 
     def _mark(self, first: int | Sequence[int], lines: Sequence[str]) -> None:
         starts = [first] * len(lines) if isinstance(first, int) else first
@@ -147,6 +158,8 @@ class ReplayCanvas:
 
     def seen(self, overlay: bool) -> np.ndarray:
         """The current pictures, uint8 [B, H, W, 3], with a line at the first row not drawn."""
+        for cells, pixels in zip(self.soft, self.pixels, strict=True):
+            cells.paint(pixels)
         shown = self._tinted() if overlay else self.pixels.copy()
         if 0 < self.row < self.rows:
             for picture in shown:
@@ -170,12 +183,12 @@ def settled(marks: np.ndarray, final: np.ndarray | int) -> np.ndarray:
     return np.where(np.isin(marks, (UNTOUCHED, DRAFT)), final, marks)
 
 
-def paste(pixels: np.ndarray, strip: str, top: int, finished: np.ndarray) -> None:
-    """Paint the opaque pixels of a strip (a PNG in base64) from line `top` on.
+def paste(pixels: np.ndarray, strip: np.ndarray, top: int, finished: np.ndarray) -> None:
+    """Paint the opaque pixels of a strip uint8 [h, w, 4] from line `top` on.
 
     Colours are those of the finished picture uint8 [h, W, 3]; below its last line, the strip's.
     """
-    colours = as_wide_as(rgba(strip)[None], pixels.shape[1])[0]
+    colours = as_wide_as(strip[None], pixels.shape[1])[0]
     known = finished[top : top + len(colours)]
     lines, opaque = pixels[top : top + len(colours)], colours[..., 3:] > 0
     lines[:] = np.where(opaque, np.concatenate((known, colours[len(known) :, :, :3])), lines)

@@ -106,7 +106,7 @@ class Request:
         self.drawing = replace(
             drawing, method=method,
             prompt=alternatives.resolved(drawing.prompt, drawing.sampling.seed).text,
-            negative=drawing.negative or None, size=backbone.size,
+            negative=backbone.own_words.asked(drawing.negative), size=backbone.size,
             keep_pixels=as_large_as(drawing.keep_pixels, backbone),
             sampling=resolve_sampling(drawing.sampling, backbone.preset))
         self._tune(backbone)
@@ -324,8 +324,11 @@ class Request:
         """Sentences to show the user beside the pictures."""
         moved = self.expansions[0].notes if self.expansions else []
         about = [*word_notes(self.backbone, self.texts, self.typed),
+                 *self.backbone.own_words.notes(self.words[0].prompt, self.words[0].negative,
+                                                self.sampling.cfg != 1),
                  *self.backbone.notes(self.sampling)]
-        return [note for note in (self.note, self.drawn_before, *moved, *about) if note]
+        drafts = self.heads.note_on(self.backbone) if self.heads else None
+        return [note for note in (self.note, self.drawn_before, drafts, *moved, *about) if note]
 
     @property
     def bytes_needed(self) -> int:

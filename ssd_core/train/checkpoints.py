@@ -45,7 +45,8 @@ class Interrupts:
             raise KeyboardInterrupt
         self.came = True
         if is_first():
-            with suppress(OSError, ValueError):  # without Python's buffers, which may be in use
+            # Without Python's buffers, which may be in use.
+            with suppress(OSError, ValueError, AttributeError):
                 os.write(sys.stderr.fileno(), FINISHING)
 
 

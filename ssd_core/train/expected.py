@@ -31,7 +31,7 @@ from .heads import (
     steps_of,
     working_bytes,
 )
-from .own_pictures import HELD_OUT, MOST_HELD_OUT
+from .own_pictures import MOST_HELD_OUT, share_held_out
 
 SLOWER = 2.0  # than one large product: measured on a CPU, whose passes reach 0.5 to 0.7 of it
 SIDES = {"cpu": 1024}  # of the product that is timed; OTHER_SIDE on cards
@@ -98,7 +98,7 @@ def learning_seconds(backbone: Backbone, recipe: HeadsRecipe, pictures: int,
 
 def learning_products(model: ModelSize, recipe: HeadsRecipe, pictures: int) -> tuple[int, int]:
     """Operations of the backbone's passes and, in float32, of the drafts."""
-    held_out = min(-(-pictures // HELD_OUT), MOST_HELD_OUT)
+    held_out = min(-(-pictures // share_held_out(pictures)), MOST_HELD_OUT)
     counts = parameters(model, recipe)
     shown = {kind: steps_of(recipe, kind, pictures - held_out) * recipe.step_pictures
              for kind in counts}

@@ -7,8 +7,8 @@ weights in the file. Several processes share every batch (train/processes.py) an
 weights as a single process.
 
 The pictures are those of `train self-distill`, or the PNGs that somebody has drawn
-(`pictures_from`). From one's own pictures the drafts in use go on learning, and what accepts no
-more than before on held-out pictures is not kept.
+(`pictures_from`). From one's own pictures the drafts in use go on learning, and what brings no more
+than these, or than none, is not kept (train/judging.py).
 
 All heads learn from the same teacher pass but are independent of one another. States are computed
 from tokens batch by batch and never stored.
@@ -49,7 +49,7 @@ from ..weights.memory import MemoryEstimate, Setting, empty_caches, is_out_of_me
 from ..weights.model_size import ModelSize
 from ..weights.quantize import unquantise_image_head
 from ..weights.registry import ModelRegistry
-from . import row
+from . import judging, row
 from .checkpoints import Checkpoint, Stopped, Watch, shapes_of, training_steps
 from .common import (
     Say,
@@ -61,16 +61,17 @@ from .common import (
     silent,
     take_step,
 )
+from .judging import Judgement
 from .own_pictures import OwnPictures, note_lesson, own_pictures
 from .picture_files import KEPT_PROMPTS, Pictures, load_pictures
 from .processes import ALONE, Team, joined
 from .teacher import branch, teach
-from .versions import keep_version
+from .versions import save_version
 
 CELLS_AT_ONCE = 16 * 576  # of all pictures in a teacher pass; larger batches go in parts
 Measure = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 NUMBERS_AT_ONCE = 1 << 27  # of a distribution over codes in one chunk
-HEADS, ROW, BOTH = "heads", "row", "both"
+HEADS, ROW, BOTH = judging.HEADS, judging.ROW, "both"
 KINDS = {HEADS: (HEADS,), ROW: (ROW,), BOTH: (HEADS, ROW)}
 LOSSES = ("smooth_l1", "scaled", "kl", "scaled+kl")
 DISK_BYTES, CHECKPOINT_BYTES, LEARNING_BYTES = 2, 12, 16  # per parameter
@@ -247,7 +248,7 @@ class HeadsRecipe:
     data: str = flag("", "Folder in which train self-distill drew. Default: --out.")
     pictures_from: list[str] | None = flag(
         None, "Folder of PNGs that you drew with this backbone, to learn from instead; may be "
-              "given several times. The drafts in use go on learning, and what accepts no more "
+              "given several times. The drafts in use go on learning, and what brings no more "
               "than before is not kept.")
     models_dir: str = flag("models", "Folder with ssd_backbones/NAME and ssd_heads/NAME.")
     start_from: str = flag("", "Heads to continue from, instead of fresh ones: a bundled name, a "
@@ -435,11 +436,14 @@ def learn(run: Run, watch: Watch | None = None) -> dict:
     whether to go on, else Stopped is raised. The next run of the same recipe then goes on from
     there.
     """
-    done = 0
+    done, judgements = 0, list[Judgement]()
     for lesson in run.lessons:
         descend(run, lesson, watch and partial(watch_from, watch, done))
         done += lesson.steps
-    return save_and_measure(run, partial(require_going_on, watch, run.steps))
+        if run.own is not None and lesson.start < lesson.steps:
+            judgements.append(keep_better(run, lesson, judgements,
+                                          partial(require_going_on, watch, done)))
+    return save_and_measure(run, judgements, partial(require_going_on, watch, run.steps))
 
 
 def require_going_on(watch: Watch | None, steps: int) -> None:
@@ -466,6 +470,8 @@ def prepare(recipe: HeadsRecipe, backbone: Backbone, current: DraftHeads | None 
     own = own_pictures(recipe.pictures_from, backbone) if recipe.pictures_from else None
     if own is not None:
         own.require_enough(backbone)
+        if current is not None and not recipe.start_from:
+            own.require_new(backbone, KINDS[recipe.kind], recipe.file)
         shown, held_out = first_of(own.shown, recipe.pictures), own.held_out
         recipe = as_before(recipe, current, backbone.preset)
     else:
@@ -540,7 +546,7 @@ def current_drafts(recipe: HeadsRecipe, backbone: Backbone) -> DraftHeads | None
         with suppress(SSDError):
             return stored_heads(recipe.file, backbone).float()
     path = ModelRegistry.below(recipe.models_dir).heads_for(
-        Path(recipe.backbone or recipe.file.parent), sha256=backbone.sha256)
+        Path(recipe.backbone or recipe.file.parent), hashes=backbone.hashes)
     return stored_heads(path, backbone).float() if path else None
 
 
@@ -706,18 +712,18 @@ class Room:
             empty_caches()
 
 
-def save_and_measure(run: Run, go_on: Callable[[], None]) -> dict:
-    """Save the file and return its measurements; go_on: as of `acceptance`."""
+def save_and_measure(run: Run, judgements: Sequence[Judgement], go_on: Callable[[], None]) -> dict:
+    """Save the file, unless the judgements have, and return its measurements.
+
+    go_on: as of `acceptance`.
+    """
     recipe, backbone, heads = run.recipe, run.backbone, run.heads.requires_grad_(False).eval()
-    if recipe.target == "e" and len(run.held_out):
-        heads.space = replace(heads.space, variance=variance(heads, backbone, run.held_out,
-                                                          run.team))
+    if run.own is None:
+        with_variance(run)
+        if run.team.first:
+            save_heads(heads, recipe.file, backbone, run.summary)
     measured = acceptance(heads, backbone, run.held_out, run.team, go_on)
-    judged = keep_better(run, measured["acceptance"], go_on) if run.own is not None else {}
-    if run.team.first and judged.get("kept", True):
-        if run.own is not None:
-            keep_version(recipe.file)
-        save_heads(heads, recipe.file, backbone, run.summary)
+    judged = outcome(run, judgements) if run.own is not None else {}
     if run.own is not None:
         note_lesson(backbone, KINDS[recipe.kind], len(run.own))
         for lesson in run.lessons:
@@ -728,33 +734,72 @@ def save_and_measure(run: Run, go_on: Callable[[], None]) -> dict:
             **asdict(heads.space), **run.summary, **measured, **judged}
 
 
-def keep_better(run: Run, after: dict[str, float], go_on: Callable[[], None]) -> dict:
-    """Give each kind of drafts that accepts no more than before its earlier weights back.
+def with_variance(run: Run) -> None:
+    """Measure what guessed embeddings need to become a distribution."""
+    if run.recipe.target == "e" and len(run.held_out):
+        run.heads.space = replace(run.heads.space, variance=variance(
+            run.heads, run.backbone, run.held_out, run.team))
 
-    Returns, for the result, what the drafts in use accept (`before`), which kinds are new (`kept`)
-    and what was left out.
+
+def keep_better(run: Run, lesson: Lesson, earlier: Sequence[Judgement],
+                go_on: Callable[[], None]) -> Judgement:
+    """Save what a lesson from one's own pictures taught if it wins, else give the drafts of its
+    kind their earlier weights back.
+
+    earlier: of the lessons before. go_on: as of `acceptance`.
     """
+    kind = lesson.kind
+    lesson.checkpoint.let_go()
+    with_variance(run)
+    known = None if run.before is None else trained_part(run.before, kind)
+    in_use = known is not None and next(known.parameters(), None) is not None
+    learned = deepcopy(run.heads).requires_grad_(False).eval()
+    judgement = judging.judged(kind, learned, deepcopy(run.before) if in_use else None,
+                                run.backbone, run.held_out, run.team, go_on)
+    if not judgement.wins:
+        forget(run, kind)
+    elif run.team.first:
+        save = partial(save_heads, learned_so_far(run, kind), run.recipe.file, run.backbone,
+                       run.summary)
+        if any(each.wins for each in earlier):  # the file is of this very run
+            save()
+        else:
+            save_version(run.recipe.file, save)
+    return judgement
+
+
+def learned_so_far(run: Run, kind: str) -> DraftHeads:
+    """The drafts after the lesson of this kind: a row drafter that is still to learn is not among
+    them, but the one in use is.
+    """
+    if kind == ROW or ROW not in KINDS[run.recipe.kind]:
+        return run.heads
+    heads = deepcopy(run.heads)
+    heads.row = None if run.before is None else deepcopy(run.before.row)
+    return heads
+
+
+def forget(run: Run, kind: str) -> None:
+    """Give the drafts of a kind the weights of those in use; without any they go."""
+    known = None if run.before is None else trained_part(run.before, kind)
+    goal = trained_part(run.heads, kind)
+    if known is not None and goal is not None and are_alike(goal, known):
+        goal.load_state_dict(known.state_dict())
+    elif kind == ROW:
+        run.heads.row = None
+    else:
+        run.heads.horizontal, run.heads.vertical = nn.ModuleList(), nn.ModuleList()
+
+
+def outcome(run: Run, judgements: Sequence[Judgement]) -> dict:
+    """What was judged and kept, and what was left out."""
     assert run.own is not None
-    before: dict[str, float] = {}
-    better: list[str] = []
-    if run.before:
-        for lesson in run.lessons:
-            lesson.checkpoint.let_go()
-        before = acceptance(run.before.to(run.backbone.device), run.backbone, run.held_out,
-                            run.team, go_on)["acceptance"]
-    for lesson in run.lessons:
-        old, new = (mean_of(lesson.kind, shares) for shares in (before, after))
-        if new > old:
-            better.append(lesson.kind)
-        elif run.before and (known := trained_part(run.before, lesson.kind)) is not None:
-            goal = trained_part(run.heads, lesson.kind)
-            assert goal is not None
-            goal.load_state_dict(known.state_dict())
-    return {"before": before, "kept": better, "left_out": dict(run.own.left_out),
-            "held_out": sum(map(len, run.held_out)), "approximate": run.own.approximate}
-
-
-def mean_of(kind: str, shares: dict[str, float]) -> float:
-    """The mean acceptance of a kind's offsets; 0 if it has none."""
-    own = [share for name, share in shares.items() if (name == ROW) == (kind == ROW)]
-    return mean(own) if own else 0.0
+    saved = [each.kind for each in judgements if each.wins]
+    place = f"saved as {run.recipe.file}" if saved else "not kept"
+    if run.before is not None:
+        place += "; the earlier ones are kept beside it" if saved else "; those in use stay"
+    return {"judged": {each.kind: each.to_json() for each in judgements}, "saved": saved,
+            "sentences": [f"{each.sentence}." for each in judgements] + [
+                f"{place[0].upper()}{place[1:]}."],
+            "left_out": dict(run.own.left_out), "held_out": sum(map(len, run.held_out)),
+            "approximate": run.own.approximate}

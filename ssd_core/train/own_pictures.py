@@ -27,7 +27,9 @@ from ..output.words import drawn_words
 from .picture_files import Pictures
 
 LEAST = 8  # pictures from which drafts can learn
-HELD_OUT, MOST_HELD_OUT = 8, 64  # one picture in so many only measures; at most so many
+# One picture in so many only measures, in four below FEW; at least and at most so many.
+HELD_OUT, FEW_HELD_OUT, FEW = 8, 4, 64
+LEAST_HELD_OUT, MOST_HELD_OUT = 2, 64
 MOST_KNOWN = 1 << 14  # recipes that stay in memory
 OTHER, PLAIN, PARTLY, COPY, WORDS = (
     "of other models", "without settings", "edited or stopped", "copies", "with words or a size "
@@ -79,6 +81,13 @@ class OwnPictures:
             raise SSDError(f"{len(self)} pictures of {backbone.name} to learn from, at least "
                            f"{LEAST} are needed: draw some more, or name their folder")
 
+    def require_new(self, backbone: Backbone, kinds: Iterable[str], file: Path) -> None:
+        """Raise SSDError if drafts of these kinds have learned from all of them already."""
+        begun = any(file.with_suffix(suffix).exists() for suffix in (".ckpt", ".row.ckpt"))
+        if not begun and file.exists() and not new_pictures(backbone, kinds, len(self)):
+            raise SSDError(f"no new pictures of {backbone.name} since its drafts last learned: "
+                           "draw some first, or name drafts to begin with by start_from")
+
 
 def note_lesson(backbone: Backbone, kinds: Iterable[str], pictures: int) -> None:
     """Note that drafts of these kinds have learned from so many pictures, kept or not."""
@@ -126,9 +135,18 @@ def own_pictures(folders: Iterable[str | Path], backbone: Backbone) -> OwnPictur
 
 
 def held_out_of(keys: list[bytes], ordered: list) -> list:
-    """The pictures that only measure: every HELD_OUTth by its hash, at least one of several."""
-    chosen = [each for key, each in zip(keys, ordered, strict=True) if key[-1] % HELD_OUT == 0]
-    return chosen[:MOST_HELD_OUT] or ordered[: len(ordered) > 1]
+    """The pictures that only measure, chosen by their hashes; see `share_held_out`."""
+    marked = [(key[-1] % share_held_out(len(keys)), each)
+              for key, each in zip(keys, ordered, strict=True)]
+    chosen = [each for rest, each in marked if not rest]
+    others = [each for rest, each in marked if rest]
+    lacking = min(max(0, LEAST_HELD_OUT - len(chosen)), max(0, len(others) - 1))
+    return (chosen + others[:lacking])[:MOST_HELD_OUT]
+
+
+def share_held_out(pictures: int) -> int:
+    """Of so many pictures one in how many only measures."""
+    return HELD_OUT if pictures >= FEW else FEW_HELD_OUT
 
 
 def pngs_below(folders: Iterable[str | Path]) -> Iterator[Path]:

@@ -29,7 +29,7 @@ from ..model.grid import size_of
 from ..model.knobs import flag
 from ..model.sampling import Sampling
 from ..output.knobs import check_pictures
-from ..runs.batch.prompts import read_prompts
+from ..runs.batch.prompts import prompts_alone, read_prompts
 from ..runs.batch.queue import work
 from ..runs.batch.workers import (
     Exists,
@@ -85,7 +85,7 @@ class Prompts:
 def prompts_for(backbone: Backbone, path: str) -> Prompts:
     """Return prompts from a file, or the default prompts of a backbone."""
     if path:
-        lines = read_prompts(user_path(path), backbone)
+        lines = prompts_alone(read_prompts(user_path(path), backbone))
         return Prompts(lambda i: lines[i % len(lines)], len(lines))
     if isinstance(backbone, Postcard):
         return Prompts(lambda i: fresh_caption(PROMPT_SEED + i, 0), POSTCARDS)

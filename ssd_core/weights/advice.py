@@ -39,7 +39,8 @@ ADVICE = {
         "Janus.", SMALL_FACES,
         (JANUS_PAPER,), "transformers' Janus"),
     "SimpleAR": Advice(
-        "Describe a photograph at length: every prompt is drawn as a highly realistic image.",
+        "Describe a photograph at length: every prompt is drawn as a highly realistic image, "
+        "unless it says before a bar what else it is: an oil painting of | a fox.",
         "The 0.5B model scores 0.59 in GenEval, which asks for numbers, colours and places of "
         "things; the 1.5B model 0.63.",
         (("its README", "https://github.com/wdrink/SimpleAR"),),
@@ -66,8 +67,8 @@ ADVICE = {
         "It learned to draw from about 6,000 pictures.",
         (("its card", "https://huggingface.co/GAIR/Anole-7b-v0.1"),), CHAMELEON),
     "Emu3": Advice(
-        "End the prompt with: masterpiece, film grained, best quality. Its authors also use a "
-        "negative prompt: lowres, bad anatomy, bad hands, text, error, missing fingers, blurry.",
+        "Its authors' words for quality (masterpiece, film grained, best quality) and their "
+        "negative prompt are added to yours; words behind a bar replace the first: a fox | in oil.",
         "Slow: 300 seconds on an H100, 600 on an A100 with its authors' code.",
         (("its repository", "https://github.com/baaivision/Emu3"),
          ("Emu3 issue 18", "https://github.com/baaivision/Emu3/issues/18")), "transformers' Emu3"),

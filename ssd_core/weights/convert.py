@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from ..backbones.reading.checkpoint import INDEX, Checkpoint, group_of, model_name, models_at
 from ..backbones.reading.tensor_files import TORCH
 from ..errors import SSDError
-from ..files import user_path
+from ..files import flush, user_path
 
 SHARD_BYTES = 2 * 2**30
 Progress = Callable[[int, int], None]  # bytes done, total bytes
@@ -52,7 +52,7 @@ def convert(path: Path, out: Path | None = None, shard_bytes: int = SHARD_BYTES,
 
 
 def is_torch(model: Path) -> bool:
-    return model.name.removesuffix(INDEX).endswith(TORCH)
+    return model.name.lower().removesuffix(INDEX).endswith(TORCH)
 
 
 def convert_model(checkpoint: Checkpoint, folder: Path, shard_bytes: int,
@@ -77,6 +77,8 @@ def convert_model(checkpoint: Checkpoint, folder: Path, shard_bytes: int,
                           for key in keys}
             index = {"metadata": {"total_size": total}, "weight_map": weight_map}
             Path(temporary, names[-1]).write_text(json.dumps(index, indent=2), encoding="utf-8")
+        for name in names:
+            flush(Path(temporary, name))
         for name in names:
             os.replace(Path(temporary, name), folder / name)
     return [folder / name for name in names]

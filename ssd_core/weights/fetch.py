@@ -57,7 +57,7 @@ def confirm() -> bool:
 
 
 def require_terminal() -> None:
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise SSDError("cannot ask without a terminal: add --yes to download")
 
 

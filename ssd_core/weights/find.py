@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,7 @@ from ..backbones.reading.checkpoint import (
     Checkpoint,
     attempt,
     cached,
+    ending,
     group_of,
     home_of,
     models_at,
@@ -38,6 +40,7 @@ from ..files import ASSETS, answered, user_path
 
 SECONDS = 30.0  # that a file's header may take, on a drive of a network, too
 BACKBONE_FILE, HEADS_FILE = "backbone.safetensors", "heads.safetensors"
+EMBEDDING, HEAD = "model.embed_tokens.weight", "lm_head.weight"
 PIPELINE = "model_index.json"  # in the folder of a pipeline of diffusers
 
 
@@ -120,6 +123,9 @@ def find_backbone(name_or_path: str | Path, model: str = "") -> tuple[Checkpoint
         raise SSDError(f"{path}: holds several backbones: name one of {names}")
     for failure in failures:
         raise failure
+    if headless := next(filter(lacks_head, checkpoints), None):
+        raise SSDError(f"{headless.files[0]}: {HEAD} is missing, and config.json does not tie it "
+                       "to the embedding: get the complete model")
     raise SSDError(f"{path}: no backbone known here, {what_is_in(checkpoints)}; families: "
                    f"{', '.join(family.FAMILY for family in FAMILIES)}")
 
@@ -137,6 +143,17 @@ def families_of(checkpoint: Checkpoint) -> Matches | SSDError:
         return next(filter(None, views), [])
     except SSDError as error:
         return error
+
+
+def lacks_head(checkpoint: Checkpoint) -> bool:
+    """Whether a checkpoint would be a backbone if it had an image head of its embedding's shape."""
+    for view in checkpoint.views():
+        if (shape := view.shapes.get(EMBEDDING)) is not None:
+            whole = copy(view)
+            whole.shapes = {**view.shapes, HEAD: shape}
+            with suppress(SSDError):
+                return any(family.matches(whole) for family in FAMILIES)
+    return False
 
 
 def refuse_adapters(failures: Sequence[SSDError], path: Path) -> None:
@@ -240,7 +257,7 @@ def heads_files_below(root: Path) -> Iterator[tuple[str, Path]]:
     """(name, file) of each file in a heads folder that may hold draft heads."""
     for folder in folders_below(root):
         for path in visible(folder):
-            if path.suffix == ".safetensors" and path.is_file():
+            if ending(path) == ".safetensors" and path.is_file():
                 inside = path.name == HEADS_FILE and folder != root
                 yield (folder if inside else path).relative_to(root).as_posix(), path
 

@@ -20,7 +20,7 @@ from ..errors import SSDError
 from ..model.products import has_kernel
 from .catalogue import KnownBackbone
 from .eight_bits import EITHER, fastest
-from .load import SMALL, pick_device, pick_dtype
+from .load import SMALL, pick_device, pick_dtype, plain_name
 from .memory import WEIGHT_BYTES, MemoryEstimate, Setting, free_bytes
 from .model_size import ModelSize, stored_bytes
 
@@ -66,7 +66,7 @@ def fit(target: ModelSize | Backbone | KnownBackbone, method: Method, batch: int
     """
     model = sized(target, size, prompt_slots)
     method = method.resolve(model.preset)
-    chosen = pick_device(device)
+    chosen, dtype = pick_device(device), plain_name(dtype)
     if dtype in ("auto", EITHER):
         dtype = model.dtype if dtype == "auto" else fastest(chosen)
     if dtype not in WEIGHT_BYTES:

@@ -28,7 +28,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Protocol, TypeVar, cast
 
 from ..errors import SSDError, first_line
-from ..files import user_path, write_sums
+from ..files import flush, user_path, write_sums
 from ..proxies import proxy_for, require_usable
 from .catalogue import BACKBONES_FOLDER, Licence, Source, known
 
@@ -327,6 +327,7 @@ class Transfer:
         elif size_of(staged) != file.bytes:
             with open(part_of(staged), "a+b") as out:
                 self.append(file, out)
+            flush(part_of(staged))  # a file of this name is whole
             os.replace(part_of(staged), staged)
 
     def check_present(self, file: HubFile, path: Path) -> None:

@@ -8,6 +8,7 @@ measures then; unmeasured, nothing is guaranteed.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -25,18 +26,22 @@ from ..backbones.estimates import Estimates
 from ..backbones.families import FAMILIES
 from ..backbones.invariance import Widths, rounding
 from ..backbones.offload import DeviceOffloader
+from ..backbones.reading.adapters import Adapters
 from ..backbones.reading.checkpoint import Checkpoint
+from ..backbones.reading.tensor_files import adapters_beside
 from ..backbones.reading.weights import LoadedModel
 from ..engine.graphs import KEYS, checked_mode, rounded
 from ..engine.heads import DraftHeads, read_heads
 from ..engine.threads import using_threads
 from ..errors import SSDError, first_line
 from ..files import read_safetensors, user_path
+from ..kept_entries import KeptEntries
 from ..machine_faults import fault_of
 from ..model.attention_kernel import one_attention_kernel
 from ..model.knobs import flag
 from ..model.processor import has_bf16
 from ..model.products import has_kernel
+from ..model.surroundings import undisturbed
 from .catalogue import CATALOGUE
 from .eight_bits import EITHER, fastest
 from .find import HEADS_FILE, find_backbone, find_path, is_bundled
@@ -57,9 +62,13 @@ DEVICES = ("cpu", "cuda")
 CELLS = 96  # about as many as the widest pass of a run on a card
 SAMPLERS_FILE = "samplers.safetensors"
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+SYNONYMS = {"float32": "fp32", "float": "fp32", "float16": "fp16", "half": "fp16",
+            "bfloat16": "bf16"}
 NO_CARD = ("cpu", "meta")
 OTHER_MODELS = ("Janus-1.3B",)  # that are read besides those of the catalogue
 SMALL = 100_000_000  # up to this many parameters auto chooses fp32
+NAMED = 3  # files in a line
+HASHES = KeptEntries("hashes.json", str, str)  # of backbones
 
 
 @torch.inference_mode(False)
@@ -127,6 +136,12 @@ def passes_on(backbone: Backbone, cells: int = CELLS) -> list[Widths]:
             for keys in (KEYS, rounded(slots + KEYS, KEYS))]
 
 
+def plain_name(name: object) -> str:
+    """A device's or dtype's name as this program writes it: in lower case, fp16 for torch.half."""
+    plain = str(name).lower().removeprefix("torch.")
+    return SYNONYMS.get(plain, plain)
+
+
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions:
     """How a backbone is loaded; see `load_backbone`."""
@@ -141,6 +156,14 @@ class LoadOptions:
                                "which is faster; off runs every operation separately.")
     family: str = flag("auto", "auto, or which model the files are, if neither they nor their "
                                "folder's name tell: a name of `download --list`, or Janus-1.3B.")
+    lora: list[str] | None = flag(None, "A LoRA to merge into the model, as FILE or FILE:STRENGTH "
+                                        "(1 if left out): PEFT's folder or a .safetensors file, by "
+                                        "its path or its name below loras; none: none. May be "
+                                        "given several times.")
+
+    def __post_init__(self) -> None:
+        for name in ("device", "dtype"):
+            object.__setattr__(self, name, plain_name(getattr(self, name)))
 
     @property
     def options(self) -> dict[str, Any]:
@@ -148,11 +171,14 @@ class LoadOptions:
         return {field.name: getattr(self, field.name) for field in fields(LoadOptions)}
 
 
-@checked("dtype", "graphs")
+@checked("dtype", "graphs", "lora")
+@undisturbed()
 def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dtype: str = "auto",
                   offload: bool = False, graphs: str = "auto", family: str = "auto",
                   estimates: Estimates | None = None,
-                  files: str | Path | None = None, draws_on: str | None = None) -> Backbone:
+                  files: str | Path | None = None, draws_on: str | None = None,
+                  hashed: bool = True,
+                  lora: Sequence[str | Path | tuple[str | Path, float]] | None = None) -> Backbone:
     """Load a backbone by its bundled name, or from a file, its folder or that folder's parent.
 
     Instead of a name it takes a model that transformers has loaded. It then computes on that
@@ -170,25 +196,35 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     (engine/graphs.py). family: auto, or a model's name in the catalogue, or Janus-1.3B, where
     neither files nor their folder's name tell which one they are. estimates: what earlier runs
     took, for choices and plans; None: those of this process. draws_on: the device to which a host
-    will move the weights; it decides on dtypes and quantises. None: `device`. Raises an SSDError
-    that names the file and what to do.
+    will move the weights; it decides on dtypes and quantises. None: `device`. hashed: False leaves
+    `sha256` empty on meta, rather than read all files, unless an earlier loading has noted it.
+    lora: adapters to merge, as "FILE", "FILE:0.8" or (FILE, 0.8). Raises an SSDError that names the
+    file and what to do.
     """
-    dtype, graphs = str(dtype), checked_mode(str(graphs))  # torch.float16 is told what to choose
+    dtype, graphs = plain_name(dtype), checked_mode(str(graphs))
     if isinstance(name_or_path, nn.Module):
-        require_as_it_is(device, dtype, offload)
+        require_as_it_is(device, dtype, offload, lora)
         backbone = backbone_of(name_or_path, files)
         return prepared(backbone, backbone.device, graphs, estimates)
     place = pick_device(device)
     draws = place if draws_on is None else pick_device(draws_on)
     require_sound(dtype, draws)
-    if offload and place.type in NO_CARD:
-        raise SSDError(f"offload saves memory on a graphics card, the device is {place}: "
-                       "leave it out, or choose another device")
+    require_card(place, offload)
     dtype = best_dtype(name_or_path, dtype, draws)
     checkpoint, module = find_backbone(name_or_path, model_called(family))
     require_family(checkpoint, module)
+    adapters = Adapters(lora or (), checkpoint)
+    checkpoint.adapt = adapters
+    noted = noted_hash(checkpoint.files) if place.type == "meta" else ""
+    checkpoint.hashed = hashed and not noted
     backbone = load_as(checkpoint, module, place, dtype, is_small(checkpoint), draws)
     backbone.files = checkpoint.files
+    backbone.doubts += unread_beside(checkpoint)
+    backbone.sha256 = backbone.sha256 or noted
+    if not noted and backbone.sha256:
+        HASHES.put(key_of(checkpoint.files), backbone.sha256)
+    if adapters.used and place.type != "meta":
+        note_adapters(backbone, adapters)
     prepared(backbone, draws, graphs, estimates)
     if offload:
         backbone.offloader = DeviceOffloader(place, backbone.decoder, backbone.picture_codec)
@@ -197,6 +233,34 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
         backbone.find_drafter = DrafterFile(samplers, device,
                                             "int8" if backbone.in_int8 else dtype)
     return backbone
+
+
+def require_card(place: torch.device, offload: bool) -> None:
+    if offload and place.type in NO_CARD:
+        raise SSDError(f"offload saves memory on a graphics card, the device is {place}: "
+                       "leave it out, or choose another device")
+
+
+def unread_beside(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """A line that names adapters and learned words beside a model, if there are any."""
+    found = [path.relative_to(checkpoint.folder).as_posix()
+             for path in adapters_beside(checkpoint.folder, checkpoint.files)]
+    if not found:
+        return ()
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return (f"{checkpoint.folder}: {', '.join(found[:NAMED])}{more} beside the model: not read, "
+            "the pictures are those of the model alone",)
+
+
+def noted_hash(files: Sequence[Path]) -> str:
+    """The hash of a backbone in these files, if it was loaded on this machine; else empty."""
+    return HASHES.read().get(key_of(files), "")
+
+
+def key_of(files: Sequence[Path]) -> str:
+    """Names, sizes and times of files; those of changed files are others."""
+    stats = [(str(path.absolute()), path.stat()) for path in files]
+    return repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
 
 
 def model_called(family: str) -> str:
@@ -227,8 +291,22 @@ def prepared(backbone: Backbone, draws: torch.device, graphs: str,
     return backbone
 
 
-def require_as_it_is(device: str, dtype: str, offload: bool) -> None:
+def note_adapters(backbone: Backbone, adapters: Adapters) -> None:
+    """Set the hashes of a backbone with adapters, and what of these pictures do not need."""
+    adapters.require_read()
+    backbone.base_sha256, backbone.lora = backbone.sha256, adapters.used
+    backbone.sha256 = adapters.digest(backbone.sha256)
+    if unread := adapters.unread:
+        backbone.doubts += (f"the LoRA also changes what does not draw pictures, which is left "
+                            f"out: {len(unread)} tensors, such as {unread[0]}",)
+
+
+def require_as_it_is(device: str, dtype: str, offload: bool,
+                     lora: Sequence[object] | None = None) -> None:
     """Raise SSDError if a loaded model would have to be moved or converted."""
+    if lora:
+        raise SSDError("a loaded model takes no LoRA: merge it before, by peft's merge_and_unload, "
+                       "or load the model from its files")
     if (device, dtype, offload) != ("auto", "auto", False):
         raise SSDError("a loaded model is used on its device and in its dtype: leave device, dtype "
                        "and offload out, or move it before by model.to(...)")
@@ -315,6 +393,7 @@ def auto_dtype(name_or_path: str | Path, device: torch.device) -> str:
 
 
 @checked()
+@undisturbed()
 def load_heads(name_or_path: str | Path, backbone: Backbone) -> DraftHeads:
     """Load draft heads for exactly this backbone; SSDError for any other heads."""
     return read_heads(find_path(name_or_path, HEADS_FILE), backbone)
@@ -322,6 +401,7 @@ def load_heads(name_or_path: str | Path, backbone: Backbone) -> DraftHeads:
 
 def pick_device(name: str) -> torch.device:
     """Return the named device; auto: the best one available."""
+    name = plain_name(name)
     if name != "auto":
         return checked_device(name)
     devices = {"cuda": torch.cuda.is_available(), "xpu": torch.xpu.is_available(),
@@ -341,6 +421,7 @@ def checked_device(name: str) -> torch.device:
 
 def pick_dtype(name: str, device: torch.device, small: bool) -> torch.dtype:
     """Return the dtype to compute in; small: few enough parameters for fp32."""
+    name = plain_name(name)
     if name in DTYPES:
         return DTYPES[name]
     if name != "auto" and name not in KINDS:

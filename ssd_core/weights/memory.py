@@ -5,8 +5,11 @@ The constants are measured (lab/benchmarks/memory.py). Knows no device's other p
 
 from __future__ import annotations
 
+import ctypes
 import gc
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -285,3 +288,17 @@ def empty_caches() -> None:
     for name, present in (("cuda", torch.cuda), ("mps", torch.backends.mps), ("xpu", torch.xpu)):
         if present.is_available():
             getattr(torch, name).empty_cache()
+
+
+def trim() -> None:
+    """Return freed host memory to the system; glibc would keep some 100 MiB of it."""
+    if (give_back := _malloc_trim()) is not None:
+        give_back(0)
+
+
+@cache
+def _malloc_trim() -> Callable[[int], int] | None:
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # not glibc
+        return None

@@ -7,13 +7,18 @@ one model. ComfyUI saves these names in workflows. Only headers are read.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from ..backbones import BACKBONES, postcard
-from ..backbones.reading.checkpoint import ENDINGS, GGUF, group_of, models_in
+from ..backbones.reading.adapters import CONFIG as ADAPTER_CONFIG
+from ..backbones.reading.adapters import hash_of as lora_hash
+from ..backbones.reading.adapters import split as split_lora
+from ..backbones.reading.checkpoint import ENDINGS, GGUF, ending, group_of, models_in
+from ..backbones.reading.tensor_files import SAFETENSORS
 from ..engine.heads import FORMAT as HEADS_FORMAT
 from ..errors import SSDError
 from ..files import read_safetensors, sha256_of, user_path
@@ -32,6 +37,7 @@ from .find import (
     bundled,
     family_of,
     find_backbone,
+    folders_below,
     heads_files_below,
     in_place,
     is_bundled,
@@ -43,6 +49,7 @@ from .find import (
 )
 
 HEADS_FOLDER = "ssd_heads"
+LORAS_FOLDER = "loras"
 AUTO, BUNDLED, NONE = "auto", "bundled", "none"
 
 
@@ -97,22 +104,24 @@ class LocalHeads:
 class ModelRegistry:
     """Backbones and draft heads in a host's folders; on equal names the first folder wins.
 
-    command: returns the command that downloads the known backbone of a name.
+    remedy: says what to do in this host to download the known backbone of a name.
     """
 
     def __init__(self, backbone_folders: Iterable[str | Path], heads_folders: Iterable[str | Path],
-                 command: Callable[[str], str]) -> None:
+                 remedy: Callable[[str], str], lora_folders: Iterable[str | Path] = ()) -> None:
         self.backbone_folders = [user_path(folder) for folder in backbone_folders]
         self.heads_folders = [user_path(folder) for folder in heads_folders]
-        self.command = command
+        self.lora_folders = [user_path(folder) for folder in lora_folders]
+        self.remedy = remedy
 
     @classmethod
     def below(cls, models_dir: str | Path) -> ModelRegistry:
         """The models of a single folder, without ComfyUI."""
         folder = user_path(models_dir)
         return cls([folder / BACKBONES_FOLDER], [folder / HEADS_FOLDER],
-                   lambda name: (f"python -m ssd_core download {name} --models-dir "
-                                 f"{shlex.quote(str(models_dir))}"))
+                   lambda name: (f"run python -m ssd_core download {name} --models-dir "
+                                 f"{shlex.quote(str(models_dir))} in a terminal"),
+                   [folder / LORAS_FOLDER])
 
     # Backbones
 
@@ -176,10 +185,9 @@ class ModelRegistry:
         if damage := self.damage(name):
             return damage
         if name in CATALOGUE:
-            return download_hint(CATALOGUE[name], self.folder_of(name), self.command(name))
+            return download_hint(CATALOGUE[name], self.folder_of(name), self.remedy(name))
         return (f"backbone {name!r} is not here: put it into {places(self.backbone_folders)}, or "
-                f"choose another, such as {nearest_names(name, self.choices())}; "
-                "download --list shows all")
+                f"choose another, such as {nearest_names(name, self.choices())}")
 
     def damage(self, name: str) -> str | None:
         """A line if a local backbone cannot be read; None if it is absent or lacks files."""
@@ -194,6 +202,42 @@ class ModelRegistry:
         licence = next((CATALOGUE[part].licence.name for part in reversed(name.split("/"))
                         if part in CATALOGUE), "")
         return LocalModel(name, family, path, self._own(path), licence, why_not)
+
+    # Adapters
+
+    def loras(self) -> dict[str, Path]:
+        """What may be a LoRA in the folders for them, by its path below: PEFT's folders, files."""
+        found: dict[str, Path] = {}
+        for root in self.lora_folders:
+            for folder in folders_below(root):
+                peft = folder != root and (folder / ADAPTER_CONFIG).is_file()
+                for path in (folder,) if peft else visible(folder):
+                    if peft or (path.suffix == SAFETENSORS and path.is_file()):
+                        found.setdefault(path.relative_to(root).as_posix(), path)
+        return dict(sorted(found.items()))
+
+    def lora(self, named: str) -> str:
+        """FILE or FILE:STRENGTH with the path of a file that is named as in `loras`, with or
+        without its ending; other files as they are.
+        """
+        path, strength = split_lora(named)
+        known = self.loras()
+        name = path.as_posix()
+        found = known.get(name, known.get(name + SAFETENSORS))
+        return named if path.exists() or found is None else f"{found}:{strength:g}"
+
+    def loras_of(self, recipe: Mapping) -> list[str]:
+        """The adapters of a checked recipe, as FILE:STRENGTH; SSDError if one is gone."""
+        return [f"{self._lora_like(lora)}:{lora['strength']!r}" for lora in recipe.get("lora", ())]
+
+    def _lora_like(self, wanted: Mapping) -> Path:
+        known = list(self.loras().values())
+        for path in sorted(known, key=lambda path: path.name != wanted["name"]):
+            with suppress(SSDError):
+                if lora_hash(path) == wanted["sha256"]:
+                    return path
+        raise SSDError(f"LoRA {wanted['name'][:80]!r} ({wanted['sha256'][:10]}), with which the "
+                       f"picture was drawn, is not here: put it into {places(self.lora_folders)}")
 
     # Draft heads
 
@@ -215,23 +259,23 @@ class ModelRegistry:
                 if not is_heads(path)]
 
     def heads_for(self, backbone: Path, selection: str | None = AUTO,
-                  sha256: str | None = None) -> Path | None:
+                  hashes: str | Sequence[str] | None = None) -> Path | None:
         """The file with draft heads for a backbone; None for no heads.
 
         selection: auto (or None), bundled (must be beside the backbone), none, a name, a label or a
-        path; SSDError if not found. sha256: of the loaded backbone; with it `auto` returns only
-        heads made for this backbone. Before loading, `auto` only finds heads stored with the
-        backbone.
+        path; SSDError if not found. hashes: of the loaded backbone; with them `auto` returns only
+        heads made for it, or else for the model that a LoRA was merged into. Before loading, `auto`
+        only finds heads stored with the backbone.
         """
         if selection in (AUTO, None):
-            return self._own(backbone) if sha256 is None else self._fitting(backbone, sha256)
+            return self._own(backbone) if hashes is None else self._fitting(backbone, hashes)
         if selection == NONE:
             return None
         return self._beside(backbone) if selection == BUNDLED else self._heads_named(str(selection))
 
-    def heads_mismatch(self, backbone: Path, sha256: str) -> str | None:
+    def heads_mismatch(self, backbone: Path, hashes: str | Sequence[str]) -> str | None:
         """A line if a backbone has draft heads but none of them fits, else None."""
-        if not (own := self._with(backbone)) or self._fitting(backbone, sha256):
+        if not (own := self._with(backbone)) or self._fitting(backbone, hashes):
             return None
         return (f"draft heads {own[0]} do not fit this backbone (made for another one, or "
                 "damaged): get or train them again, or choose none")
@@ -239,10 +283,13 @@ class ModelRegistry:
     def _own(self, backbone: Path) -> Path | None:
         return next(filter(is_heads, self._with(backbone)), None)
 
-    def _fitting(self, backbone: Path, sha256: str) -> Path | None:
-        paths = (*self._with(backbone), *(heads.path for heads in self.heads().values()))
-        return next((path for path in paths if is_heads(path)
-                     and metadata_of(path).get("backbone_sha256") == sha256), None)
+    def _fitting(self, backbone: Path, hashes: str | Sequence[str]) -> Path | None:
+        paths = [path for path in (*self._with(backbone), *(heads.path for heads in
+                                                            self.heads().values()))
+                 if is_heads(path)]
+        return next((path for sha256 in ((hashes,) if isinstance(hashes, str) else hashes)
+                     for path in paths
+                     if metadata_of(path).get("backbone_sha256") == sha256), None)
 
     def _with(self, backbone: Path) -> list[Path]:
         """Files meant for this backbone: in a heads folder under its name, where drafts that
@@ -320,7 +367,7 @@ def models_of(root: Path) -> list[Path]:
     """What may be a model in a backbone folder: its folders, and one file of each loose model."""
     inside = visible(root)
     loose = (files_of(path)[0] for path in (models_in(root, loose=True) if inside else ()))
-    return sorted({*loose, *(path for path in inside if path.is_dir() or path.suffix == GGUF)})
+    return sorted({*loose, *(path for path in inside if path.is_dir() or ending(path) == GGUF)})
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
@@ -348,7 +395,7 @@ def bundled_models() -> dict[str, LocalModel]:
 
 def stem(path: Path) -> Path:
     """A path without the suffix of a weights file."""
-    return path.with_suffix("") if path.suffix in ENDINGS else path
+    return path.with_suffix("") if ending(path) in ENDINGS else path
 
 
 def beside(backbone: Path) -> list[Path]:
@@ -383,13 +430,12 @@ def missing_files(row: KnownBackbone, folder: Path) -> dict[Source, list[str]]:
     return {source: names for source, names in absent.items() if names}
 
 
-def download_hint(row: KnownBackbone, folder: Path, command: str) -> str:
-    """One line: the missing files, the command that downloads them, and where to put them."""
+def download_hint(row: KnownBackbone, folder: Path, remedy: str) -> str:
+    """One line: the missing files, how to download them, and where to put them."""
     size = f"about {row.about_bytes / GB:.1f} GB, " if row.about_bytes else ""
     absent = missing_files(row, folder)
     files = "; ".join(f"{', '.join(names)} of https://huggingface.co/{source.repo}"
                       for source, names in absent.items())
     state = "lacks files" if folder.is_dir() else "is not here"
-    return (f"backbone {row.name} {state} ({size}licence: {row.licence.name}): run {command} "
-            f"in a terminal, or put all of these into {folder}: {files}; postcard needs no "
-            "download")
+    return (f"backbone {row.name} {state} ({size}licence: {row.licence.name}): {remedy}, "
+            f"or put all of these into {folder}: {files}; postcard needs no download")

@@ -1,6 +1,7 @@
 /** Downloads of models: what one takes is shown first; its progress is found again by any page. */
 
 import { button, make, setText } from "./core/elements.js";
+import { sizeText } from "./core/strings.js";
 
 const STEP = 500; // ms between two looks
 
@@ -74,11 +75,4 @@ export class DownloadLine {
     if (error) return error;
     return this.app.say(this.words[cancelled ? "cancelled" : "downloaded"], { name, where });
   }
-}
-
-/** A size in decimal units, as shops and disks state it. */
-export function sizeText(bytes) {
-  const [unit, scale] = [["GB", 1e9], ["MB", 1e6], ["kB", 1000]].find(([, least]) => bytes >= least)
-    ?? ["B", 1];
-  return scale === 1 ? `${bytes} B` : `${(bytes / scale).toFixed(1)} ${unit}`;
 }

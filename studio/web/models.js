@@ -1,8 +1,9 @@
 /** The place of models: those on this machine, and those that can be downloaded. */
 
 import { addStyleSheet, button, make } from "./core/elements.js";
-import { DownloadLine, quoteDialog, sizeText } from "./download.js";
-import { field, select } from "./form.js";
+import { sizeText } from "./core/strings.js";
+import { DownloadLine, quoteDialog } from "./download.js";
+import { check, field, select } from "./form.js";
 import { keep, recall } from "./kept.js";
 import { Learning } from "./learning.js";
 
@@ -20,6 +21,9 @@ class Models {
     Object.assign(this, { app, words: app.words.models });
     const { words } = this;
     this.precision = "auto";
+    this.lora = new Map(); // strengths of those that are chosen, by name
+    this.loras = make("details", "loras", { id: "loras" });
+    this.loras.hidden = true;
     this.here = make("div", "");
     this.folders = make("ul", "small folders");
     this.known = make("div", "stack");
@@ -33,7 +37,8 @@ class Models {
     if (line) app.toast(line);
     section.append(make("div", "sheet models", {}, [
       make("h1", "title", {}, [words.title]), make("p", "notice", {}, [words.untested]),
-      ...(app.schema.local ? [this.#precision()] : [make("p", "hint", {}, [words.shared])]),
+      ...(app.schema.local ? [this.#precision(), this.loras]
+        : [make("p", "hint", {}, [words.shared])]),
       this.here, ...(this.learning ? [this.learning.element] : []), make("details", "", {},
         [make("summary", "", {}, [words.folders]), this.folders]), ...local]));
   }
@@ -57,11 +62,36 @@ class Models {
     this.learning?.shown();
     this.here.replaceChildren(this.#tableHere());
     this.folders.replaceChildren(...list.places.map((place) => make("li", "", {}, [place])));
+    this.#showLoras(list);
     if (this.app.schema.local) {
       this.known.replaceChildren(...this.#tablesKnown());
       this.download.follow();
     }
     await this.#askFits();
+  }
+
+  /** A line for each LoRA here: whether it is merged, and how much of it. */
+  #showLoras({ loras, in_use: { lora } }) {
+    const { words } = this;
+    const names = lora.map(({ name, strength }) => `${name} ${strength}`).join(", ");
+    this.loras.hidden = !loras.length;
+    this.loras.replaceChildren(
+      make("summary", "", {}, [names ? `${words.lora}: ${names}` : words.lora]),
+      make("p", "hint", {}, [words.loraHint]), ...loras.map((name) => this.#loraLine(name)));
+  }
+
+  #loraLine(name) {
+    const strength = make("input", "", { type: "number", min: "-10", max: "10", step: "0.05",
+      value: String(this.lora.get(name) ?? 1),
+      "aria-label": this.app.say(this.words.strengthOf, { name }) });
+    const { box, element } = check(name, this.lora.has(name), take);
+    const { lora } = this;
+    function take() {
+      if (box.checked) lora.set(name, strength.valueAsNumber);
+      else lora.delete(name);
+    }
+    strength.addEventListener("change", take);
+    return make("div", "row", { "data-lora": name }, [element, strength]);
   }
 
   hidden() {
@@ -132,7 +162,9 @@ class Models {
   async #use(name, button) {
     const { app, words } = this;
     button.disabled = true;
-    const job = await app.attempt(app.jobs.submit("models/use", { name, dtype: this.precision }));
+    const lora = [...this.lora].map(([file, strength]) => `${file}:${strength}`);
+    const job = await app.attempt(app.jobs.submit("models/use", { name, dtype: this.precision,
+      lora }));
     if (!job) {
       button.disabled = false;
       return;

@@ -109,7 +109,9 @@ function label(app) {
 /** Folded away until it has words. */
 function negative(app) {
   const { words } = app.words;
-  const area = textArea(app, "negative", words.negativeHint);
+  const own = app.schema.model.negative;
+  const area = textArea(app, "negative", own ? app.say(words.negativeOwn, { own })
+    : words.negativeHint);
   area.setAttribute("aria-label", words.negative);
   const fold = make("details", "negative", {}, [
     make("summary", "small", {}, [words.negative]), area]);

@@ -226,6 +226,9 @@ def test_masks_lose_lone_cells_and_small_holes():
         drawn(".....", ".....", "..###", "..###", "..###"))
     far = drawn(*["..."] * 6, ".#.", "...")
     assert maps.about_rows(far).equal(drawn("...", "...", *["###"] * 4, "##.", "..."))
+    for rows in (1, 2, 3):  # fewer than the rows above that it adds
+        few = maps.about_rows(torch.tensor([[False] * 3] * (rows - 1) + [[False, True, False]]))
+        assert few.equal(torch.tensor([[True] * 3] * (rows - 1) + [[True, True, False]]))
 
 
 def test_a_thing_is_compact():

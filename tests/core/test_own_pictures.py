@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from support.mock_backbone import tiny_postcard
 from test_train_heads import ssd
 
@@ -14,14 +16,16 @@ from ssd_core.backbones import postcard
 from ssd_core.engine.edits.words import Edit
 from ssd_core.engine.events import finished
 from ssd_core.engine.heads import DraftHeads, stored_heads
-from ssd_core.engine.methods import AR, SSD, Rolling
+from ssd_core.engine.methods import AR, SSD, Exact, Rolling
 from ssd_core.model.grid import Grid
 from ssd_core.model.sampling import Sampling
 from ssd_core.output.drawing import Drawing
 from ssd_core.output.recipe import make_recipe, save_png
-from ssd_core.train import checkpoints, heads, own_pictures, versions
+from ssd_core.train import checkpoints, heads, judging, own_pictures, row, versions
 from ssd_core.train.heads import BOTH, HeadsRecipe, Room
 from ssd_core.train.own_pictures import COPY, OTHER, PARTLY, PLAIN
+from ssd_core.train.processes import ALONE
+from ssd_lab.evaluate.metrics import nll
 
 WORDS = ("a red house", "a sun", "a blue tower on the left")
 
@@ -103,10 +107,10 @@ def test_what_measures_stays_apart_as_more_is_drawn(card, tmp_path):
 def test_too_few_pictures_and_folders_that_are_missing_are_one_line(capsys, card, tmp_path):
     backbone, folder = card
     drawn(backbone, tmp_path / "few", 3)
-    for given, line in ((tmp_path / "few", "3 pictures of postcard to learn from, at least 8"),
+    for named, line in ((tmp_path / "few", "3 pictures of postcard to learn from, at least 8"),
                         (tmp_path / "none", "none: no folder of pictures here")):
         code, _, said = ssd(capsys, "train", "heads", "--backbone", folder, "--pictures-from",
-                            given, "--out", tmp_path / "out", "--device", "cpu")
+                            named, "--out", tmp_path / "out", "--device", "cpu")
         assert code == 2 and line in said and not (tmp_path / "out").exists()
     code, _, said = ssd(capsys, "train", "heads", "--backbone", folder, "--pictures-from",
                         tmp_path / "few", "--data", tmp_path, "--out", tmp_path / "out")
@@ -114,54 +118,112 @@ def test_too_few_pictures_and_folders_that_are_missing_are_one_line(capsys, card
 
 
 @pytest.mark.usefixtures("few_steps")
-def test_the_command_line_learns_both_kinds_and_then_goes_on(capsys, card, tmp_path):
+def test_the_command_line_learns_both_kinds_and_then_goes_on(capsys, card, tmp_path,
+                                                             monkeypatch):
     backbone, folder = card
     pictures, out = drawn(backbone, tmp_path / "drawn", 12), tmp_path / "heads"
     given = ("train", "heads", "--backbone", folder, "--pictures-from", pictures, "--out", out,
              "--kind", "both", "--k-h", 2, "--k-v", 1, "--batch", 2, "--rate", 4e-3,
              "--device", "cpu")
+    monkeypatch.setattr(judging, "is_less", lambda own, other: True)
     code, told, said = ssd(capsys, *given)
-    assert code == 0 and told["before"] == {} and told["kept"] == ["heads", "row"]
+    assert code == 0 and told["saved"] == ["heads", "row"]
+    assert [each["before"] for each in told["judged"].values()] == [None, None]
+    assert "Row drafter: Faithful takes" in said and f"Saved as {out}" in said
     assert set(told["acceptance"]) == {"horizontal+1", "horizontal+2", "vertical+1", "row"}
     assert "3 heads of" in said and "a row drafter of" in said and "12 pictures to learn" in said
-    assert [path.name for path in out.iterdir()] == ["heads.safetensors"], "no checkpoint is left"
+    left = [path.name for path in out.iterdir() if not path.name.startswith(".")]
+    assert left == ["heads.safetensors"], "no checkpoint is left"
     first = stored_heads(out / "heads.safetensors", backbone)
-    _, told, _ = ssd(capsys, *given, "--rate", 1e-3)
-    assert set(told["before"]) == set(told["acceptance"]), "the drafts in use were measured, too"
-    if told["kept"]:
-        older = versions.version_of(out / "heads.safetensors", first.sha256)
-        assert stored_heads(older, backbone).sha256 == first.sha256
+    code, _, said = ssd(capsys, *given)
+    assert code == 2 and "no new pictures of postcard since its drafts last learned" in said
+    drawn(backbone, pictures, 1, first=12)
+    _, told, said = ssd(capsys, *given, "--rate", 1e-3)
+    assert all(each["before"] for each in told["judged"].values()), "those in use were judged"
+    assert "the earlier ones are kept beside it" in said
+    older = versions.version_of(out / "heads.safetensors", first.sha256)
+    assert stored_heads(older, backbone).sha256 == first.sha256
 
 
 @pytest.mark.usefixtures("few_steps")
-def test_drafts_that_accept_no_more_are_not_kept(card, tmp_path, monkeypatch):
+def test_drafts_that_bring_no_more_are_not_kept(card, tmp_path, monkeypatch):
     backbone, _ = card
-    recipe = recipe_for(tmp_path, drawn(backbone, tmp_path / "drawn", 12), kind=BOTH, rate=4e-3)
+    monkeypatch.setattr(judging, "is_less", lambda own, other: True)
+    pictures = drawn(backbone, tmp_path / "drawn", 12)
+    recipe = recipe_for(tmp_path, pictures, kind=BOTH, rate=4e-3)
     heads.learn(heads.prepare(recipe, backbone))
     file = recipe.file.read_bytes()
+    drawn(backbone, pictures, 1, first=12)
     current = stored_heads(recipe.file, backbone).float()
-    run = heads.prepare(recipe, backbone, current)
-    worse = {"horizontal+1": 0.0, "vertical+1": 0.0, "row": 1.0}
-    with monkeypatch.context() as patched:
-        real = heads.acceptance
-        patched.setattr(heads, "acceptance", lambda learned, *rest: {
-            **real(learned, *rest), **({"acceptance": worse} if learned is run.heads else {})})
-        told = heads.learn(run)
-    assert told["kept"] == ["row"], "each kind is judged by itself"
+    real = judging.judged
+    monkeypatch.setattr(judging, "judged", lambda kind, *given: replace(
+        real(kind, *given), new=[0.0] if kind == heads.ROW else [9.0], before=[1.0], none=[1.0]))
+    monkeypatch.setattr(judging, "is_less", lambda own, other: own < other)
+    told = heads.learn(heads.prepare(recipe, backbone, current))
+    assert told["saved"] == ["row"], "each kind is judged by itself"
     mixed = stored_heads(recipe.file, backbone).float()
     assert all(torch.equal(mixed.state_dict()[name], old)
                for name, old in current.state_dict().items() if not name.startswith("row."))
     assert recipe.file.read_bytes() != file
     before = recipe.file.read_bytes()
-    run = heads.prepare(recipe, backbone, mixed)
-    with monkeypatch.context() as patched:
-        patched.setattr(heads, "acceptance", lambda *_: {"acceptance": worse})
-        assert heads.learn(run)["kept"] == []
+    drawn(backbone, pictures, 1, first=13)
+    monkeypatch.setattr(judging, "is_less", lambda own, other: False)
+    assert heads.learn(heads.prepare(recipe, backbone, mixed))["saved"] == []
     assert recipe.file.read_bytes() == before and not list(tmp_path.glob("*.ckpt"))
 
 
+def test_drafts_that_bring_nothing_at_first_leave_no_file(card, tmp_path, monkeypatch):
+    monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 2))
+    monkeypatch.setattr(judging, "is_less", lambda own, other: False)
+    backbone, _ = card
+    recipe = recipe_for(tmp_path, drawn(backbone, tmp_path / "drawn", 8), kind=BOTH)
+    told = heads.learn(heads.prepare(recipe, backbone))
+    assert told["saved"] == [] and told["sentences"][-1] == "Not kept."
+    assert not list(tmp_path.glob("heads*"))
+
+
+def test_heads_are_on_disk_before_the_row_drafter_learns(card, tmp_path, monkeypatch):
+    monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 2))
+    monkeypatch.setattr(judging, "is_less", lambda own, other: True)
+    backbone, _ = card
+    recipe = recipe_for(tmp_path, drawn(backbone, tmp_path / "drawn", 8), kind=BOTH)
+    run = heads.prepare(recipe, backbone)
+    with pytest.raises(checkpoints.Stopped):
+        heads.learn(run, lambda step: step <= run.lessons[0].steps)
+    saved = stored_heads(recipe.file, backbone)
+    assert saved.k_h == 1 and saved.row is None, "without the one that has not learned"
+
+
+def test_drafts_are_judged_by_what_they_are_for(card):
+    """The passes are those of `exact`, the nats those of the laboratory's own measure."""
+    backbone, _ = card
+    drafts = DraftHeads(backbone.hidden_size, 1, 1).eval()
+    drafts.row = row.fresh_drafter(backbone.hidden_size, torch.Generator().manual_seed(1))
+    ids = torch.tensor(backbone.tokenize("a red house"))
+    group = own_pictures.Pictures(torch.zeros(2, 6, 6), (ids, ids), backbone.size)
+    told = {kind: judging.judged(kind, drafts, None, backbone, [group], ALONE, lambda: None)
+            for kind in (heads.HEADS, heads.ROW)}
+    passes = [finished(generate(backbone, "a red house", Exact(drafter="row"), drafts,
+                                Sampling(seed=seed))).stats["passes"] for seed in (0, 1)]
+    assert told[heads.ROW].new == passes
+    method = SSD(k_h=1, k_v=1)
+    pictures = [finished(generate(backbone, "a red house", method, drafts, Sampling(seed=seed)))
+                for seed in (0, 1)]
+    expected = [float(nll(backbone, ["a red house"], each.tokens, Sampling())) for each in pictures]
+    assert told[heads.HEADS].new == pytest.approx(expected, abs=1e-4)
+    assert told[heads.HEADS].none != told[heads.HEADS].new
+
+
+@given(st.lists(st.floats(-9, 9), min_size=2, max_size=9), st.floats(0.1, 5))
+def test_a_gain_counts_if_it_is_larger_than_its_error(values, gain):
+    assert judging.is_less(values, [value + gain for value in values])
+    assert not judging.is_less(values, values)
+    assert not judging.is_less([0.0, 0.0], [5.0, -4.0]), "by chance"
+
+
 @pytest.mark.usefixtures("few_steps")
-def test_a_run_that_a_host_stops_goes_on_where_it_was(card, tmp_path):
+def test_a_run_that_a_host_stops_goes_on_where_it_was(card, tmp_path, monkeypatch):
+    monkeypatch.setattr(judging, "is_less", lambda own, other: True)
     backbone, _ = card
     pictures = drawn(backbone, tmp_path / "drawn", 12)
     whole, parts = (recipe_for(tmp_path / name, pictures, kind=BOTH) for name in ("one", "two"))
@@ -183,6 +245,7 @@ def test_a_run_that_a_host_stops_goes_on_where_it_was(card, tmp_path):
 
 def test_a_checkpoint_of_other_shapes_does_not_stop_a_new_lesson(card, tmp_path, monkeypatch):
     monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 4))
+    monkeypatch.setattr(judging, "is_less", lambda own, other: True)
     backbone, _ = card
     pictures = drawn(backbone, tmp_path / "drawn", 8)
     with pytest.raises(checkpoints.Stopped):
@@ -190,11 +253,12 @@ def test_a_checkpoint_of_other_shapes_does_not_stop_a_new_lesson(card, tmp_path,
                     lambda step: False)
     run = heads.prepare(recipe_for(tmp_path, pictures, k_h=1), backbone)
     assert run.lessons[0].start == 0
-    assert heads.learn(run)["kept"] == ["heads"]
+    assert heads.learn(run)["saved"] == ["heads"]
 
 
 def test_ssd_draws_with_what_was_learned(card, tmp_path, monkeypatch):
     monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 2))
+    monkeypatch.setattr(judging, "is_less", lambda own, other: True)
     backbone, _ = card
     recipe = recipe_for(tmp_path, drawn(backbone, tmp_path / "drawn", 8))
     heads.learn(heads.prepare(recipe, backbone))
@@ -245,9 +309,8 @@ def test_three_versions_are_kept(card, tmp_path):
     for number in range(5):
         made = heads.start(HeadsRecipe(tmp_path / "new", k_h=1, k_v=1), backbone,
                            torch.Generator().manual_seed(number))
-        versions.keep_version(file)
-        heads.save_heads(made, file, backbone, {})
+        versions.save_version(file, partial(heads.save_heads, made, file, backbone, {}))
         hashes.append(stored_heads(file, backbone).sha256)
     names = [versions.version_of(file, sha256).name for sha256 in reversed(hashes[2:4])]
     assert sorted(names) == sorted(path.name for path in versions.versions(file))
-    assert len(list(tmp_path.iterdir())) == versions.KEPT
+    assert len(list(tmp_path.glob("heads*"))) == versions.KEPT

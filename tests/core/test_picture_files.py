@@ -84,6 +84,7 @@ MODES = [
     ("I of 16 bits", deep("I", 25700, "<i4"), "TIFF", GREY),
     ("I of 32 bits", deep("I", (2**31 - 1) * 100 // 255, "<i4"), "TIFF", GREY),
     ("F to 1", deep("F", 100 / 255, "<f4"), "TIFF", GREY),
+    ("F from -1 to 1", deep("F", 200 / 255 - 1, "<f4"), "TIFF", GREY),
     ("F to 255", deep("F", 100, "<f4"), "TIFF", GREY),
     ("F to 65535", deep("F", 25700, "<f4"), "TIFF", GREY),
     ("RGB of AVIF", Image.new("RGB", (8, 8), RED), "AVIF", RED),

@@ -153,9 +153,9 @@ def test_a_file_remembers_and_stays_small(tmp_path, backbone):
     assert again.entries == backbone.estimates.pictures.entries
     (key, pictures), = again.entries.items()
     assert len(pictures) == LAST and key == f"{'f' * 16}/24x24/exact/48/none"
-    again.entries = {str(n): pictures[:1] for n in range(MOST_KEYS)}
-    again.put(key, pictures)
-    assert len(json.loads(again.path.read_text())) == MOST_KEYS
+    for n in range(MOST_KEYS):
+        again.put(str(n), pictures[:1])
+    assert list(json.loads(again.stored.path.read_text())) == list(map(str, range(MOST_KEYS)))
 
 
 def test_pictures_of_two_programs_are_counted_together(tmp_path, backbone):
@@ -189,7 +189,7 @@ def test_a_bad_file_and_one_that_cannot_be_written_are_no_errors(tmp_path, backb
     path.write_text(text)
     backbone.estimates = Estimates.stored_in(tmp_path)
     assert not backbone.estimates.pictures.entries
-    backbone.estimates.pictures.path = path / "below a file"
+    backbone.estimates.pictures.stored.path = path / "below a file"
     note(backbone, [12])
     assert plan(backbone, methods.Exact()).prior_pictures == 1
     assert StoredPictures().parsed([GOOD]) == [DrawnPicture(*GOOD)]

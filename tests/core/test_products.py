@@ -7,6 +7,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ssd_core import measured
 from ssd_core.model import products
 from ssd_core.model.products import (
     EXACT,
@@ -195,6 +196,7 @@ def test_a_kernel_that_is_wrong_is_not_used(monkeypatch):
 
 def test_a_kernel_that_is_slow_is_not_used(monkeypatch):
     """It is timed in one thread: beside busy programs several would wait for each other."""
+    monkeypatch.setattr(measured._kept, "in_memory", {})
     seconds, threads = iter((2.0, 1.0)), []
     monkeypatch.setattr(products, "best_of", lambda work, device: (
         threads.append(torch.get_num_threads()), next(seconds))[1])
@@ -203,6 +205,14 @@ def test_a_kernel_that_is_slow_is_not_used(monkeypatch):
     assert not measured_kernel.__wrapped__(CPU)
     assert threads == [1, 1] and torch.get_num_threads() == 2
     torch.set_num_threads(before)
+
+
+def test_which_dtype_is_automatic_is_measured_once_on_a_machine(monkeypatch):
+    """A second process that finds another time draws the same pictures."""
+    monkeypatch.setattr(measured._kept, "in_memory", {})
+    answers = iter([True, False])
+    monkeypatch.setattr(products, "kernel_is_faster", lambda device: next(answers))
+    assert measured_kernel.__wrapped__(CPU) and measured_kernel.__wrapped__(CPU)
 
 
 def test_on_a_card_the_kernel_is_timed_against_what_would_be_done_instead(monkeypatch):

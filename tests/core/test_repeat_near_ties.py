@@ -185,3 +185,21 @@ def test_a_near_tie_of_postcard_goes_as_ar_decides_it():
     ar, *exact = (tokens(backbone, method, ["a house by the sea"], sampling=Sampling(seed=1733))
                   for method in (methods.AR(), methods.Exact(window=24), methods.Exact(window=48)))
     assert [one.equal(ar) for one in exact] == [True, True]
+
+
+@pytest.mark.parametrize("method", [methods.Jacobi(window=24), methods.Jacobi(window=7),
+                                    methods.SSD(rounds=30, acceptance="coupled", k_v=1),
+                                    methods.Exact(window=24)], ids=str)
+@pytest.mark.by_day(2)
+def test_a_batch_with_many_near_ties_takes_no_more_passes_than_promised(monkeypatch, method):
+    """Every tie that AR decides otherwise begins new rounds, and a batch has many of them."""
+    monkeypatch.setattr(decode, "margin", lambda *_: ENOUGH)
+    backbone, prompts = Unsteady(Grid(4, 6), codes=64), ["a red house"] * 24
+    backbone.rounding = 1e-5
+    run = decode.prepare(backbone, prompts, method, random_heads(backbone),
+                         Sampling(seed=1, cfg=2.0))
+    done = list(run.events())[-1]
+    assert done.stats["passes"] <= run.plan.passes_max
+    if method.guarantee == "identical":
+        assert done.tokens.equal(tokens(backbone, methods.AR(), prompts,
+                                        sampling=Sampling(seed=1, cfg=2.0)))

@@ -118,10 +118,10 @@ def test_min_p_1_leaves_only_the_likeliest():
 
 
 def test_what_is_not_given_is_the_backbones_own():
-    own = Preset(cfg=3.0, min_p=0.1, top_p=0.8)
+    own = Preset(cfg=3.0, min_p=0.1, top_k=7, top_p=0.8)
     assert resolve_sampling(Sampling(seed=4), own) == Sampling(
-        seed=4, cfg=3.0, min_p=0.1, temperature=1.0, top_p=0.8)
-    given_ = Sampling(cfg=1.0, min_p=0.0, temperature=0.0, top_p=1.0)
+        seed=4, cfg=3.0, min_p=0.1, temperature=1.0, top_k=7, top_p=0.8)
+    given_ = Sampling(cfg=1.0, min_p=0.0, temperature=0.0, top_k=0, top_p=1.0)
     assert resolve_sampling(given_, own) == given_
 
 

@@ -14,6 +14,7 @@ CPU = torch.device("cpu")
 @pytest.fixture(autouse=True)
 def four_cores(monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 4)
+    monkeypatch.setattr(threads, "affinity", lambda: 4)
 
 
 class Clock:
@@ -37,6 +38,20 @@ def test_the_number_is_set_inside_and_restored_after_an_error():
     (None, 1, 4), (1, 1, 4), (2, 1, 3), (5, 1, 1), (90, 1, 1), (4, 4, 4), (6, 4, 2), (1, 4, 4)])
 def test_a_thread_needs_a_core_that_nobody_else_uses(found, own, count):
     assert spare(4, found, own) == count
+
+
+def test_affinity_and_the_quota_of_a_container_limit_the_threads(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 32)
+    monkeypatch.setattr(threads, "affinity", lambda: 3)
+    assert Threads.of(None, CPU).most == threads.most_threads() == 3
+    told = tmp_path / "cgroup"
+    told.write_text("1:cpu:/\n0::/a/b\n")
+    for group, limit in (("a/b", "max 100000"), ("a", "250000 100000"), ("", "400000 100000")):
+        (tmp_path / group).mkdir(parents=True, exist_ok=True)
+        (tmp_path / group / "cpu.max").write_text(limit)
+    assert threads.quota(tmp_path, told) == 2, "the least of its groups, in whole cores"
+    monkeypatch.setattr(threads, "quota", lambda: 2)
+    assert Threads.of(None, CPU).most == 2
 
 
 def test_before_a_run_only_what_stays_counts_as_other_work():

@@ -24,6 +24,7 @@ from ssd_core.cli.options import Loading
 from ssd_core.cli.render import file_name
 from ssd_core.cli.session import load_for
 from ssd_core.engine.heads import save_heads
+from ssd_core.output.drawing import Drawing
 from ssd_core.output.recipe import pixels_sha256, read_recipe, recipe_tokens
 from ssd_core.runs.batch import render as draw
 from ssd_core.runs.batch import workers as ray_crew
@@ -95,9 +96,10 @@ def test_several_drivers_share_a_folder_and_nothing_is_done_twice(tmp_path):
 def test_a_lock_is_one_process_and_one_task(tmp_path):
     ours, theirs = TaskLocks(tmp_path), TaskLocks(tmp_path)
     assert ours.take("a") and not theirs.take("a") and theirs.take("b")
-    ours.release("a", finished=False)
+    ours.release("a")
     assert theirs.take("a")
     theirs.release_all()
+    assert list(tmp_path.iterdir()) == [], "an interrupted run leaves no claims"
     assert ours.take("a") and ours.take("b")
 
 
@@ -113,7 +115,8 @@ def test_a_worker_loads_as_the_flags_say(tmp_path):
     postcard.save(tiny_postcard(), tmp_path / "backbone.safetensors")
     options = Loading(str(tmp_path), device="cpu", dtype="fp32", graphs="off")
     loaded, models = load_for(WorkerOptions(workers=2), options, [methods.AR()])
-    assert loaded.backbone.device.type == "meta" and models.options == options.options
+    assert loaded.backbone.device.type == "meta" and (
+        models.options == {**options.options, "lora": []})
     assert models.load().backbone.graphs == "off"
 
 
@@ -324,7 +327,7 @@ def test_a_picture_that_was_renamed_is_still_known(tiny, tmp_path, capsys, name)
 
 def prompts_in(path, text):
     path.write_text(text, encoding="utf-8")
-    return read_prompts(path, tiny_postcard())
+    return [line.prompt for line in read_prompts(path, tiny_postcard())]
 
 
 def test_prompts_are_read_from_json_lines(tmp_path):
@@ -332,7 +335,32 @@ def test_prompts_are_read_from_json_lines(tmp_path):
     assert prompts_in(tmp_path / "p.jsonl", text) == ["a red house", "a sun", "#1 red"]
 
 
+def test_a_line_tells_seed_negative_and_size_and_what_else_it_holds_is_named(tmp_path):
+    """As JSON, and in the form of Automatic1111's web UI."""
+    (tmp_path / "p.jsonl").write_text(json.dumps({
+        "Prompt": "a sun", "Negative prompt": "red", "seed": 5, "width": 384, "height": 384,
+        "CFG scale": 3, "steps": 20, "sed": 1}) + "\n")
+    (tmp_path / "p.txt").write_text(
+        '# --seed 1\n--prompt "a sun" --negative_prompt "red" --seed 5 --width 384 --height 384 '
+        "--cfg_scale 3 --steps 20 --sed 1\na sun\n")
+    for name in ("p.jsonl", "p.txt"):
+        line = read_prompts(tmp_path / name, tiny_postcard())[0]
+        assert (line.prompt, line.seed, line.negative) == ("a sun", 5, "red")
+        assert line.settings["size"] == "384x384" and line.settings["cfg"] == 3
+        assert [note.partition(", ")[2] for note in line.notes] == [
+            f"line {1 + (name == 'p.txt')}: steps: without meaning here",
+            f"line {1 + (name == 'p.txt')}: sed: not a setting; did you mean seed?"]
+        line.require_shared(Drawing(size=(384, 384), sampling=Sampling(cfg=3.0)))
+        with pytest.raises(SSDError, match="cfg 3.0, the run draws all pictures with 2.0"):
+            line.require_shared(Drawing(size=(384, 384), sampling=Sampling(cfg=2.0)))
+
+
 @pytest.mark.parametrize(("name", "text", "said"), [
+    ("p.jsonl", '{"prompt": "red", "seed": "x"}', "line 1: seed 'x'"),
+    ("p.jsonl", '{"prompt": "red", "width": 9}', "line 1: width, height: give both"),
+    ("p.txt", '--prompt red sun', "line 1: 'sun' follows no flag"),
+    ("p.txt", '--prompt "red', "line 1: No closing quotation"),
+    ("p.txt", '--seed 1', "line 1: has no text"),
     ("p.jsonl", "a red house\n", "line 1: not JSON"),
     ("p.jsonl", '"red"\n{"text": "red"}\n', "line 2: has no text under the key prompt"),
     ("p.jsonl", '{"prompt": " "}', "line 1: has no text"),

@@ -63,7 +63,7 @@ def test_the_picture_s_own_values_are_filled_in_by_name():
         "prompt", "negative", "seed", "cfg", "temperature", "top_k", "top_p", "min_p",
         "size", "batch_size", "complete_prompt", "control_after_generate")} == {
         "prompt": "a red house\nat night", "negative": "fog", "seed": str(2**64 - 1), "cfg": "2.5",
-        "temperature": "0.9", "top_k": 7, "top_p": "0.8", "min_p": "0.1",
+        "temperature": "0.9", "top_k": "7", "top_p": "0.8", "min_p": "0.1",
         "size": "384x384", "batch_size": 1, "complete_prompt": False,
         "control_after_generate": "fixed"}
     loader = widgets(graph, "SSD_LoadModel")

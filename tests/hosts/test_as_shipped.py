@@ -18,9 +18,9 @@ from ssd_core.engine.methods import METHODS, Method, default_method
 from ssd_core.output.knobs import sampling_knobs, visible_knobs
 from ssd_core.output.recipe import read_recipe
 from ssd_core.runs.request import Request, Result
+from ssd_core.weights.downloads import Downloads
 from ssd_core.weights.find import ASSETS
 from ssd_core.weights.load import load_backbone, load_heads
-from studio.downloads import Downloads
 from studio.history import History
 from studio.jobs import Worker
 from studio.library import Library

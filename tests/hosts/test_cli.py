@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -147,6 +148,36 @@ def test_a_file_with_prompts_of_unknown_words_alone_is_refused_before_it_is_draw
     assert "p.txt: 2 of 3 prompts name nothing that postcard knows, first 'a dog'" in run.err
 
 
+def test_lines_of_a_file_draw_by_their_own_seed_and_negative_prompt(ssd):
+    """A resumed run draws nothing again, also where a picture was renamed."""
+    line = {"prompt": "a red house", "seed": 5, "negative": "trees", "id": 7, "steps": 20}
+    Path("p.jsonl").write_text(f'"a boat"\n{json.dumps(line)}\n"a sun"\n', encoding="utf-8")
+    run = ssd("render", "p.jsonl", "--out", "r", "--seed", "3")
+    assert run.code == 0 and "p.jsonl, line 2: steps: without meaning here" in run.err
+    recipes = [read_recipe(path) for path in sorted(Path("r").glob("*.png"))]
+    assert [(each["seed"], each["negative"]) for each in recipes] == [
+        (3, None), (5, "trees"), (5, None)]
+    alone = ssd("generate", "a red house", "--negative", "trees", "--seed", "5", "--out", "x.png")
+    assert alone.code == 0 and read_recipe(Path("x.png"))["tokens"] == recipes[1]["tokens"]
+    next(Path("r").glob("000001*.png")).rename("r/mine.png")
+    again = ssd("render", "p.jsonl", "--out", "r", "--seed", "3", "--json")
+    assert again.code == 0 and again.json["drawn_now"] == 0, again.err
+    Path("q.jsonl").write_text('{"prompt": "a sun", "size": "768x768"}\n', encoding="utf-8")
+    refused = ssd("render", "q.jsonl", "--out", "q")
+    assert refused.code == 2 and "line 1: size 768x768" in refused.err and not Path("q").exists()
+
+
+def test_an_edit_says_how_much_its_mask_redraws_and_which_of_two_kinds_it_took(ssd):
+    assert ssd("generate", "a red house", "--out", "a.png").code == 0
+    mask = Image.new("RGBA", (384, 384), (0, 0, 0, 0))
+    mask.paste((255, 255, 255, 255), (0, 0, 384, 24))
+    mask.save("m.png")
+    run = ssd("edit", "a.png", "a red house", "--mask", "m.png", "--out", "b.png")
+    cells = re.search(r"redraws (\d+) of (\d+) cells", run.err)
+    assert run.code == 0 and 0 < int(cells[1]) < int(cells[2])
+    assert "m.png: has transparent and white parts; what is transparent is redrawn" in run.err
+
+
 def test_compare_measures_what_is_identical(ssd):
     run = ssd("compare", "a red house", "--methods", "ar,exact,ssd:rounds=1", "--out", "c",
               "--json")
@@ -231,6 +262,23 @@ def test_bench_leaves_out_a_dtype_that_does_not_fit_and_says_why(ssd, monkeypatc
     assert alone.code == 0 and "left out" not in alone.err and "bf16" not in alone.out
 
 
+@pytest.mark.parametrize("command", [("generate", "--negative"), ("plan", "--negative")])
+def test_half_a_character_is_told_before_anything_is_printed(command, capsys):
+    name, flag = command
+    for arguments in ([name, "a red \ud83d house"], [name, "a red house", flag, "\udc80"]):
+        assert main([*arguments, *(["--backbone", "postcard"] if name == "plan" else [])]) == 2
+        said = capsys.readouterr()
+        assert "is half of one" in said.err and said.out == ""
+        assert len(said.err.splitlines()) == 1
+
+
+def test_a_closed_pipe_is_no_error_in_the_program():
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -u -m ssd_core methods | true; exit ${{PIPESTATUS[0]}}"],
+        cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr == "" and done.returncode == 0
+
+
 def test_plan_needs_no_weights(ssd):
     emu = ssd("plan", "--grid", "90x90", "--row-end", "--rounds", 6, "--json", backbone=None)
     assert emu.json["paper_passes"] == 661 and emu.json["ar_passes"] == 8100
@@ -250,8 +298,8 @@ def test_what_a_run_took_is_stored_for_the_plans_of_later_commands(ssd, saved, t
     first = ssd("plan").out
     assert "first run on this model: measuring" in first and "stand in" not in first
     passes = ssd("generate", "a red house", "--batch", 10, "--json").json["passes"]
-    files = {path.name: path.read_text() for path in (tmp_path / "cache").iterdir()}
-    assert files.keys() == {StoredPictures.file, StoredStepTimes.file}
+    files = {path.name: path.read_text() for path in (tmp_path / "cache").glob("[!.]*")}
+    assert files.keys() == {StoredPictures.file, StoredStepTimes.file, "hashes.json"}
     assert "house" not in files[StoredPictures.file]
     session.estimates.cache_clear()  # as in the next process
     planned = ssd("plan", "--json")

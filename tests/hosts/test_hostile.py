@@ -47,7 +47,8 @@ PLACES = ("~noone/x", "~noone/x.png", "/dev/zero", "/dev/null", "/dev/stdin", "/
           "prompts.txt/x", "loop", "loop.png", "https://example.org/x.png")
 ODD = ("inf", "nan", "-inf", "-1", "0", "1e400", "1_000", "0x10", "٣", "privateuseone", "hpu",
        "hip", "mkldnn", "cuda:99", "cpu:-1", "meta", ":", "::=", "ssd:=", "a=b", "*", "--", "-",
-       " ", "\n", "a\nb\r\nc", "\x1b[31mred", "\u2028x", "\udcff", "☃", "%s{}", "null", "[]")
+       " ", "\n", "a\nb\r\nc", "\x1b[31mred", "\u2028x", "\udcff", "\ud83d", "☃", "%s{}",
+       "null", "[]")
 
 
 @pytest.fixture(scope="module")

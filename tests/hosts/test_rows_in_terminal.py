@@ -13,7 +13,7 @@ from support.requests import requested
 from ssd_core import FinalRows, Grid, Sampling, methods
 from ssd_core.cli.session import HALF, RowsInTerminal
 from ssd_core.engine.events import Finished
-from ssd_core.output.preview import palette
+from ssd_core.output.palette import palette
 
 CELL = re.compile(r"\x1b\[38;2;(\d+);(\d+);(\d+)(?:;48;2;(\d+);(\d+);(\d+))?m▀")
 
@@ -46,7 +46,7 @@ def test_every_cell_has_its_codes_colour(backbone):
     tokens = torch.randint(backbone.codes, (2, 5, 6), generator=torch.Generator().manual_seed(0))
     lines = np.array(colours_of(printed(backbone, tokens)))
     assert lines.shape == (3, 13, 6)  # two pictures of six cells, and a gap
-    wanted = palette(backbone).colours[tokens.numpy()]
+    wanted = palette(backbone).of(tokens.numpy())
     for picture in range(2):
         found = lines[:, 7 * picture : 7 * picture + 6]
         assert np.array_equal(found[..., :3], wanted[picture, ::2])

@@ -51,6 +51,11 @@ def test_chinese_claims_what_english_does():
         Claim("colour", "purple", 0), Claim("place", "left", 0)}
 
 
+@pytest.mark.parametrize("storm", ["a storm", "thunder and lightning", "a downpour"])
+def test_a_storm_is_weather(storm):
+    assert Claim("sky", "rain") in claims(understood(f"{storm} over a house"))
+
+
 @pytest.mark.parametrize(("prompt", "names"), [
     ("a dragon near the house", ["dragon"]), ("a horse", ["horse"]), ("cattle", ["cattle"]),
     ("一条龙在左边", ["龙"]), ("a red hose", ["hose"]),
@@ -68,7 +73,8 @@ def test_an_unknown_chinese_word_has_a_known_one_near_it(word, near):
 
 
 @pytest.mark.parametrize(("word", "near"), [
-    ("Haus", None), ("them", None), ("skyy", "sky"), ("castel", "castle")])
+    ("Haus", None), ("them", None), ("falling", None), ("during", None), ("own", None),
+    ("light", None), ("train", None), ("skyy", "sky"), ("castel", "castle")])
 def test_a_word_without_a_picture_is_offered_for_none(word, near):
     assert a.nearest(word) == near
 

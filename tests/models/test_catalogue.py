@@ -1,13 +1,19 @@
 """The catalogue: rows that agree with themselves and with what is published of the models."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from ssd_core import SSDError, plan
+from ssd_core.backbones import emu3, simplear
+from ssd_core.backbones.prompts.own_words import OwnWords
 from ssd_core.engine.methods import METHODS, SSD
 from ssd_core.weights.catalogue import CATALOGUE, known
 from ssd_core.weights.hub import fits
 from ssd_core.weights.model_size import ModelSize
 
+ROOT = Path(__file__).resolve().parents[2]
 ROWS = pytest.mark.parametrize("row", CATALOGUE.values(), ids=CATALOGUE)
 # Parameters in billions: of the decoder with its embeddings and head, as published.
 PUBLISHED = {"Janus-Pro-1B": 1.65, "Janus-Pro-7B": 6.91, "Anole-7B": 7.01, "Emu3-Gen": 8.49,
@@ -56,6 +62,42 @@ def test_presets_give_the_papers_passes(name, passes):
     k_v = 1  # the paper's step counts of its main table
     method = SSD(k_v=k_v, rounds=row.preset.rounds, incremental=row.preset.incremental)
     assert plan(row.grid, method.resolve(row.preset)).paper_passes == passes
+
+
+AUTHORS = {"Janus-Pro, Janus-1.3B": "Janus-Pro-7B", "Janus-4o": "Janus-4o-7B",
+           "Janus-Pro-R1": "Janus-Pro-R1-7B", "SimpleAR": "SimpleAR-0.5B-RL",
+           "LlamaGen by class": "LlamaGen-c2i-B-384", "LlamaGen by text": "LlamaGen-t2i-XL-512",
+           "Lumina-mGPT": "Lumina-mGPT-7B-768", "Anole": "Anole-7B",
+           "Lumina-mGPT 2.0 and Omni": "Lumina-mGPT-2.0", "Tar AR-DTok": "Tar-AR-DTok-1024"}
+OWN_WORDS = {"SimpleAR": simplear.OWN_WORDS, "Emu3-Gen": emu3.OWN_WORDS}
+
+
+def test_presets_and_added_words_are_those_of_the_table_of_the_authors_programs():
+    page = (ROOT / "docs" / "backbones.md").read_text("utf-8")
+    table = page.partition("## As the authors draw")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.split("\n") if line[:2] == "| "][2:]
+    for models, theirs, ours, branch, added, size, source, known_by in rows:
+        row = CATALOGUE[AUTHORS.get(models, models)]
+        own = row.preset
+        assert ours == f"{own.cfg:g}; {own.temperature:g}; {own.top_k}; {own.top_p:g}" == theirs
+        words = OWN_WORDS.get(models, OwnWords())
+        assert branch.endswith(words.negative) and added.endswith(words.added)
+        assert bool(words.added) == added.startswith(("before it: ", "after it: "))
+        assert f"{row.size[0]}x{row.size[1]}" in size
+        assert re.search(r"@[0-9a-f]{7}, \S+\(\d+", source) and known_by.startswith("read")
+    named = {AUTHORS.get(row[0], row[0]) for row in rows}
+    assert {row.family for row in CATALOGUE.values()} == {CATALOGUE[name].family for name in named}
+
+
+def test_words_behind_a_bar_take_the_place_of_the_authors():
+    last, first = OwnWords(after=" best.", negative="blur"), OwnWords(before="A photograph of ")
+    assert [last.written(text) for text in ("a fox", "a fox | in oil", "a fox |")] == [
+        "a fox best.", "a fox in oil", "a fox"]
+    assert [first.written(text) for text in ("a fox", "An oil of | a fox", "| a fox")] == [
+        "A photograph of a fox", "An oil of a fox", "a fox"]
+    assert OwnWords().written("a | b") == "a | b"
+    assert last.asked("none") == "none" and last.asked("") is None is first.asked(" None")
+    assert len(last.notes("a fox", None, True)) == 2 and not last.notes("a fox |", "none", True)
 
 
 def test_names_are_found_however_they_are_cased():

@@ -82,6 +82,13 @@ def test_safetensors_stand_in_for_the_pickle_of_their_name(tmp_path):
     assert set(open_checkpoint(tmp_path / "pytorch_model.bin").shapes) == {"old"}
 
 
+def test_a_file_with_more_behind_its_tensors_tells_how_much(tmp_path):
+    save_file(TENSORS, tmp_path / "model.safetensors")
+    with (tmp_path / "model.safetensors").open("ab") as file:
+        file.write(b"12345")
+    assert "model.safetensors: 5 bytes too long" in refused(tmp_path)
+
+
 def test_several_models_are_named(tmp_path):
     for name in ("one.safetensors", "two.safetensors"):
         save_file(TENSORS, tmp_path / name)

@@ -30,8 +30,11 @@ from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.emu3 import WORDS
 from ssd_core.backbones.prompts.text import read_tiktoken
 from ssd_core.backbones.reading.checkpoint import open_checkpoint
+from ssd_core.engine.decode import prompt_branches
 from ssd_core.engine.state import DecodeState
 from ssd_core.model.grid import Grid
+from ssd_core.output.drawing import Drawing
+from ssd_core.runs.request import Request
 
 CPU = torch.device("cpu")
 LAYOUTS = {"original": emu3, "first port": emu3_first_port, "later port": emu3_later_port}
@@ -207,6 +210,17 @@ def test_prompts_are_the_official_template(folders):
             "lowres, bad anatomy, bad hands, text, error, missing fingers, extra digit, fewer "
             "digits, cropped, worst quality, low quality, normal quality, jpeg artifacts, "
             "signature, watermark, username, blurry."), 468, *b"68*120", 467]
+
+
+def test_none_as_negative_prompt_leaves_out_the_authors_words(backbone):
+    branches = [prompt_branches(backbone, ["red"], negative, cfg=3.0)[1]
+                for negative in (None, "blue", "none")]
+    assert branches == [backbone.unconditional([]), backbone.tokenize_negative("blue"),
+                        backbone.in_template("")]
+    assert backbone.tokenize("red |") == backbone.in_template("red")
+    request = Request(backbone, None, Drawing("red", "none"))
+    assert request.drawing.to_json()["negative"] == "none"
+    assert [note[:21] for note in request.notes] == ["the model's own words"]
 
 
 @pytest.mark.parametrize("prompt, named", [

@@ -337,6 +337,7 @@ def test_a_colour_or_a_place_said_in_another_way_is_kept():
     for seed in range(8):
         built = expand("an old stone castle and a brick house", None, seed).prompt
         assert "old white stone castle" in built and "red brick house" in built
+        assert "red wooden cabin" in expand("a wooden cabin", None, seed).prompt
         assert "house on the left" in expand("on the left, a house", None, seed).prompt
 
 

@@ -177,10 +177,14 @@ def photographs(folder: Path) -> dict[str, Subject]:
     for kind in PICTURES:
         picture.save(file := folder / f"x.{kind}")
 
-        def read(file: Path = file) -> None:
+        def clear(file: Path = file) -> None:
+            with picture_files.opened(file) as image:
+                picture_files.transparent_part(image, (32, 32))
+
+        def read(file: Path = file, clear: Callable = clear) -> None:
             for one in (partial(pixels_of, file),
                         lambda: picture_files.mask_of_file(file, (32, 32)),
-                        lambda: picture_files.transparent_part(file, (32, 32)),
+                        clear,
                         lambda: pictures.as_png(file.read_bytes(), "x", [(32, 32)])):
                 lawful(one)
 
@@ -201,7 +205,7 @@ def jsons(folder: Path) -> dict[str, Subject]:
             {name: path.read_text(errors="replace") for name in ("prompt", "parameters")})),
         "request": text(folder / "request.json", '{"prompt": "a", "seed": "7", "cfg": 2.0}',
                         lambda path: asked(calls.values_in(path.read_bytes()))),
-        "favourites": Subject([folder / "favourites.json"], lambda: Favourites(folder).ids),
+        "favourites": Subject([folder / "favourites.json"], lambda: Favourites(folder, {}).ids),
         "kept": text(folder / "kept.json", '{"a": "b"}', lambda path: kept.read()),
         "step_times": text(folder / StoredStepTimes.file, '{"a": [1.0, 2.0]}',
                            lambda path: StoredStepTimes(folder)),

@@ -11,9 +11,10 @@ from ssd_core import SSDError, load_backbone, load_heads, methods
 from ssd_core.backbones import postcard
 from ssd_core.backbones.postcard import FORMAT
 from ssd_core.engine.heads import save_heads
+from ssd_core.errors import shortened
 from ssd_core.files import ASSETS, read_safetensors, sha256_of, write_safetensors
 from ssd_core.weights.find import HEADS_FILE, bundled, find_path, is_bundled, portable
-from ssd_core.weights.load import LoadOptions
+from ssd_core.weights.load import DTYPES, LoadOptions, pick_device, pick_dtype
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,26 @@ def test_file_folder_and_text_mean_the_same(saved):
     assert one.grid.cells == 576 and one.sizes == ((384, 384),)
 
 
+@pytest.mark.parametrize(("name", "dtype"), [
+    ("float16", torch.float16), ("half", torch.float16), ("FP16", torch.float16),
+    ("torch.bfloat16", torch.bfloat16), ("bfloat16", torch.bfloat16), ("float32", torch.float32)])
+def test_a_dtype_and_a_device_have_their_usual_names_too(name, dtype):
+    assert pick_dtype(name, torch.device("cpu"), True) == dtype
+    options = LoadOptions(device="CPU", dtype=name).options
+    assert options["device"] == "cpu" and options["dtype"] in DTYPES
+    assert pick_device("CPU") == torch.device("cpu")
+
+
+def test_what_torch_says_of_a_device_is_not_cut_in_a_sentence():
+    for name, said in (("gpu", "device type at start of device string: gpu)"),
+                       ("mps", "from the 'MPS' backend)")):
+        if name == "mps" and torch.backends.mps.is_available():
+            continue
+        with pytest.raises(SSDError) as caught:
+            pick_device(name)
+        assert said in shortened(f"error: {caught.value}")
+
+
 def test_a_name_is_a_path_and_a_bundled_path_is_a_name(saved):
     folder = ASSETS / "postcard"
     assert find_path("postcard") == bundled("postcard") == folder and is_bundled(folder)
@@ -67,9 +88,12 @@ def test_a_name_that_leads_nowhere_is_one_line(name, file, words):
 
 
 def test_the_options_of_loading_are_the_loaders_own():
-    """But for `estimates` and `draws_on`, which hosts hand in, and `files` of loaded models."""
-    name, *more, estimates, files, draws_on = inspect.signature(load_backbone).parameters.values()
-    assert LoadOptions().options == {option.name: option.default for option in more}
+    """But for what hosts hand in, and `files` of loaded models."""
+    of_hosts = {"name_or_path", "estimates", "files", "draws_on", "hashed"}
+    assert LoadOptions().options == {
+        option.name: option.default
+        for option in inspect.signature(load_backbone).parameters.values()
+        if option.name not in of_hosts}
 
 
 def test_a_loaded_backbone_computes_what_the_saved_one_did(saved):
@@ -170,7 +194,7 @@ def test_devices_that_are_not_there_are_refused(saved, device):
     assert "device" in refused(saved, device)
 
 
-@pytest.mark.parametrize("dtype", ["int2", "float32", ""])
+@pytest.mark.parametrize("dtype", ["int2", "float8", ""])
 def test_types_that_are_not_known_are_refused(saved, dtype):
     assert "dtype" in refused(saved, "cpu", dtype)
 

@@ -22,6 +22,7 @@ from support.tiny_image_models import (
 from support.tiny_simplear import simplear
 
 from ssd_core import SSDError, load_backbone
+from ssd_core.backbones.janus import TURNS
 from ssd_core.backbones.prompts.tar_language import TarLanguage
 from ssd_core.backbones.prompts.text_model import FlanT5
 from ssd_core.backbones.reading.checkpoint import (
@@ -173,6 +174,37 @@ def test_loose_files_are_models_of_their_own(tmp_path):
     assert len(models_in(root, loose=True)) == 4
 
 
+def test_shards_of_any_name_are_what_their_index_lists(tmp_path):
+    folder = janus_port(tmp_path / "ssd_backbones" / "Janus-Pro-1B")
+    index = folder / "model.safetensors.index.json"
+    text = index.read_text()
+    for number in (1, 2):
+        old = f"model-0000{number}-of-00002.safetensors"
+        (folder / old).rename(folder / f"part.{number}.safetensors")
+        text = text.replace(old, f"part.{number}.safetensors")
+    index.write_text(text)
+    registry = ModelRegistry.below(tmp_path)
+    assert set(registry.backbones()) == {"postcard", "Janus-Pro-1B"} and registry.unread() == []
+    hashes = {load_backbone(path, "meta").sha256
+              for path in (folder, index, folder / "part.1.safetensors")}
+    assert hashes == {load_backbone(janus_port(tmp_path / "usual"), "meta").sha256}
+    (folder / "part.2.safetensors").unlink()
+    assert "part.2.safetensors: missing, one of 2 files" in refused(load_backbone, folder, "meta")
+
+
+def test_a_model_without_its_head_is_told_what_is_missing(tmp_path):
+    folder = simplear(tmp_path / "simplear", tie_word_embeddings=False)
+    line = refused(load_backbone, folder, "meta")
+    assert "lm_head.weight is missing, and config.json does not tie it" in line
+
+
+def test_endings_in_capitals_are_endings(tmp_path):
+    (tmp_path / "A.GGUF").write_bytes(b"GGUF")
+    assert "a GGUF file" in refused(open_checkpoint, tmp_path)
+    save_file(TENSORS, tmp_path / "MODEL.SAFETENSORS")
+    assert set(open_checkpoint(tmp_path).shapes) == set(TENSORS)
+
+
 # The layout of the Hub's cache
 
 
@@ -228,6 +260,29 @@ def test_a_download_into_the_hubs_cache_that_was_cut_off_is_told(tmp_path):
     (home / "blobs" / "aa.incomplete").touch()
     (home / "snapshots" / ("0" * 40) / "model.safetensors").unlink()
     assert "aa.incomplete" in refused(load_backbone, home)
+
+
+@pytest.mark.parametrize("place", ["Janus-1___3B", "Janus-1_3B", "janus1.3b",
+                                   "deepseek-ai--Janus-1.3B/snapshots/master"])
+def test_names_of_modelscopes_client_and_by_hand_tell_the_model(tmp_path, place):
+    folder = janus_port(tmp_path / "ssd_backbones" / place)
+    top = folder if "/" not in place else folder.parents[1]
+    backbone = load_backbone(top, "meta")
+    assert backbone.template == TURNS["janus-1.3b"] and backbone.doubts == ()
+    registry = ModelRegistry.below(tmp_path)
+    assert set(registry.backbones()) == {"postcard", top.name} and registry.unread() == []
+    assert registry.named(top.name).family == "Janus-Pro"
+
+
+def test_a_link_to_a_repository_in_the_cache_is_that_model(tmp_path):
+    home = in_cache(tmp_path / "hub", janus_port, "deepseek-ai/Janus-1.3B")
+    link = tmp_path / "ssd_backbones" / "mine"
+    link.parent.mkdir()
+    link.symlink_to(home)
+    registry = ModelRegistry.below(tmp_path)
+    assert set(registry.backbones()) == {"postcard", "mine"} and registry.unread() == []
+    backbone = load_backbone(registry.backbone_path("mine"), "meta")
+    assert backbone.template == TURNS["janus-1.3b"]
 
 
 # Parts of files
@@ -310,10 +365,27 @@ def test_an_adapter_beside_a_model_is_refused_and_not_left_out(copied, case):
     folder = copied("janus-port")
     ADAPTERS[case](folder)
     assert "adapter (LoRA)" in (line := refused(load_backbone, folder, "meta"))
-    assert "merge it into the model first" in line
+    assert "LoRA (--lora)" in line
     registry = ModelRegistry([folder.parent], [], str)
     assert set(registry.backbones()) == {"postcard"}
     assert [model.why_not for model in registry.unread()] == [line]
+
+
+def test_adapters_that_nothing_reads_are_named_in_one_line(copied):
+    """LyCORIS' whole differences, GLoRA, learned words, and what lies in a folder for adapters."""
+    folder = copied("janus-port")
+    plain = load_backbone(folder, family="Janus-Pro-1B")
+    assert plain.doubts == ()
+    for name, key in (("lycoris", "lycoris_layers_0_self_attn_q_proj.diff"),
+                      ("glora", "layers.0.q_proj.a1.weight"), ("learned_embeds", "<cat>"),
+                      ("loras/style", "q_proj.lora_A.weight")):
+        (folder / name).parent.mkdir(exist_ok=True)
+        save_file({key: torch.ones(2, 2)}, folder / f"{name}.safetensors")
+    backbone = load_backbone(folder, family="Janus-Pro-1B")
+    line, = backbone.doubts
+    assert backbone.sha256 == plain.sha256 and "\n" not in line
+    assert line.endswith("and 1 more beside the model: not read, the pictures are those of the "
+                         "model alone") and "glora.safetensors, learned_embeds" in line
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -326,7 +398,7 @@ def test_a_tensor_that_has_no_place_is_refused_by_name(copied, name, key):
     (folder / "model.safetensors.index.json").unlink(missing_ok=True)
     line = refused(load_backbone, folder, "meta")
     assert f"tensor {key}" in line
-    assert ("merge it into" in line) == ("style" not in key)
+    assert ("(--lora)" in line) == ("style" not in key)
 
 
 @pytest.mark.parametrize(("name", "part"), [
@@ -365,7 +437,7 @@ def test_text_models_are_read_whole_or_refused(tmp_path, write):
              f"tensor {key} of .* is missing"),
             ({**whole, "style.weight": torch.ones(2)}, "tensor style.weight has no place"),
             ({**whole, f"{key}_scale": torch.ones(1)}, "in 8 bits with scales"),
-            ({**whole, "x.lora_A.weight": torch.ones(2)}, "merge it into")):
+            ({**whole, "x.lora_A.weight": torch.ones(2)}, r"\(--lora\)")):
         save_file(tensors, file, {"format": "pt"})
         with pytest.raises(SSDError, match=words):
             read()
@@ -573,7 +645,7 @@ def test_the_table_of_layouts_quotes_what_is_said(root):
     said = [quote for quote in quoted
             if any(part in line for line in lines
                    for part in (quote, quote.replace("X", "*"), quote.replace("GPTQ", "*")))]
-    assert quoted == said and len(quoted) == 7
+    assert quoted == said and len(quoted) == 8
 
 
 def test_pointers_of_heads_are_told(tmp_path):

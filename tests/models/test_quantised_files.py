@@ -60,6 +60,27 @@ def test_other_formats_are_refused_by_name(tmp_path, settings, line):
         Checkpoint((file_of(tmp_path, settings),))
 
 
+@pytest.mark.parametrize(("tensors", "kind"), [
+    (("weight", "scales", "biases"), "MLX"), (("weight", "weight_scale_2"), "as nvfp4"),
+    (("_weight_qdata",), "torchao"), (("weight:_data",), "torchao"), (("q_weight",), "EXL2"),
+    (("trellis",), "EXL3"), (("codebooks",), "AQLM")])
+def test_other_quantisers_are_named_by_the_ends_of_their_keys(tmp_path, tensors, kind):
+    save_file({f"layers.0.q_proj.{name}": WEIGHT.clone() for name in tensors},
+              tmp_path / "m.safetensors")
+    with pytest.raises(SSDError, match=f"quantised by .*{kind}, which is not read"):
+        Checkpoint((tmp_path / "m.safetensors",))
+
+
+def test_blocks_of_mxfp4_and_what_mlx_saved_are_named(tmp_path):
+    path = tmp_path / "m.safetensors"
+    save_file({"experts.down_proj_blocks": WEIGHT}, path)
+    with pytest.raises(SSDError, match="as mxfp4, which is not read"):
+        Checkpoint((path,))
+    save_file({"a.weight": WEIGHT}, path, {"format": "mlx"})
+    with pytest.raises(SSDError, match="converted for MLX, which is not read"):
+        Checkpoint((path,))
+
+
 def test_damaged_marks_and_scales_are_named(tmp_path):
     path = tmp_path / "m.safetensors"
     save_file({"a.weight": WEIGHT}, path, {"_quantization_metadata": "{"})

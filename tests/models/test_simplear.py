@@ -251,6 +251,8 @@ def test_the_codecs_halves_may_lie_in_two_archives(backbone, folder, tmp_path):
     (lambda folder: shutil.rmtree(folder / "cosmos"), "picture codec is missing: put autoencoder"),
     (lambda folder: (folder / "cosmos").rename(folder / "Cosmos-0.1-Tokenizer-DV8x16x16"),
      "Cosmos-0.1 is another tokenizer"),
+    (lambda folder: (folder / "cosmos").rename(folder / "Cosmos-0___1-Tokenizer-DV8x16x16"),
+     "Cosmos-0.1 is another tokenizer"),
     (lambda folder: save_script({**cosmos_tensors(), "post_quant_conv.conv3d.weight":
                                  torch.ones(5, 16, 1, 1, 1)}, folder / "cosmos/autoencoder.jit"),
      "post_quant_conv.conv3d.weight has shape"),

@@ -21,6 +21,14 @@ GROWS = {"normalizer": {"type": "Sequence", "normalizers": [
     {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 1000}] * 4}}
 
 
+def test_a_tokenizer_reads_a_text_alike_each_time_whatever_its_training_dropped(tmp_path):
+    merges = {"vocab": {"a": 0, "b": 1, "ab": 2, "abab": 3}, "merges": [["a", "b"], ["ab", "ab"]]}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(
+        {**SOUND, "model": {**SOUND["model"], **merges, "dropout": 0.5}}))
+    reader = read_text(tmp_path / "tokenizer.json", 4)
+    assert {tuple(reader.encode("abab" * 8)) for _ in range(8)} == {(3,) * 8}
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_remembered(monkeypatch):
     monkeypatch.setattr(text.passed, "in_memory", {})
@@ -91,6 +99,13 @@ def test_without_a_process_the_file_is_read_here_and_a_panic_is_a_line_too(writt
 def test_what_is_none_is_refused(tmp_path, content):
     (tmp_path / "tokenizer.json").write_bytes(content)
     assert "not a tokenizer.json" in refused(tmp_path / "tokenizer.json")
+
+
+@pytest.mark.parametrize("changes", [
+    {"version": "2.0"}, {"model": {"type": "Newer", "vocab": {}}},
+    {"normalizer": {"type": "Newer"}}])
+def test_a_newer_kind_asks_for_a_newer_library(written, changes):
+    assert "pip install -U tokenizers" in refused(written(**changes))
 
 
 def test_the_script_imports_nothing_of_ours():

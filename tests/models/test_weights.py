@@ -10,12 +10,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from support.tiny_checkpoints import llama_shapes, random_tensors, write_folder
-from support.tiny_image_models import llamagen_shapes
+from support.tiny_image_models import janus_port, llamagen_shapes
 from torch import nn
 
-from ssd_core import SSDError
+from ssd_core import SSDError, load_backbone
 from ssd_core.backbones.reading.checkpoint import open_checkpoint
 from ssd_core.backbones.reading.weights import (
     LLAMAGEN,
@@ -29,6 +29,7 @@ from ssd_core.backbones.reading.weights import (
 from ssd_core.model.transformer import Decoder, DecoderShape
 
 CPU = torch.device("cpu")
+WORDS = "model.language_model.embed_tokens.weight"
 
 
 class Model(nn.Module):
@@ -233,19 +234,46 @@ def test_a_fingerprint_knows_the_weights_and_not_how_they_lie(tmp_path):
             assert one != print_of(tmp_path / f"x{number}", {**tensors, name: other[name]}), name
 
 
-def test_large_tensors_are_sampled_over_their_whole_length():
-    def of(value: torch.Tensor) -> str:
-        fingerprint = Fingerprint()
-        fingerprint.add("x", value)
-        return fingerprint.hexdigest()
+def hash_of(value: torch.Tensor) -> str:
+    fingerprint = Fingerprint()
+    fingerprint.add("x", value)
+    return fingerprint.hexdigest()
 
-    value = torch.zeros(1000, 77)
-    prints = {of(value)}
-    for row in (0, 333, 667, 990):
-        value[row : row + 10] = 1
-        prints.add(of(value))
-    assert len(prints) == 5
-    assert of(torch.ones(3, 2)) != of(torch.ones(2, 3))
+
+@given(st.sampled_from([(1,), (77,), (5, 3), (130, 64), (9, 4100), (3, 2, 5, 5), (3000, 77)]),
+       st.sampled_from([torch.float32, torch.bfloat16, torch.float16]), st.data())
+def test_every_single_value_and_its_place_count(shape, dtype, data):
+    value = torch.randn(shape, generator=torch.Generator().manual_seed(3)).to(dtype)
+    before, flat = hash_of(value), value.view(-1)
+    at = data.draw(st.integers(0, value.numel() - 1))
+    kept = flat[at].clone()
+    flat[at] = data.draw(st.sampled_from([-kept, kept * 1.01, torch.tensor(0.0)]))
+    assert hash_of(value) != before
+    flat[at] = kept
+    assert hash_of(value) == before
+    if len(value) > 1:  # two words of a table that changed places
+        assert hash_of(value.flip(0)) != before
+
+
+def test_a_fingerprint_knows_the_shape():
+    assert hash_of(torch.ones(3, 2)) != hash_of(torch.ones(2, 3))
+
+
+def test_three_changed_words_of_a_large_table_are_another_model(tmp_path):
+    """Also on meta, where the values are read for this alone, and only if they are asked for."""
+    sums = {}
+    for name, rows in (("one", ()), ("two", (68, 81, 82))):
+        folder = janus_port(tmp_path / name, shards=1)
+        tensors = load_file(folder / "model.safetensors")
+        table = tensors[WORDS].repeat(-(-2000 // len(tensors[WORDS])), 1)[:2000].contiguous()
+        for row in rows:
+            table[row] *= -1
+        save_file({**tensors, WORDS: table}, folder / "model.safetensors")
+        assert load_backbone(folder, "meta", hashed=False).sha256 == ""
+        sums[name] = load_backbone(folder, "meta").sha256
+        assert load_backbone(folder).sha256 == sums[name]
+        assert load_backbone(folder, "meta", hashed=False).sha256 == sums[name]
+    assert sums["one"] != sums["two"]
 
 
 @pytest.fixture(scope="module")
@@ -269,7 +297,7 @@ def batched(names: list[str], size: int) -> list[list[str]]:
 @pytest.mark.parametrize("wanted", ["float32", "bfloat16"])
 @pytest.mark.by_day(1)
 def test_loading_takes_little_more_than_the_weights_and_one_shard(large, wanted):
-    """The bound is one shard plus 1 GiB; these shards are small, so 32 MiB must do for the 1 GiB.
+    """The bound is one shard plus 1 GiB; these shards are small, so 48 MiB must do for the 1 GiB.
 
     Four files of 81 MiB each in float32, in a process of its own.
     """
@@ -279,4 +307,4 @@ def test_loading_takes_little_more_than_the_weights_and_one_shard(large, wanted)
     measured = json.loads(run.stdout.splitlines()[-1])
     shard = max(path.stat().st_size for path in large.glob("*.safetensors"))
     assert measured["own"] > 1.5 * shard  # or else the bound would say nothing
-    assert measured["peak"] - measured["own"] < shard + 32 * 2**20, measured
+    assert measured["peak"] - measured["own"] < shard + 48 * 2**20, measured

@@ -66,6 +66,16 @@ def test_the_documents_tell_the_downloads_and_the_methods_of_the_first_postcards
         re.findall(r"`\w+`", told))
 
 
+def test_the_readme_begins_with_both_commands_and_the_minutes_of_the_tests():
+    begin = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## ")[0]
+    assert len(begin.splitlines()) < 50
+    assert re.findall(r"```bash\n(.*)\n```", begin) == [
+        "python install.py app", "python install.py test"]
+    minutes = re.search(r"takes (\d+ to \d+) minutes", begin.partition("install.py test")[2])
+    guide = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+    assert f"all of them {minutes[1]}." in " ".join(guide.split())
+
+
 def test_the_app_asks_for_a_gradio_below_the_next_major_version_and_is_tested_with_it():
     gradio = pytest.importorskip("gradio", reason="gradio is not installed")
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")

@@ -19,7 +19,8 @@ ROOMS = ("", "model", "backbones", "engine", "weights", "output", "runs", "train
          "selftest", "cli")
 # Of the top folder; ssd_core itself is the public face.
 BOTTOM = ("arguments", "errors", "files", "kept_entries", "kept_files", "launched",
-          "machine_faults", "measured", "openmp", "proxies", "stopping", "version")
+          "machine_faults", "measured", "openmp", "proxies", "state_files", "stopping", "streams",
+          "version")
 HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",
          "gradio", "nodes", "studio")
 STUDIO, LAB = ROOT / "studio", ROOT / "lab"
@@ -147,7 +148,7 @@ NOT_LOADED = re.compile(r"ssd_lab|ssd_studio|ssd_core\.(train|weights|output|run
 
 def test_a_script_that_draws_loads_few_modules():
     loaded = modules_of("from ssd_core import generate")
-    assert "ssd_core.engine.decode" in loaded and len(loaded) <= 70, loaded
+    assert "ssd_core.engine.decode" in loaded and len(loaded) <= 72, loaded
     assert [name for name in loaded if NOT_LOADED.match(name)] == []
 
 

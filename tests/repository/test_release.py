@@ -64,9 +64,26 @@ def archive() -> set[str]:
 
 def test_the_archive_holds_the_nodes_and_what_they_run_on(archive):
     assert {path.partition("/")[0] for path in archive} == {
-        "CHANGELOG.md", "LICENSE", "README.md", "__init__.py", "install.py", "locales", "nodes",
-        "pyproject.toml", "requirements.txt", "ssd_core", "subgraphs", "web",
+        "CHANGELOG.md", "LICENSE", "NOTICE", "README.md", "__init__.py", "docs", "install.py",
+        "locales", "nodes", "pyproject.toml", "requirements.txt", "ssd_core", "subgraphs", "web",
         "workflows"}
+
+
+def test_the_pictures_and_documents_of_the_published_readme_are_published(archive):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\((docs/[^)#]+)", readme))
+    assert {"docs/graph.webp", "docs/comfyui.md"} <= linked <= archive
+
+
+def test_the_notice_names_every_font_list_and_icon_by_others(archive):
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    named = [path for path in re.findall(r"(?:ssd_core|studio)/[\w./*-]+\w", notice)]
+    assert all(list(ROOT.glob(pattern)) for pattern in named)
+    covered = {path.relative_to(ROOT).as_posix()
+               for pattern in named for path in ROOT.glob(pattern)}
+    shipped = {path for path in archive if re.search(r"\.(woff2?|ttf|otf|svg|ico|txt)$", path)}
+    assert shipped - covered == {"requirements.txt"}
+    assert "NOTICE" in archive
 
 
 # What the registry's standards refuse, or what lets a program run or load another.

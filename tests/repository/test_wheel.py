@@ -33,7 +33,7 @@ def wheel(tmp_path_factory) -> Path:
     source = folder / "source"
     for part in PARTS:
         shutil.copytree(ROOT / part, source / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("pyproject.toml", "README.md", "LICENSE"):
+    for file in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         shutil.copy(ROOT / file, source / file)
     subprocess.run([sys.executable, "-m", "pip", "wheel", source, "--no-deps", "--quiet",
                     "--no-index", "--no-build-isolation", "--wheel-dir", folder], check=True)

@@ -36,6 +36,17 @@ def server_python() -> str:
     return os.environ.get("COMFYUI_PYTHON", sys.executable)
 
 
+def newest_page(folder: Path) -> str:
+    """The newest page of PyPI, installed into a folder of its own; RuntimeError without it."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder,
+               "comfyui-frontend-package"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    page = folder / "comfyui_frontend_package" / "static"
+    if done.returncode or not (page / "index.html").is_file():
+        raise RuntimeError((done.stderr.strip().splitlines() or ["it holds no page"])[-1])
+    return str(page)
+
+
 @contextmanager
 def comfyui(home: Path, base: Path, *flags: str):
     """Start ComfyUI from `home` with its files under `base`; yields a Client, ends it after."""

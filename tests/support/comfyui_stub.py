@@ -196,7 +196,8 @@ class Server:
         self.asked = {}
         self.handlers = []
         self.add_on_prompt_handler = self.handlers.append
-        self.routes = SimpleNamespace(get=lambda path: partial(self.asked.setdefault, path))
+        take = lambda path: partial(self.asked.setdefault, path)  # noqa: E731
+        self.routes = SimpleNamespace(get=take, post=take)
 
     def send_sync(self, event, data, sid=None):
         self.sent.append((event, data, sid))
@@ -226,7 +227,8 @@ class Folders:
         self.models_dir = str(base / "models")
         self.output, self.input = base / "output", base / "input"
         self.input.mkdir(exist_ok=True)
-        self.folder_names_and_paths: dict[str, tuple[list[str], set[str]]] = {}
+        self.folder_names_and_paths: dict[str, tuple[list[str], set[str]]] = {
+            "loras": ([str(base / "models" / "loras")], {".safetensors"})}
 
     def module(self) -> dict:
         return {"models_dir": self.models_dir,

@@ -10,6 +10,7 @@ from pathlib import Path
 RAISERS = {"SSDError", "AdapterError", "Refusal", "refusal"}
 # What returns a line for others to raise.
 TELLERS = {"fault", "how_to_get", "download_hint", "heads_mismatch", "no_heads", "damage",
+           "complaint_about_backbone",
            "overflowed"}
 
 

@@ -23,7 +23,7 @@ HALVES = 20.0  # how much further the lower half of a row may be from them than 
 COARSE = "**/coarse.js*"
 # The painter that made a venetian blind of every run: colours faded into unknown cells, and a row
 # was not painted anew once the next one was known.
-BLINDS = (("const REACH = 2;", "const REACH = 0;"), ("top - tall, this", "top, this"))
+BLINDS = (("const REACH = 2;", "const REACH = 0;"), ("first - tall, this", "first, this"))
 STILL = """async (selector) => {
   const seen = [""];
   while (seen.length < 4) {

@@ -25,8 +25,8 @@ from ssd_core.output import preview
 from ssd_core.output.recipe import read_recipe, recipe_tokens
 from ssd_core.runs.live import LiveRun
 from ssd_core.weights import find
+from ssd_core.weights.downloads import Downloads
 from studio import running
-from studio.downloads import Downloads
 from studio.history import History
 from studio.jobs import Job, Worker
 from studio.learning import Learning
@@ -115,10 +115,11 @@ class App:
 @contextmanager
 def served(folder: Path, language: str = "auto", models: Path | None = None,
            backbone: str = "postcard", users: Mapping[str, str] | None = None, root: str = "",
-           names: Sequence[str] = ()):
+           names: Sequence[str] = (), proxies: Sequence[str] = ()):
     """The app on a free port of loopback, with the bundled backbone unless told otherwise.
 
-    With users it is shared, as by --host and --auth. root, names: as by --root-path, --allow-host.
+    With users it is shared, as by --host and --auth. root, names, proxies: as by --root-path,
+    --allow-host, --proxy.
     """
     from studio.server import serve
 
@@ -130,7 +131,7 @@ def served(folder: Path, language: str = "auto", models: Path | None = None,
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     demo = serve(services, "127.0.0.1", port, share=False, block=False, users=users, root=root,
-                 names=names)
+                 names=names, proxies=proxies)
     try:
         yield App(f"http://127.0.0.1:{port}/", services)
     finally:

@@ -4,14 +4,10 @@
  */
 
 import { Message } from "../preview/message.js";
-import { addElement } from "./room.js";
+import { NodeBox } from "./node_box.js";
 
-const WIDGET = "ssd_error";
 const BAR = 42; // px of the buttons and of what is around them
 const LEAST = 60; // px: a line, and the buttons
-const AROUND = 20; // px that classic nodes leave around a widget
-const TITLE = 30; // px of a node's title, which stands above its place
-const GAP = 44; // px between two nodes, with the line that Nodes 2.0 adds below one that failed
 const REFUSED = "custom_validation_failed";
 
 /**
@@ -27,7 +23,7 @@ export function refusals(nodeErrors) {
 
 /** Sentences on nodes that have no preview to show them. */
 export class Sentences {
-  #entries = new Map(); // by node: the widget, its message, and the height before
+  #shown = new Map(); // [message, box] by node
 
   /** words: those of a Message. */
   constructor(words) {
@@ -35,41 +31,22 @@ export class Sentences {
   }
 
   show(node, sentence) {
-    this.#take(node);
-    const before = node.size[1];
-    const message = new Message(this.words(), sentence, () => grow());
-    const height = () => Math.min(BAR + message.text.scrollHeight,
-      Math.max(LEAST, roomBelow(node, before)));
-    const widget = addElement(node, WIDGET, WIDGET, message.element,
-      { getMinHeight: () => height() + AROUND, getMaxHeight: () => height() + AROUND });
-    const grow = () => {
-      message.element.style.maxHeight = `${height()}px`; // Nodes 2.0 does not ask for it
-      node.setSize([node.size[0], Math.max(before, node.computeSize()[1])]);
-    };
-    this.#entries.set(node, { widget, message, height: before });
-    grow();
+    this.forget(node);
+    const message = new Message(this.words(), sentence, () => box.fit());
+    const box = new NodeBox(node, "ssd_error", message.element,
+      () => BAR + message.text.scrollHeight, LEAST);
+    this.#shown.set(node, [message, box]);
+    box.fit();
   }
 
   clear() {
-    for (const node of [...this.#entries.keys()]) this.#take(node);
+    for (const node of [...this.#shown.keys()]) this.forget(node);
   }
 
-  #take(node) {
-    const entry = this.#entries.get(node);
-    if (!entry) return;
-    this.#entries.delete(node);
-    entry.message.dispose();
-    if (!node.widgets?.includes(entry.widget)) return;
-    node.removeWidget(entry.widget);
-    node.setSize([node.size[0], entry.height]);
+  forget(node) {
+    const [message, box] = this.#shown.get(node) ?? [];
+    this.#shown.delete(node);
+    message?.dispose();
+    box?.remove();
   }
-}
-
-/** The px that a node of this height can grow before it reaches another one. */
-function roomBelow(node, height) {
-  const [left, top] = node.pos, right = left + node.size[0];
-  const below = (node.graph?._nodes ?? []).filter((other) => other !== node
-    && other.pos[0] < right && other.pos[0] + other.size[0] > left && other.pos[1] > top);
-  const edge = Math.min(...below.map((other) => other.pos[1] - TITLE));
-  return edge - (top + height) - GAP - AROUND;
 }

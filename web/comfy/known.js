@@ -6,6 +6,7 @@
 import { sourceOf, widgetOf } from "./graph.js";
 
 export const LOADER = "SSD_LoadModel";
+const AUTO = "auto"; // the size that is the model's own
 const PASSING = ["SSD_LoadHeads", "SSD_TrainHeads"]; // they pass a model on
 
 /** The name of the model that is connected to a node; undefined without one. */
@@ -39,5 +40,29 @@ export class Known {
   /** Forget all lists, because the folder may have new models. */
   forget() {
     this.#answers.clear();
+  }
+}
+
+/** Sizes by a model's name; `ask(name)` fetches them from the server, [] if it has none. */
+export class Sizes extends Known {
+  #all = new WeakMap(); // the whole list of a widget, from the server
+  #offered = new WeakMap(); // the model's sizes that a widget had last
+
+  /**
+   * Update a node's list; without a model it has all sizes. A size that the model does not
+   * draw gives way to the model's own when another model was connected. What a workflow or a
+   * picture brings stays: its run says which sizes there are, and draws no other picture.
+   */
+  async refresh(node) {
+    const widget = widgetOf(node, "size");
+    if (!widget) return;
+    if (!this.#all.has(widget)) this.#all.set(widget, [...widget.options.values]);
+    const all = this.#all.get(widget);
+    const own = await this.of(node);
+    widget.options.values = own.length ? [AUTO, ...own.filter((size) => all.includes(size))] : all;
+    const before = this.#offered.get(widget);
+    this.#offered.set(widget, own);
+    const isOther = before !== undefined && String(before) !== String(own);
+    if (isOther && !widget.options.values.includes(widget.value)) widget.value = AUTO;
   }
 }

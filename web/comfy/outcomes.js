@@ -1,14 +1,16 @@
 /**
  * Shows the server's errors and notes on a run: on their node, or as the page's own message if the
  * node is hidden. The start of the next run removes them. Knows no ComfyUI by itself: `host` has
- * nodeOf(id), previewOf(node), toasts(), words() and isForm().
+ * nodeOf(id), previewOf(node), nodeErrors(), toasts(), words() and isForm().
  */
 
 import { Sentences, refusals } from "./failures.js";
-import { Toasts } from "./toasts.js";
+
+const STEP = 100, MOST = 600; // ms between two looks at what the server refused, and how many
 
 export class Outcomes {
   #sentences;
+  #timer;
   #failed = new Set(); // previews
 
   constructor(host) {
@@ -19,21 +21,29 @@ export class Outcomes {
 
   /** Follow the events of ComfyUI's `api`. */
   watch(api) {
-    api.addEventListener("execution_start", () => this.#begin());
+    api.addEventListener("execution_start", () => {
+      this.#begin();
+      this.#look(); // a part of the prompt may have been refused
+    });
     api.addEventListener("execution_error", ({ detail }) => this.#raised(detail));
-    const { queuePrompt } = api;
-    const outcomes = this;
-    api.queuePrompt = async function (...args) {
-      outcomes.#begin();
-      try {
-        const answer = await queuePrompt.apply(this, args);
-        outcomes.#refused(answer?.node_errors);
-        return answer;
-      } catch (error) {
-        outcomes.#refused(error?.response?.node_errors);
-        throw error;
-      }
-    };
+    api.addEventListener("promptQueueing", () => {
+      this.#begin();
+      this.#lookLater(MOST); // what was refused before is still there
+    });
+    api.addEventListener("promptQueued", () => this.#look());
+  }
+
+  /** ComfyUI's page keeps what the server refused, but tells nobody. `looks`: those to come. */
+  #look(looks = 0) {
+    clearTimeout(this.#timer);
+    const errors = this.host.nodeErrors();
+    if (errors) this.#refused(errors);
+    else if (looks > 0) this.#lookLater(looks - 1);
+  }
+
+  #lookLater(looks) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#look(looks), STEP);
   }
 
   #raised({ node_id: id, node_type: kind, exception_message: sentence }) {
@@ -70,6 +80,11 @@ export class Outcomes {
     messages.filter(({ kind }) => kind === "started").forEach((start) => this.noted(start));
   }
 
+  /** Remove the sentence on a node: its reason is gone. */
+  forget(node) {
+    this.#sentences.forget(node);
+  }
+
   #begin() {
     this.#sentences.clear();
     for (const preview of this.#failed) preview.sayError();
@@ -83,5 +98,29 @@ function markInputs(ids) {
   for (const item of document.querySelectorAll("[data-widget-key]")) {
     const [, id] = item.dataset.widgetKey.split(":");
     if (ids.includes(id)) item.dataset.ssd = "";
+  }
+}
+
+/**
+ * The page's own messages, for nodes that are hidden: in app mode and inside a subgraph. Each is
+ * shown once, until the next run begins. `manager()` is ComfyUI's, or undefined.
+ */
+class Toasts {
+  #messages = [];
+
+  constructor(manager) {
+    this.manager = manager;
+  }
+
+  add(severity, summary, detail) {
+    if (!detail || this.#messages.some((toast) => toast.detail === detail)) return;
+    const message = { severity, summary, detail };
+    this.#messages.push(message);
+    this.manager()?.add(message);
+  }
+
+  clear() {
+    for (const message of this.#messages) this.manager()?.remove?.(message);
+    this.#messages = [];
   }
 }

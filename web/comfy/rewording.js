@@ -3,8 +3,7 @@
  * Works on any object shaped like ComfyUI's graph.
  */
 
-import { linkOf, sourceOf, targetsOf, widgetOf } from "./graph.js";
-import { idOf, nodeAt } from "./routing.js";
+import { idOf, linkOf, nodeAt, sourceOf, targetsOf, widgetOf } from "./graph.js";
 
 export const EDIT = "SSD_EditByWords";
 const VIEW = "PreviewImage";

@@ -1,5 +1,5 @@
 /**
- * Divides a node's height: the preview gets the spare height, the prompts keep a few lines.
+ * Divides a node's height: the preview takes what it needs, the prompts keep a few lines.
  */
 
 import { derive } from "./chain.js";
@@ -23,6 +23,38 @@ export function limitTexts(node) {
   for (const { element, options } of node.widgets ?? []) {
     if (element instanceof HTMLTextAreaElement) options.getMaxHeight ??= () => PROMPT;
   }
+}
+
+/** The height in px that the children of an element take. */
+export function heightOf(element) {
+  const shown = [...element.children].filter((child) => child.offsetHeight > 1); // not `ssd-aloud`
+  return Math.max(0, ...shown.map((child) => child.offsetTop + child.offsetHeight));
+}
+
+/**
+ * Let a classic node be as high as its widgets need, again and again while the children of an
+ * element change; one that the user made higher stays so. Nodes 2.0 grow by themselves.
+ */
+export function followHeight(node, element, isClassic) {
+  let fitted = null;
+  const observer = new ResizeObserver(() => {
+    if (!isClassic() || node.flags?.collapsed || !element.isConnected) return;
+    const least = node.computeSize()[1];
+    if (node.size[1] < least || node.size[1] === fitted) node.setSize([node.size[0], least]);
+    if (node.size[1] === least) fitted = least;
+    node.setDirtyCanvas?.(true, true);
+  });
+  for (const child of element.children) observer.observe(child);
+  return observer;
+}
+
+/** Remove the text that ComfyUI's page shows on a node, and the room that it took. */
+export function removeText(node) {
+  const widget = node?.widgets?.find(({ name }) => name === "$$node-text-preview");
+  if (!widget) return;
+  const before = node.computeSize()[1];
+  node.removeWidget(widget);
+  if (node.size[1] <= before) node.setSize([node.size[0], node.computeSize()[1]]);
 }
 
 /**

@@ -5,37 +5,32 @@ import { api } from "../../../scripts/api.js";
 import { addFold, fit, fitLoaded, fold } from "./advanced.js";
 import { chain } from "./chain.js";
 import { nameChoices } from "./choices.js";
+import { Downloads } from "./downloads.js";
 import { make } from "../preview/elements.js";
-import { fillName } from "./filenames.js";
-import { widgetOf } from "./graph.js";
-import { Known, LOADER } from "./known.js";
-import { Language } from "./language.js";
+import { idOf, nodeAt, widgetOf } from "./graph.js";
+import { Known, LOADER, Sizes } from "./known.js";
 import { colorLinks, styleOf } from "./link_colors.js";
-import { Memory, NO_ID } from "./memory.js";
+import { Memory, NO_ID, withStrips } from "./memory.js";
 import { NodePreview } from "./node_preview.js";
 import { Outcomes } from "./outcomes.js";
+import { Language, fillName, sortTemplates, translate } from "./page.js";
 import { markPicked, PICKER, pickByClick } from "./picking.js";
 import { attachPlan } from "./plan.js";
 import { EDIT, hostOf } from "./rewording.js";
-import { Places, addElement, claimRow, limitTexts } from "./room.js";
-import { idOf, nodeAt } from "./routing.js";
-import { Sizes } from "./sizes.js";
+import {
+  Places, addElement, claimRow, followHeight, heightOf, limitTexts, removeText,
+} from "./room.js";
 import { stringsFor } from "../preview/strings.js";
-import { withStrips } from "./strips.js";
-import { sortTemplates, translate } from "./templates.js";
+import { showFrames } from "./subgraph_frames.js";
 import { Touching } from "./touching.js";
 import { WordChips } from "./word_chips.js";
 
 const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
-/** Smallest sizes in px: a new node fits a laptop's screen. */
+/** Widths of new nodes in px; the pictures take all of it. */
 const NODES = {
-  SSD_Sampler: { width: 400, height: 200 },
-  SSD_StartPictures: { width: 480, height: 200 },
-  SSD_FinishPictures: { width: 400, height: 240 },
-  SSD_EditByWords: { width: 400, height: 180 },
-  SSD_Control: { width: 400, height: 180 },
-  SSD_Compare: { width: 640, height: 300 },
+  SSD_Sampler: 412, SSD_StartPictures: 480, SSD_FinishPictures: 412, SSD_EditByWords: 412,
+  SSD_Control: 412, SSD_Compare: 640,
 };
 
 const DOCTOR = "SSD_Doctor";
@@ -61,8 +56,15 @@ const pageLanguage = new Language((query) => fetchJson("/ssd/language", query));
 const sendLanguage = () => pageLanguage.send(api.clientId, language());
 const outcomes = new Outcomes({
   nodeOf: (id) => nodeAt(app.graph, id), previewOf: (node) => previews.get(node),
+  nodeErrors: () => app.lastNodeErrors,
   toasts: () => app.extensionManager?.toast, words: () => words(), isForm,
 });
+const downloads = new Downloads({ get: fetchJson, post: postJson, language,
+  arrived(nodes) {
+    nodes.forEach((node) => outcomes.forget(node));
+    forgetModels();
+    tidyInputs();
+  } });
 let cached = new Set(); // nodes whose results come from ComfyUI's cache in the current prompt
 
 app.registerExtension({
@@ -80,7 +82,11 @@ app.registerExtension({
     api.addEventListener("status", ({ detail }) => {
       if (detail?.exec_info?.queue_remaining === 0) planAnew(); // there may be new pictures
     });
+    api.addEventListener("progress_text", ({ detail: { nodeId, text } }) => {
+      if (text === "") setTimeout(() => removeText(nodeAt(app.graph, nodeId))); // after it is shown
+    });
     outcomes.watch(api);
+    learnModels();
     sortTemplates(api);
   },
   nodeCreated(node) {
@@ -96,21 +102,27 @@ app.registerExtension({
     fit(node);
     if (node.comfyClass === DOCTOR) node.setSize([440, 320]); // for the text that it shows
     if (node.comfyClass === LOADER) {
-      chain(widgetOf(node, "model"), "callback", () => tidyInputs());
+      downloads.attach(node);
+      chain(widgetOf(node, "model"), "callback", () => {
+        outcomes.forget(node); // what was said of the model before
+        clearText(node);
+        tidyInputs();
+      });
     }
     if (node.comfyClass === PICKER) {
       chain(widgetOf(node, "pictures"), "callback", () => setTimeout(showPicked));
     }
   },
   refreshComboInNodes() {
-    sizes.forget();
-    kinds.forget();
+    forgetModels();
+    learnModels();
     setTimeout(tidyInputs); // after the lists have come from the server
   },
   /** After a start, a change of the tab, undo and redo: the nodes are new ones. */
   afterConfigureGraph() {
     translate(app.graph, language());
     tidyInputs();
+    offerModels();
     for (const node of app.graph._nodes) fitLoaded(node);
     showPicked();
     inOrder(async () => {
@@ -142,6 +154,8 @@ function show(message) {
   const preview = previewOf(message);
   if (!preview) return;
   if (message.kind === "started") {
+    const [outer, ...inner] = String(message.node).split(":");
+    if (inner.length) showFrames(nodeAt(app.graph, outer), isClassic);
     outcomes.noted(message);
     preview.follow(message);
     setTimeout(showPicked); // its pictures are new elements
@@ -166,6 +180,14 @@ async function fetchMessages(query) {
 async function fetchJson(route, query) {
   const answer = await api.fetchApi(`${route}?${new URLSearchParams(query)}`);
   return answer.ok ? answer.json() : null;
+}
+
+/** The JSON answer of a route that does something. */
+async function postJson(route, values) {
+  const headers = { "Content-Type": "application/json" };
+  const answer = await api.fetchApi(route,
+    { method: "POST", headers, body: JSON.stringify(values) });
+  return answer.json();
 }
 
 /** The same for lists: [] if it refuses. */
@@ -209,19 +231,18 @@ async function restore(nodeId, output) {
 }
 
 function attach(node) {
-  const { width, height } = NODES[node.comfyClass];
-  const preview = new NodePreview({ language: language(), fills: true, beside: true });
-  preview.element.style.minHeight = `${height}px`; // Nodes 2.0 does not ask getMinHeight
+  const preview = new NodePreview({ language: language(), smooth: true });
+  preview.element.classList.add("ssd-on-node");
   // Classic nodes keep wheel events from the canvas; Nodes 2.0 handles them before they get here.
   preview.element.addEventListener("wheel", (event) => app.canvas.processMouseWheel(event));
   // The type "preview" lets a subgraph show the frames of this node; on the node they are hidden.
   addElement(node, "ssd_preview", "preview", preview.element,
-    { getMinHeight: () => height + 2 * MARGIN });
+    { getMinHeight: () => heightOf(preview.element) + 2 * MARGIN });
   node.onDrawBackground = () => {};
   limitTexts(node);
-  const row = claimRow(preview.element);
+  const observers = [claimRow(preview.element), followHeight(node, preview.element, isClassic)];
   previews.set(node, preview);
-  node.size[0] = Math.max(node.size[0], width);
+  node.size[0] = Math.max(node.size[0], NODES[node.comfyClass]);
   chain(node, "onExecuted", (output) => {
     preview.recover();
     outcomes.notedIn(output);
@@ -233,7 +254,7 @@ function attach(node) {
     app, (run) => fetchJson("/ssd/things", { run, language: language() })));
   chain(node, "onRemoved", () => {
     previews.delete(node);
-    row.disconnect();
+    for (const observer of observers) observer.disconnect();
     if (touching) touching.dispose();
     preview.dispose();
   });
@@ -259,6 +280,30 @@ function tidyInputs(graph = app.graph) {
     refresh(node);
     plans.get(node)?.refresh();
   }
+}
+
+function forgetModels() {
+  sizes.forget();
+  kinds.forget();
+}
+
+/** Ask which models are not here, and offer those that nodes name. */
+async function learnModels() {
+  await downloads.learn();
+  offerModels();
+}
+
+function offerModels(graph = app.graph) {
+  for (const node of graph?._nodes ?? []) {
+    if (node.subgraph) offerModels(node.subgraph);
+    if (node.comfyClass === LOADER) downloads.refresh(node);
+  }
+}
+
+/** Remove the text that ComfyUI shows on a node at the server's request, which nobody else does. */
+function clearText(node) {
+  const text = widgetOf(node, "$$node-text-preview");
+  if (text) node.removeWidget(text);
 }
 
 /** Ask again what drafts could learn from, on all nodes of a graph and of its subgraphs. */

@@ -15,6 +15,7 @@ const AROUND = Array.from({ length: (2 * REACH + 1) ** 2 }, (_, i) => [
 export class Coarse {
   #sharp = 0; // px from the top that are decoded
   #standing = null; // the kept cells, if the rest of a picture is redrawn
+  #noted = [Infinity, 0]; // px between which colours wait to be painted
 
   /** canvas: of the picture, whose grid has so many rows and columns. */
   constructor(canvas, rows, columns) {
@@ -33,14 +34,22 @@ export class Coarse {
     return (bitmap.height * this.canvas.width) / bitmap.width;
   }
 
-  /** Paint a strip whose cells have one colour each; its first line lies at `top` px. */
+  /** Take a strip whose cells have one colour each; its first line lies at `top` px. */
   paint(bitmap, top) {
     this.#note(bitmap, top, false);
+    const [from, end] = this.#noted;
+    this.#noted = [Math.min(from, top), Math.max(end, top + this.#lines(bitmap))];
+  }
+
+  /** Paint the colours that were taken since the last time. */
+  settle = () => {
     const { width, height } = this.canvas;
     const tall = height / this.cells.height;
-    // The rows above and below the strip blend with it.
-    const from = Math.max(top - tall, this.#sharp);
-    const end = Math.min(top + this.#lines(bitmap) + tall, height);
+    const [first, last] = this.#noted;
+    this.#noted = [Infinity, 0];
+    // The rows above and below blend with them.
+    const from = Math.max(first - tall, this.#sharp);
+    const end = Math.min(last + tall, height);
     if (end <= from) return;
     this.#blend();
     const place = [0, from, width, end - from];
@@ -48,7 +57,7 @@ export class Coarse {
     for (const layer of [this.soft, this.#standing]) {
       if (layer) this.#context.drawImage(layer, ...place, ...place);
     }
-  }
+  };
 
   /** Paint a strip that is decoded. */
   sharpen(bitmap, top) {

@@ -77,11 +77,13 @@ export function decodePng(base64) {
 }
 
 /**
- * Paints strips strictly in the order they were added, although decoding is asynchronous. After
- * `close` it paints nothing more, not even strips that are being decoded.
+ * Paints strips strictly in the order they were added, although decoding is asynchronous; those
+ * that wait are painted together. After `close` it paints nothing more, not even strips that are
+ * being decoded.
  */
 export class StripQueue {
-  #tail = Promise.resolve();
+  #waiting = [];
+  #work = null; // the promise of painting what waits
   #closed = false;
 
   constructor(decode = decodePng) {
@@ -89,40 +91,66 @@ export class StripQueue {
   }
 
   /**
-   * Paint a strip with its first line at `top` px by paint(bitmap, top). `finished`: the picture at
-   * its end, if that is known (a bitmap, or the promise of one); its pixels then take the place of
-   * all that is painted on `canvas`.
+   * Paint a strip with its first line at `top` px by paint(bitmap, top), and call settle() once all
+   * that waited with it is painted. `finished`: the picture at its end, if that is known (a bitmap,
+   * or the promise of one); its pixels then take the place of all that is painted on `canvas`.
    */
-  add(strip, top, { paint, canvas, finished = null }) {
-    const painted = () => this.#paint(strip, top, { paint, canvas, finished });
-    this.#tail = this.#tail.then(painted).catch((error) => {
-      console.warn("SSD preview: a strip could not be painted:", error);
-    });
+  add(strip, top, { paint, canvas, settle = () => {}, finished = null }) {
+    this.#push({ strip, top, paint, canvas, settle, finished });
   }
 
   /** Call back once everything added so far is painted; never after `close`. */
   whenPainted(done) {
-    this.#tail = this.#tail.then(() => this.#closed || done());
+    this.#push({ done });
   }
 
-  async #paint(strip, top, { paint, canvas, finished }) {
-    if (this.#closed) return;
-    const [bitmap, whole] = await Promise.all([this.decode(strip), finished]);
-    if (!this.#closed) {
-      paint(bitmap, top);
-      if (whole) drawWhereOpaque(canvas.getContext("2d"), whole);
+  #push(job) {
+    this.#waiting.push(job);
+    this.#work ??= this.#paintAll().finally(() => {
+      this.#work = null;
+    });
+  }
+
+  async #paintAll() {
+    await null; // strips that come together are painted together
+    while (this.#waiting.length) {
+      const jobs = this.#waiting.splice(0);
+      const made = await Promise.all(jobs.map((job) => this.#decoded(job)));
+      if (!this.#closed) paintTogether(jobs, made);
+      for (const { bitmap } of made) bitmap?.close();
     }
-    bitmap.close();
+  }
+
+  /** {bitmap, whole} of a job; empty if its strip is no picture. */
+  async #decoded({ strip, finished }) {
+    if (strip === undefined || this.#closed) return {};
+    try {
+      const [bitmap, whole] = await Promise.all([this.decode(strip), finished]);
+      return { bitmap, whole };
+    } catch (error) {
+      console.warn("SSD preview: a strip could not be painted:", error);
+      return {};
+    }
   }
 
   /** Resolves when everything added so far is on its canvas. */
-  settled() {
-    return this.#tail;
+  async settled() {
+    while (this.#work) await this.#work;
   }
 
   close() {
     this.#closed = true;
   }
+}
+
+function paintTogether(jobs, made) {
+  jobs.forEach(({ paint, top }, i) => made[i].bitmap && paint(made[i].bitmap, top));
+  for (const settle of new Set(jobs.map((job) => job.settle))) settle?.();
+  const finished = new Map(jobs.map(({ canvas }, i) => [canvas, made[i].whole]));
+  for (const [canvas, whole] of finished) {
+    if (whole) drawWhereOpaque(canvas.getContext("2d"), whole);
+  }
+  for (const { done } of jobs) done?.();
 }
 
 function drawWhereOpaque(context, bitmap) {
@@ -135,12 +163,10 @@ const LEGIBLE = { phone: 150, screen: 240 }; // px that a panel needs for its fi
 const WORDS = 140; // px of words above and below a panel's pictures
 
 /**
- * Columns for `count` panels in a box {width, height}; the last line is nearly full.
- *
- * Without a height (null) it is as many as stay legible, at least two; with a height, the
- * arrangement with the largest pictures.
+ * Columns for `count` panels in so many px; the last line is nearly full. Without a height (null)
+ * it is as many as stay legible, at least two; with a height, those with the largest pictures.
  */
-export function panelColumns(count, { width, height }) {
+export function panelColumns(count, width, height = null) {
   const columns = Array.from({ length: count }, (_, i) => Math.ceil(count / (count - i)));
   if (height === null) {
     const least = width < 2 * LEGIBLE.screen ? LEGIBLE.phone : LEGIBLE.screen;
@@ -155,30 +181,26 @@ export function panelColumns(count, { width, height }) {
 }
 
 /**
- * Columns and scale for `count` pictures of width x height px in a box {width, height}.
+ * Columns and scale for `count` pictures, `width` px wide each, in `room` px across: a square of
+ * any height, or the largest pictures of `height` px each that fit into `tall` px.
  *
  * The scale is any number, except just above one screen pixel per picture pixel: there it is 1,
- * because pixels of uneven width would show. `density`: screen pixels per CSS px. Without a height
- * (null) the arrangement is square and of any height. `most`: the largest scale. `smooth`: whether
- * enlarged pixels are blended, so that any scale looks fine.
+ * because pixels of uneven width would show. `density`: screen pixels per CSS px. `most`: the
+ * largest scale. `smooth`: whether enlarged pixels are blended, so that any scale looks fine.
  */
-export function fit(count, width, height, box, density = 1,
-  { most = Infinity, smooth = false } = {}) {
+export function fit(count, width, room, density = 1,
+  { most = Infinity, smooth = false, height, tall = null } = {}) {
   const square = Math.ceil(Math.sqrt(count));
-  if (box.height === null) return { columns: square, scale: scaleFor(square) };
-  let best = { columns: square, scale: 0 };
-  for (let columns = 1; columns <= count; columns++) {
-    const scale = scaleFor(columns);
-    if (scale > best.scale) best = { columns, scale };
-  }
-  return best;
+  const choices = tall === null ? [square] : Array.from({ length: count }, (_, i) => i + 1);
+  const scaled = choices.map((columns) => ({ columns, scale: scaleFor(columns) }));
+  return scaled.reduce((best, each) => (each.scale > best.scale ? each : best),
+    { columns: square, scale: 0 });
 
   function scaleFor(columns) {
+    const across = (room - GAP * (columns - 1)) / (columns * width);
     const lines = Math.ceil(count / columns);
-    const across = (box.width - GAP * (columns - 1)) / (columns * width);
-    const down = (box.height - GAP * (lines - 1)) / (lines * height);
-    const least = box.height === null ? across : Math.min(across, down);
-    const room = Math.max(0, Math.min(least, most));
-    return !smooth && room >= 1 && room * density < FRACTIONAL ? 1 / density : room;
+    const down = tall === null ? Infinity : (tall - GAP * (lines - 1)) / (lines * height);
+    const scale = Math.max(0, Math.min(across, down, most));
+    return !smooth && scale >= 1 && scale * density < FRACTIONAL ? 1 / density : scale;
   }
 }

@@ -12,10 +12,13 @@ const LONG = 100; // s, above which the time is given in minutes
 const percent = (share) => `${Math.floor(share * 100 + 1e-9)}%`;
 const round = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(1));
 
-/** What a person wants to know: "row 12 of 24, about 3 s left", or how the run ended. */
-export function figures(panel, words) {
+/**
+ * What a person wants to know: "row 12 of 24, about 3 s left", or how the run ended. painted: the
+ * rows that one sees, if the panel is ahead of them.
+ */
+export function figures(panel, words, painted = panel.row) {
   return joined(panel.end ? endFigures(panel, words)
-    : [rowFigure(panel, words), leftFigure(panel, words)], words.comma);
+    : [rowFigure(panel, painted, words), leftFigure(panel, words)], words.comma);
 }
 
 /** What was counted: "pass 41 of 80 · AR needs 576 · 310 tokens/s · 71% of drafts accepted" */
@@ -47,9 +50,11 @@ function leftFigure(panel, words) {
   return say(words.leftLong, { minutes: Math.round(left / 60) });
 }
 
-function rowFigure({ start, row }, words) {
-  if (start?.prepares && row === start.first_row) return words.prepares;
-  return start ? say(words.row, { row, rows: start.rows }) : say(words.rowAlone, { row });
+function rowFigure({ start, row }, painted, words) {
+  if (!start) return say(words.rowAlone, { row });
+  const seen = Math.max(start.first_row, painted);
+  if (start.prepares && seen === start.first_row) return words.prepares;
+  return say(words.row, { row: seen, rows: start.rows });
 }
 
 function passFigures({ start, index }, words) {

@@ -62,7 +62,7 @@ export class LiveCells {
     strips.slice(0, own.length).forEach((strip, n) => {
       const { canvas, coarse } = own[n];
       const paint = kind === "rows" && refined ? coarse.sharpen : coarse.paint;
-      this.#queue.add(strip, top, { paint: paint.bind(coarse), canvas });
+      this.#queue.add(strip, top, { paint: paint.bind(coarse), canvas, settle: coarse.settle });
     });
   }
 

@@ -67,8 +67,8 @@ export class Panel {
     strips.forEach((strip, i) => {
       const { coarse, pixels } = this.#pictures[i];
       const paint = standing ? coarse.stand : refined ? coarse.sharpen : coarse.paint;
-      this.#queue.add(strip, top,
-        { paint: paint.bind(coarse), canvas: pixels, finished: finished[i] });
+      this.#queue.add(strip, top, { paint: paint.bind(coarse), settle: coarse.settle,
+        canvas: pixels, finished: finished[i] });
     });
   }
 
@@ -83,7 +83,7 @@ export class Panel {
   /** Update everything except the strips to the state. */
   render(overlay) {
     setText(this.heading, heading(this.state, this.words));
-    setText(this.summary, figures(this.state, this.words));
+    setText(this.summary, figures(this.state, this.words, this.#painted));
     setText(this.details, details(this.state, this.words));
     this.summary.title = this.details.textContent;
     setText(this.notes, (this.state.start?.notes ?? []).join("\n"));
@@ -104,12 +104,10 @@ export class Panel {
   #layOut() {
     const start = this.state?.start;
     if (!start) return;
-    const box = {
-      width: this.area.clientWidth, height: this.fills ? this.area.clientHeight : null,
-    };
     const density = window.devicePixelRatio;
-    const { columns, scale } = fit(start.pictures, start.width, start.height, box, density,
-      { most: this.most, smooth: this.smooth });
+    const { columns, scale } = fit(start.pictures, start.width, this.area.clientWidth, density,
+      { most: this.most, smooth: this.smooth, height: start.height,
+        tall: this.fills ? this.area.clientHeight : null });
     this.area.style.gap = `${GAP}px`;
     this.area.style.gridTemplateColumns = `repeat(${columns}, max-content)`;
     // Whole screen pixels keep edges sharp.

@@ -15,7 +15,6 @@ import { IDLE, fold } from "./protocol.js";
 import { say, stringsFor } from "./strings.js";
 
 const LINE = "auto minmax(0, 1fr) auto auto"; // heading, pictures, figures, notes
-const WIDE = 1.2; // as wide as this, a single picture has its texts beside it
 const REMEMBERED = "ssd.preview.overlay";
 
 export class Preview {
@@ -25,17 +24,17 @@ export class Preview {
   #observer = new ResizeObserver(() => this.#arrange());
 
   /**
-   * language: the host's, such as "zh-CN". fills: whether the host sets the element's height.
-   * beside: whether texts stand beside a single picture in a low, wide place. most and smooth: as
-   * in drawing.fit. prompt: as typed, which names the pictures. words: texts that replace some of
-   * ours. teach: show the overlay until the first run ends, if the user has not chosen yet.
-   * finished: by run, bitmaps of finished pictures, from which the strips are then painted.
+   * language: the host's, such as "zh-CN". fills: whether the host sets the element's height. most
+   * and smooth: as in drawing.fit. prompt: as typed, which names the pictures. words: texts that
+   * replace some of ours. teach: show the overlay until the first run ends, if the user has not
+   * chosen yet. finished: by run, bitmaps of finished pictures, from which the strips are then
+   * painted.
    */
-  constructor({ language = "en", fills = false, beside = false, most, smooth, prompt = "",
-    words = {}, teach = false, finished } = {}) {
+  constructor({ language = "en", fills = false, most, smooth, prompt = "", words = {},
+    teach = false, finished } = {}) {
     addStyleSheet();
     this.state = IDLE;
-    Object.assign(this, { fills, beside, most, smooth, prompt, finished });
+    Object.assign(this, { fills, most, smooth, prompt, finished });
     this.words = { ...stringsFor(language), ...words };
     this.teaching = teach && recall() === null;
     this.overlay = this.teaching || recall() === "on";
@@ -56,7 +55,7 @@ export class Preview {
     this.aloud = make("div", "ssd-aloud", { role: "status", "aria-live": "polite" });
     this.bar = make("div", "ssd-bar", {}, [this.toggle, this.legend]);
     this.element = make("div", this.fills ? "ssd-preview ssd-fills" : "ssd-preview",
-      { role: "group", "aria-label": words.group },
+      { role: "group", "aria-label": this.words.group },
       [this.error.element, this.note, this.drawn, this.panels, this.bar, this.aloud]);
     this.#observer.observe(this.element);
   }
@@ -102,12 +101,8 @@ export class Preview {
   /** Arrange the panels in lines of equal columns; each panel has four grid rows of its line. */
   #arrange() {
     const count = Math.max(0, ...this.#panels.keys()) + 1;
-    const box = { width: this.panels.clientWidth,
-      height: this.fills ? this.panels.clientHeight : null };
-    const columns = panelColumns(count, box);
-    const { clientWidth, clientHeight } = this.element;
-    const isWide = this.beside && count === 1 && clientWidth > WIDE * clientHeight;
-    this.element.classList.toggle("ssd-wide", isWide);
+    const columns = panelColumns(count, this.panels.clientWidth,
+      this.fills ? this.panels.clientHeight : null);
     this.panels.style.gridTemplateRows = `repeat(${Math.ceil(count / columns)}, ${LINE})`;
     for (const [number, { element }] of this.#panels) {
       element.style.gridColumn = (number % columns) + 1;

@@ -119,6 +119,13 @@ export function stringsFor(language, table = TABLE) {
   return table[String(language ?? "").toLowerCase().split(/[-_]/)[0]] ?? table.en;
 }
 
+/** A size in decimal units, as shops and disks state it. */
+export function sizeText(bytes) {
+  const [unit, scale] = [["GB", 1e9], ["MB", 1e6], ["kB", 1000]].find(([, least]) => bytes >= least)
+    ?? ["B", 1];
+  return scale === 1 ? `${bytes} B` : `${(bytes / scale).toFixed(1)} ${unit}`;
+}
+
 /** "row {row}" with its values filled in. */
 export function say(template, values = {}) {
   return template.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));

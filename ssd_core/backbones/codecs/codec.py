@@ -25,6 +25,7 @@ class PictureCodec(nn.Module):
     patch: int  # pixels per side of a cell
     scales: tuple[int, ...] = (1,)  # sides that `decode` offers, against those that `encode` reads
     codebook: torch.Tensor  # [codes, d]
+    glances: bool = False  # whether there is a `glance`
     encoder_bytes: int = 0  # that `encode` loads besides
     _similar: torch.Tensor | None = None
 
@@ -59,6 +60,14 @@ class PictureCodec(nn.Module):
         """
         pixels = self.pixels(self.quantised(tokens))
         return pixels if scale == 1 else self.enlarged(pixels, scale)
+
+    def glance(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Pixels much like those of `decode`, at scale 1, in a small part of its time."""
+        raise NotImplementedError
+
+    def code_colours(self) -> torch.Tensor | None:
+        """[codes, 3] in 0..1: the mean colour of each code's cell; None if only pictures tell."""
+        return None
 
     def enlarged(self, pixels: torch.Tensor, scale: int) -> torch.Tensor:
         """What `pixels` returned, at another one of `scales`."""

@@ -153,6 +153,9 @@ class CodeColours(PictureCodec):
         self.colours = nn.Parameter((table * 2 - 1).to(self.colours), requires_grad=False)
         self.fitted = True
 
+    def code_colours(self) -> torch.Tensor:
+        return self.colours.detach().float().add(1).div(2).clamp(0, 1)
+
     def codes(self, pixels: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """The codes [R, C] int64 of pictures that `halved` has prepared for their grids."""
         if self.checkpoint is None:

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ...errors import SSDError
+from ...model.surroundings import scaled_dot_product_attention
 from .codec import PictureCodec
 from .files import Shapes
 
@@ -105,7 +106,7 @@ class Attention(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         h = self.norm(x)
         q, k, v = (part(h).flatten(2).transpose(1, 2)[:, None] for part in (self.q, self.k, self.v))
-        mixed = F.scaled_dot_product_attention(q, k, v)[:, 0].transpose(1, 2)
+        mixed = scaled_dot_product_attention(q, k, v)[:, 0].transpose(1, 2)
         return x + self.proj_out(mixed.reshape(x.shape))
 
 

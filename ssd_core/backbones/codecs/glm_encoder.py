@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ...errors import SSDError
+from ...model.surroundings import scaled_dot_product_attention
 from ..reading.checkpoint import Checkpoint
 from ..reading.weights import refuse_unknown
 from .vqgan import nearest_codes
@@ -43,7 +44,7 @@ class Block(nn.Module):
         """[cells, d] -> [cells, d]."""
         parts = self.attn["qkv"](self.norm1(x)).view(len(x), 3, self.heads, -1)
         q, k, v = parts.permute(1, 2, 0, 3)[:, None].unbind(0)
-        mixed = F.scaled_dot_product_attention(q, k, v)[0].transpose(0, 1).flatten(1)
+        mixed = scaled_dot_product_attention(q, k, v)[0].transpose(0, 1).flatten(1)
         x = x + self.attn["proj"](mixed)
         return x + self.mlp["fc2"](F.gelu(self.mlp["fc1"](self.norm2(x))))
 

@@ -18,6 +18,7 @@ from torch import nn
 from .codec import PictureCodec
 
 PATCH = 16
+EDGE = 0.3  # of -1..1: steps between cells that are this large belong to the picture
 BLOCK = 2  # pixels of a side that the head for twice the size takes as one
 
 
@@ -92,6 +93,7 @@ class VQTokenizer(PictureCodec):
     """
 
     patch = PATCH
+    glances = True
 
     residual: nn.Module | None
 
@@ -145,10 +147,25 @@ class VQTokenizer(PictureCodec):
 
     def drawn(self, vectors: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
         """Pixels of code vectors [B, d, R, C] and their numbers [B, R, C]."""
-        patches = self.mosaic(vectors) + self.repair(vectors)
+        return F.pixel_shuffle(self.patches(vectors, tokens) + self.repair(vectors), PATCH)
+
+    def patches(self, vectors: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        """The patch of each code by itself, [B, 3 * PATCH**2, R, C]."""
+        patches = self.mosaic(vectors)
         if self.residual is not None:
             patches = patches + self.residual(tokens).permute(0, 3, 1, 2)
-        return F.pixel_shuffle(patches, PATCH)
+        return patches
+
+    def glance(self, tokens: torch.Tensor) -> torch.Tensor:
+        """The codes' own patches, with small steps at their seams levelled in place of the repair.
+        """
+        pixels = F.pixel_shuffle(self.patches(self.quantised(tokens), tokens), PATCH)
+        return levelled(levelled(pixels).mT).mT
+
+    def code_colours(self) -> torch.Tensor:
+        codes = torch.arange(len(self.codebook), device=self.codebook.device)[None, None]
+        patches = self.patches(self.quantised(codes), codes)[0, :, 0].detach()
+        return patches.unflatten(0, (3, -1)).mean(1).T.add(1).div(2).clamp(0, 1)
 
     def channels_per_pixel(self, scale: int) -> float:
         """At the widest layer of `decode`, per pixel that it returns."""
@@ -162,3 +179,15 @@ class VQTokenizer(PictureCodec):
     def enlarged(self, pixels: torch.Tensor, scale: int) -> torch.Tensor:
         assert self.upsample is not None and scale == 2
         return self.upsample(pixels)
+
+
+def levelled(pixels: torch.Tensor) -> torch.Tensor:
+    """Pixels [..., C * PATCH] with both sides of a step between cells drawn to its middle, the
+    less the larger it is, and the cells' other pixels in proportion.
+    """
+    cells = pixels.unflatten(-1, (-1, PATCH))
+    half = (cells[..., 1:, 0] - cells[..., :-1, -1]) / 2
+    half = half * (-(half / EDGE).square()).exp()
+    across = (torch.arange(PATCH, device=pixels.device) + 0.5) / PATCH
+    right, left = F.pad(half, (0, 1))[..., None], F.pad(half, (1, 0))[..., None]
+    return (cells + right * across - left * (1 - across)).flatten(-2)

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from ...model.surroundings import scaled_dot_product_attention
 from .codec import GROUPS, PublishedCodec, VQGANShape
 from .files import (
     CODEBOOK_KEY,
@@ -72,7 +73,7 @@ class Attention(nn.Module):
 
     def forward(self, x: torch.Tensor, condition: torch.Tensor | None = None) -> torch.Tensor:
         cells = self.norm(x, condition).flatten(2).transpose(1, 2)[:, None]  # [B, 1, R*C, d]
-        mixed = F.scaled_dot_product_attention(
+        mixed = scaled_dot_product_attention(
             self.query(cells), self.key(cells), self.value(cells))
         return x + self.project(mixed)[:, 0].transpose(1, 2).reshape(x.shape)
 

@@ -21,6 +21,7 @@ from torch import nn
 from ...errors import SSDError
 from ...files import refuse_partial
 from ...model.sampling import Sampling, probabilities
+from ...model.surroundings import scaled_dot_product_attention
 from ..reading.checkpoint import Checkpoint, read_json
 from ..reading.weights import fill, require_known, two_sizes
 from .text import Text, read_text
@@ -145,7 +146,7 @@ class Layer(nn.Module):
         y = self.norm1(x)
         q, k, v = (project(y).unflatten(-1, (HEADS, -1)).transpose(0, 1)
                    for project in (self.query, self.key, self.value))  # [heads, n, D]
-        x = x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(0, 1).flatten(1))
+        x = x + self.out(scaled_dot_product_attention(q, k, v).transpose(0, 1).flatten(1))
         y = F.gelu(self.ffn_in(self.norm2(x)), approximate="tanh")
         return x + self.ffn_out(y)
 

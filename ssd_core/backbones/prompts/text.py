@@ -35,6 +35,7 @@ from ..reading.checkpoint import read_json
 SCRIPT = Path(__file__).with_name("read_one_tokenizer.py")
 SECONDS = 120.0  # on a busy machine; the script has its own limit of processor time
 SOUND, BEGUN, UNTRIED = "sound", "begun", ""
+NEWER = ("did not match any variant", "unknown variant", "unknown tokenizer version")
 QUIET = {"RAYON_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "PYTHONIOENCODING": "utf-8"}
 passed: KeptEntries[str] = KeptEntries("tokenizers.json", str, str)
 UNKNOWN = "<unk>"
@@ -59,6 +60,9 @@ def require_sound(path: Path) -> None:
     if key in passed.read():
         return
     found = tried(path)
+    if any(words in found.lower() for words in NEWER):
+        raise SSDError(f"{path}: not a tokenizer.json that tokenizers {tokenizers.__version__} "
+                       f"knows ({found}): pip install -U tokenizers, or get it again")
     if found not in (SOUND, UNTRIED):
         raise SSDError(f"{path}: not a tokenizer.json ({found}): get it again")
     if found == SOUND:
@@ -89,6 +93,8 @@ class Text:
     def __init__(self, tokenizer: Tokenizer, source: Path) -> None:
         tokenizer.no_padding()
         tokenizer.no_truncation()
+        if getattr(tokenizer.model, "dropout", None):  # of its training: it reads words by chance
+            tokenizer.model.dropout = None
         self.tokenizer, self.source = tokenizer, source
         self.control = [token.content for token in tokenizer.get_added_tokens_decoder().values()
                         if token.special]

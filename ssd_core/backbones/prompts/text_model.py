@@ -88,11 +88,11 @@ def read_text_model(kind: Any, folder: Path, dtype: torch.dtype, what: str,
 
 
 def fingerprint(folder: Path) -> str:
-    """Hash names, sizes and ends of a model's files; hashing all bytes would take too long."""
+    """Hash names, sizes, times and ends of a model's files; all bytes would take too long."""
     digest = hashlib.sha256()
     for path in sorted(path for pattern in WEIGHTS for path in folder.glob(pattern)):
-        size = path.stat().st_size
-        digest.update(f"{path.name} {size}".encode())
+        size, changed = path.stat().st_size, path.stat().st_mtime_ns
+        digest.update(f"{path.name} {size} {changed}".encode())
         with path.open("rb") as file:
             digest.update(file.read(SAMPLE))
             file.seek(max(0, size - SAMPLE))

@@ -9,7 +9,9 @@ put a prefix before all names, such as `base_model.model.` or `ema.`. Published 
 part in common, too (`model.`), so a family looks at the names with and without it.
 
 In the cache of the Hub's client (models--ORG--NAME), `snapshots` has a folder of links into `blobs`
-for each revision, and `refs/main` names the one in use. Nothing is downloaded.
+for each revision, and `refs/main` names the one in use. ModelScope's client names a repository
+ORG--NAME and its revision `master`; an older one writes a dot in a name as `___`. Nothing is
+downloaded.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from .tensor_files import (
 WRAPPERS = {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 COUNTERS = {"n_averaged", "num_updates", "decay", "initted", "step"}
 START, SNAPSHOTS, BLOBS = "models--", "snapshots", "blobs"
+USUAL = "master"  # the revision in use where `refs/main` is missing
 REPOSITORY = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 ENDINGS = (SAFETENSORS, *TORCH)
 GGUF = ".gguf"
@@ -64,6 +67,20 @@ def common_prefix(names: Iterable[str]) -> str:
     first = {name.partition(".")[::2] for name in names}
     starts = {start for start, _ in first}
     return f"{starts.pop()}." if len(starts) == 1 and all(rest for _, rest in first) else ""
+
+
+def letters(name: str) -> str:
+    """A name's letters and digits, in lower case."""
+    return "".join(filter(str.isalnum, name.lower()))
+
+
+def ending(path: Path) -> str:
+    """A file's suffix in lower case."""
+    return path.suffix.lower()
+
+
+def is_index(path: Path) -> bool:
+    return path.name.lower().endswith(INDEX)
 
 
 def is_counter(name: str, shape: tuple[int, ...]) -> bool:
@@ -90,30 +107,34 @@ def cached(repository: str) -> Path | None:
 
 
 def snapshot_in(folder: Path) -> Path:
-    """The snapshot in use of a folder models--ORG--NAME; any other folder itself."""
+    """The snapshot in use of a repository's folder; any other folder itself."""
     snapshots = folder / SNAPSHOTS
-    if not folder.name.startswith(START) or not snapshots.is_dir():
+    if not is_repository(folder) or not snapshots.is_dir():
         return folder
     found = {path.name: path for path in sorted(snapshots.iterdir()) if path.is_dir()}
     ref = folder / "refs" / "main"
-    named = ref.read_text("utf-8", "replace").strip() if ref.is_file() else ""
+    named = ref.read_text("utf-8", "replace").strip() if ref.is_file() else USUAL
     if len(found) != 1 and named not in found:
         raise SSDError(f"{folder}: holds {len(found)} snapshots, and refs/main names none of them: "
                        f"name one of the folders in {SNAPSHOTS}")
     return found.get(named) or next(iter(found.values()))
 
 
+def is_repository(folder: Path) -> bool:
+    """Whether a folder, or what a link leads to, is called models--ORG--NAME or ORG--NAME."""
+    return "--" in folder.resolve().name
+
+
 def home_of(snapshot: Path) -> Path | None:
-    """The folder models--ORG--NAME that a snapshot belongs to; None for any other folder."""
+    """The repository's folder that a snapshot belongs to; None for any other folder."""
     home = snapshot.absolute().parent.parent
-    inside = snapshot.parent.name == SNAPSHOTS and home.name.startswith(START)
-    return home if inside else None
+    return home if snapshot.parent.name == SNAPSHOTS and is_repository(home) else None
 
 
 def own_name(folder: Path) -> str:
     """The name of a model's folder; of a snapshot, that of its repository."""
     home = home_of(folder)
-    return home.name.rpartition("--")[2] if home else folder.absolute().name
+    return home.resolve().name.rpartition("--")[2] if home else folder.absolute().name
 
 
 @contextmanager
@@ -134,6 +155,7 @@ class Checkpoint:
 
     shapes: of every tensor, but for those that say how a layer is quantised. metadata: from
     safetensors headers. root: the folder that the user named, which may also hold companions.
+    adapt: applied by `fill`; maps the name and the value of a tensor to the value that is used.
     transform: applied by `fill`; maps our name and the value of a parameter to the tensor to store.
     as_stored: False drops prefixes of training programs from names, and refuses what is not a
     whole model: adapters, files of other quantisers.
@@ -141,11 +163,13 @@ class Checkpoint:
 
     adopted = False  # True: the tensors are a loaded model's own (`LoadedModel`)
     called = ""  # the model's name in the catalogue, if the user gives it
+    hashed = True  # whether values that no module takes are read for the fingerprint
 
     def __init__(self, files: ShardFiles, root: Path | None = None,
                  as_stored: bool = False) -> None:
         self.files, self.folder = files, files[0].parent
         self.root = root or self.folder
+        self.adapt: Callable[[str, torch.Tensor], torch.Tensor] = lambda name, value: value
         self.transform: Callable[[str, torch.Tensor], Matrix] = lambda name, value: value
         self._open: tuple[Path, TensorFile] | None = None
         self._file_of: dict[str, Path] = {}
@@ -166,7 +190,7 @@ class Checkpoint:
         """Name the tensors as families do, and find their scales; SSDError if they are no model."""
         refuse_adapter_files(self.folder)
         refuse_adapter_keys(self.shapes, self.files[0])
-        refuse_quantiser(self.shapes, self._quantisation(), self.files[0])
+        refuse_quantiser(self.shapes, self._quantisation(), self.files[0], self.metadata)
         layers = layers_in(self.shapes, self.metadata, self._unwatched, self.files[0])
         self._scale_of = scales_of(self.shapes, layers)
         names = plain_names(self.shapes)
@@ -284,20 +308,21 @@ class Checkpoint:
         """What the model is called, the nearest first: by the user, its file, its folder or
         repository. Folders above its own say nothing.
         """
-        return [name for name in (self.called, self.files[0].stem, own_name(self.folder)) if name]
+        names = (self.called, self.files[0].stem, own_name(self.folder))
+        return [name.replace("___", ".") for name in names if name]
 
     @property
     def made_from(self) -> str:
         """The name in config.json, which may be that of the model it was trained from."""
-        return Path(str(self.config().get("_name_or_path") or "")).name
+        return Path(str(self.config().get("_name_or_path") or "")).name.replace("___", ".")
 
     def variant(self, variants: Iterable[str]) -> str | None:
-        """The first of several lower-case names that the nearest name mentions, or None."""
-        for name in self.names():
-            plain = re.sub("[ _]", "-", name.lower())
-            if (found := next((each for each in variants if each in plain), None)) is not None:
-                return found
-        return None
+        """The first of several names that the nearest name mentions, or None; what stands between
+        their letters and digits does not matter.
+        """
+        plain = {each: letters(each) for each in variants}
+        return next((each for name in self.names() for each in plain
+                     if plain[each] in letters(name)), None)
 
     def path(self, name: str) -> Path:
         """A companion file such as tokenizer.json. Raises SSDError if it is missing."""
@@ -355,7 +380,7 @@ def models_at(path: Path) -> list[Path]:
     models = models_in(path) or [m for folder in subfolders(path) for m in models_in(folder)]
     if not models:
         refuse_started_downloads(path)
-        for file in sorted(path.glob(f"*{GGUF}")):
+        for file in filter(lambda file: ending(file) == GGUF, entries(path)):
             group_of(file)
         raise SSDError(f"{path}: no weights in this folder or right below it (files that end with "
                        f"{', '.join(ENDINGS)})")
@@ -366,16 +391,18 @@ def models_in(folder: Path, loose: bool = False) -> list[Path]:
     """One file of each model directly in this folder.
 
     Of one name, safetensors are preferred to pickles, and a single file to shards without an index;
-    two whole models of one name are both there. loose: all files are models of their own.
+    two whole models of one name are both there. What an index lists is no model of its own.
+    loose: all other files are models of their own.
     """
     models: dict[str, list[Path]] = {}
+    listed = shards_in(folder)
+    files = [path for path in entries(folder) if path.name not in listed and path.is_file()]
     for endings in ((SAFETENSORS,), TORCH):
         named: dict[tuple[str, str], list[Path]] = {}
-        for path in entries(folder):
-            ending = next((each for each in endings
-                           if path.name.endswith((each, each + INDEX))), None)
-            if ending and path.is_file():
-                named.setdefault((model_name(path), ending), []).append(path)
+        for path in files:
+            kind = ending(path.with_name(path.name[: -len(INDEX)]) if is_index(path) else path)
+            if kind in endings:
+                named.setdefault((model_name(path), kind), []).append(path)
         better = set() if loose else set(models)
         for (name, _), paths in named.items():
             if name not in better:
@@ -385,8 +412,8 @@ def models_in(folder: Path, loose: bool = False) -> list[Path]:
 
 def whole_models(paths: Sequence[Path], loose: bool = False) -> list[Path]:
     """Of files of one name and ending, one of each whole model; the first if none is whole."""
-    single = [path for path in paths if path.suffix in ENDINGS and not SHARD.fullmatch(path.stem)]
-    index = [path for path in paths if path.name.endswith(INDEX)]
+    index = [path for path in paths if is_index(path)]
+    single = [path for path in paths if path not in index and not SHARD.fullmatch(path.stem)]
     sets = {match["count"]: path for path in reversed(paths)
             if (match := SHARD.fullmatch(path.stem))}
     shards = index or ([] if single and not loose else sorted(sets.values()))
@@ -399,7 +426,7 @@ def whole_models(paths: Sequence[Path], loose: bool = False) -> list[Path]:
 
 def model_name(path: Path) -> str:
     """The name that all files of a model share; `pytorch_model` is an older name for `model`."""
-    stem = Path(path.name.removesuffix(INDEX)).stem
+    stem = Path(path.name[: -len(INDEX)] if is_index(path) else path).stem
     match = SHARD.fullmatch(stem)
     stem = match["stem"] if match else stem
     return "model" if stem == "pytorch_model" else stem
@@ -407,11 +434,11 @@ def model_name(path: Path) -> str:
 
 def group_of(path: Path) -> ShardFiles:
     """All files of the model that a file belongs to. Raises SSDError naming a missing one."""
-    if path.suffix == GGUF:
+    if ending(path) == GGUF:
         raise SSDError(f"{path}: a GGUF file, quantised for llama.cpp, which is not read: load the "
                        "original, and choose dtype int8 or int4 here")
-    index = path if path.name.endswith(INDEX) else index_of(path)
-    if index is None and path.suffix not in ENDINGS:
+    index = path if is_index(path) else index_of(path)
+    if index is None and ending(path) not in ENDINGS:
         raise SSDError(f"{path}: not a file of weights (they end with {', '.join(ENDINGS)})")
     if index is not None:
         names = sorted(set(weight_map(index).values()))
@@ -432,17 +459,27 @@ def index_of(path: Path) -> Path | None:
     """The index that lists this file as one of several, or None."""
     match = SHARD.fullmatch(path.stem)
     index = path.with_name((match["stem"] if match else path.stem) + path.suffix + INDEX)
-    if not os.path.isfile(index) or (not match and path.is_file()):
-        return None
-    listed = not path.is_file() or path.name in weight_map(index).values()
-    return index if listed else None
+    if not path.is_file() and os.path.isfile(index):
+        return index
+    return shards_in(path.parent).get(path.name)
+
+
+def shards_in(folder: Path) -> dict[str, Path]:
+    """{file: the index that lists it, but for a single file of its name}; damaged ones list none.
+    """
+    listed: dict[str, Path] = {}
+    for index in filter(is_index, entries(folder)):
+        with suppress(SSDError):
+            if (names := set(weight_map(index).values())) != {index.name[: -len(INDEX)]}:
+                listed = dict.fromkeys(names, index) | listed
+    return listed
 
 
 def weight_map(index: Path) -> dict[str, str]:
     """{tensor: file} of an index; the files lie beside it. Raises SSDError if it is damaged."""
     files = read_json(index).get("weight_map")
     if not isinstance(files, dict) or not files or not all(
-            isinstance(file, str) and file == Path(file).name and Path(file).suffix in ENDINGS
+            isinstance(file, str) and file == Path(file).name and ending(Path(file)) in ENDINGS
             for file in files.values()):
         raise SSDError(f"{index}: no weight_map that says which file holds which tensor: get it "
                        "again")
@@ -477,7 +514,7 @@ def companions(checkpoint: Checkpoint) -> Iterator[Path]:
     folders = dict.fromkeys(
         folder for top in (checkpoint.folder, checkpoint.root)
         for folder in (top, *subfolders(top)))
-    own = model_name(checkpoint.files[0])
+    own = model_name(index_of(checkpoint.files[0]) or checkpoint.files[0])
     for folder in folders:
         yield from (path for path in models_in(folder)
                     if folder != checkpoint.folder or model_name(path) != own)

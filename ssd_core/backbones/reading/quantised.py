@@ -30,17 +30,22 @@ OTHERS = {".SCB": "bitsandbytes", ".absmax": "bitsandbytes", ".quant_map": "bits
           ".weight_packed": "compressed-tensors, several numbers in one",
           ".weight_zero_point": "compressed-tensors with zero points",
           ".weight_scale_inv": "blocks of fp8", ".W_q": "HQQ", ".weight._data": "quanto",
-          ".weight_qdata": "torchao"}
+          ".weight_qdata": "torchao", "._weight_qdata": "torchao", ":_data": "torchao",
+          ".weight_scale_2": "modelopt or ComfyUI, as nvfp4", ".biases": "MLX",
+          "_proj.q_weight": "EXL2", ".trellis": "EXL3", "_proj.codebooks": "AQLM",
+          "_proj_blocks": "OpenAI, as mxfp4"}
 OTHER = re.compile("|".join(re.escape(end) + ("" if end.endswith(".") else r"$") for end in OTHERS),
                    re.MULTILINE)
 READABLE = ("compressed-tensors", "fp8", "fbgemm_fp8")  # methods whose keys decide
 SHOWN = {"gptq": "GPTQ", "awq": "AWQ", "hqq": "HQQ"}
 
 
-def refuse_quantiser(names: Iterable[str], settings: object, path: Path) -> None:
-    """Raise SSDError if another program quantised the tensors with these names.
+def refuse_quantiser(names: Iterable[str], settings: object, path: Path,
+                     metadata: Mapping[str, str]) -> None:
+    """Raise SSDError if another program quantised the tensors with these names, or MLX saved them.
 
-    settings: quantization_config of config.json, if it has one. path: of a file.
+    settings: quantization_config of config.json, if it has one. path: of a file. metadata: from its
+    header.
     """
     settings = settings if isinstance(settings, Mapping) else {}
     loads = ("load_in_4bit", "load_in_8bit")
@@ -53,6 +58,8 @@ def refuse_quantiser(names: Iterable[str], settings: object, path: Path) -> None
     if known:
         raise SSDError(f"{path}: quantised by {known[0]}, which is not read: load the original, "
                        "and choose dtype int8 or int4 here")
+    if metadata.get("format") == "mlx":
+        raise SSDError(f"{path}: converted for MLX, which is not read: load the original")
 
 
 def layers_in(names: Iterable[str], metadata: Mapping[str, str],

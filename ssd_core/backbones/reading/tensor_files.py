@@ -21,7 +21,8 @@ import re
 import zipfile
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from io import BytesIO
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -69,6 +70,10 @@ ADAPTER_KEYS = re.compile(
     r"(^|[._])lora([._]|$)|(^|\.)adapters?([._]|$)|(^|\.)(loha_|lokr_|hada_|oft_|boft_|ia3_|vera_"
     r"|base_layer|dora_scale|modules_to_save|original_module|prompt_encoder)")
 
+# LyCORIS' whole differences, GLoRA, and words that were learned
+OTHER_ADAPTERS = re.compile(r"\.(diff(_b|_m)?|[ab][12]\.weight)$|^(emb_params|<[^<>]+>)$")
+BESIDE = ("", "lora", "loras", "lycoris", "embeddings")  # folders of a model's folder
+
 
 class AdapterError(SSDError):
     """A file or folder holds an adapter."""
@@ -77,9 +82,9 @@ class AdapterError(SSDError):
 def refuse_adapter_keys(names: Iterable[str], file: Path) -> None:
     """Raise AdapterError if a tensor belongs to an adapter."""
     if key := next((name for name in names if ADAPTER_KEYS.search(name)), None):
-        raise AdapterError(f"{file}: tensor {key} belongs to an adapter (LoRA), which is not read: "
-                           "merge it into the model first (peft's merge_and_unload), and load what "
-                           "that saves")
+        raise AdapterError(f"{file}: tensor {key} belongs to an adapter (LoRA), not to a model: "
+                           "load the model that it was made for, and name the adapter as its LoRA "
+                           "(--lora)")
 
 
 def refuse_adapter_files(*folders: Path) -> None:
@@ -87,9 +92,29 @@ def refuse_adapter_files(*folders: Path) -> None:
     for folder in folders:
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
             if ADAPTER_FILES.fullmatch(path.name):
-                raise AdapterError(f"{path}: an adapter (LoRA), which is not read: merge it into "
-                                   "the model first (peft's merge_and_unload), or move it to "
-                                   "another folder")
+                raise AdapterError(f"{path}: an adapter (LoRA) among a model's files: move it to "
+                                   "the folder loras, and name it as the model's LoRA (--lora)")
+
+
+def adapters_beside(folder: Path, read: Collection[Path]) -> list[Path]:
+    """Files of adapters and learned words in a model's folder, or in one named so inside it.
+
+    read: files that are the model's own.
+    """
+    own = {path.resolve() for path in read}
+    files = [path for name in BESIDE if (folder / name).is_dir()
+             for path in sorted((folder / name).glob(f"*{SAFETENSORS}"))]
+    return [path for path in files if path.resolve() not in own and is_adapter(path)]
+
+
+def is_adapter(path: Path) -> bool:
+    """Whether a safetensors file holds an adapter or learned words, as its header tells."""
+    with suppress(SSDError, SafetensorError, OSError):
+        require_short_header(path)
+        with safe_open(path, framework="pt") as file:
+            return any(ADAPTER_KEYS.search(name) or OTHER_ADAPTERS.search(name)
+                       for name in file.keys())
+    return False
 
 
 def require_short_header(path: Path) -> None:
@@ -362,7 +387,7 @@ def open_tensors(path: Path) -> TensorFile:
     kinds: dict[str, Callable[[Path], TensorFile]] = {
         SAFETENSORS: SafetensorsFile, SCRIPT: ScriptFile}
     with refusing(path):
-        return kinds.get(path.suffix, TorchFile)(path)
+        return kinds.get(path.suffix.lower(), TorchFile)(path)
 
 
 def damage(path: Path, error: Exception) -> str:
@@ -372,6 +397,9 @@ def damage(path: Path, error: Exception) -> str:
         return f"not a safetensors file, or damaged ({first_line(error)})"
     if size < declared:
         return f"truncated: it has {size} bytes, its header says {declared}"
+    if size > declared:
+        return (f"{size - declared} bytes too long, its header says {declared} (if it was "
+                "published so, take another copy)")
     return f"damaged ({first_line(error)})"
 
 

@@ -15,10 +15,12 @@ import hashlib
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from ...errors import SSDError
@@ -30,7 +32,10 @@ from .quantised import refuse_quantiser
 from .tensor_files import refuse_adapter_keys
 
 Piece = tuple[str, int, int]  # name of a tensor, first row, row after the last
-SAMPLE = 1024  # values per tensor that the fingerprint hashes
+LANES = 16  # sums that the fingerprint takes of a row; changes places that are a multiple apart
+BLOCK = 1 << 17  # values summed at once: they fit a processor's cache
+CHUNK = 1 << 22  # values copied, then summed beside the copying of the next ones
+GOLDEN = -0x61C8864680B583EB  # 2^64 / the golden ratio, as a signed number
 
 
 class LoadedModel(Checkpoint):
@@ -45,7 +50,7 @@ class LoadedModel(Checkpoint):
         self.metadata, self._scale_of = {}, {}
         tensors = model.state_dict(keep_vars=True)
         refuse_adapter_keys(tensors, self.files[0])
-        refuse_quantiser(tensors, self._quantisation(), self.files[0])
+        refuse_quantiser(tensors, self._quantisation(), self.files[0], self.metadata)
         names = plain_names(tensors)
         self._tensors: dict[str, torch.Tensor] = {names[name]: tensors[name] for name in tensors}
         self.shapes = {name: tuple(tensor.shape) for name, tensor in self._tensors.items()}
@@ -322,26 +327,70 @@ def shape_of(checkpoint: Checkpoint, source: Source) -> tuple[int, ...]:
 
 
 class Fingerprint:
-    """A hash of names, shapes and a fixed sample of values, independent of their order.
+    """A hash of names, shapes and all values, independent of their order in files.
 
-    Values are compared as bfloat16, so that an original and its port to another dtype match.
+    Values count as bfloat16, so that an original and its port to another dtype match. Of each row
+    `LANES` sums are taken over its bits as integers: exact in any order, on every device, and far
+    faster than a cryptographic hash. A single changed value always changes its row's number. They
+    are summed in a second thread, beside the reading of the next rows, or on the card.
     """
 
     def __init__(self) -> None:
-        self._digests: dict[str, str] = {}
+        self._rows: dict[str, list[Future[torch.Tensor]]] = {}
+        self._thread = ThreadPoolExecutor(1, "fingerprint")
 
-    def add(self, name: str, tensor: torch.Tensor) -> None:
-        """Add values as stored in a file; computed values would differ between machines."""
-        flat = tensor.detach().flatten() if tensor.is_contiguous() else tensor.detach().reshape(-1)
-        step = max(1, -(-flat.numel() // SAMPLE))
-        sample = flat[::step].to("cpu", torch.bfloat16).contiguous().view(torch.int16)
-        digest = hashlib.sha256(f"{name} {tuple(tensor.shape)}".encode())
-        digest.update(sample.numpy().tobytes())
-        self._digests[name] = digest.hexdigest()
+    def add(self, name: str, stored: torch.Tensor, copy: torch.Tensor | None = None) -> None:
+        """Add values as stored in a file; computed values would differ between machines.
+
+        copy: a tensor of that shape, which takes the values; where they are the same, they are
+        summed there.
+        """
+        own = stored.detach() if stored.dim() else stored.detach().view(1)
+        copy = own if copy is None else copy
+        same = copy.dtype in (torch.bfloat16, own.dtype) and copy.device.type in ("cpu", "cuda")
+        numbers = self._rows[f"{name} {tuple(stored.shape)}"] = []
+        most = max(1, CHUNK // max(1, own[:1].numel())) if own.dim() > 1 else max(1, len(own))
+        for rows, copied in zip(own.split(most), copy.split(most), strict=True):
+            if copied is not rows:
+                copied.copy_(rows)
+            summed = copied if same else rows.cpu()
+            if summed.is_cuda:  # on the stream that copied them
+                numbers.append(Future())
+                numbers[-1].set_result(row_numbers(summed))
+            else:
+                numbers.append(self._thread.submit(row_numbers, summed))
+        wait(numbers)  # so that no tensor is held
 
     def hexdigest(self) -> str:
-        lines = (f"{name} {digest}" for name, digest in sorted(self._digests.items()))
-        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        """The hash; empty if nothing was added."""
+        self._thread.shutdown()
+        lines = []
+        for name, numbers in sorted(self._rows.items()):
+            digest = hashlib.sha256(name.encode())
+            for rows in numbers:
+                digest.update(rows.result().cpu().numpy().tobytes())
+            lines.append(f"{name} {digest.hexdigest()}")
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest() if lines else ""
+
+
+@torch.inference_mode()
+def row_numbers(tensor: torch.Tensor) -> torch.Tensor:
+    """One integer per row [n] int64, where a tensor of one dimension is a row."""
+    table = tensor.flatten(1) if tensor.dim() > 1 else tensor.reshape(1, -1)
+    most = CHUNK if tensor.is_cuda else BLOCK
+    blocks = table.split(max(1, most // max(1, table.shape[1])))
+    # Odd factors: a change in one lane cannot become zero, and hardly ones in several.
+    odd = torch.arange(1, LANES + 1, device=tensor.device) * GOLDEN | 1
+    return (torch.cat([lane_sums(block) for block in blocks]) * odd).sum(1)
+
+
+def lane_sums(rows: torch.Tensor) -> torch.Tensor:
+    """Sums [n, LANES] int64 over each row's values [n, m], four of which make an integer."""
+    values = rows.to(torch.bfloat16)
+    values = F.pad(values, (0, -values.shape[1] % (4 * LANES))).contiguous()
+    if values.storage_offset() % 4:
+        values = values.clone()
+    return values.view(torch.int64).unflatten(1, (-1, LANES)).sum(1)
 
 
 def fingerprint_of(checkpoint: Checkpoint, sources: Mapping[str, Source],
@@ -396,11 +445,16 @@ def copy_source(checkpoint: Checkpoint, source: Source, device: torch.device, dt
         fingerprint_of(checkpoint, {name: source}, fingerprint)
         return checkpoint.joined(list(pieces(checkpoint, source)))
     value = torch.empty(shape_of(checkpoint, source), dtype=dtype, device=device)
+    if value.is_meta and not checkpoint.hashed:
+        return value
     row = 0
     for number, (key, start, stop) in enumerate(pieces(checkpoint, source)):
-        rows = checkpoint.floating(key)[start:stop]
-        fingerprint.add(f"{name} {number}", rows)
-        value[row : row + len(rows)].copy_(rows)
+        whole = checkpoint.floating(key)
+        rows = whole[start:stop]
+        place = value[row : row + len(rows)]
+        fingerprint.add(f"{name} {number}", rows, place)
+        if not value.is_meta and (adapted := checkpoint.adapt(key, whole)) is not whole:
+            place.copy_(adapted[start:stop])
         row += len(rows)
     return value
 

@@ -169,7 +169,7 @@ def cleaned(mask: torch.Tensor) -> torch.Tensor:
 def about_rows(mask: torch.Tensor) -> torch.Tensor:
     """The rows of a mask up to its last cell, and some above them; none if it is empty."""
     begun = mask.any(-1).cumsum(-1) > 0
-    above = F.pad(begun[..., ABOVE:], (0, ABOVE), value=True)
+    above = F.pad(begun[..., ABOVE:], (0, ABOVE), value=True)[..., : begun.shape[-1]]
     return above[..., None] & (mask.flatten(-2).flip(-1).cumsum(-1) > 0).flip(-1).view(mask.shape)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from .. import repeat_near_ties
 from ..events import Pass
@@ -40,15 +40,24 @@ def group_passes(region: Region, start: int, stop: int, k: int, rounds_: int) ->
                for begin, end in group_bounds(region, start, stop, k))
 
 
-def converged_again(state: DecodeState, block: Block, last: int) -> Iterator[Pass]:
-    """Repeat the near ties of a converged block as AR makes them.
+def converged(state: DecodeState, block: Block, last: int) -> Generator[Pass, None, bool]:
+    """Run rounds over a block until it converges, and repeat its near ties as AR makes them.
 
-    After each token that changes, runs rounds over the cells after it until they converge.
+    After each token that changes, the cells after it converge again. Returns False, with nothing
+    settled, once the run would take more passes than AR does.
     """
-    while (slot := (yield from repeat_near_ties.recheck(state, block.start, block.stop))):
-        block = block.part(slot, block.stop)
-        state.stale = slot
-        yield from rounds(state, block, range(1, last + 1), "horizontal")
+    slot: int | None = block.start
+    while slot:
+        block = block if slot == block.start else block.part(slot, block.stop)
+        if repeat_near_ties.beyond_ar(state, 1):
+            return False
+        for each in rounds(state, block, range(1, last + 1), "horizontal"):
+            yield each
+            if state.stale < block.stop and repeat_near_ties.beyond_ar(state, 1):
+                return False
+        if slot := (yield from repeat_near_ties.recheck(state, block.start, block.stop)):
+            state.stale = slot
+    return True
 
 
 def groups(state: DecodeState, start: int, stop: int, k: int, rounds_: int, draft: Draft,
@@ -62,15 +71,19 @@ def groups(state: DecodeState, start: int, stop: int, k: int, rounds_: int, draf
     following = [*(begin for begin, _ in bounds[1:]), commit_to]
     for (begin, end), after in zip(bounds, following, strict=True):
         state.sample(begin)
-        if acceptance == "coupled" and state.margin:
+        if ties := acceptance == "coupled" and bool(state.margin):
             yield from repeat_near_ties.recheck(state, begin, begin + 1)
         if cells := drafted_cells(state.region, begin, end):
             block = Block(begin + 1, end, draft(state, begin, end), acceptance, reach=1)
             state.clock.lap("draft")
             last = min(rounds_, cells)  # each round makes at least one more cell final
-            yield from rounds(state, block, range(1, last + 1), "horizontal")
-            if acceptance == "coupled" and state.margin:
-                yield from converged_again(state, block, last)
+            if not ties:
+                yield from rounds(state, block, range(1, last + 1), "horizontal")
+            elif not (yield from converged(state, block, last)):
+                yield from repeat_near_ties.cells_by_ar(state, stop)
+                end, after = stop, commit_to
         if after is not None:
             yield from commit(state, after)
         state.final = end
+        if end == stop:
+            return

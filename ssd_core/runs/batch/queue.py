@@ -7,6 +7,7 @@ that are missing.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -120,11 +121,14 @@ class TaskLocks:
         self.locks[name] = lock
         return True
 
-    def release(self, name: str, finished: bool = True) -> None:
-        """Release a lock. finished: the results exist, so the locked file is removed as well."""
-        self.locks.pop(name).release()
-        if finished:
-            with contextlib.suppress(OSError):  # another process has it open and removes it
+    def release(self, name: str) -> None:
+        """Release a lock and remove its file: before that, so that nobody locks a removed file."""
+        lock = self.locks.pop(name)
+        if os.name != "nt":
+            self.path(name).unlink(missing_ok=True)
+        lock.release()
+        if os.name == "nt":  # which removes no open file
+            with contextlib.suppress(OSError):
                 self.path(name).unlink()
 
     @contextmanager
@@ -138,7 +142,7 @@ class TaskLocks:
 
     def release_all(self) -> None:
         for name in list(self.locks):
-            self.release(name, finished=False)
+            self.release(name)
 
 
 def claimed(folder: Path) -> bool:

@@ -37,7 +37,6 @@ from .workers import LoadedModels, PicturesTask, batches, fitting_batch, in_grou
 MOST_AT_ONCE = 8
 EITHER = (AR.name, Exact.name)
 NUMBERED = re.compile(r"(\d{6,})(-.*)?\.png", re.IGNORECASE)
-SEEDS = 1 << 64
 NAMED = 3  # differences named in an error
 LISTED = "the list of prompts has changed: add new ones at its end"
 FILE, RUN = ".render.json", "render"
@@ -47,13 +46,16 @@ FILE, RUN = ".render.json", "render"
 class RenderItem:
     """Picture `number` of a run: its prompt, and its PNG's name relative to the folder.
 
-    drawn: the words it is drawn from; None: the typed ones.
+    drawn: the words it is drawn from; None: the typed ones. negative, seed: its own; None: those
+    of the run.
     """
 
     number: int
     prompt: str
     file: str
     drawn: Words | None = None
+    negative: str | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -88,14 +90,22 @@ class RenderSettings:
         """These settings with the method's window: the default for this type of device."""
         return replace(self, method=filled(self.method, grid, device))
 
+    def typed(self, picture: RenderItem) -> Words:
+        return Words(picture.prompt, picture.negative or self.negative)
+
     def words(self, picture: RenderItem) -> Words:
         """The words a picture is drawn from."""
-        return picture.drawn or Words(picture.prompt, self.negative)
+        return picture.drawn or self.typed(picture)
+
+    def sampling_of(self, picture: RenderItem) -> Sampling:
+        """The run's, with the picture's seed."""
+        own = self.sampling.offset_seed(picture.number)
+        return own if picture.seed is None else replace(own, seed=picture.seed)
 
     def drawing(self, picture: RenderItem) -> Drawing:
         """The drawing of one picture, as its recipe tells it."""
-        return Drawing(picture.prompt, self.negative, self.method,
-                       self.sampling.offset_seed(picture.number),
+        return Drawing(picture.prompt, self.typed(picture).negative, self.method,
+                       self.sampling_of(picture),
                        fixed=(picture.drawn,) if picture.drawn else ())
 
     def heads(self, loaded: LoadedModels) -> DraftHeads | None:
@@ -123,10 +133,10 @@ def draw_tasks(pictures: Sequence[RenderItem], how: RenderSettings, batch: int) 
 def together(pictures: Sequence[RenderItem], how: RenderSettings) -> list[list[RenderItem]]:
     """The pictures in groups that can be drawn as a batch.
 
-    Their numbers are consecutive, as the seeds of a batch are, and the negative prompt is the same.
+    Their seeds are consecutive, and the negative prompt is the same.
     """
     return in_groups(pictures, lambda last, picture: (
-        last.number + 1 == picture.number
+        how.sampling_of(last).offset_seed(1) == how.sampling_of(picture)
         and how.words(last).negative == how.words(picture).negative))
 
 
@@ -135,7 +145,7 @@ def draw(pictures: Sequence[RenderItem], how: RenderSettings,
     """File name and PNG of each picture, drawn as a batch."""
     backbone, heads = loaded.backbone, how.heads(loaded)
     how = how.on(backbone.grid, backbone.device.type)
-    sampling = how.sampling.offset_seed(pictures[0].number)
+    sampling = how.sampling_of(pictures[0])
     drawn_from = [how.words(picture) for picture in pictures]
     done = finished(generate(backbone, [words.prompt for words in drawn_from], how.drawn_by, heads,
                              sampling, drawn_from[0].negative))
@@ -171,27 +181,37 @@ def quickest(first: Request, how: RenderSettings, sizes: Sequence[int]) -> tuple
     return how, fastest.pictures
 
 
-def there_already(pictures: Sequence[RenderItem], sampling: Sampling,
+def there_already(pictures: Sequence[RenderItem], how: RenderSettings,
                   folder: Path) -> list[RenderItem]:
     """The pictures of this run that the folder has a PNG of, with the names of those files."""
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    numbers = {path.name: number_of(path, sampling) for path in paths
+    known: dict[tuple, int] = {}
+    for picture in reversed(pictures):  # lines may have equal seeds
+        seeds = seeds_of(how.sampling_of(picture))
+        known[seeds] = known[seeds, picture.prompt] = picture.number
+    numbers = {path.name: number_of(path, known) for path in paths
                if path.suffix.lower() == ".png" and path.is_file()}
     return [replace(pictures[number], file=name) for name, number in numbers.items()
             if number is not None and number < len(pictures)]
 
 
-def number_of(path: Path, sampling: Sampling) -> int | None:
-    """The number of a file; None for a PNG of another program."""
+def number_of(path: Path, known: Mapping[tuple, int]) -> int | None:
+    """The number of a file; None for a PNG of another program or run.
+
+    known: the numbers by seeds, and by seeds and prompt.
+    """
     if match := NUMBERED.fullmatch(path.name):
         return int(match[1])
     try:
-        drawn = sampling_of(read_recipe(path))
+        recipe = read_recipe(path)
     except SSDError:
         return None
-    if sampling.variation:
-        return (drawn.variation_seed - sampling.variation_seed) % SEEDS
-    return (drawn.seed - sampling.seed) % SEEDS
+    seeds = seeds_of(sampling_of(recipe))
+    return known.get((seeds, recipe["prompt"]), known.get(seeds))
+
+
+def seeds_of(sampling: Sampling) -> tuple[int, int]:
+    return sampling.seed, sampling.variation_seed if sampling.variation else 0
 
 
 def named_as(existing: Sequence[RenderItem], pictures: Sequence[RenderItem]) -> list[RenderItem]:

@@ -1,4 +1,7 @@
-"""A real ComfyUI, once a session. COMFYUI_PATH names its folder, COMFYUI_PYTHON its Python."""
+"""A real ComfyUI, once a session. COMFYUI_PATH names its folder, COMFYUI_PYTHON its Python.
+
+With COMFYUI_FRONTEND=newest, it shows the newest page of PyPI.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.comfyui_page import open_page
-from support.comfyui_server import comfyui
+from support.comfyui_server import comfyui, newest_page
 
 HOME = os.environ.get("COMFYUI_PATH")
 
@@ -25,7 +28,13 @@ def pytest_pycollect_makemodule(module_path, parent):
 
 @pytest.fixture(scope="session")
 def client(tmp_path_factory):
-    with comfyui(Path(HOME), tmp_path_factory.mktemp("comfyui")) as running:
+    flags = []
+    if os.environ.get("COMFYUI_FRONTEND") == "newest":
+        try:
+            flags = ["--front-end-root", newest_page(tmp_path_factory.mktemp("page"))]
+        except RuntimeError as error:
+            pytest.skip(f"no newer page to be had: {error}")
+    with comfyui(Path(HOME), tmp_path_factory.mktemp("comfyui"), *flags) as running:
         yield running
 
 

@@ -58,7 +58,7 @@ def pack(loaded):
     loaded.stubs.args.disable_metadata = False
     drawn = loaded.module("nodes.folders").estimates().pictures
     drawn.entries.clear()
-    drawn.save()
+    drawn.stored.path.unlink(missing_ok=True)
     loaded.module("nodes.finished").FINISHED.clear()
     return loaded
 

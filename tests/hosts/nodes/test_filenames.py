@@ -45,3 +45,32 @@ def test_a_name_may_have_widgets_of_the_run_and_a_date(pack, node, monkeypatch):
     assert entry["subfolder"] == "42" and ":" not in entry["filename"]
     assert "date" not in entry["filename"]
     assert (pack.stubs.folders.output / "42" / entry["filename"]).is_file()
+
+
+def test_two_processes_that_take_one_number_keep_both_pictures(pack, monkeypatch):
+    """A second ComfyUI, for another card, counts the files of the output folder at the same time.
+    """
+    folder = pack.stubs.folders.output
+    for module in ("nodes.save_image", "nodes.run_viewer"):
+        monkeypatch.setattr(pack.module(module), "place_for",
+                            lambda *_: (str(folder), "same", 7, ""))
+    node = pack.nodes["SSD_SaveImage"]
+    monkeypatch.setattr(node, "hidden", SimpleNamespace(prompt=None, extra_pnginfo={}))
+    saved = [node.execute(images=torch.full((2, 8, 8, 3), grey), filename_prefix="same")
+             .ui["images"] for grey in (0.0, 1.0)]
+    names = [entry["filename"] for entries in saved for entry in entries]
+    assert names == [f"same_{number:05}_.png" for number in range(7, 11)]
+    assert len({(folder / name).read_bytes() for name in names}) == 2
+    film = pack.module("nodes.run_viewer").save
+    first, second = (film(body, "webp", str(folder), "same", 7, "") for body in (b"1", b"2"))
+    assert [(folder / each["filename"]).read_bytes() for each in (first, second)] == [b"1", b"2"]
+
+
+def test_a_name_whose_picture_cannot_be_written_stays_free(pack, monkeypatch):
+    def fail(*_):
+        raise pack.module("ssd_core.errors").SSDError("no room")
+
+    monkeypatch.setattr(pack.module("nodes.save_image"), "save_png", fail)
+    with pytest.raises(Exception, match="no room"):
+        pack.run("SSD_SaveImage", images=torch.zeros(1, 8, 8, 3), filename_prefix="none")
+    assert not list(pack.stubs.folders.output.glob("none*"))

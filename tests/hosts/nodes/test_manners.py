@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -13,7 +15,7 @@ HOSTS = ("comfy", "comfy_api", "comfy_execution", "folder_paths", "server")
 LAYERS = (("newer", "language", "pictures", "reading"), ("limits",),
           ("errors", "previews", "filenames"),
           ("widgets", "folders", "types", "frames", "selftesting"),
-          ("schedules", "unfinished", "patchers"), ("inputs", "weights"),
+          ("schedules", "unfinished", "patchers"), ("inputs", "weights"), ("downloads",),
           ("requests", "sources", "finished", "keeping", "painters", "draft_heads"),
           ("running", "fitting"), ("report", "things", "learning"),
           ("outcome", "drawing", "routes"))
@@ -74,6 +76,28 @@ def test_only_nodes_know_comfyui():
 def test_the_root_imports_nothing_until_asked():
     assert not [n for n in tree(ROOT / "__init__.py").body
                 if isinstance(n, ast.Import | ast.ImportFrom)]
+
+
+MOST_MODULES = 246  # at ComfyUI's start; what only a run needs is imported by it
+AT_START = """
+import asyncio, sys
+from pathlib import Path
+from support import comfyui_stub
+with comfyui_stub.pack(Path(sys.argv[1])) as stubs:
+    extension = asyncio.run(stubs.root.comfy_entrypoint())
+    for node in asyncio.run(extension.get_node_list()):
+        node.define_schema()
+    print(*(name for name in sys.modules if name.startswith(comfyui_stub.PACK)))
+"""
+
+
+def test_few_modules_are_imported_at_the_start(tmp_path):
+    ran = subprocess.run([sys.executable, "-c", AT_START, str(tmp_path)], check=True, text=True,
+                         capture_output=True, cwd=ROOT / "tests", timeout=300)
+    modules = ran.stdout.split()
+    assert 1 < len(modules) <= MOST_MODULES, modules
+    assert not [name for name in modules if re.search(
+        r"ssd_core\.(selftest|measure|cli)\b|weights\.(hub|downloads)|output\.touchable", name)]
 
 
 # The registry

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from PIL import Image
 from support import comfyui_stub
 from support.small_bundle import SIDE
@@ -111,8 +112,8 @@ def test_without_a_preview_nothing_is_kept(pack, sampled):
 def test_the_ways_to_ask_are_registered(pack):
     pack.module("nodes.routes").register()
     assert set(pack.server.asked) == {
-        f"/ssd/{name}" for name in ("language", "outlook", "plan", "preview", "sizes", "things",
-                                   "words")}
+        f"/ssd/{name}" for name in ("cancel", "download", "language", "model", "models", "outlook",
+                                   "plan", "preview", "quote", "sizes", "things", "words")}
 
 
 def test_prompts_of_scripts_have_no_workflow(pack):
@@ -122,3 +123,41 @@ def test_prompts_of_scripts_have_no_workflow(pack):
         ref = node_ref.of(hidden)
         assert ref == node_ref("5", "")
         assert ref.page == bool(extra and extra["workflow"] is not None)
+
+
+def test_what_another_pack_left_in_torch_changes_no_picture(sampled, monkeypatch):
+    """A default device, autocast around everything, an attention that ignores masks."""
+    def masked_by_nothing(q, k, v, attn_mask=None, **options):
+        return own(q, k, v, **options)
+
+    def tokens():
+        return sampled(seed=7)[1].tokens
+
+    own, expected = F.scaled_dot_product_attention, tokens()
+    monkeypatch.setattr(F, "scaled_dot_product_attention", masked_by_nothing)
+    torch.set_default_device("meta")
+    try:
+        with torch.autocast("cpu", torch.bfloat16):
+            found = tokens()
+    finally:
+        torch.set_default_device(None)
+    assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize(("language", "title"), [("en", "Faithful"), ("zh-CN", "忠实")])
+def test_the_title_names_the_quality_and_no_knobs(pack, sampled, monkeypatch, language, title):
+    module = pack.module("nodes.language")
+    monkeypatch.setattr(module, "PAGES", {pack.server.client_id: language})
+    sampled(quality="Faithful")
+    assert pack.preview()[0]["label"] == title
+
+
+def test_what_was_said_on_a_node_is_cleared_when_it_runs_again(pack, sampled):
+    language = pack.module("nodes.language")
+    language.show_text("5", "Stopped after 9 of 24 rows.")
+    pack.server.texts.clear()
+    sampled()
+    assert pack.server.texts[0][:2] == ("", "5")
+    pack.server.texts.clear()
+    sampled(seed=3)
+    assert pack.server.texts == [], "nothing was said"

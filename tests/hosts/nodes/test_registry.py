@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from ssd_core.cli.session import load
 from ssd_core.engine.heads import save_heads
 from ssd_core.engine.methods import SSD
 from ssd_core.errors import shortened
-from ssd_core.train.versions import keep_version, versions
+from ssd_core.train.versions import save_version, versions
 from ssd_core.weights.registry import ModelRegistry
 from studio.library import Library
 
@@ -118,8 +119,8 @@ def test_drafts_that_learned_from_own_pictures_win_and_are_found_by_their_hash(t
     file = registry.drafts_file(path)
     assert file.is_relative_to(tmp_path / "models" / "ssd_heads") and file.name == HEADS
     for seed in range(2):
-        keep_version(file)
-        save_heads(random_heads(backbone, 1, 1, seed=seed), file, backbone, {})
+        save_version(file, partial(save_heads, random_heads(backbone, 1, 1, seed=seed), file,
+                                   backbone, {}))
     assert registry.heads_for(path, "auto", backbone.sha256) == file
     current, earlier = (load_heads(each, backbone).sha256 for each in (file, *versions(file)))
     assert registry.drafts_by_hash(current) == file

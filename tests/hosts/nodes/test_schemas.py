@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = {"SSD/load": 3, "SSD/draw": 6, "SSD/edit": 4, "SSD/compare": 2, "SSD/tools": 2}
+FOLDERS = {"SSD/load": 4, "SSD/draw": 6, "SSD/edit": 4, "SSD/compare": 2, "SSD/tools": 2}
 SAMPLING = ["SSD_Sampler", "SSD_StartPictures", "SSD_Compare"]
 
 

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 def test_it_runs_once_in_a_quiet_moment(pack, monkeypatch):
     selftesting = pack.module("nodes.selftesting")
+    suite = pack.module("ssd_core.selftest.suite")
     queue = SimpleNamespace(get_tasks_remaining=lambda: next(queued, 0))
     monkeypatch.setattr(selftesting, "PromptServer",
                         SimpleNamespace(instance=SimpleNamespace(prompt_queue=queue)))
@@ -12,8 +13,8 @@ def test_it_runs_once_in_a_quiet_moment(pack, monkeypatch):
     monkeypatch.setattr(selftesting.time, "sleep", slept.append)
     selftesting.after_a_run("bf16")
     assert not selftesting.waiting.cache_info().currsize, "the tests switch it off"
-    monkeypatch.setattr(selftesting, "is_due", lambda device: not tested)
-    monkeypatch.setattr(selftesting, "run_if_due",
+    monkeypatch.setattr(suite, "is_due", lambda device: not tested)
+    monkeypatch.setattr(suite, "run_if_due",
                         lambda device, dtype, wanted: tested.append((dtype, wanted())))
     selftesting.after_a_run("bf16")
     selftesting.waiting("bf16").join(10)

@@ -57,7 +57,7 @@ def test_an_edit_has_things_of_its_own_words(pack, drawn):
 
 def test_nothing_is_read_while_prompts_wait(pack, drawn, monkeypatch):
     run = drawn()[1]
-    monkeypatch.setattr(pack.module("nodes.things"), "touchable",
+    monkeypatch.setattr(pack.module("ssd_core.output.touchable"), "touchable",
                         lambda *_, **__: pytest.fail("a run was slowed down"))
     pack.server.waiting = 1
     assert asked(pack, run) == {"busy": True}

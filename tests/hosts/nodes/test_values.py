@@ -279,15 +279,22 @@ def test_a_link_to_nothing_takes_no_node_down(pack, registry):
     assert not any("gone" in name for name in options(pack, "SSD_LoadHeads", "heads"))
 
 
-def test_known_backbones_say_where_their_weights_belong(pack, registry):
-    assert pack.nodes["SSD_LoadModel"].validate_inputs("Janus-Pro-1B") is True
-    with pytest.raises(pack.error, match=r"4.2 GB.*DeepSeek.*download Janus-Pro-1B --models-dir.*"
+def test_a_known_model_that_is_not_here_is_refused_with_what_to_press(pack, registry):
+    line = pack.nodes["SSD_LoadModel"].validate_inputs("Janus-Pro-1B")
+    assert "4.2 GB" in line and "press Download on Load Model" in line and len(line) < 150
+    with pytest.raises(pack.error, match="Janus-Pro-1B is not here yet"):
+        pack.run("SSD_LoadModel", model="Janus-Pro-1B")
+    Path(registry["ssd_backbones"], "Janus-Pro-1B").mkdir(parents=True)
+    with pytest.raises(pack.error, match=r"lacks files.*press Download on Load Model, or put .*"
                                          r"ssd_backbones.Janus-Pro-1B: pytorch_model\*.bin, "
                                          r"\*.json of https://huggingface.co/deepseek-ai"):
         pack.run("SSD_LoadModel", model="Janus-Pro-1B")
-    Path(registry["ssd_backbones"], "Janus-Pro-1B").mkdir(parents=True)
-    with pytest.raises(pack.error, match="Janus-Pro-1B lacks files"):
-        pack.run("SSD_LoadModel", model="Janus-Pro-1B")
+
+
+def test_load_model_blames_no_input_but_the_model(pack):
+    """ComfyUI repeats a complaint for every input that a check takes."""
+    check = inspect.signature(pack.nodes["SSD_LoadModel"].validate_inputs)
+    assert list(check.parameters) == ["model"]
 
 
 def test_unknown_names_are_refused_at_validation_with_folder_and_choices(pack):
@@ -300,7 +307,7 @@ def test_auto_heads_are_the_model_s_own_and_the_node_says_which(pack):
     for values in ({}, {"heads": "auto"}):
         pack.server.texts.clear()
         assert pack.run("SSD_LoadModel", **values)[0].heads.path.name == "heads.safetensors"
-        (text, node, _), = pack.server.texts
+        (text, node, _) = pack.server.texts[-1]
         assert node == "5" and "Draft heads: postcard/heads.safetensors, made for postcard" in text
     bare, = pack.run("SSD_LoadModel", heads="none")
     assert bare.heads is None and "Draft heads: none." in pack.server.texts[-1][0]

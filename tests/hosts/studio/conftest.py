@@ -18,8 +18,8 @@ from ssd_core.backbones.postcard import save
 from ssd_core.engine.heads import save_heads
 from ssd_core.output import preview
 from ssd_core.weights import load
+from ssd_core.weights.downloads import Downloads
 from ssd_core.weights.load import load_backbone
-from studio.downloads import Downloads
 from studio.history import History
 from studio.jobs import Worker
 from studio.library import Library

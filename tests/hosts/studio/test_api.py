@@ -139,6 +139,24 @@ def test_a_number_out_of_range_is_refused_by_its_name(client, name, wrong):
     assert answer.status_code == 400 and name in line_of(answer)
 
 
+@pytest.mark.parametrize("path", ["plan", "draw", "race", "sketch", "seeds/start"])
+def test_a_setting_that_nobody_reads_is_named_before_anything_is_drawn(client, path):
+    for name, said in (("sed", "sed: not a setting; did you mean seed?"),
+                       ("steps", "steps: without meaning here")):
+        answer = client.post(f"/api/{path}", json={
+            "settings": {"prompt": "a red house", name: "7"}, "racers": ["ar", "exact"]})
+        assert answer.status_code == 400 and said in answer.json()["error"]
+    assert client.get("/api/jobs").json()["jobs"] == []
+
+
+def test_names_of_other_programs_are_read(client):
+    asked = {"Prompt": "a house", "Seed": 7, "negative_prompt": "trees", "cfg_scale": 3,
+             "width": 384, "height": 384}
+    known = client.post("/api/plan", json={"settings": asked}).json()["settings"]
+    assert (known["seed"], known["negative"], known["cfg"], known["size"]) == (
+        "7", "trees", 3, "384x384")
+
+
 def test_what_only_the_model_refuses_is_a_problem_of_the_plan(client):
     refused = plan(client, method="ssd", k_h=64, rounds=2)
     assert "k_h" in refused["problem"] and refused["plan"] is None
@@ -587,14 +605,14 @@ def test_a_download_begins_only_once_its_size_is_known(client, services, monkeyp
 
     started = []
     monkeypatch.setattr(hub, "quote", lambda *_: Plan())
-    monkeypatch.setattr(services.downloads, "start", started.append)
+    monkeypatch.setattr(hub, "download", lambda name, *_: started.append(name))
     assert client.post("/api/models/quote", json={"name": "x"}).json()["missing"] == 5
     for body in ({}, {"bytes": 4}, {"bytes": "5"}):
         answer = client.post("/api/models/download", json={"name": "x", **body})
         assert answer.status_code == 400 and "5 are to be downloaded" in line_of(answer)
     assert not started
     assert client.post("/api/models/download", json={"name": "x", "bytes": 5}).is_success
-    assert started == ["x"]
+    assert services.downloads.last.over.wait(60) and started == ["x"]
 
 
 def test_the_doctor_reports(client, services):

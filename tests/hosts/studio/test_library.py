@@ -14,9 +14,9 @@ from support.drawings import by_methods, wished
 from ssd_core import SSDError, load_backbone
 from ssd_core.runs.diagnostics import report
 from ssd_core.weights import fit, hub
+from ssd_core.weights.downloads import Download
 from studio import library as library_module
 from studio import races, runs
-from studio.downloads import Download
 from studio.library import Library
 from studio.views import fit_view
 
@@ -201,7 +201,7 @@ def test_a_first_load_that_fails_is_tried_once(models, monkeypatch):
     monkeypatch.setattr(library, "_load", lambda *asked: tried.append(asked) or refuse())
     with pytest.raises(SSDError, match="broken"):
         library.use("tiny")
-    assert tried == [("tiny", "auto")]
+    assert tried == [("tiny", "auto", ())]
 
 
 def refuse():

@@ -21,7 +21,7 @@ from support.studio_visit import PROMPT, served  # noqa: E402
 from ssd_core import SSDError  # noqa: E402
 from studio import pages, start  # noqa: E402
 from studio.policy import middleware  # noqa: E402
-from studio.proxied import as_name, as_root  # noqa: E402
+from studio.proxied import as_name, as_proxy, as_root  # noqa: E402
 
 NAME = "studio.example.org"
 FORWARDED = {"x-forwarded-host": "{host}", "x-forwarded-proto": "{scheme}"}
@@ -270,7 +270,7 @@ def test_the_models_page_names_the_proxy_that_failed(client, monkeypatch):
 def test_options_and_variables_say_path_and_names(
         monkeypatch, tmp_path, capsys, arguments, variables):
     def serve(services, *options):
-        assert not services.local and options[-2:] == ("/ssd", ["a.example", "b:81"])
+        assert not services.local and options[-3:] == ("/ssd", ["a.example", "b:81"], [])
         raise SSDError("enough")
 
     for name, value in variables.items():
@@ -329,3 +329,42 @@ def test_a_visit_to_every_place_below_a_path(chromium, postcard, name):
         visitor.ready()
     elsewhere = [url for url in visitor.asked if not url.startswith((address, "data:", "blob:"))]
     assert failed == [] and elsewhere == []
+
+
+@pytest.mark.parametrize(("proxies", "peer", "told", "visitor"), [
+    ((), "127.0.0.1", "6.6.6.6", "127.0.0.1"),
+    (("127.0.0.1",), "127.0.0.1", "6.6.6.6, 1.1.1.1", "1.1.1.1"),
+    (("127.0.0.1",), "2.2.2.2", "6.6.6.6", "2.2.2.2"),
+    (("127.0.0.1", "10.0.0.0/8"), "127.0.0.1", "6.6.6.6, 1.1.1.1, 10.1.2.3", "1.1.1.1"),
+    (("127.0.0.1",), "127.0.0.1", "", "127.0.0.1"),
+    (("::1",), "::1", "fe80::2", "fe80::2")])
+def test_only_a_named_proxy_tells_who_its_visitors_are(proxies, peer, told, visitor):
+    def answer(request):
+        return PlainTextResponse(request.client.host)
+
+    names = middleware("127.0.0.1", False, {}, names=[NAME], proxies=[as_proxy(p) for p in proxies])
+    app = Starlette(routes=[Route("/", answer)], middleware=names)
+    client = TestClient(app, f"http://{NAME}", client=(peer, 1))
+    assert client.get("/", headers={"x-forwarded-for": told}).text == visitor
+
+
+def test_a_proxy_is_an_address():
+    assert as_proxy("10.1.2.3") == "10.1.2.3/32" and as_proxy("10.0.0.0/8") == "10.0.0.0/8"
+    with pytest.raises(SSDError, match="--proxy"):
+        as_proxy("proxy.example.org")
+
+
+def test_who_tells_another_address_with_each_password_is_stopped(models, tmp_path):
+    """Over a real connection: nobody has named a proxy, so that all come from this machine; behind
+    one that was named, all together are stopped later.
+    """
+    def guesses(address, count):
+        return [ask(address, authorization="Basic YTpi",
+                    **{"x-forwarded-for": f"6.6.{n // 200}.{n % 200}"})[0] for n in range(count)]
+
+    with served(tmp_path, models=models, backbone="tiny", names=[NAME], users={"a": "c"}) as app:
+        assert guesses(app.address, 12) == [401] * 10 + [429] * 2
+    with served(tmp_path, models=models, backbone="tiny", names=[NAME], users={"a": "c"},
+                proxies=["127.0.0.1/32"]) as app:
+        told = guesses(app.address, 160)
+        assert told[:100] == [401] * 100 and told[-1] == 429

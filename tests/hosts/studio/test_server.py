@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+import time
 import urllib.error
 import urllib.request
 import webbrowser
@@ -19,8 +20,8 @@ from starlette.requests import Request  # noqa: E402
 from support.studio_visit import served  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
+from ssd_core.weights.downloads import Downloads  # noqa: E402
 from studio import start  # noqa: E402
-from studio.downloads import Downloads  # noqa: E402
 from studio.history import History  # noqa: E402
 from studio.jobs import Worker  # noqa: E402
 from studio.library import Library  # noqa: E402
@@ -378,3 +379,22 @@ def test_tools_for_mcp_need_their_package_which_is_told_at_once(monkeypatch, cap
 def test_a_shared_app_with_passwords_says_that_only_their_owners_may_draw():
     line = start.shared_line(Path("users.txt"))
     assert "a name and password in users.txt may draw" in line and "all who" not in line
+
+
+@pytest.mark.parametrize("path", ["gradio_api/queue/data?session_hash=x",
+                                  "gradio_api/queue/data?session_hash=",
+                                  "gradio_api/call/draw/x", "gradio_api/call/v2/draw/x/"])
+def test_who_waits_for_a_call_that_nobody_made_is_answered_in_one_line(app, capfd, path):
+    assert ask(app, path) == (404, b"no such call, or it is over")
+    assert capfd.readouterr().err == ""
+
+
+def test_an_app_that_nobody_uses_takes_one_percent_of_a_core_at_most(app):
+    """Gradio's queue would wake it a thousand times a second."""
+    app.wait_idle()
+    shares = []
+    for _ in range(3):  # the least: other tests' threads may come to their end
+        before = time.process_time()
+        time.sleep(1.5)
+        shares.append((time.process_time() - before) / 1.5)
+    assert min(shares) <= 0.01, shares

@@ -23,8 +23,9 @@ from ssd_core import load_backbone  # noqa: E402
 from ssd_core.backbones.prompts.two_panels import CONTROLS  # noqa: E402
 from ssd_core.output.picture_files import opened  # noqa: E402
 from ssd_core.output.recipe import read_recipe  # noqa: E402
+from ssd_core.weights import downloads  # noqa: E402
 from ssd_core.weights.catalogue import CATALOGUE  # noqa: E402
-from studio import downloads, paints  # noqa: E402
+from studio import paints  # noqa: E402
 
 expect = playwright.expect
 ROW = CATALOGUE["Janus-Pro-1B-hf"]

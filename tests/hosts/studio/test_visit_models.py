@@ -7,7 +7,8 @@ import pytest
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 expect = pytest.importorskip("playwright.sync_api", reason="needs the package playwright").expect
 
-from studio import expected, selftesting  # noqa: E402
+from ssd_core.measure import expected  # noqa: E402
+from studio import selftesting  # noqa: E402
 from studio.views import RECOMMENDED  # noqa: E402
 
 LARGE = "Emu3.5-Image"  # 34B

@@ -4,59 +4,43 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { CELL, GAP, StripQueue, fit, overlayPixels, panelColumns, tile } from "../../../web/preview/drawing.js";
-import { nodeAt } from "../../../web/comfy/routing.js";
+import { nodeAt } from "../../../web/comfy/graph.js";
 
-const box = (width, height = null) => ({ width, height });
 const letters = (text) => Uint8Array.from(text, (letter) => letter.charCodeAt(0));
 
 test("a picture takes the room there is, and its own size where there is little more", () => {
-  assert.deepEqual(fit(1, 192, 192, box(480)), { columns: 1, scale: 2.5 });
-  assert.deepEqual(fit(1, 192, 192, box(240)), { columns: 1, scale: 1.25 });
-  assert.deepEqual(fit(1, 192, 192, box(239)), { columns: 1, scale: 1 });
-  assert.deepEqual(fit(1, 384, 384, box(192)), { columns: 1, scale: 0.5 });
+  assert.deepEqual(fit(1, 192, 480), { columns: 1, scale: 2.5 });
+  assert.deepEqual(fit(1, 192, 240), { columns: 1, scale: 1.25 });
+  assert.deepEqual(fit(1, 192, 239), { columns: 1, scale: 1 });
+  assert.deepEqual(fit(1, 384, 192), { columns: 1, scale: 0.5 });
 });
 
 test("what is little more is counted in the screen's own pixels", () => {
-  assert.equal(fit(1, 192, 192, box(216), 3).scale, 1.125);
-  assert.equal(fit(1, 192, 192, box(192), 1.2).scale, 1 / 1.2);
-  assert.equal(fit(1, 192, 192, box(96), 3).scale, 0.5);
+  assert.equal(fit(1, 192, 216, 3).scale, 1.125);
+  assert.equal(fit(1, 192, 192, 1.2).scale, 1 / 1.2);
+  assert.equal(fit(1, 192, 96, 3).scale, 0.5);
 });
 
-test("a given height binds as well as the width", () => {
-  assert.deepEqual(fit(1, 192, 192, box(1000, 384)), { columns: 1, scale: 2 });
-  assert.deepEqual(fit(1, 192, 192, box(1000, 96)), { columns: 1, scale: 0.5 });
+test("a batch is a square", () => {
+  assert.deepEqual([1, 2, 4, 5, 9].map((count) => fit(count, 100, 600).columns), [1, 2, 2, 3, 3]);
+  assert.deepEqual(fit(9, 10, 30 + 2 * GAP), { columns: 3, scale: 1 });
 });
 
-test("a batch is arranged so that its pictures are largest", () => {
-  assert.equal(fit(4, 100, 100, box(400 + 3 * GAP, 100)).columns, 4);
-  assert.equal(fit(4, 100, 100, box(100, 400 + 3 * GAP)).columns, 1);
-  assert.deepEqual(fit(4, 100, 100, box(400 + GAP, 400 + GAP)), { columns: 2, scale: 2 });
-  assert.deepEqual(fit(9, 10, 10, box(30 + 2 * GAP)), { columns: 3, scale: 1 });
-});
-
-const columnsOf = (box) => [1, 2, 3, 4, 5, 6].map((count) => panelColumns(count, box));
+const columnsOf = (width) => [1, 2, 3, 4, 5, 6].map((count) => panelColumns(count, width));
 
 test("panels of a wide page stand in lines that are nearly full and legible", () => {
-  assert.deepEqual(columnsOf(box(820)), [1, 2, 3, 2, 3, 3]); // a laptop's stage
-  assert.deepEqual(columnsOf(box(1200)), [1, 2, 3, 4, 3, 3]);
-  assert.deepEqual(columnsOf(box(1600)), [1, 2, 3, 4, 5, 6]);
+  assert.deepEqual(columnsOf(820), [1, 2, 3, 2, 3, 3]); // a laptop's stage
+  assert.deepEqual(columnsOf(1200), [1, 2, 3, 4, 3, 3]);
+  assert.deepEqual(columnsOf(1600), [1, 2, 3, 4, 5, 6]);
 });
 
 test("panels on a phone stand in pairs", () => {
-  assert.deepEqual(columnsOf(box(340)), [1, 2, 2, 2, 2, 2]);
-  assert.deepEqual(columnsOf(box(0)), [1, 2, 2, 2, 2, 2]);
-});
-
-test("panels of a node are arranged so that their pictures are largest", () => {
-  assert.deepEqual(columnsOf(box(460, 350)), [1, 2, 3, 4, 5, 6]);
-  assert.equal(panelColumns(6, box(640, 640)), 3);
-  assert.equal(panelColumns(6, box(400, 1200)), 2);
-  assert.equal(panelColumns(2, box(200, 900)), 1);
+  assert.deepEqual(columnsOf(340), [1, 2, 2, 2, 2, 2]);
+  assert.deepEqual(columnsOf(0), [1, 2, 2, 2, 2, 2]);
 });
 
 test("an element that is not on the page yet has no size and no nonsense", () => {
-  assert.equal(fit(3, 192, 192, box(0, 0)).scale, 0);
-  assert.equal(fit(3, 192, 192, box(0)).scale, 0);
+  assert.equal(fit(3, 192, 0).scale, 0);
 });
 
 const brightness = ([r, g, b, alpha]) => ((0.3 * r + 0.6 * g + 0.1 * b) * alpha) / 255;
@@ -125,6 +109,20 @@ test("a strip of a run that is over looks as the finished picture where it is op
   assert.deepEqual(painted, [["strip", 8, "source-over"], ["whole", 0, "source-atop"]]);
 });
 
+test("strips that wait are painted in one go, and their soft colours blended once", async () => {
+  const { queue, painted } = bench({ first: 1, a: 1, b: 20, c: 5 });
+  const seen = [];
+  const canvas = {}, settle = () => seen.push("settled");
+  const paint = ({ name }) => seen.push(name);
+  queue.add("first", 0, { paint, canvas, settle });
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  for (const name of ["a", "b", "c"]) queue.add(name, 8, { paint, canvas, settle });
+  queue.whenPainted(() => seen.push("told"));
+  await queue.settled();
+  assert.deepEqual(seen, ["first", "settled", "a", "b", "c", "settled", "told"]);
+  assert.deepEqual(painted, []);
+});
+
 test("a closed queue paints nothing more, not even what is being decoded", async () => {
   const { queue, painted, closed, add } = bench({ first: 5, second: 5 });
   add("first", 0);
@@ -132,7 +130,7 @@ test("a closed queue paints nothing more, not even what is being decoded", async
   await new Promise((resolve) => setTimeout(resolve, 1));
   queue.close();
   await queue.settled();
-  assert.deepEqual([painted, closed], [[], ["first"]]);
+  assert.deepEqual([painted, closed], [[], ["first", "second"]]);
 });
 
 test("a strip that is no PNG is warned of and stops no other", async (t) => {
@@ -161,4 +159,12 @@ test("ids of another graph find nothing and throw nothing", () => {
   const graph = graphOf([{ id: 4 }]);
   for (const id of ["9", "4:1", "x", "", "4:"]) assert.equal(nodeAt(graph, id), null, id);
   assert.equal(nodeAt(undefined, "4"), null);
+});
+
+test("in a given height the pictures are as large as fit", () => {
+  const tall = (count, height, most) => fit(count, 192, 960, 1, { height: 192, tall: height, most });
+  assert.deepEqual(tall(1, 480), { columns: 1, scale: 2.5 });
+  assert.deepEqual(tall(4, 192), { columns: 4, scale: 1 });
+  assert.equal(panelColumns(4, 1000, 400), 4);
+  assert.equal(panelColumns(4, 600, 1200), 2);
 });

@@ -19,6 +19,11 @@ test("a run under way tells its row; passes, speed and acceptance are details", 
     "pass 3 of 9 · AR needs 12 · 120 tokens/s · 50% of drafts accepted");
 });
 
+test("the row is that of the last painted row, not of the run, which may be ahead", () => {
+  assert.equal(figures(panel(started(), pass({ row: 3 })), words, 1), "row 1 of 4");
+  assert.equal(figures(panel(started({ first_row: 2 }), pass({ row: 3 })), words, 0), "row 2 of 4");
+});
+
 test("the first picture says that it prepares until its first row is there", () => {
   const start = started({ prepares: true });
   assert.equal(figures(panel(start, pass({ index: 1, row: 0 })), words), words.prepares);

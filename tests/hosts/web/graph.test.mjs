@@ -5,13 +5,11 @@ import test from "node:test";
 
 import { addFold, fit, fitLoaded } from "../../../web/comfy/advanced.js";
 import { nameChoices } from "../../../web/comfy/choices.js";
-import { sourceOf, targetsOf } from "../../../web/comfy/graph.js";
-import { modelOf } from "../../../web/comfy/known.js";
+import { idOf, nodeAt, sourceOf, targetsOf } from "../../../web/comfy/graph.js";
+import { Sizes, modelOf } from "../../../web/comfy/known.js";
 import { numbersIn, pickByClick, toggled } from "../../../web/comfy/picking.js";
 import { queryOf } from "../../../web/comfy/plan.js";
 import { editOf } from "../../../web/comfy/rewording.js";
-import { idOf, nodeAt } from "../../../web/comfy/routing.js";
-import { Sizes } from "../../../web/comfy/sizes.js";
 import { stringsFor } from "../../../web/preview/strings.js";
 
 /** A graph of nodes by id; links are [id, source, slot, target, slot]. */

@@ -3,10 +3,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { fillName } from "../../../web/comfy/filenames.js";
 import { COLORS, colorLinks, styleOf } from "../../../web/comfy/link_colors.js";
 import { addElement } from "../../../web/comfy/room.js";
-import { sortTemplates, translate } from "../../../web/comfy/templates.js";
+import { fillName, sortTemplates, translate } from "../../../web/comfy/page.js";
 
 test("our types have colours of their own, which no palette takes away but may change", () => {
   assert.equal(new Set(Object.values(COLORS)).size, Object.keys(COLORS).length);

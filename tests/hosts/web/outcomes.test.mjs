@@ -22,16 +22,16 @@ function page({ isForm = false } = {}) {
     remove: (one) => { shown.toasts = shown.toasts.filter((other) => other !== one); },
   };
   const listeners = {};
-  const api = {
-    addEventListener: (kind, take) => { listeners[kind] = take; },
-    queuePrompt: async (answer) => { if (answer.error) throw answer.error; return answer; },
-  };
+  const api = { addEventListener: (kind, take) => { listeners[kind] = take; } };
+  const refused = { errors: null }; // as ComfyUI's page keeps them
   const outcomes = new Outcomes({ nodeOf: (id) => (id === "4" || id === "9:4" ? node : null),
-    previewOf: () => preview, toasts: () => manager, isForm: () => isForm });
+    previewOf: () => preview, nodeErrors: () => refused.errors, toasts: () => manager,
+    isForm: () => isForm });
   outcomes.watch(api);
   const raise = (kind = "SSD_Sampler", id = "4") => listeners.execution_error({ detail: {
     node_id: id, node_type: kind, exception_message: `${SENTENCE}\n` } });
-  return { shown, api, outcomes, raise, start: () => listeners.execution_start({}) };
+  return { shown, outcomes, raise, refused, listeners,
+    start: () => listeners.execution_start({}) };
 }
 
 test("the sentence of an error stands on the node until the next run; the old picture is dim", () => {
@@ -72,16 +72,32 @@ test("notes are messages of the page in app mode, once each; of a cached result,
   assert.deepEqual(graph.shown.toasts, [], "the node shows them");
 });
 
-test("a prompt that is refused says why on its node, and is refused all the same", async () => {
-  const errors = { 4: { class_type: "SSD_Sampler", errors: [EMPTY] },
+test("a prompt that is refused says why on its node, as soon as the page knows", (t) => {
+  const waiting = new Map(), wait = (run) => waiting.set(run, run) && run;
+  t.mock.method(globalThis, "setTimeout", wait);
+  t.mock.method(globalThis, "clearTimeout", (run) => waiting.delete(run));
+  const look = () => [...waiting.keys()].forEach((run) => waiting.delete(run) && run());
+  const { shown, refused, listeners, start } = page();
+  refused.errors = { 4: { class_type: "SSD_Sampler", errors: [EMPTY] },
     5: { class_type: "KSampler", errors: [EMPTY] } };
-  const { shown, api } = page();
-  const error = Object.assign(new Error("refused"), { response: { node_errors: errors } });
-  await assert.rejects(api.queuePrompt({ error }), error);
-  assert.equal(shown.error, "prompt: it is empty");
-  const answer = { node_errors: {} };
-  assert.equal(await api.queuePrompt(answer), answer);
+  listeners.promptQueueing();
+  assert.equal(shown.error, null, "those are of the prompt before");
+  const { errors } = refused;
+  refused.errors = null;
+  look();
   assert.equal(shown.error, null);
+  refused.errors = errors;
+  look();
+  assert.equal(shown.error, "prompt: it is empty");
+  start();
+  assert.equal(shown.error, "prompt: it is empty", "the rest of the prompt runs");
+  refused.errors = null;
+  listeners.promptQueueing();
+  assert.equal(shown.error, null);
+  listeners.promptQueued();
+  refused.errors = errors;
+  look();
+  assert.equal(shown.error, null, "nobody looks at a prompt that was taken");
 });
 
 test("of what was refused, ComfyUI itself words ranges and lists", () => {

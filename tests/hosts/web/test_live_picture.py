@@ -9,6 +9,7 @@ from support.requests import requested
 
 from ssd_core import Sampling, load_backbone
 from ssd_core.engine.methods import METHODS
+from ssd_core.output.palette import palette
 from ssd_core.runs.live import LiveRun
 
 PROMPT = "a red house on the left, a lake, at sunset"
@@ -41,6 +42,7 @@ def told(run, messages):
 def drawn(backbone):
     """The messages of a run at some moments, and its tokens."""
     messages = []
+    palette(backbone).glances = False  # soft colours, as of models without a quicker way
     request = requested(backbone, None, METHODS["rolling"](), Sampling(seed=7), PROMPT)
     run = LiveRun(request, send=messages.append)
     moments = list(told(run, messages))

@@ -207,18 +207,6 @@ def test_the_scale_follows_the_box(page, run):
     page.wait_for_function("() => document.querySelector('.ssd-picture').clientWidth === 192")
 
 
-def test_a_host_that_gives_a_height_gets_the_picture_and_all_text_inside_it(page, run):
-    feed(page, run.started(), run.rows(0, RED), style="width: 300px; height: 200px", fills=True)
-    outer = page.locator(".ssd-preview").bounding_box()
-    assert outer["height"] == 200
-    for part in ("picture", "figures", "toggle", "pen"):
-        box = page.locator(f".ssd-{part}").bounding_box()
-        assert box["y"] >= outer["y"] and box["y"] + box["height"] <= outer["y"] + 200, part
-    rest = sum(page.locator(f".ssd-{part}").bounding_box()["height"]
-               for part in ("heading", "figures", "bar"))
-    assert page.locator(".ssd-picture").bounding_box()["height"] > 200 - rest - 30
-
-
 def test_long_text_wraps_inside_its_box(page, run):
     feed(page, run.started(label="x" * 80), run.passed(), style="width: 120px")
     sizes = page.locator(".ssd-preview").evaluate("e => [e.scrollWidth, e.clientWidth]")
@@ -349,7 +337,8 @@ def test_before_any_run_it_says_what_will_be_here(page):
 
 
 def test_it_speaks_the_host_s_language(page, run):
-    feed(page, run.started(), run.passed(), language="zh-CN")
+    feed(page, run.started(), run.rows(0, RED), language="zh-CN")
+    laid_out(page)
     assert "第 1 行" in text(page, "figures")
     assert page.get_by_role("button", name="叠加层").count() == 1
 
@@ -440,19 +429,23 @@ def test_a_recorded_like_burst_of_messages_ends_complete(page, run):
 # The nodes, by the rules of layout
 
 
-NODE = {"fills": True, "beside": True}
-LOW, TALL, NARROW = ("width: 380px; height: 180px", "width: 380px; height: 420px",
-                     "width: 280px; height: 180px")
+WIDE, NARROW = "width: 412px", "width: 280px"
 LONG = "backbone Janus-Pro-7B is not here: " + "get it, put it there, and choose it again; " * 12
 WORDS = [["a", False], [" lone", True], [" red house", False], [" in the middle, at noon", True]]
 
 
-@pytest.mark.parametrize("style", [LOW, TALL, NARROW], ids=["low", "tall", "narrow"])
+def on_node(page):
+    page.evaluate("() => { preview.element.classList.add('ssd-on-node') }")
+    laid_out(page)
+
+
+@pytest.mark.parametrize("style", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("pictures", [1, 2])
 def test_nothing_is_wrong_with_a_node_in_any_moment(page, run, style, pictures):
     rows = [RED, GREEN, BLUE, WHITE]
     feed(page, run.started(pictures=pictures, words=[WORDS] * pictures,
-                           notes=["not known, left out: dragon"]), style=style, **NODE)
+                           notes=["not known, left out: dragon"]), style=style)
+    on_node(page)
     drawn = [{**message, "strips": message["strips"] * pictures}
              for message in (run.rows(row, shade) for row, shade in enumerate(rows))]
     for messages in (drawn[:2], [*drawn[2:], run.finished()]):
@@ -463,15 +456,19 @@ def test_nothing_is_wrong_with_a_node_in_any_moment(page, run, style, pictures):
     assert faults(page, root=".ssd-preview") == []
 
 
-def test_a_low_node_has_its_words_beside_a_picture_that_takes_the_height(page, run):
-    feed(page, run.started(width=384, height=384, words=[WORDS]), run.rows(0, RED), style=LOW,
-         **NODE)
-    picture, drawn = (page.locator(f".ssd-{part}").bounding_box() for part in ("picture", "drawn"))
-    assert picture["height"] > 150 and drawn["x"] > picture["x"] + picture["width"]
+def test_a_node_has_its_picture_first_in_all_its_width_and_every_word_below(page, run):
+    feed(page, run.started(width=384, height=384, words=[WORDS]), run.rows(0, RED), style=WIDE,
+         smooth=True)
+    on_node(page)
+    picture = page.locator(".ssd-picture").bounding_box()
+    assert picture["width"] == picture["height"] == 412
+    for part in ("heading", "drawn", "summary", "toggle"):
+        assert page.locator(f".ssd-{part}").bounding_box()["y"] >= picture["y"] + 412, part
 
 
 def test_a_message_is_read_whole_and_copied(page, run):
-    feed(page, run.started(), style=LOW, **NODE)
+    feed(page, run.started(), style=WIDE)
+    on_node(page)
     page.evaluate("(sentence) => preview.fail(sentence)", LONG)
     laid_out(page)
     page.get_by_role("button", name="Show all").click()

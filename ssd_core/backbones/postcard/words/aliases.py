@@ -51,7 +51,9 @@ _SYNONYMS: dict[str, str] = {
     "twilight": "dusk", "nightfall": "night", "tonight": "night", "nighttime": "night",
     "sunny": "sun", "sunshine": "sun", "moonlight": "moon", "moonlit": "moon", "star": "stars",
     "cloud": "clouds", "overcast": "cloudy", "raining": "rain", "storm": "heavy rain",
-    "stormy": "rainy", "thunderstorm": "heavy rain", "rainstorm": "heavy rain",
+    "stormy": "rainy", "thunderstorm": "heavy rain",
+    "thunderstorms": "heavy rain", "thunder": "heavy rain", "lightning": "heavy rain",
+    "tempest": "heavy rain", "downpour": "heavy rain", "rainstorm": "heavy rain",
     "drizzle": "rain", "shower": "rain", "mist": "fog", "misty": "foggy", "haze": "fog",
     "hazy": "foggy", "blue sky": "clear sky", "golden hour": "at sunset",
     "blue hour": "at dusk", "first light": "at dawn", "last light": "at dusk",
@@ -214,10 +216,11 @@ _SIMPLE = "渔边红蓝绿黄桥树灯风车顶云雾阳庄镇里间块双两个
 _SIMPLIFIED = str.maketrans(_TRADITIONAL, _SIMPLE)
 MARKS = (",", ".")
 # English words that resemble known words without being misspellings of them.
-_OTHER_WORDS = frozenset("""barely battles bottle brides cattle dessert entered fellow fiddle
-    fridge hearth horses kettle mellow mother mouses paining parrot place places pointing riddle
-    saddle salting submit submits tables testament violent violets waving winging winning
-    wooden""".split())
+_OTHER_WORDS = frozenset("""barely battles bench bottle brain brides bright brightly cattle dessert
+    done drain drawn during entered falling fellow fiddle flow flowing fridge hearth horse horses
+    hours kettle knight light loud mellow mother mouse mouses outside own owner paining parrot place
+    places plan plane planet pointing riddle rising rowing saddle salting sight submit submits
+    tables testament train violent violets walls waving winging winning wooden words""".split())
 _PIECE = re.compile(r"[a-z0-9]+(?:[-'][a-z0-9]+)*|[^\sa-z0-9]", re.IGNORECASE)
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff\u3001\u3002\uff00-\uffef]")
 _KNOWN = frozenset(WORDS)

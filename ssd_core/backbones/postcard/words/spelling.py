@@ -34,6 +34,7 @@ _OTHER_COLOURS = ("black", "grey", "gray", "brown", "beige", "silver", "turquois
                   "棕", "褐", "银", "彩")
 # What a thing is made of, and the colour for it that captions have.
 MATERIALS = {"stone": "white", "marble": "white", "whitewashed": "white", "brick": "red",
+             "wooden": "red", "timber": "red",  # as barns and cabins are painted
              "石": "white", "砖": "red", "磚": "red"}
 # Two nouns for one thing, and its kind: "pine tree", "village church".
 _TWO_NOUNS = {("pine", "tree"): "pine", ("pine", "trees"): "pine", ("tree", "trees"): "trees",

@@ -21,6 +21,33 @@ def test_in_node():
     assert re.search(r"^# pass [1-9]|ℹ pass [1-9]", ran.stdout, re.MULTILINE), ran.stdout
 
 
+OLD = """
+const shown = [];
+const element = { removeAttribute: (name) => shown.push(name) };
+Object.assign(globalThis, { window: globalThis, document: { getElementById: () => element },
+  CSS: { supports: () => true }, HTMLElement: class {} });
+const known = () => new Function(require("fs").readFileSync(process.argv[1], "utf8"))();
+Object.defineProperty(HTMLElement.prototype, "popover", { value: null, configurable: true });
+known();
+process.stdout.write(shown.length + " ");
+delete HTMLElement.prototype.popover; known();
+CSS.supports = () => false; known();
+delete globalThis.CSS; known();
+process.stdout.write(String(shown.length));
+"""
+
+
+@pytest.mark.skipif(node_major() < OLDEST_NODE,
+                    reason=f"needs Node {OLDEST_NODE} or newer on the path")
+def test_an_old_browser_is_told_so_by_a_script_without_modules():
+    ran = node("-e", OLD, str(WEB / "old_browser.js"))
+    assert ran.stdout == "0 3", ran.stderr
+    page = (WEB / "page.html").read_text(encoding="utf-8")
+    assert '<script defer src="studio/web/old_browser.js">' in page
+    guide = (WEB.parents[1] / "docs" / "app.md").read_text(encoding="utf-8")
+    assert all("Chrome or Edge 123, Firefox 125, Safari 17.5" in text for text in (page, guide))
+
+
 def test_files_are_narrow_and_fetch_nothing_from_elsewhere():
     assert faults(FILES) == []
 

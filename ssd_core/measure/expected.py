@@ -8,15 +8,13 @@ from functools import cache
 
 import torch
 
-from ssd_core.measure.machine import copy_bandwidth
-from ssd_core.weights.catalogue import KnownBackbone
-from ssd_core.weights.memory import WEIGHT_BYTES
-from ssd_core.weights.model_size import ModelSize
-
-from .words import say
+from ..weights.catalogue import KnownBackbone
+from ..weights.memory import WEIGHT_BYTES
+from ..weights.model_size import ModelSize
+from .machine import copy_bandwidth
 
 REPEATS = 3
-MINUTE, HOUR = 60.0, 3600.0  # s
+UNITS = {"hours": 3600.0, "minutes": 60.0, "seconds": 0.0}  # s from which on a unit is used
 
 
 def picture_seconds(row: KnownBackbone, dtype: str, device: torch.device) -> float | None:
@@ -39,15 +37,9 @@ def bandwidth(device: torch.device) -> float | None:
     return None
 
 
-def time_text(seconds: float | None, language: str) -> str:
-    """A time with one significant figure; empty if it is unknown."""
-    if seconds is None:
-        return ""
-    unit, length = (("hours", HOUR) if seconds >= HOUR else ("minutes", MINUTE)
-                    if seconds >= MINUTE else ("seconds", 1.0))
-    return say(language, f"expected_{unit}", count=one_figure(seconds / length))
-
-
-def one_figure(number: float) -> str:
+def in_units(seconds: float) -> tuple[str, str]:
+    """(number with one significant figure, unit) of a time, such as ("40", "seconds")."""
+    unit = next(unit for unit, least in UNITS.items() if seconds >= least)
+    number = seconds / (UNITS[unit] or 1)
     size = 10 ** math.floor(math.log10(max(number, 1)))
-    return f"{max(1, round(number / size) * size)}"
+    return f"{max(1, round(number / size) * size)}", unit

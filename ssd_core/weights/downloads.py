@@ -1,4 +1,4 @@
-"""Downloads that visitors start; each runs on its own thread and can be cancelled here."""
+"""Downloads that a page starts; each runs on its own thread and can be cancelled by any page."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ssd_core import SSDError
-from ssd_core.weights import hub
-
-from .jobs import fault
+from ..errors import SSDError, first_line
+from . import hub
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +44,12 @@ class Download:
         self.done, self.total, self.file = done, total, file
 
 
+def fault(error: BaseException) -> str:
+    """One line about an error that the user did not cause."""
+    return (f"an error in this program: {type(error).__name__}: {first_line(error)}; "
+            "see the terminal")
+
+
 class Downloads:
     """At most one download at a time, independent of the page that started it.
 
@@ -57,12 +61,20 @@ class Downloads:
         self.last: Download | None = None
         self._lock = threading.Lock()
 
-    def start(self, name: str) -> Download:
-        """Start a download; SSDError if another one is running."""
+    def start(self, name: str, missing: object) -> Download:
+        """Start a download whose quote was seen.
+
+        missing: the bytes that are missing by its quote. Raises SSDError for any other number, and
+        if another download is running.
+        """
         with self._lock:
             if self.last is not None and not self.last.over.is_set():
                 raise SSDError(f"{self.last.name} is still being downloaded: cancel it first")
-            self.last = download = Download(name)
+            quoted = hub.quote(name, self.models_dir)
+            if missing != quoted.missing:
+                raise SSDError(f"bytes: {quoted.missing} are to be downloaded: ask for size and "
+                               "licence first, and send this number")
+            self.last = download = Download(name, total=quoted.bytes)
         threading.Thread(target=download.run, args=(self.models_dir,), daemon=True).start()
         return download
 
