@@ -123,7 +123,8 @@ SPEEDS = {
     "fast": QualityPreset("Fast", "快速", Rolling(fewer=12.0),
                   "at most a twelfth of the passes; details suffer"),
 }
-MACHINES = re.compile(r" (window|cells|budget)=\S+")  # knobs that are chosen for the machine
+# Knobs that are chosen for the machine, and the shares of AR's passes that Balanced takes.
+MACHINES = re.compile(r" (window|cells|budget)=\S+| fewer=[68](\.0)?(?= |$)")
 
 
 def speed_of(name: str) -> QualityPreset | None:

@@ -87,7 +87,7 @@ def test_numbers_of_numpy_are_numbers(drawing):
     method = methods.SSD(np.int64(2), np.int32(1), np.uint8(1), fused_commit=np.bool_(False))
     assert method == methods.SSD(2, 1, 1) and type(method.k_h) is int
     sampling = Sampling(np.int64(3), np.float32(2), np.float64(1), np.int16(0))
-    assert sampling == Sampling(3, 2.0, 1.0) and type(sampling.cfg) is float
+    assert sampling == Sampling(3, 2.0, 1.0, 0) and type(sampling.cfg) is float
     kept = tokens(drawing[0], methods.AR())
     told = events(drawing[0], method, heads=drawing[1], sampling=sampling, keep=kept,
                   keep_rows=np.int64(1), size=tuple(np.array(drawing[0].sizes[0])))

@@ -134,4 +134,4 @@ def test_a_recipe_draws_its_variation_again():
     (recipe,) = plain.recipes()
     assert recipe["variation"] == 0
     assert sampling_of(recipe) == Sampling(seed=5, cfg=recipe["cfg"], min_p=recipe["min_p"],
-                                             temperature=1.0, top_p=1.0)
+                                             temperature=1.0, top_p=1.0, top_k=0)
