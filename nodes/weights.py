@@ -34,7 +34,6 @@ from .reading import Reading
 CPU = torch.device("cpu")
 # One copy for all nodes; an entry lives as long as a node's output refers to it.
 LOADED: WeakValueDictionary[tuple, LoadedWeights] = WeakValueDictionary()
-
 Loaded = TypeVar("Loaded", bound="LoadedWeights")
 
 
@@ -45,7 +44,6 @@ class LoadedWeights:
     again: the call that loads them; only this call is pickled. Where ComfyUI runs nodes in separate
     processes, links therefore carry a handle, and each process has one copy of the weights.
     """
-
     path: Path
     module: nn.Module
     patcher: WholePatcher

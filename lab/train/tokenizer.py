@@ -180,7 +180,7 @@ def with_codes_of(recipe: TokenizerRecipe) -> VQTokenizer:
     codes, dim = source.codebook.shape
     model = VQTokenizer(codes, dim, recipe.channels, recipe.blocks)
     unchanged = {name: tensor for name, tensor in source.state_dict().items()
-                 if not name.startswith(("repair.", "residual."))}
+                 if not name.startswith(("repair.", "residual.", "upsample."))}
     model.load_state_dict(model.state_dict() | unchanged)
     clear(model)
     return model

@@ -71,11 +71,11 @@ def affinity() -> int:
 
 
 @cache
-def quota(place: Path = CGROUP, told: Path = OWN_CGROUP) -> int:
+def quota(place: Path = CGROUP, groups: Path = OWN_CGROUP) -> int:
     """How many cores' time the control groups of this process allow, rounded down."""
     allowed = sys.maxsize
     with contextlib.suppress(OSError, ValueError):
-        own = next((line[3:] for line in told.read_text().splitlines() if line[:3] == "0::"), "/")
+        own = next((line[3:] for line in groups.read_text().splitlines() if line[:3] == "0::"), "/")
         for group in (own, *map(str, PurePosixPath(own).parents)):
             with contextlib.suppress(OSError, ValueError):
                 most, period = (place / group.strip("/") / "cpu.max").read_text().split()

@@ -11,6 +11,7 @@ from ..backbones.base import Backbone
 from ..backbones.presets import Preset
 from ..engine.events import Plan
 from ..engine.methods import AR, Exact, Method, Rolling, default_method
+from ..engine.methods.rolling import FEWER, NARROW_FEWER
 from ..engine.methods.ssd import RowSchedule
 from ..engine.own_runs import KnownMethod, known_of
 from ..engine.prior_passes import ENOUGH, is_postcard
@@ -29,8 +30,9 @@ def label(method: Method) -> str:
     words += [f"{f.name}={getattr(method, f.name)}" for f in fields(method)
               if f.default is not None and getattr(method, f.name) != f.default
               and f.name not in ("k_v", "rounds", "incremental")]
-    words += [f"{name}={value}" for name in ("window", "cells", "budget")
-              if (value := vars(method).get(name))]
+    usual = (FEWER, NARROW_FEWER)  # a budget's share of AR's passes, by the card
+    words += [f"{name}={value}" for name in ("fewer", "window", "cells", "budget")
+              if (value := vars(method).get(name)) and (name != "fewer" or value not in usual)]
     return " ".join(words)
 
 

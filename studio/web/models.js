@@ -37,7 +37,8 @@ class Models {
     if (line) app.toast(line);
     section.append(make("div", "sheet models", {}, [
       make("h1", "title", {}, [words.title]), make("p", "notice", {}, [words.untested]),
-      ...(app.schema.local ? [this.#precision(), this.loras] : [make("p", "hint", {}, [words.shared])]),
+      ...(app.schema.local ? [this.#precision(), this.loras]
+        : [make("p", "hint", {}, [words.shared])]),
       this.here, ...(this.learning ? [this.learning.element] : []), make("details", "", {},
         [make("summary", "", {}, [words.folders]), this.folders]), ...local]));
   }

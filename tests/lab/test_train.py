@@ -3,6 +3,7 @@
 import itertools
 import shutil
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -228,6 +229,13 @@ def test_position_tables_are_stretched_over_a_shape():
         rows = postcard.stretched(table, side)[:, 0]
         assert rows.shape == (side,) and rows.diff().gt(0).sum() >= side - 3
         assert rows.mean().item() == pytest.approx(11.5)
+
+
+def test_codes_go_on_from_a_postcard_that_also_draws_at_twice_the_size():
+    model = tokenizer.with_codes_of(tokenizer.TokenizerRecipe(
+        Path("unused"), start_from="postcard", channels=8))
+    own = load_backbone("postcard", "cpu", "fp32").picture_codec
+    assert own.upsample is not None and model.codebook.equal(own.codebook)
 
 
 def test_a_tokenizer_of_other_codes_is_refused(folder, tmp_path):

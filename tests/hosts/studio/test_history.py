@@ -34,7 +34,7 @@ class Named:
 
     name, sha256, size, grid = "mock", "5eed" * 16, (32, 24), Grid(3, 4)
     preset = methods.PAPER_PRESETS["Janus-Pro"]
-    device, dtype, in_int8, sources = torch.device("cpu"), torch.float32, True, ()
+    device, dtype, in_int8, sources, lora = torch.device("cpu"), torch.float32, True, (), ()
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_settings_come_back_from_any_png_with_a_recipe(tmp_path, recipe, saver):
     drawing, told = restore(path)
     assert as_json(drawing) == as_json(wished(
         prompt="a red house", seed=7, method="ssd", k_h=None, cfg=5.0, min_p=0.0, temperature=1.0,
-        top_p=1.0, size="32x24", prompt_expanded="a red house", expand=False))
+        top_p=1.0, top_k=0, size="32x24", prompt_expanded="a red house", expand=False))
     assert told["backbone"]["name"] == "mock"
 
 

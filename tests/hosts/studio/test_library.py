@@ -201,7 +201,7 @@ def test_a_first_load_that_fails_is_tried_once(models, monkeypatch):
     monkeypatch.setattr(library, "_load", lambda *asked: tried.append(asked) or refuse())
     with pytest.raises(SSDError, match="broken"):
         library.use("tiny")
-    assert tried == [("tiny", "auto")]
+    assert tried == [("tiny", "auto", ())]
 
 
 def refuse():

@@ -57,7 +57,7 @@ def test_a_drawn_picture_is_saved_told_and_what_the_engine_draws(library, histor
     own = library.current.backbone.preset
     restored = restore(drawn.entries[0].path)[0]
     assert as_json(restored) == as_json(asked({
-        "cfg": own.cfg, "min_p": own.min_p, "temperature": 1.0, "top_p": 1.0,
+        "cfg": own.cfg, "min_p": own.min_p, "temperature": 1.0, "top_p": 1.0, "top_k": 0,
         "size": f"{PIXELS}x{PIXELS}", "prompt_expanded": settings.prompt,
         **vars(restored.method)}, settings))
     assert restored.method == settings.method.resolve(own)
