@@ -10,7 +10,7 @@ from pathlib import Path
 from method_tables import rows_of
 
 from ssd_core import methods
-from ssd_core.weights.cards import CARDS, Card, OnCard, told
+from ssd_core.weights.cards import CARDS, Card, OnCard, seconds_text
 from ssd_core.weights.catalogue import CATALOGUE, GB, KnownBackbone
 from ssd_core.weights.fit import fit
 from ssd_core.weights.model_size import ModelSize
@@ -32,7 +32,8 @@ def row(card: Card, name: str, dtype: str) -> list[str]:
     seconds = OnCard(ModelSize.of(known), card, dtype).seconds()
     size = f"{(known.about_bytes or 0) / GB:.0f} GB"
     return [f"{card.memory} GB ({card.name})", f"`{name}`", dtype, size,
-            f"{needed / 2**30:.1f} GiB", *(told(seconds[quality], dtype) for quality in SHOWN)]
+            f"{needed / 2**30:.1f} GiB",
+            *(seconds_text(seconds[quality], dtype) for quality in SHOWN)]
 
 
 def table() -> list[list[str]]:

@@ -12,7 +12,7 @@ with 7B on an A100) and 40 % of its stated bf16 products.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from conditions import table, write_page
@@ -23,14 +23,13 @@ from ssd_core import Sampling, generate
 from ssd_core.engine.events import finished
 from ssd_core.engine.methods import AR, Exact, Method, Rolling
 from ssd_core.model.grid import Grid
-from ssd_core.weights.cards import Card, pass_seconds
+from ssd_core.weights.cards import CARDS, Card, pass_seconds
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.model_size import ModelSize
 
 ENTROPIES = (1.4, 2.0)  # nats a token
-A100 = Card("A100 80 GB", 2.039e12, 312e12)
-H100 = Card("H100 80 GB", 3.35e12, 989e12)
-RTX_4090 = Card("RTX 4090", 1.008e12, 165e12)
+A100, H100 = (replace(CARDS[name], name=f"{name} 80 GB") for name in ("A100", "H100"))
+RTX_4090 = CARDS["RTX 4090"]
 
 
 @dataclass(frozen=True)

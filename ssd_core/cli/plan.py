@@ -25,7 +25,6 @@ from ..weights.eight_bits import about
 from ..weights.find import is_bundled
 from ..weights.load import auto_dtype, load_backbone, pick_device
 from ..weights.registry import LocalModel
-from .fit import described, print_seconds
 from .options import EXPAND, Json, Knobs, flag
 from .output import Reporter, note
 from .session import estimates, registry
@@ -66,6 +65,8 @@ class PlanOptions:
         """The backbone whose seconds on a card are asked for."""
         if self.grid is not None:
             raise SSDError("--card needs --backbone: a grid does not know the size of a model")
+        from .fit import described
+
         return described(self.backbone or Postcard.name, self.models_dir)
 
     @property
@@ -118,6 +119,7 @@ def command(knobs: Knobs, target: PlanOptions, expansion: ExpansionOptions, prom
             json: Json = False) -> None:
     """Count the passes of a method without running it; with a prompt, also show its expansion."""
     method, report = knobs.chosen(), Reporter(json)
+    card = None if target.card is None else card_named(target.card)
     words: dict[str, str | None] = {}
     resolved, heads = target.resolved()
     planned = plan(resolved, method, heads=heads, device=pick_device("auto").type)
@@ -133,6 +135,8 @@ def command(knobs: Knobs, target: PlanOptions, expansion: ExpansionOptions, prom
     if source := prior_text(planned):
         report.print(source)
     seconds = {}
-    if target.card is not None:
-        seconds = {"seconds": print_seconds(report, card_named(target.card), target.known)}
+    if card is not None:
+        from .fit import print_seconds
+
+        seconds = {"seconds": print_seconds(report, card, target.known)}
     report.result({**counted, **words, **seconds})

@@ -30,6 +30,7 @@ from .threads import most_threads
 
 SLOWEST = 0.05  # share of passes that each doubling of a batch adds for its slowest picture
 LITTLE_MORE = 1.25  # the cost of a pass over the widest window, as a multiple of a narrower one's
+CLASSES = (CARD_CELLS, MIDDLE_CELLS, NARROW_CELLS)  # of cards, by the cells of a budget's pass
 ALIKE = 1.08  # windows below this multiple of the least cost are equally good
 MOST_BYTES = 1 << 28  # of the probabilities of all cells of a chosen window
 WORTH = 0.97  # AR replaces `exact` below this share of its seconds, because figures are rough
@@ -190,23 +191,20 @@ class Machine:
         Pictures by a budget depend on it, so the first timing of a card, a model and its arithmetic
         decides for good, and for any number of pictures.
         """
-        kept = self.backbone.estimates.windows
+        windows = self.backbone.estimates.windows
         if not self.card:
             return None
-        if self.card not in kept.entries and (ms := self._pass_ms()) is not None:
-            kept.put(self.card, cells_of(ms))
-        return kept.entries.get(self.card)
+        if self.card not in windows.entries and len(ms := self._pass_ms()) == len(CLASSES):
+            windows.put(self.card, cells_of(ms.__getitem__))
+        return windows.entries.get(self.card)
 
-    def _pass_ms(self) -> Callable[[int], float] | None:
-        """Milliseconds of a pass by its cells, as a later run replays it; None if not timed."""
-        times = self.step_times_of(1)
-        if times is None or times.widest < MIDDLE_CELLS:
-            return None
-
-        def ms(cells: int) -> float:
-            return min(filter(None, (times.replayed(cells, 0), times.of(cells, 1))))
-
-        return ms
+    def _pass_ms(self) -> dict[int, float]:
+        """Milliseconds of a pass of each of CLASSES, as a later run replays it, where known."""
+        times = self.step_times_of(1) or StepTimes()
+        if times.widest < MIDDLE_CELLS:
+            return {}
+        both = {cells: (times.replayed(cells, 0), times.of(cells, 1)) for cells in CLASSES}
+        return {cells: min(filter(None, known)) for cells, known in both.items() if any(known)}
 
     def _candidates(self, method: Tunable, step_times: StepTimes, pictures: int) -> list[Tunable]:
         """The method with each size whose passes are at most 1.5 times as wide as the widest timed,

@@ -12,7 +12,8 @@ from functools import cache
 from typing import Any
 
 from ..backbones.base import Preset
-from ..engine.methods import AR, METHODS, SSD, Method
+from ..engine.methods import AR, METHODS, SSD, Method, Rolling
+from ..engine.methods.rolling import USUAL_FEWER
 from ..errors import SSDError
 from ..model.knobs import KnobSpec
 from .knobs import visible_knobs
@@ -78,6 +79,8 @@ def method_of(title: object, values: Mapping[str, Any]) -> Method:
 def title_of(name: str, knobs: Mapping[str, Any]) -> str:
     """The choice that draws by this method: a speed if its knobs are the speed's, else its own."""
     wanted = {knob: value for knob, value in knobs.items() if value is not None}
+    if name == Rolling.name and wanted.get("fewer") in USUAL_FEWER:
+        del wanted["fewer"]  # what Balanced takes on one machine or another
     for title, method in choices().items():
         own = {knob: value for knob, value in asdict(method).items() if value is not None}
         if method.name == name and (title not in BY_SPEED or own == {**own, **wanted}):

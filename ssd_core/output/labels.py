@@ -11,7 +11,7 @@ from ..backbones.base import Backbone
 from ..backbones.presets import Preset
 from ..engine.events import Plan
 from ..engine.methods import AR, Exact, Method, Rolling, default_method
-from ..engine.methods.rolling import FEWER, NARROW_FEWER
+from ..engine.methods.rolling import USUAL_FEWER
 from ..engine.methods.ssd import RowSchedule
 from ..engine.own_runs import KnownMethod, known_of
 from ..engine.prior_passes import ENOUGH, is_postcard
@@ -30,9 +30,9 @@ def label(method: Method) -> str:
     words += [f"{f.name}={getattr(method, f.name)}" for f in fields(method)
               if f.default is not None and getattr(method, f.name) != f.default
               and f.name not in ("k_v", "rounds", "incremental")]
-    usual = (FEWER, NARROW_FEWER)  # a budget's share of AR's passes, by the card
     words += [f"{name}={value}" for name in ("fewer", "window", "cells", "budget")
-              if (value := vars(method).get(name)) and (name != "fewer" or value not in usual)]
+              if (value := vars(method).get(name))
+              and not (name == "fewer" and value in USUAL_FEWER)]
     return " ".join(words)
 
 
@@ -113,15 +113,16 @@ class QualityPreset:
 
 
 # From slowest to fastest; none needs draft heads. The budgets are the same for every model: they do
-# as well on stand-ins that are as hard as Janus-Pro and Lumina-mGPT. Of real weights nothing is
-# known (lab/benchmarks/results/budgets.md).
+# as well on stand-ins that are as hard as Janus-Pro and Lumina-mGPT. Of `rolling` on real weights
+# nothing is known (lab/benchmarks/results/budgets.md).
 SPEEDS = {
     "plain": QualityPreset("Reference", "参考", AR(), "token by token, the slowest"),
     "faithful": QualityPreset("Faithful", "忠实", Exact(),
                       "the picture of normal decoding in fewer forward passes; the report "
                       "says if it is identical"),
     "balanced": QualityPreset("Balanced", "均衡", Rolling(),
-                      "a similar picture in at most an eighth of the passes"),
+                      "a similar picture in at most an eighth of the passes, on slow cards a "
+                      "sixth"),
     "fast": QualityPreset("Fast", "快速", Rolling(fewer=12.0),
                   "at most a twelfth of the passes; details suffer"),
 }

@@ -17,6 +17,7 @@ from ..engine.prior_passes import stand_in_shares, windows
 from ..engine.tuning import cells_of
 from ..errors import SSDError
 from ..model.grid import Grid
+from .eight_bits import EITHER
 from .memory import WEIGHT_BYTES
 from .model_size import ModelSize
 
@@ -124,15 +125,16 @@ class OnCard:
 
 
 def seconds_on(card: Card, model: ModelSize, dtype: str) -> dict[str, str]:
-    """Seconds of each quality in words."""
-    dtype = dtype if dtype in WEIGHT_BYTES else "bf16"
+    """Seconds of each quality in words; dtype: as of `fit`."""
+    dtype = {"auto": model.dtype, EITHER: "int8"}.get(dtype, dtype)
     seconds = OnCard(model, card, dtype).seconds()
-    return {title: told(each, dtype) for title, each in seconds.items()}
+    return {title: seconds_text(each, dtype) for title, each in seconds.items()}
 
 
-COMPUTED_ONLY = ("computed, not measured; ? marks a dtype that has never been timed on such a card")
+COMPUTED_ONLY = ("computed, not measured, of one picture at the model's own size and guidance; ? "
+                 "marks a dtype that has never been timed on such a card")
 
 
-def told(seconds: float, dtype: str = "bf16") -> str:
+def seconds_text(seconds: float, dtype: str = "bf16") -> str:
     """One significant figure, which is what the model is good for; "?" marks an untried dtype."""
     return f"{float(f'{seconds:.1g}'):g} s{'?' * (dtype in UNTRIED)}"

@@ -54,11 +54,12 @@ def test_a_pace_ends_with_the_last_cell_and_never_asks_for_more_than_it_says(cel
 
 def test_the_further_behind_the_less_probable_a_token_may_be_to_stay():
     schedule = Schedule(list(range(101)), 20, 50)
-    tables = Schedules([schedule], 101, torch.device("cpu"))
+    tables = Schedules([schedule], 1, 101, torch.device("cpu"))
     shares = [share(tables, frontier, 10) for frontier in (60, 50, 45, 40, schedule.must(10))]
     assert shares[:2] == [float("inf")] * 2 and shares[-1] == pytest.approx(LEAST_SHARE)
     assert 1 > shares[2] > shares[3] > shares[4]
-    one_a_pass = Schedules([Schedule(list(range(101)), 100, 50)], 101, torch.device("cpu"))
+    one_a_pass = Schedules([Schedule(list(range(101)), 100, 50)], 1, 101,
+                           torch.device("cpu"))
     assert all(share(one_a_pass, done, done) == float("inf") for done in range(101))
 
 
@@ -70,14 +71,16 @@ def share(tables: Schedules, frontier: int, done: int) -> float:
                 min_size=1, max_size=3), st.integers(1, 12), st.integers(0, 9))
 def test_tables_say_for_each_picture_what_its_own_schedule_says(cells, passes, slack):
     each = [Schedule(own, min(passes, len(own) - 1), slack) for own in cells]
-    tables = Schedules(each, 41, torch.device("cpu"))
+    tables = Schedules(each, 2 * len(each), 41, torch.device("cpu"))
     for done in range(passes + 3):
         deadline = tables.deadline(done).tolist()
-        assert deadline == [own.cells[own.must(done)] for own in each]
-        for own, slot, found in zip(each, deadline, tables.share(torch.tensor(deadline), done),
-                                    strict=True):
+        assert deadline == [own.cells[own.must(done)] for own in [*each, *each]]
+        for own, slot, found in zip([*each, *each], deadline,
+                                    tables.share(torch.tensor(deadline), done), strict=True):
             behind = own.due(done) - own.cells.index(slot)
-            assert float(found) == float(own.shares(done, slack)[behind])
+            room = max(own.due(done) - own.must(done), 1)
+            expected = LEAST_SHARE ** (behind / room) if behind else float("inf")
+            assert float(found) == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_window_too_narrow_for_the_budget_is_refused():

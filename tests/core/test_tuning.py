@@ -138,6 +138,13 @@ def test_a_budgets_window_suits_the_card_and_is_chosen_once(ms, window, passes):
     assert tune(here, methods.Rolling(fewer=12.0)).method.window == max(window, 39)
 
 
+def test_a_card_is_not_judged_by_the_time_of_a_single_width():
+    """As it is known after a run that began while nothing could be timed."""
+    here = machine(StepTimes({1: {96: 9.0}}), device="cuda", card="a card")
+    assert here.cells is None and tune(here, methods.Rolling()).method.window == 96
+    assert not here.backbone.estimates.windows.entries
+
+
 def test_passes_of_wave_follow_its_rows_on_other_grids():
     whole, twice = (expected_passes(as_postcard(MockBackbone(grid)), methods.Wave(), False)
                     for grid in (POSTCARD, Grid(48, 48)))

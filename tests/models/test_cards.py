@@ -5,7 +5,7 @@ from support.script_modules import script
 
 from ssd_core import SSDError
 from ssd_core.engine.methods import AR, SSD, Exact, Rolling
-from ssd_core.weights.cards import CARDS, OnCard, card_named, told
+from ssd_core.weights.cards import CARDS, OnCard, card_named, seconds_text
 from ssd_core.weights.catalogue import CATALOGUE
 from ssd_core.weights.model_size import ModelSize
 
@@ -37,4 +37,5 @@ def test_cards_are_found_in_any_spelling_and_others_named():
 
 
 def test_one_figure_is_told_and_untried_dtypes_are_marked():
-    assert (told(17.2), told(0.44), told(8.1, "int8")) == ("20 s", "0.4 s", "8 s?")
+    shown = seconds_text(17.2), seconds_text(0.44), seconds_text(8.1, "int8")
+    assert shown == ("20 s", "0.4 s", "8 s?")

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 # The share of its replacement's probability that a token needs to stay when a picture is as far
 # behind as it may be (compared in lab/benchmarks/results/README.md).
 LEAST_SHARE = 0.01
-# AR's passes divided by this are the budget; with a narrow window, which repairs less in a pass, by
-# the second: neither draws noticeably less likely pictures than AR (docs/results.md).
-FEWER, NARROW_FEWER = 8.0, 6.0
+# AR's passes divided by the first are the budget; with a narrow window, which repairs less in a
+# pass, by the second.
+FEWER, NARROW_FEWER = USUAL_FEWER = 8.0, 6.0
 
 
 @dataclass(frozen=True)
@@ -71,38 +71,38 @@ class Schedule:
         return min(max(-(-(self.last + self.slack) * done // self.passes) - self.slack, 0),
                    self.last)
 
-    def shares(self, done: int, most: int) -> torch.Tensor:
-        """[most + 1] float: the share of its replacement's probability that a token needs to stay
-        in a picture that is so many cells behind after `done` passes; inf: none stays.
-        """
-        room = max(self.due(done) - self.must(done), 1)
-        shares = LEAST_SHARE ** (torch.arange(most + 1, dtype=torch.double) / room)
-        shares[0] = math.inf
-        return shares.float()
-
 
 class Schedules:
     """The schedules of a run's pictures as tables on its device, so that no pass waits for the
     host's numbers.
     """
 
-    def __init__(self, each: Sequence[Schedule], slots: int, device: torch.device) -> None:
-        """each: of B pictures with so many slots."""
-        self.most = max(own.slack for own in each)
-        self.passes = max(own.passes for own in each) + 1
+    def __init__(self, each: Sequence[Schedule], pictures: int, slots: int,
+                 device: torch.device) -> None:
+        """each: of the regions, which the pictures of the run share in turn. slots: of a picture.
+        """
+        own = torch.arange(pictures) % len(each)
+        self.most = max(schedule.slack for schedule in each)
+        self.passes = max(schedule.passes for schedule in each) + 1
         passes = range(self.passes + 1)
-        self.due = torch.tensor([[own.due(done) for own in each] for done in passes]).to(device)
-        self.deadlines = torch.tensor([[own.cells[own.must(done)] for own in each]
-                                       for done in passes]).to(device)
-        self.shares = torch.stack([torch.stack([own.shares(done, self.most) for own in each])
-                                   for done in passes]).to(device)
+        due = torch.tensor([[schedule.due(done) for schedule in each] for done in passes])
+        must = torch.tensor([[schedule.must(done) for schedule in each] for done in passes])
+        room = (due - must).clamp(min=1)[..., None]
+        shares = LEAST_SHARE ** (torch.arange(self.most + 1, dtype=torch.double) / room)
+        shares[..., 0] = math.inf
+        deadlines = [torch.tensor(schedule.cells)[left]
+                     for schedule, left in zip(each, must.T, strict=True)]
         # A frontier may be the slot behind the last one, where rows end with a token.
-        cells = torch.stack([torch.bincount(torch.tensor(own.cells), minlength=slots + 1)
-                             for own in each])
-        self.final = (cells.cumsum(-1) - 1).to(device)  # the cells up to a slot, less the first
+        cells = torch.stack([torch.bincount(torch.tensor(schedule.cells), minlength=slots + 1)
+                             for schedule in each])
+        self.due, self.shares = due[:, own].to(device), shares.float()[:, own].to(device)
+        self.deadlines = torch.stack(deadlines, 1)[:, own].to(device)
+        self.final = (cells.cumsum(-1) - 1)[own].to(device)  # the cells up to a slot, less one
 
     def share(self, frontier: torch.Tensor, done: int) -> torch.Tensor:
-        """[B]: as `Schedule.shares`; frontier [B]: the last final slot after `done` passes."""
+        """[B]: the share of its replacement's probability that a token needs to stay; inf: none
+        stays. frontier [B]: the last final slot after `done` passes.
+        """
         done = min(done, self.passes)
         behind = self.due[done] - self.final.gather(1, frontier[:, None])[:, 0]
         return self.shares[done].gather(1, behind.clamp(0, self.most)[:, None])[:, 0]
@@ -172,9 +172,7 @@ class Rolling(Windowed):
         """With its window and its share of AR's passes: the picture depends on both."""
         fewer = NARROW_FEWER if cells == NARROW_CELLS and self.window is None else FEWER
         chosen = self if self.fewer or self.budget else derived(self, fewer=fewer)
-        if chosen.window is not None:
-            return chosen
-        return chosen.with_window(min(chosen.default_window(grid, device, cells), grid.slots))
+        return super(Rolling, chosen).for_device(grid, device, cells)
 
     def plan(self, place: Grid | Region) -> Plan:
         region = Region.of(place)
@@ -202,13 +200,13 @@ class Rolling(Windowed):
         guess, schedules = FirstGuess(state, by_row), self.schedules(state.region)
         exact = self.guarantee_on(state.grid) == "identical"
         least = max(each.most for each in schedules)
-        tables = Schedules([schedules[i % len(schedules)] for i in range(state.pictures)],
-                           state.grid.slots, state.tokens.device)
+        tables = None if exact else Schedules(schedules, state.pictures, state.grid.slots,
+                                              state.tokens.device)
         for done, window in enumerate(sliding_windows(state, most, least)):
             sampled = guess.guessed.device  # slots before these have been sampled
             guess.fill(window)
             window.feed()
-            if exact:
+            if tables is None:
                 yield from window.advance(*resample(window, by_row))
                 continue
             share = tables.share(window.frontier, done)

@@ -214,7 +214,7 @@ class Wave(Tunable):
     def windows(self, grid: Grid) -> Sequence[int]:
         return [size for size in CELLS if size <= grid.columns]
 
-    def default_window(self, grid: Grid, device: str) -> int:
+    def default_window(self, grid: Grid, device: str, cells: int | None = None) -> int:
         return OPEN
 
     def slowest_passes(self, grid: Grid) -> int:

@@ -58,14 +58,14 @@ class Tunable(Method):
         """The values to choose from, in ascending order."""
         raise NotImplementedError
 
-    def default_window(self, grid: Grid, device: str) -> int:
-        """The knob's default on this type of device."""
+    def default_window(self, grid: Grid, device: str, cells: int | None = None) -> int:
+        """The knob's default on this type of device. cells: see `Method.for_device`."""
         raise NotImplementedError
 
     def for_device(self, grid: Grid, device: str, cells: int | None = None) -> Self:
         if self.window is not None:
             return self
-        return self.with_window(min(self.default_window(grid, device), grid.slots))
+        return self.with_window(min(self.default_window(grid, device, cells), grid.slots))
 
     def window_on(self, grid: Grid) -> int:
         """The knob's value; while it is open, a graphics card's default."""
@@ -112,7 +112,7 @@ class Windowed(Tunable):
     def windows(self, grid: Grid) -> Sequence[int]:
         return [size for size in WINDOWS if size < grid.slots] + [grid.slots]
 
-    def default_window(self, grid: Grid, device: str) -> int:
+    def default_window(self, grid: Grid, device: str, cells: int | None = None) -> int:
         return cheapest_window(grid, device)
 
     def pass_width(self, grid: Grid) -> int:
