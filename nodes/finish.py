@@ -52,8 +52,8 @@ class Finish(DrawingNode):
                             "tokens to image", "glm-image", "diffusion"])
 
     @classmethod
-    def validate_inputs(cls) -> bool | str:
-        return True  # its prompt may be empty
+    def validate_inputs(cls) -> bool | str:  # type: ignore[override]
+        return True  # its prompt may be empty; ComfyUI checks the inputs that are not named here
 
     @classmethod
     def fingerprint_inputs(cls, **_) -> str:

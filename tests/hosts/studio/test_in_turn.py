@@ -35,7 +35,8 @@ def test_pictures_in_turn_are_those_drawn_at_once(library, history, settings, en
         restored, own = restore(entry.path)[0], library.current.backbone.preset
         assert as_json(restored) == as_json(asked({
             "cfg": own.cfg, "min_p": own.min_p, "size": f"{PIXELS}x{PIXELS}", "temperature": 1.0,
-            "top_k": 0, "top_p": 1.0, "prompt_expanded": "a red house", **vars(restored.method)}, wish))
+            "top_k": 0, "top_p": 1.0, "prompt_expanded": "a red house",
+            **vars(restored.method)}, wish))
         again = ended(runs.draw(library, history, restored)).result
         assert torch.equal(again.tokens[0], recipe_tokens(read_recipe(entry.path)))
     assert drawn.stats["ar_passes"] == 3 * SIDE**2 and drawn.stopped_rows is None
