@@ -30,7 +30,10 @@ def complete(node: type[io.ComfyNode], values: Mapping[str, Any]) -> dict[str, A
     known = dict(values)
     for one in node.define_schema().inputs:
         if one.io_type == LISTS:
-            check_choice(node, one, values.get(one.id))
+            chosen = values.get(one.id)
+            if chosen is not None and not isinstance(chosen, Mapping):
+                known[one.id] = chosen = {one.id: chosen}  # a bare title
+            check_choice(node, one, chosen)
             known.setdefault(one.id, {one.id: one.extra_dict["default"]})
         elif (value := values.get(one.id)) is not None:
             check_value(one, value)

@@ -264,8 +264,8 @@ def test_a_preview_without_memory_goes_dark_and_the_run_goes_on(pack, model, mon
     def fail(screen, first, last):
         raise comfyui_stub.OutOfMemory
 
-    monkeypatch.setattr(pack.module("ssd_core.output.preview").Preview, "looked_up", fail)
-    monkeypatch.setattr(pack.module("ssd_core.output.preview").Preview, "decoded", fail)
+    for picture in ("looked_up", "glanced", "decoded"):
+        monkeypatch.setattr(pack.module("ssd_core.output.preview").Preview, picture, fail)
     monkeypatch.setattr(pack.module("ssd_core.output.preview"), "BUDGET", 1e6)
     images, _, _, report = sample(pack, model, preview=True)
     assert images.shape == (1, PIXELS, PIXELS, 3) and "problem" not in report

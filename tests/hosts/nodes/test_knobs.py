@@ -56,9 +56,17 @@ def test_a_touched_knob_acts_and_the_line_of_passes_with_it(pack, knob, value):
 
 def test_b_and_i_of_a_staged_schedule_act(pack):
     blocks = {**PAPER, "k_v": 2, "incremental": 1}
-    told = {line(pack, **{**blocks, **touched})["plan"]
-            for touched in ({}, {"rounds": 3}, {"incremental": 2})}
-    assert len(told) == 3
+    all_touched = ({}, {"rounds": 3}, {"incremental": 2})
+    assert len({line(pack, **{**blocks, **touched})["plan"] for touched in all_touched}) == 3
+    assert len({asked(pack, **{**blocks, **touched}) for touched in all_touched}) == 3
+
+
+def test_a_bare_title_is_a_choice(pack, headless):
+    for wrong, words in ((7, "method '7': choose one"), ("gone", "method 'gone': choose one")):
+        with pytest.raises(pack.error, match=words):
+            pack.nodes["SSD_Sampler"].execute(model=headless, prompt="a tent", method=wrong)
+    asks = pack.module("nodes.limits").complete(pack.nodes["SSD_Sampler"], {"method": "Fast"})
+    assert asks["method"] == {"method": "Fast"}
 
 
 def test_knobs_that_are_left_out_are_the_models_own(pack):

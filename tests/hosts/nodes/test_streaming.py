@@ -11,7 +11,7 @@ from support.rehearsal import Rehearsal
 
 pytestmark = pytest.mark.usefixtures("small_bundle")
 CPU = torch.device("cpu")
-RUN = {"quality": "Faithful", "preview": False, "prompt": "a red house"}
+RUN = {"method": "Faithful", "preview": False, "prompt": "a red house"}
 
 
 @pytest.fixture
