@@ -112,7 +112,8 @@ def test_the_ways_to_ask_are_registered(pack):
     pack.module("nodes.routes").register()
     assert set(pack.server.asked) == {
         f"/ssd/{name}" for name in ("cancel", "doctor", "download", "language", "model", "models",
-                                   "outlook", "plan", "preview", "quote", "sizes", "things", "words")}
+                                   "outlook", "plan", "preview", "quote", "sizes",
+                                   "things", "words")}
 
 
 def test_prompts_of_scripts_have_no_workflow(pack):
