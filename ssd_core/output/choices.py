@@ -70,8 +70,8 @@ def method_of(title: object, values: Mapping[str, Any]) -> Method:
     method = choice(title)
     own = {spec.name: spec for spec in knobs_of(str(title))}
     if unknown := [name for name in values if name not in own]:
-        raise SSDError(f"method {title} has no knob {unknown[0]}: "
-                       + (f"choose of {', '.join(own)}" if own else "it has none"))
+        raise SSDError(f"method {title} has no knob {unknown[0]}: it has "
+                       f"{', '.join(own) or 'none'}")
     set_ = {name: own[name].checked(value) for name, value in values.items() if value is not None}
     return replace(method, **set_)
 

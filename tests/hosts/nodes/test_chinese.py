@@ -38,6 +38,16 @@ def test_a_report_and_the_notes_beside_the_picture(chinese, model):
     assert "保留：顶部 3 行" in again.report and "保证：近似" in again.report
 
 
+@pytest.mark.parametrize("title", ["Faithful", "Balanced", "SSD (k_h, k_v, r, b/i)",
+                                   "Leviathan (strict)", "Reference (AR)"])
+def test_a_plan(chinese, title):
+    plan_of = chinese.module("nodes.routes").plan_of
+    plan = plan_of({"method": title}, "postcard")["plan"]
+    assert all_chinese(plan) and "a CPU" not in plan, plan
+    wrong = plan_of({"method": title, "method.group": "x"}, "postcard")["plan"]
+    assert all_chinese(wrong) and wrong != plan, wrong
+
+
 def test_a_comparison_and_what_finish_says_without_a_run(chinese, model):
     table = chinese.run("SSD_Compare", model=model, cfg=1.0)[-1]
     notes = [line for line in table.splitlines() if HAN.search(line)]
