@@ -29,8 +29,9 @@ sys.path.append(str(ROOT / "tests"))
 from support.comfyui_page import Page, comfyui_page  # noqa: E402
 from support.comfyui_server import Client, Run, comfyui  # noqa: E402
 
-COLUMN_GAP, ROW_GAP, SIDE = 70, 40, 512  # px
+COLUMN_GAP, ROW_GAP, SIDE = 50, 30, 512  # px
 CARD, TITLE, LINE = (910, 512), 44, 30  # px
+PAINTED_OVER, PAINTED_PART = "3.jpg", (190, 370, 520, 670)  # a castle, and the box around it in px
 
 BUILD = """([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
     app.graph.clear();
@@ -58,20 +59,27 @@ BUILD = """([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
             throw new Error(`${target} has no input ${input}`);
     }
     const nameOf = (node) => Object.keys(made).find((name) => made[name] === node);
-    const boxes = [], border = 20, head = 60;  // of the boxes, px
+    const boxes = [], border = 15, head = 50;  // of the boxes, px
+    // The room of the pictures that a node shows once it draws.
+    const pictures = ({ size: [width], widgets }) => {
+        const methods = widgets.filter((w) => /^method_\\d$/.test(w.name) && w.value !== "none");
+        return width / Math.max(1, methods.length);
+    };
     let x = 0;
     for (const [column, nodes] of columns.entries()) {
         let y = 0, width = 0;
         for (const node of nodes) {
             const least = node.computeSize();
-            const [wide, high] = sizes[nameOf(node)] ?? [Math.max(node.size[0], 340), 0];
+            const usual = node.size[0] > 330 ? node.size[0] : 320;
+            const [wide, high] = sizes[nameOf(node)] ?? [usual, 0];
             const tall = { PreviewImage: 320, MarkdownNote: 260, PreviewAny: 200,
                            SSD_SaveImage: 380, SSD_RunViewer: 480, SaveImage: 380 }[node.type] ?? 0;
             node.setSize([Math.max(least[0], wide), Math.max(least[1], high || tall)]);
             node.pos = [x, y];
             // Nodes 2.0 draws every widget taller than the size that is saved here.
             const shown = node.widgets?.filter((w) => !w.hidden).length ?? 0;
-            y += node.size[1] + 24 + 10 * shown + rowGap;
+            y += node.size[1] + 24 + 8 * shown + rowGap;
+            if (node.widgets?.some((w) => w.name === "ssd_preview")) y += pictures(node);
             width = Math.max(width, node.size[0]);
         }
         const box = boxes.at(-1);
@@ -210,6 +218,16 @@ def make(client: Client, page: Page, name: str) -> None:
         save(shot, ROOT / "docs" / "graph.webp")
 
 
+def painted(path: Path) -> None:
+    """Save a picture as the mask editor does: transparent where it was painted."""
+    with Image.open(ROOT / "studio" / "examples" / PAINTED_OVER) as image:
+        picture = image.convert("RGBA").resize((768, 768))
+    whole = picture.getchannel("A")
+    ImageDraw.Draw(whole).ellipse(PAINTED_PART, fill=0)
+    picture.putalpha(whole)
+    picture.save(path)
+
+
 @contextmanager
 def opened_page() -> Iterator[tuple[Client, Page]]:
     """Start a ComfyUI with this pack and open its page."""
@@ -220,6 +238,7 @@ def opened_page() -> Iterator[tuple[Client, Page]]:
             comfyui(Path(os.environ["COMFYUI_PATH"]), Path(base)) as client, \
             comfyui_page(client.url, 1600, 900) as page:
         page.set("Comfy.Minimap.Visible", False)
+        painted(Path(base, "input", "painted.png"))
         yield client, page
 
 
