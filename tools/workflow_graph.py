@@ -62,8 +62,8 @@ class Graph:
         for shared in ("prompt", "seed"):
             self.link(shared, 0, sampler, shared)
 
-    def model(self, name: str = "postcard") -> None:
-        self.add("model", "SSD_LoadModel", 0, model=name)
+    def model(self, name: str = "postcard", column: int = 0) -> None:
+        self.add("model", "SSD_LoadModel", column, model=name)
 
     def sampler(self, name: str, column: int, title: str | None = None,
                 kind: str = "SSD_Sampler", **widgets) -> str:

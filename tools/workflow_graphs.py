@@ -15,7 +15,7 @@ BOAT = "a red boat on the left, on a calm lake, a forest behind, under a clear s
 ABOVE = "snowy mountains behind, under a clear sky, at sunset"
 JANUS = "Janus-Pro-1B-hf"
 JANUS_FILE = "deepseek-community/Janus-Pro-1B/resolve/main/model.safetensors"
-MAP = (480, 400)  # px: a map and its chart, legible
+MAP = (420, 320)  # px: a map and its chart, legible
 BALANCED = list(BY_SPEED)[1]
 
 # Titles of nodes and boxes, and their Chinese
@@ -24,7 +24,7 @@ TITLES = {
     "Pictures": "图像", "Press Run": "点击“运行”", "Prompt for all": "共用提示词",
     "Seed for all": "共用种子", "AR beside SSD": "AR 与 SSD", "Report": "报告",
     "Sheet": "对比图", "Table": "表格",
-    "Compare": "比较", "r = 0, 1, 2": "r = 0、1、2",
+    "Compare": "比较", "r = 0, r = 2": "r = 0、r = 2",
     "Where drafts were accepted": "草稿在哪里被接受",
     "1. Start": "1. 开始", "2. Finish": "2. 完成", "3. Save": "3. 保存",
     "Rows to keep": "保留的行数", "First picture": "第一张",
@@ -97,24 +97,23 @@ def compare_methods() -> Graph:
 
 
 def rounds() -> Graph:
-    graph = Graph(["map"], ["Model", "r = 0, 1, 2", "Where drafts were accepted"])
+    graph = Graph(["map"], ["Model", "r = 0, r = 2", "Where drafts were accepted"])
     graph.note("More verification rounds repair more and take more forward passes: r = 0 only "
-               "drafts, r = 1 and r = 2 verify every row once and twice.\n\nIn the maps, bright "
+               "drafts, r = 2 verifies every row twice.\n\nIn the maps, bright "
                "cells were accepted and dark ones repaired. The chart below counts them by round.",
-               "检查轮数越多，修正越多，前向次数也越多：r = 0 只起草，r = 1、r = 2 把每"
-               "行检查一次、两次。"
+               "检查轮数越多，修正越多，前向次数也越多：r = 0 只起草，r = 2 把每"
+               "行检查两次。"
                "\n\n分布图中亮的单元格被接受，暗的被修正。下方的图表按轮次统计。")
     graph.model()
     knobs = {}
-    for count in (0, 1, 2):
-        method = f"method_{count + 1}"
+    for count, method in ((0, "method_1"), (2, "method_2")):
         knobs |= {method: SSD_CHOICE, f"{method}.k_h": 5, f"{method}.k_v": 1,
                   f"{method}.rounds": count, f"{method}.incremental": 0}
     graph.sampler("compare", 1, kind="SSD_Compare", prompt=PROMPT, seed=2, **knobs)
     graph.add("viewer", "SSD_RunViewer", 2, format="do not save")
     graph.link("compare", 1, "viewer", "run")
     graph.show("map", "viewer", 0, 2, "Map")
-    graph.sizes |= {"viewer": (480, 0), "map": (480, 480)}
+    graph.sizes |= {"viewer": (460, 180), "map": (460, 420)}
     graph.app(["map"], compare="prompt seed")
     return graph
 
@@ -173,11 +172,11 @@ def redo_a_region() -> Graph:
                "MaskEditor** and paint what is to be redrawn. *Encode* turns the picture into "
                "tokens; the sampler redraws the painted part and keeps everything else, to the "
                "pixel.\n\nSay in the prompt what the painted part should show, and name the rest "
-               "of the picture, too. Nothing painted = nothing redrawn.",
+               "of the picture, too. Paint first: the node asks for it otherwise.",
                "加载您的图像，打开节点的菜单（右键），选择 **在蒙版编辑器中打开**，涂画要重画的"
                "部分。*编码* 把图像变成词元；采样器重画涂过的部分，其余部分的像素保持不变。"
                "\n\n请在提示词中写涂过的部分应该画什么，并写上画面的其余部分。"
-               "什么都不涂，就什么都不重画。")
+               "请先涂画，否则节点会提示。")
     graph.model()
     graph.add("photo", "LoadImage", 1, "Paint here", image="example.png")
     graph.add("encode", "SSD_Encode", 1)
@@ -189,7 +188,7 @@ def redo_a_region() -> Graph:
     graph.link("encode", 0, "sampler", "picture")
     graph.link("encode", 1, "sampler", "mask")
     graph.save("sampler", 3, "SSD/redone")
-    graph.sizes |= {"photo": (340, 420), "save": (340, 400)}
+    graph.sizes |= {"photo": (340, 400), "save": (340, 400)}
     graph.tried = {"photo": {"image": "painted.png"}}
     graph.app(["save"], photo="image", sampler="prompt seed")
     return graph
@@ -215,7 +214,7 @@ def edit_by_words() -> Graph:
     graph.show("first_picture", "first", 0, 3, "First picture")
     graph.show("map", "edit", 3, 3, "Where the words act")
     graph.show("second_picture", "edit", 0, 3, "Edited")
-    graph.sizes |= {name: (320, 290) for name in ("first_picture", "map", "second_picture")}
+    graph.sizes |= {name: (320, 235) for name in ("first_picture", "map", "second_picture")}
     graph.app(["first_picture", "second_picture"], first="prompt seed",
               edit="prompt reach hold seed")
     return graph
@@ -258,7 +257,7 @@ def run_viewer() -> Graph:
     graph.add("film", "SSD_RunViewer", 2, seconds=6)
     graph.link("sampler", 1, "film", "run")
     graph.show("map", "film", 0, 2, "Map")
-    graph.sizes |= {"film": (480, 560), "map": MAP}
+    graph.sizes |= {"film": (420, 440), "map": MAP}
     graph.app(["film"], sampler="prompt seed", film="overlay seconds format")
     return graph
 
@@ -283,13 +282,13 @@ def upscale() -> Graph:
     graph.show("small", "sampler", 0, 2, "As drawn")
     graph.add("save", "SaveImage", 3, filename_prefix="SSD/large")
     graph.link("sharper", 0, "save", "images")
-    graph.sizes["save"] = (440, 500)
+    graph.sizes["save"] = (400, 480)
     graph.app(["small", "save"], sampler="prompt seed", larger="scale_by", sharper="alpha")
     return graph
 
 
 def large_models() -> Graph:
-    graph = Graph([], ["Model", "Draw", "Picture"])
+    graph = Graph([], ["Read me", "Model", "Draw", "Picture"])
     graph.note("Choose a model in *Load Model*. If it is not here yet, the node says its size and "
                "licence and whether it fits this machine; **Download…** gets it. Once loaded, the "
                "node says which sizes it draws and what makes a good prompt.\n\n"
@@ -313,13 +312,13 @@ def large_models() -> Graph:
                "* 和 *快速* 更快，"
                "但会改变图像。\n\n画了二十张之后，请启用 *训练草稿头* (Ctrl+M) 并点击 **运行**。",
                long=True)
-    graph.model(JANUS)
+    graph.model(JANUS, 1)
     graph.models["model"] = [{"name": f"{JANUS}/model.safetensors", "directory": "ssd_backbones",
                               "url": f"https://huggingface.co/{JANUS_FILE}"}]
-    graph.sampler("sampler", 1, seed=7, method="Balanced", **SEED_CHANGES,
+    graph.sampler("sampler", 2, seed=7, method="Balanced", **SEED_CHANGES,
                   prompt="a lighthouse on a cliff above a stormy sea, oil painting")
-    graph.save("sampler", 2, "SSD/large-model")
-    graph.add("learn", "SSD_TrainHeads", 2)
+    graph.save("sampler", 3, "SSD/large-model")
+    graph.add("learn", "SSD_TrainHeads", 3)
     graph.link("model", 0, "learn", "model")
     graph.muted = ["learn"]
     graph.app(["save"], model="model", sampler="prompt seed size method")

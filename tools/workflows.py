@@ -33,7 +33,7 @@ COLUMN_GAP, ROW_GAP, SIDE = 50, 30, 512  # px
 CARD, TITLE, LINE = (910, 512), 44, 30  # px
 PAINTED_OVER, PAINTED_PART = "3.jpg", (190, 370, 520, 670)  # a castle, and the box around it in px
 
-BUILD = """([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
+BUILD = """async ([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
     app.graph.clear();
     const made = {}, columns = [];
     for (const [name, [kind, column, widgets, title]] of Object.entries(nodes)) {
@@ -58,19 +58,22 @@ BUILD = """([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
         if (slot < 0 || !made[source].connect(output, made[target], slot))
             throw new Error(`${target} has no input ${input}`);
     }
+    await new Promise((resolve) => setTimeout(resolve, 1000));  // knobs of new choices are folded
     const nameOf = (node) => Object.keys(made).find((name) => made[name] === node);
     const boxes = [], border = 15, head = 50;  // of the boxes, px
     // The room of the pictures that a node shows once it draws.
     const pictures = ({ size: [width], widgets }) => {
         const methods = widgets.filter((w) => /^method_\\d$/.test(w.name) && w.value !== "none");
-        return width / Math.max(1, methods.length);
+        const across = Math.min(2, Math.max(1, methods.length));
+        return Math.ceil(methods.length / 2 || 1) * (width / across + 60);
     };
     let x = 0;
     for (const [column, nodes] of columns.entries()) {
         let y = 0, width = 0;
         for (const node of nodes) {
             const least = node.computeSize();
-            const usual = node.size[0] > 330 ? node.size[0] : 320;
+            const usual = { SSD_LoadModel: 340, SSD_Sampler: 400, SSD_Finish: 400,
+                            SSD_EditByWords: 400, SSD_Compare: 640 }[node.type] ?? 320;
             const [wide, high] = sizes[nameOf(node)] ?? [usual, 0];
             const tall = { PreviewImage: 320, MarkdownNote: 260, PreviewAny: 200,
                            SSD_SaveImage: 380, SSD_RunViewer: 480, SaveImage: 380 }[node.type] ?? 0;
