@@ -24,7 +24,7 @@ TITLES = {
     "Pictures": "图像", "Press Run": "点击“运行”", "Prompt for all": "共用提示词",
     "Seed for all": "共用种子", "AR beside SSD": "AR 与 SSD", "Report": "报告",
     "Sheet": "对比图", "Table": "表格",
-    "Compare": "比较", "r = 0, r = 2": "r = 0、r = 2",
+    "Compare": "比较", "r = 0": "r = 0", "r = 2": "r = 2",
     "Where drafts were accepted": "草稿在哪里被接受",
     "1. Start": "1. 开始", "2. Finish": "2. 完成", "3. Save": "3. 保存",
     "Rows to keep": "保留的行数", "First picture": "第一张",
@@ -51,7 +51,7 @@ def form() -> Graph:
     """The quick start as a form, ComfyUI's app mode."""
     graph = quick_start()
     graph.opens_as_app = True
-    graph.change("sampler", prompt=CASTLE, seed=3)
+    graph.change("sampler", prompt="a white lighthouse by the sea, at sunset", seed=6)
     return graph
 
 
@@ -97,24 +97,26 @@ def compare_methods() -> Graph:
 
 
 def rounds() -> Graph:
-    graph = Graph(["map"], ["Model", "r = 0, r = 2", "Where drafts were accepted"])
+    graph = Graph(["map"], ["Model", "r = 0", "r = 2", "Where drafts were accepted"])
     graph.note("More verification rounds repair more and take more forward passes: r = 0 only "
-               "drafts, r = 2 verifies every row twice.\n\nIn the maps, bright "
+               "drafts, r = 2 verifies every row twice.\n\nIn the map of r = 2, bright "
                "cells were accepted and dark ones repaired. The chart below counts them by round.",
                "检查轮数越多，修正越多，前向次数也越多：r = 0 只起草，r = 2 把每"
                "行检查两次。"
                "\n\n分布图中亮的单元格被接受，暗的被修正。下方的图表按轮次统计。")
     graph.model()
-    knobs = {}
-    for count, method in ((0, "method_1"), (2, "method_2")):
-        knobs |= {method: SSD_CHOICE, f"{method}.k_h": 5, f"{method}.k_v": 1,
-                  f"{method}.rounds": count, f"{method}.incremental": 0}
-    graph.sampler("compare", 1, kind="SSD_Compare", prompt=PROMPT, seed=2, **knobs)
-    graph.add("viewer", "SSD_RunViewer", 2, format="do not save")
-    graph.link("compare", 1, "viewer", "run")
-    graph.show("map", "viewer", 0, 2, "Map")
-    graph.sizes |= {"viewer": (460, 180), "map": (460, 420)}
-    graph.app(["map"], compare="prompt seed")
+    graph.shared_words(0)
+    for column, count in ((1, 0), (2, 2)):
+        graph.take_words(graph.sampler(
+            f"sampler_{count}", column, f"r = {count}", method=SSD_CHOICE,
+            **{"method.k_h": 5, "method.k_v": 1, "method.rounds": count,
+               "method.incremental": 0}))
+    graph.add("viewer", "SSD_RunViewer", 3, format="do not save")
+    graph.link("sampler_2", 1, "viewer", "run")
+    graph.show("map", "viewer", 0, 3, "Map")
+    graph.sizes |= {"note": (320, 200), "prompt": (320, 0), "seed": (320, 0),
+                    "viewer": (320, 160), "map": (320, 260)}
+    graph.app(["map"], prompt="value", seed="value")
     return graph
 
 

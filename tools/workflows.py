@@ -30,11 +30,13 @@ from support.comfyui_page import Page, comfyui_page  # noqa: E402
 from support.comfyui_server import Client, Run, comfyui  # noqa: E402
 
 COLUMN_GAP, ROW_GAP, SIDE = 50, 30, 512  # px
+NO_ID = "00000000-0000-0000-0000-000000000000"  # every page gives it one of its own
 CARD, TITLE, LINE = (910, 512), 44, 30  # px
 PAINTED_OVER, PAINTED_PART = "3.jpg", (190, 370, 520, 670)  # a castle, and the box around it in px
 
 BUILD = """async ([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
     app.graph.clear();
+    app.graph.id = crypto.randomUUID();  // else the new nodes show pictures of earlier runs
     const made = {}, columns = [];
     for (const [name, [kind, column, widgets, title]] of Object.entries(nodes)) {
         const node = made[name] = LiteGraph.createNode(kind);
@@ -65,7 +67,7 @@ BUILD = """async ([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
     const pictures = ({ size: [width], widgets }) => {
         const methods = widgets.filter((w) => /^method_\\d$/.test(w.name) && w.value !== "none");
         const across = Math.min(2, Math.max(1, methods.length));
-        return Math.ceil(methods.length / 2 || 1) * (width / across + 60);
+        return Math.ceil(methods.length / 2 || 1) * (width / across + 10);
     };
     let x = 0;
     for (const [column, nodes] of columns.entries()) {
@@ -109,6 +111,8 @@ BUILD = """async ([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
 PAINTED = """() => [...document.querySelectorAll(".ssd-pixels")].every((canvas) =>
     canvas.getContext("2d").getImageData(0, canvas.height - 1, 1, 1).data[3] > 0)"""
 
+SAVED = """() => app.graph._nodes.find((node) => node.type === "SaveImage").imgs?.[0]?.complete"""
+
 
 def build(page: Page, graph: Graph) -> tuple[dict, dict, dict[str, str]]:
     """(workflow, API form, node ids by name) from ComfyUI's page."""
@@ -135,8 +139,9 @@ def tidy(workflow: dict, graph: Graph, ids: dict[str, str]) -> dict:
              if k not in ("ds", "frontendVersion")}
     form = {"inputs": [[int(ids[name]), widget] for name, widget in graph.form],
             "outputs": [int(ids[name]) for name in graph.shown]}
-    return {**workflow, "extra": {**extra, "linearMode": graph.opens_as_app, "linearData": form,
-                                  "ssd_texts": {"zh": texts_of(graph)}}}
+    extra |= {"linearMode": graph.opens_as_app, "linearData": form,
+              "ssd_texts": {"zh": texts_of(graph)}}
+    return {**workflow, "id": NO_ID, "extra": extra}
 
 
 def thumbnail(client: Client, run: Run, ids: dict[str, str], names: list[str], path: Path) -> None:
@@ -217,6 +222,8 @@ def make(client: Client, page: Page, name: str) -> None:
         page.frame()
         page.run()
         page.page.wait_for_function(PAINTED)
+        page.page.wait_for_function(SAVED)
+        page.rest()
         shot = Image.open(io.BytesIO(page.page.screenshot())).convert("RGB")
         save(shot, ROOT / "docs" / "graph.webp")
 
