@@ -177,7 +177,7 @@ def test_a_wrong_number_in_a_field_is_one_sentence(client, wrong, sentence):
     {"method.k_h": 3, "method.k_v": 2, "method.rounds": 1}, {"cfg": 2.5, "top_p": 0.9},
     {"width": 512, "height": 288},
     {"method.rounds": ["7", 0], "width": ["9", 0], "height": ["8", 0]},
-    {"cfg": ["10", 0], "temperature": ["7", 0]}])
+    {"cfg": ["10", 0], "temperature": ["10", 0]}])
 def test_fields_take_numbers_typed_or_from_a_link(client, legal):
     values = {"7": 1, "8": 288, "9": 512}
     numbers = {name: client.node("PrimitiveInt", value=value) for name, value in values.items()}
