@@ -63,6 +63,9 @@ def test_a_workflow_opens_large_enough_to_be_read(page, path):
     usual = page.page.viewport_size
     page.page.set_viewport_size(SCREEN)
     try:
+        page.page.wait_for_function("(width) => app.canvas.canvas.getBoundingClientRect().width "
+                                    "=== width", arg=SCREEN["width"])
+        page.rest()
         page.open(read(path))
         assert page.page.evaluate("() => app.canvas.ds.scale") >= LEAST_ZOOM
     finally:

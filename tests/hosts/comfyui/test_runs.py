@@ -19,7 +19,7 @@ from ssd_core.output.choices import REFERENCE, SSD_CHOICE
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-TEMPLATES = sorted((ROOT / "workflows").glob("*.json"))
+TEMPLATES = sorted((ROOT / "workflows").glob("*.json"), key=lambda path: path.stem)
 RUNNABLE = [path for path in TEMPLATES if path.stem != LARGE_MODELS]  # by test_backbones
 UNTOUCHED = {"07_redo_a_region": "paint white what is to change"}  # waits for a painted mask
 IDS = ["SSD_LoadModel", "SSD_LoadHeads", "SSD_LoadLora", "SSD_TrainHeads", "SSD_Sampler",
