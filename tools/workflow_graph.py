@@ -8,7 +8,7 @@ PROMPT = "a red house by a lake"
 # The page's own widget behind a seed: what it does with the seed after a run.
 SEED_STAYS = {"control_after_generate": "fixed"}
 SEED_CHANGES = {"control_after_generate": "randomize"}
-LONG_NOTE = (340, 480)  # Nodes 2.0 shows more of a long text, and would cover the node below
+LONG_NOTE = (340, 500)  # Nodes 2.0 shows more of a long text, and would cover the node below
 
 
 @dataclass
@@ -41,6 +41,9 @@ class Graph:
         self.nodes[name] = (kind, column, widgets, title)
         return name
 
+    def change(self, name: str, **widgets) -> None:
+        self.nodes[name][2].update(widgets)
+
     def link(self, source: str, output: int, target: str, name: str) -> None:
         self.links.append((source, output, target, name))
 
@@ -59,8 +62,8 @@ class Graph:
         for shared in ("prompt", "seed"):
             self.link(shared, 0, sampler, shared)
 
-    def model(self, name: str = "postcard") -> None:
-        self.add("model", "SSD_LoadModel", 0, model=name)
+    def model(self, name: str = "postcard", column: int = 0) -> None:
+        self.add("model", "SSD_LoadModel", column, model=name)
 
     def sampler(self, name: str, column: int, title: str | None = None,
                 kind: str = "SSD_Sampler", **widgets) -> str:
@@ -86,9 +89,3 @@ class Graph:
     def tell(self, name: str, source: str, output: int, column: int, title: str) -> None:
         self.add(name, "PreviewAny", column, title)
         self.link(source, output, name, "source")
-
-    def report(self, name: str, source: str, column: int, title: str) -> None:
-        """Show the report of a node that draws."""
-        self.add(f"{name}_of", "SSD_RunInfo", column)
-        self.link(source, 1, f"{name}_of", "run")
-        self.tell(name, f"{name}_of", 0, column, title)

@@ -31,7 +31,9 @@ export function foldNew(node) {
     folded.add(widget);
     const isLinked = () => node.inputs?.some(
       (slot) => slot.widget?.name === widget.name && slot.link != null) ?? false;
-    derive(widget, "hidden", () => !node.showAdvanced && !isLinked());
+    for (const one of [widget, ...widget.linkedWidgets ?? []]) { // a seed's own control, too
+      derive(one, "hidden", () => !node.showAdvanced && !isLinked());
+    }
   }
 }
 

@@ -290,6 +290,7 @@ function tidyInputs(graph = app.graph) {
   for (const node of graph?._nodes ?? []) {
     if (node.subgraph) tidyInputs(node.subgraph);
     if (!node.comfyClass?.startsWith("SSD_")) continue;
+    refold(node); // a loaded choice of method has new knobs
     nameFold(node, words());
     refresh(node);
     plans.get(node)?.refresh();
