@@ -73,9 +73,9 @@ class Lessons:
         return new_pictures(self.model.module, self.kinds, len(self.own))
 
     def due(self, wanted: int) -> bool:
-        """Whether there are no drafts, an interrupted run, or so many new pictures."""
-        return (self.begun or self.drafts().heads is None
-                or self.new_pictures >= min(wanted, len(self.own)))
+        """Whether a run was interrupted, or there are enough new pictures: any, without drafts."""
+        enough = 1 if self.drafts().heads is None else max(1, min(wanted, len(self.own)))
+        return self.begun or self.new_pictures >= enough
 
     def drafts(self) -> weights.LoadedModel:
         """The model with the drafts that learned before, or as it came if there are none."""
@@ -150,7 +150,7 @@ def learn_if_due(lessons: Lessons, wanted: int, node: str | None) -> str:
     if lessons.due(wanted):
         return learn(lessons, node)
     return (f"{lessons.new_pictures} new pictures since these drafts last learned; they learn "
-            f"again from {wanted} on (new_pictures).")
+            f"again from {max(1, wanted)} on (new_pictures).")
 
 
 def learn(lessons: Lessons, node: str | None) -> str:
@@ -189,7 +189,7 @@ def learned(lessons: Lessons, node: str | None) -> dict | None:
 def report(lessons: Lessons, result: dict, seconds: float) -> str:
     """What the drafts accept now, and what they learned from."""
     lines = list(result["sentences"])
-    if result["kept"]:
+    if result["saved"]:
         lines.append("Load Model finds them.")
     lines.append(f"Learned in {duration(seconds)} from {len(lessons.own) - result['held_out']:,} "
                  f"pictures; of all, {result['approximate']:,} are by approximate methods.")

@@ -18,12 +18,13 @@ def run() -> None:
     try:
         with stopping_at_once():
             from .cli import main
+        code = until_terminated(main)
     except ModuleNotFoundError as error:  # the nodes run without these packages
         if error.name not in ("typer", "rich"):
             raise
         sys.exit(f"error: the commands need the package {error.name}: activate .venv, which python "
                  "install.py app makes, or pip install typer rich")
-    sys.exit(until_terminated(main))
+    sys.exit(code)
 
 
 def until_terminated(main: Callable[[], int]) -> int:

@@ -42,8 +42,8 @@ class KeptEntries(Generic[Entry]):
         """Store an entry in place of the earlier one; a failure to write is ignored."""
         def changed(entries: dict[str, Entry]) -> dict[str, Entry]:
             entries.pop(key, None)
-            kept = {**entries, key: entry}
-            return dict(list(kept.items())[-MOST:])
+            longer = {**entries, key: entry}
+            return dict(list(longer.items())[-MOST:])
 
         if (file := self.file) is None:
             self.in_memory = changed(self.in_memory)

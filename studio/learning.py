@@ -57,11 +57,11 @@ class Material:
 
 @dataclass(frozen=True)
 class Learned:
-    """What came of a lesson. judged: by kind, as `Judgement.to_json`. kept: the kinds that are new.
+    """What came of a lesson. judged: by kind, as `Judgement.to_json`. saved: the kinds now in use.
     """
 
     judged: Mapping[str, Mapping]
-    kept: Sequence[str]
+    saved: Sequence[str]
 
 
 def fitting(backbone: Backbone, recipe: HeadsRecipe) -> HeadsRecipe | None:
@@ -203,9 +203,9 @@ class Learning:
         if job.cancelled:
             raise Stopped
         result = learn(run, Progress(job, run.steps))
-        if result["kept"]:
+        if result["saved"]:
             self.library.renew_drafts()
-        return Learned(result["judged"], result["kept"])
+        return Learned(result["judged"], result["saved"])
 
     def _prepared(self, loaded: Loaded) -> Run:
         file, backbone = loaded.heads_file, loaded.backbone

@@ -88,13 +88,16 @@ def refused(request: Request, names: Sequence[str] = ()) -> Response | None:
     return None
 
 
+CALLS = 3  # slashes of /gradio_api/call/NAME, which begins a call; /ID behind it waits for one
+
+
 def asks_for_no_call(request: Request, path: str) -> bool:
     """Whether somebody waits for a call through Gradio's queue that is unknown there. For each such
     request Gradio would print a traceback of 80 lines.
     """
     if path.rstrip("/") == "/gradio_api/queue/data":
         call = request.query_params.get("session_hash", "")
-    elif path.startswith("/gradio_api/call/"):
+    elif path.startswith("/gradio_api/call/") and path.rstrip("/").count("/") > CALLS:
         call = path.rstrip("/").rpartition("/")[2]
     else:
         return False

@@ -92,9 +92,9 @@ class Below:
     def visitor(self, headers: Headers, peer: str) -> str:
         """The last address that no proxy of ours has, from the peer back through
         X-Forwarded-For."""
-        told = [each.strip() for each in ",".join(headers.getlist("x-forwarded-for")).split(",")]
-        while told and is_among(peer, self.proxies):
-            peer = told.pop() or peer
+        hops = [each.strip() for each in ",".join(headers.getlist("x-forwarded-for")).split(",")]
+        while hops and is_among(peer, self.proxies):
+            peer = hops.pop() or peer
         return peer
 
 

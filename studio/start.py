@@ -94,12 +94,10 @@ def main(
     check: Annotated[bool, typer.Option("--check", help="Only check these options.")] = False,
 ) -> None:
     """Open the app in a browser: everything runs on this machine."""
-    if language not in ("auto", "en", "zh"):
-        raise SSDError(f"language {language!r}: choose auto, en or zh")
     users = read_users(auth) if auth else {}
     root, names = as_root(root_path), [as_name(name) for name in allow_host or ()]
     proxies = [as_proxy(address) for address in proxy or ()]
-    require_place(host, port, mcp, share)
+    require_place(host, port, mcp, share, language)
     if check:
         return
     library = Library(models_dir, backbone, heads, device, dtype, offload, graphs,
@@ -110,16 +108,24 @@ def main(
     local = host in LOOPBACK and not share and not names
     if not local:
         sys.stderr.write(f"{shared_line(auth)}\n")
-    worker = Worker(lambda: when_idle(services), lambda: services.learning.when_rested())
-    services = Services(worker, library, history, ParkedSeeds(library, history),
-                        Downloads(models_dir), language, local)
+    services = services_of(library, history, models_dir, language, local)
     with private_cache():
         serve(services, host, port, share, open_, True, users, mcp, root, names,
               proxies)
 
 
-def require_place(host: str, port: int | None, mcp: bool, share: bool) -> None:
+def services_of(library: Library, history: History, models_dir: Path, language: str,
+                local: bool) -> Services:
+    worker = Worker(lambda: when_idle(services), lambda: services.learning.when_rested())
+    services = Services(worker, library, history, ParkedSeeds(library, history),
+                        Downloads(models_dir), language, local)
+    return services
+
+
+def require_place(host: str, port: int | None, mcp: bool, share: bool, language: str) -> None:
     """Raise SSDError unless the page can be served in this way."""
+    if language not in ("auto", "en", "zh"):
+        raise SSDError(f"language {language!r}: choose auto, en or zh")
     require_address(host, port)
     if mcp:
         require_mcp()

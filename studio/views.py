@@ -175,16 +175,16 @@ def result_view(services: Services, job: Job, language: str) -> dict | None:
 def learned_view(learned: Learned, language: str) -> dict:
     """Whether new drafts are in use, and what each kind brings, in a line for each."""
     lines = [judged_line(kind, each, language) for kind, each in learned.judged.items()]
-    lines.append(say(language, "learned" if learned.kept else "learned_nothing"))
-    return {"better": bool(learned.kept), "text": " ".join(lines)}
+    lines.append(say(language, "learned" if learned.saved else "learned_nothing"))
+    return {"better": bool(learned.saved), "text": " ".join(lines)}
 
 
 def judged_line(kind: str, each: Mapping, language: str) -> str:
     digits = 0 if kind == ROW else 2
-    told = {name: f"{each[name]:.{digits}f}" for name in ("new", "none")}
+    values = {name: f"{each[name]:.{digits}f}" for name in ("new", "none")}
     before = "" if each["before"] is None else say(language, "judged_before",
                                                    before=f"{each['before']:.{digits}f}")
-    return say(language, f"judged_{kind}", count=each["pictures"], before=before, **told)
+    return say(language, f"judged_{kind}", count=each["pictures"], before=before, **values)
 
 
 def in_use_view(services: Services, now: InUse, language: str) -> dict:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -28,8 +28,10 @@ from .offload import Offloader
 from .presets import Preset
 from .prompt_guide import PromptGuide
 from .prompts.own_words import OwnWords
-from .reading.adapters import Lora
 from .sessions import KeptSession
+
+if TYPE_CHECKING:
+    from .reading.adapters import Lora
 
 M = TypeVar("M", bound=nn.Module)
 

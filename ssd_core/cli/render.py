@@ -75,19 +75,19 @@ def command(prompts: File, rendering: RenderOptions, knobs: Knobs, drawing: Samp
     report, out, method = Reporter(json), rendering.out, knobs.chosen()
     check_folder(nearest_folder(out / "picture.png"))
     loaded, models = load_for(workers, loading, [method], canvas.pixels())
-    backbone, told = loaded.backbone, read_prompts(prompts, loaded.backbone)
-    lines = [line.prompt for line in told]
+    backbone, asked = loaded.backbone, read_prompts(prompts, loaded.backbone)
+    lines = [line.prompt for line in asked]
     first = Request(backbone, loaded.heads, Drawing(lines[0], canvas.negative, method,
                                                     drawing.sampling()),
                     fall_back=knobs.method is None)
     how = as_begun(RenderSettings.of(first), first.drawing.method, out)
     prepare(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
-    for line in told:
+    for line in asked:
         line.require_shared(replace(first.drawing, sampling=first.sampling, size=backbone.size))
     require_drawable(backbone, lines, prompts)
-    print_unused(told)
+    print_unused(asked)
     print_warnings(first, lines, canvas.strict_words)
-    pictures = to_draw(told, rendering.each, first.sampling)
+    pictures = to_draw(asked, rendering.each, first.sampling)
     pictures = [worded(picture, how, first, rendering.expand) for picture in pictures]
     existing = there_already(pictures, how, out)
     require_same(existing, how, loaded, out)
@@ -131,9 +131,9 @@ def worded(picture: RenderItem, how: RenderSettings, first: Request, fill: bool)
 
 def print_unused(lines: Sequence[PromptLine]) -> None:
     """Print what the lines tell and nothing reads, of the first ones."""
-    notes = [told for line in lines for told in line.notes]
-    for told in notes[:NAMED_LINES]:
-        note(f"warning: {told}")
+    notes = [words for line in lines for words in line.notes]
+    for words in notes[:NAMED_LINES]:
+        note(f"warning: {words}")
     if (more := len(notes) - NAMED_LINES) > 0:
         note(f"warning: and {more:,} more of such lines")
 

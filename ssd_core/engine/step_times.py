@@ -404,7 +404,7 @@ def keep_waiting(step_times: StepTimes, most: int) -> None:
         return
     widths = [cells for cells in both[0] if cells in both[1]]
     single, all_ = (sum(each[cells] for cells in widths) for each in both)
-    kept = StateFile[dict[str, dict[str, float]]](folder / openmp.FILE, openmp.parsed, dict, dict)
+    stored = StateFile[dict[str, dict[str, float]]](folder / openmp.FILE, openmp.parsed, dict, dict)
     with suppress(SSDError):
-        kept.change(lambda known: {**known, openmp.WAITING: {"one": float(single),
+        stored.change(lambda known: {**known, openmp.WAITING: {"one": float(single),
                                                              "all": float(all_)}})

@@ -62,14 +62,14 @@ class Palette:
         self.colours = np.full((backbone.codes, 3), GREY, np.float32)
         self.cells = np.zeros(backbone.codes, np.uint8)
         self.row_seconds, self.fitted_to, self.changed = math.inf, 0, False
-        told = self.codec.code_colours() if decodes else None
-        self.learns = decodes and told is None
-        self.glances = told is not None and self.codec.glances
+        of_codec = self.codec.code_colours() if decodes else None
+        self.learns = decodes and of_codec is None
+        self.glances = of_codec is not None and self.codec.glances
         folder = backbone.estimates.folder
         self.path = (folder / f"palette-{backbone.sha256[:16]}.npz"
                      if self.learns and folder is not None and backbone.sha256 else None)
-        if told is not None:
-            self.colours = told[: backbone.codes].float().cpu().numpy()
+        if of_codec is not None:
+            self.colours = of_codec[: backbone.codes].float().cpu().numpy()
         elif self.learns:
             self._load()
             self._try(backbone)

@@ -217,7 +217,7 @@ class Preview:
 
     def _show_kept(self) -> None:
         """Show the kept rows, decoded if that is quick, so that they look as in their picture."""
-        decodes = not self._moves_weights and self.own_seconds(self.first_row) <= KEPT_SECONDS
+        decodes = not self._moves_weights and self.own_seconds <= KEPT_SECONDS
         if decodes or self.glances:
             self.refined = self.first_row
         strips = (self.decoded(0, self.first_row, self.backbone) if decodes
@@ -229,7 +229,7 @@ class Preview:
         if self.own is not None:
             own = np.stack([to_bytes(picture) for picture in self.own])
             own = own.repeat(self.pictures // len(own), 0)
-        elif self._moves_weights or self.own_seconds(self.grid.rows) > KEPT_SECONDS:
+        elif self._moves_weights or self.own_seconds > KEPT_SECONDS:
             own = self.quick(0, self.grid.rows)
         else:
             own = self.decoded(0, self.grid.rows, self.backbone)
@@ -293,11 +293,12 @@ class Preview:
         """Whether decoding during a run moves weights to the device and back (offload)."""
         return self.backbone.offloader is not None
 
-    def own_seconds(self, rows: int) -> float:
-        """About what decoding so many rows takes at the size of the pictures."""
+    @property
+    def own_seconds(self) -> float:
+        """About what decoding the pictures takes at their size."""
         if self.row_seconds == math.inf and self.glances:
             self.row_seconds = self.palette.timed(self.small) * self.pictures
-        return self.row_seconds * (rows + BELOW) * self.backbone.scale**2
+        return self.row_seconds * self.grid.rows * self.backbone.scale**2
 
     def _paint(self) -> None:
         """Show the final rows as sharp as the budget allows, the upper ones first."""
@@ -341,15 +342,17 @@ class Preview:
         return to_bytes(whole[:, (first - top) * tall :].cpu())
 
     def decoded(self, first: int, last: int, backbone: Backbone | None = None) -> np.ndarray:
-        """The same, decoded with some rows around them, from which the palette learns.
+        """The same, decoded, from which the palette learns.
 
         Below the last final row the decoder's input repeats it, or has the picture of which cells
-        are kept. backbone: the view that decodes; None: the smallest.
+        are kept. backbone: the view that decodes all rows, so that these look as they will when the
+        picture is finished; None: the smallest, with some rows around these.
         """
-        top, tokens = max(0, first - ABOVE), torch.from_numpy(self.tokens)
+        tokens = torch.from_numpy(self.tokens)
+        top, end = (0, None) if backbone else (max(0, first - ABOVE), last + BELOW)
         if self.known is None:
             tokens = repeat_last_row(tokens, max(last, self.row))
-        strip = tokens[:, top : last + BELOW]
+        strip = tokens[:, top:end]
         drawn = np.stack([to_bytes(picture) for picture in pixels(backbone or self.small, strip)])
         tall = drawn.shape[1] // strip.shape[1]
         drawn = drawn[:, (first - top) * tall : (last - top) * tall]
@@ -404,7 +407,7 @@ class Preview:
 
         The run may continue afterwards.
         """
-        if self.over or self.own_seconds(self.row) > within:
+        if self.over or self.own_seconds > within:
             return
         with self._spared():
             if self.last is not None and self.marks.pending:

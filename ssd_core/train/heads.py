@@ -754,9 +754,9 @@ def keep_better(run: Run, lesson: Lesson, earlier: Sequence[Judgement],
     known = None if run.before is None else trained_part(run.before, kind)
     in_use = known is not None and next(known.parameters(), None) is not None
     learned = deepcopy(run.heads).requires_grad_(False).eval()
-    verdict = judging.judged(kind, learned, deepcopy(run.before) if in_use else None,
-                             run.backbone, run.held_out, run.team, go_on)
-    if not verdict.wins:
+    judgement = judging.judged(kind, learned, deepcopy(run.before) if in_use else None,
+                                run.backbone, run.held_out, run.team, go_on)
+    if not judgement.wins:
         forget(run, kind)
     elif run.team.first:
         save = partial(save_heads, learned_so_far(run, kind), run.recipe.file, run.backbone,
@@ -765,7 +765,7 @@ def keep_better(run: Run, lesson: Lesson, earlier: Sequence[Judgement],
             save()
         else:
             save_version(run.recipe.file, save)
-    return verdict
+    return judgement
 
 
 def learned_so_far(run: Run, kind: str) -> DraftHeads:
@@ -794,11 +794,11 @@ def forget(run: Run, kind: str) -> None:
 def outcome(run: Run, judgements: Sequence[Judgement]) -> dict:
     """What was judged and kept, and what was left out."""
     assert run.own is not None
-    kept = [each.kind for each in judgements if each.wins]
-    place = f"saved as {run.recipe.file}" if kept else "not kept"
+    saved = [each.kind for each in judgements if each.wins]
+    place = f"saved as {run.recipe.file}" if saved else "not kept"
     if run.before is not None:
-        place += "; the earlier ones are kept beside it" if kept else "; those in use stay"
-    return {"judged": {each.kind: each.to_json() for each in judgements}, "kept": kept,
+        place += "; the earlier ones are kept beside it" if saved else "; those in use stay"
+    return {"judged": {each.kind: each.to_json() for each in judgements}, "saved": saved,
             "sentences": [f"{each.sentence}." for each in judgements] + [
                 f"{place[0].upper()}{place[1:]}."],
             "left_out": dict(run.own.left_out), "held_out": sum(map(len, run.held_out)),

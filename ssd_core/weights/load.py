@@ -209,9 +209,7 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
     place = pick_device(device)
     draws = place if draws_on is None else pick_device(draws_on)
     require_sound(dtype, draws)
-    if offload and place.type in NO_CARD:
-        raise SSDError(f"offload saves memory on a graphics card, the device is {place}: "
-                       "leave it out, or choose another device")
+    require_card(place, offload)
     dtype = best_dtype(name_or_path, dtype, draws)
     checkpoint, module = find_backbone(name_or_path, model_called(family))
     require_family(checkpoint, module)
@@ -235,6 +233,12 @@ def load_backbone(name_or_path: str | Path | nn.Module, device: str = "auto", dt
         backbone.find_drafter = DrafterFile(samplers, device,
                                             "int8" if backbone.in_int8 else dtype)
     return backbone
+
+
+def require_card(place: torch.device, offload: bool) -> None:
+    if offload and place.type in NO_CARD:
+        raise SSDError(f"offload saves memory on a graphics card, the device is {place}: "
+                       "leave it out, or choose another device")
 
 
 def unread_beside(checkpoint: Checkpoint) -> tuple[str, ...]:

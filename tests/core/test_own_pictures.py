@@ -127,7 +127,7 @@ def test_the_command_line_learns_both_kinds_and_then_goes_on(capsys, card, tmp_p
              "--device", "cpu")
     monkeypatch.setattr(judging, "is_less", lambda own, other: True)
     code, told, said = ssd(capsys, *given)
-    assert code == 0 and told["kept"] == ["heads", "row"]
+    assert code == 0 and told["saved"] == ["heads", "row"]
     assert [each["before"] for each in told["judged"].values()] == [None, None]
     assert "Row drafter: Faithful takes" in said and f"Saved as {out}" in said
     assert set(told["acceptance"]) == {"horizontal+1", "horizontal+2", "vertical+1", "row"}
@@ -160,7 +160,7 @@ def test_drafts_that_bring_no_more_are_not_kept(card, tmp_path, monkeypatch):
         real(kind, *given), new=[0.0] if kind == heads.ROW else [9.0], before=[1.0], none=[1.0]))
     monkeypatch.setattr(judging, "is_less", lambda own, other: own < other)
     told = heads.learn(heads.prepare(recipe, backbone, current))
-    assert told["kept"] == ["row"], "each kind is judged by itself"
+    assert told["saved"] == ["row"], "each kind is judged by itself"
     mixed = stored_heads(recipe.file, backbone).float()
     assert all(torch.equal(mixed.state_dict()[name], old)
                for name, old in current.state_dict().items() if not name.startswith("row."))
@@ -168,7 +168,7 @@ def test_drafts_that_bring_no_more_are_not_kept(card, tmp_path, monkeypatch):
     before = recipe.file.read_bytes()
     drawn(backbone, pictures, 1, first=13)
     monkeypatch.setattr(judging, "is_less", lambda own, other: False)
-    assert heads.learn(heads.prepare(recipe, backbone, mixed))["kept"] == []
+    assert heads.learn(heads.prepare(recipe, backbone, mixed))["saved"] == []
     assert recipe.file.read_bytes() == before and not list(tmp_path.glob("*.ckpt"))
 
 
@@ -178,7 +178,7 @@ def test_drafts_that_bring_nothing_at_first_leave_no_file(card, tmp_path, monkey
     backbone, _ = card
     recipe = recipe_for(tmp_path, drawn(backbone, tmp_path / "drawn", 8), kind=BOTH)
     told = heads.learn(heads.prepare(recipe, backbone))
-    assert told["kept"] == [] and told["sentences"][-1] == "Not kept."
+    assert told["saved"] == [] and told["sentences"][-1] == "Not kept."
     assert not list(tmp_path.glob("heads*"))
 
 
@@ -253,7 +253,7 @@ def test_a_checkpoint_of_other_shapes_does_not_stop_a_new_lesson(card, tmp_path,
                     lambda step: False)
     run = heads.prepare(recipe_for(tmp_path, pictures, k_h=1), backbone)
     assert run.lessons[0].start == 0
-    assert heads.learn(run)["kept"] == ["heads"]
+    assert heads.learn(run)["saved"] == ["heads"]
 
 
 def test_ssd_draws_with_what_was_learned(card, tmp_path, monkeypatch):

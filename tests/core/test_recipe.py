@@ -33,7 +33,7 @@ from studio.settings import of_recipe
 
 BACKBONE = SimpleNamespace(
     name="toy", sha256="ab" * 32, preset=Preset(cfg=3.0), sizes=((16, 8),), size=(16, 8),
-    grid=Grid(2, 4), sources=(),
+    grid=Grid(2, 4), sources=(), lora=(),
     codes=9, device=torch.device("cpu"), dtype=torch.float32, in_int8=True,
     encode=lambda pictures: torch.full((len(pictures), 2, 4), 5))
 TOKENS = torch.arange(8).view(2, 4)

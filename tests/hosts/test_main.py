@@ -39,7 +39,7 @@ def test_the_help_has_every_commands_own_words_and_imports_none_of_them():
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, text=True,
                           capture_output=True)
     assert all(f" {name} " in done.stdout for name in COMMANDS)
-    assert done.stdout.splitlines()[-1] == "0 ssd_core.cli.output ssd_core.cli.paths"
+    assert done.stdout.splitlines()[-1] == "0 ssd_core.cli.paths"
 
 
 def test_transformers_is_imported_by_no_start_and_no_postcard():

@@ -90,7 +90,7 @@ def test_a_process_that_is_told_to_end_leaves_no_file():
 def full_disk(monkeypatch, *folders: Path) -> None:
     """These folders have no room for another byte, though files can be created."""
     def refuse(path, data):
-        if any(path.is_relative_to(folder) for folder in folders):
+        if any(path.absolute().is_relative_to(folder) for folder in folders):
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
         with open(path, "wb") as file:
             return file.write(data)

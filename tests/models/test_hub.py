@@ -325,7 +325,7 @@ def test_importing_the_engine_imports_no_hub():
 
 
 def test_the_command_tells_first_and_asks(server, monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: False))
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: False, closed=False))
     assert main(["download", NAME]) == 2
     out, err = capsys.readouterr()
     assert "0.3 MB" in out and "DeepSeek" in out and str(Path("models").absolute()) in out + err
@@ -334,7 +334,7 @@ def test_the_command_tells_first_and_asks(server, monkeypatch, capsys):
 
 @pytest.mark.parametrize("answer, downloaded", [("y", True), ("n", False)])
 def test_a_terminal_is_asked(server, monkeypatch, capsys, answer, downloaded):
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True, closed=False))
     monkeypatch.setattr("typer.confirm", lambda *a, **k: answer == "y")
     assert main(["download", NAME, "--models-dir", "m"]) == 0
     assert Path("m/ssd_backbones", NAME).is_dir() == downloaded

@@ -160,29 +160,47 @@ function drawWhereOpaque(context, bitmap) {
 }
 
 const LEGIBLE = { phone: 150, screen: 240 }; // px that a panel needs for its figures
+const WORDS = 140; // px of words above and below a panel's pictures
 
 /**
- * Columns for `count` panels in so many px: as many as stay legible, at least two; the last line is
- * nearly full.
+ * Columns for `count` panels in so many px; the last line is nearly full. Without a height (null)
+ * it is as many as stay legible, at least two; with a height, those with the largest pictures.
  */
-export function panelColumns(count, width) {
+export function panelColumns(count, width, height = null) {
   const columns = Array.from({ length: count }, (_, i) => Math.ceil(count / (count - i)));
-  const least = width < 2 * LEGIBLE.screen ? LEGIBLE.phone : LEGIBLE.screen;
-  const most = Math.max(2, Math.floor((width + GAP) / (least + GAP)));
-  return Math.max(...columns.filter((n) => n <= most));
+  if (height === null) {
+    const least = width < 2 * LEGIBLE.screen ? LEGIBLE.phone : LEGIBLE.screen;
+    const most = Math.max(2, Math.floor((width + GAP) / (least + GAP)));
+    return Math.max(...columns.filter((n) => n <= most));
+  }
+  const side = (n) => {
+    const lines = Math.ceil(count / n);
+    return Math.min((width - GAP * (n - 1)) / n, (height - GAP * (lines - 1)) / lines - WORDS);
+  };
+  return columns.reduce((best, n) => (side(n) > side(best) ? n : best));
 }
 
 /**
- * Columns and scale for a square of `count` pictures, `width` px wide each, in `room` px.
+ * Columns and scale for `count` pictures, `width` px wide each, in `room` px across: a square of
+ * any height, or the largest pictures of `height` px each that fit into `tall` px.
  *
  * The scale is any number, except just above one screen pixel per picture pixel: there it is 1,
  * because pixels of uneven width would show. `density`: screen pixels per CSS px. `most`: the
  * largest scale. `smooth`: whether enlarged pixels are blended, so that any scale looks fine.
  */
-export function fit(count, width, room, density = 1, { most = Infinity, smooth = false } = {}) {
-  const columns = Math.ceil(Math.sqrt(count));
-  const across = (room - GAP * (columns - 1)) / (columns * width);
-  const scale = Math.max(0, Math.min(across, most));
-  const even = !smooth && scale >= 1 && scale * density < FRACTIONAL;
-  return { columns, scale: even ? 1 / density : scale };
+export function fit(count, width, room, density = 1,
+  { most = Infinity, smooth = false, height, tall = null } = {}) {
+  const square = Math.ceil(Math.sqrt(count));
+  const choices = tall === null ? [square] : Array.from({ length: count }, (_, i) => i + 1);
+  const scaled = choices.map((columns) => ({ columns, scale: scaleFor(columns) }));
+  return scaled.reduce((best, each) => (each.scale > best.scale ? each : best),
+    { columns: square, scale: 0 });
+
+  function scaleFor(columns) {
+    const across = (room - GAP * (columns - 1)) / (columns * width);
+    const lines = Math.ceil(count / columns);
+    const down = tall === null ? Infinity : (tall - GAP * (lines - 1)) / (lines * height);
+    const scale = Math.max(0, Math.min(across, down, most));
+    return !smooth && scale >= 1 && scale * density < FRACTIONAL ? 1 / density : scale;
+  }
 }

@@ -17,11 +17,12 @@ export class Panel {
   #painted = 0; // rows whose pixels are painted; the state may be ahead of them
 
   /**
-   * `most` and `smooth`: as in drawing.fit. `prompt`: as typed, if it is known. `finished`: by run,
-   * its pictures at the end as bitmaps, if it is an old run.
+   * `fills`: the host gives a height, into which the pictures must fit. `most` and `smooth`: as in
+   * drawing.fit. `prompt`: as typed, if it is known. `finished`: by run, its pictures at the end as
+   * bitmaps, if it is an old run.
    */
-  constructor(words, { most, smooth, prompt, finished = new Map() }, onPainted) {
-    Object.assign(this, { words, most, smooth, prompt, onPainted, finished });
+  constructor(words, { fills, most, smooth, prompt, finished = new Map() }, onPainted) {
+    Object.assign(this, { words, fills, most, smooth, prompt, onPainted, finished });
     this.heading = make("div", "ssd-heading");
     this.area = make("div", "ssd-pictures");
     this.summary = make("div", "ssd-summary");
@@ -105,7 +106,8 @@ export class Panel {
     if (!start) return;
     const density = window.devicePixelRatio;
     const { columns, scale } = fit(start.pictures, start.width, this.area.clientWidth, density,
-      { most: this.most, smooth: this.smooth });
+      { most: this.most, smooth: this.smooth, height: start.height,
+        tall: this.fills ? this.area.clientHeight : null });
     this.area.style.gap = `${GAP}px`;
     this.area.style.gridTemplateColumns = `repeat(${columns}, max-content)`;
     // Whole screen pixels keep edges sharp.

@@ -14,7 +14,7 @@ import { Panel } from "./panel.js";
 import { IDLE, fold } from "./protocol.js";
 import { say, stringsFor } from "./strings.js";
 
-const LINE = "auto auto auto auto"; // heading, pictures, figures, notes
+const LINE = "auto minmax(0, 1fr) auto auto"; // heading, pictures, figures, notes
 const REMEMBERED = "ssd.preview.overlay";
 
 export class Preview {
@@ -24,16 +24,17 @@ export class Preview {
   #observer = new ResizeObserver(() => this.#arrange());
 
   /**
-   * language: the host's, such as "zh-CN". most and smooth: as in drawing.fit. prompt: as typed,
-   * which names the pictures. words: texts that replace some of ours. teach: show the overlay until
-   * the first run ends, if the user has not chosen yet. finished: by run, bitmaps of finished
-   * pictures, from which the strips are then painted.
+   * language: the host's, such as "zh-CN". fills: whether the host sets the element's height. most
+   * and smooth: as in drawing.fit. prompt: as typed, which names the pictures. words: texts that
+   * replace some of ours. teach: show the overlay until the first run ends, if the user has not
+   * chosen yet. finished: by run, bitmaps of finished pictures, from which the strips are then
+   * painted.
    */
-  constructor({ language = "en", most, smooth, prompt = "", words = {}, teach = false,
-    finished } = {}) {
+  constructor({ language = "en", fills = false, most, smooth, prompt = "", words = {},
+    teach = false, finished } = {}) {
     addStyleSheet();
     this.state = IDLE;
-    Object.assign(this, { most, smooth, prompt, finished });
+    Object.assign(this, { fills, most, smooth, prompt, finished });
     this.words = { ...stringsFor(language), ...words };
     this.teaching = teach && recall() === null;
     this.overlay = this.teaching || recall() === "on";
@@ -53,7 +54,8 @@ export class Preview {
       (name) => make("span", "ssd-key", {}, [swatch(name[0]), words[name]])));
     this.aloud = make("div", "ssd-aloud", { role: "status", "aria-live": "polite" });
     this.bar = make("div", "ssd-bar", {}, [this.toggle, this.legend]);
-    this.element = make("div", "ssd-preview", { role: "group", "aria-label": words.group },
+    this.element = make("div", this.fills ? "ssd-preview ssd-fills" : "ssd-preview",
+      { role: "group", "aria-label": this.words.group },
       [this.error.element, this.note, this.drawn, this.panels, this.bar, this.aloud]);
     this.#observer.observe(this.element);
   }
@@ -86,8 +88,8 @@ export class Preview {
   }
 
   #newPanel(number) {
-    const { most, smooth, prompt, finished } = this;
-    const panel = new Panel(this.words, { most, smooth, prompt, finished },
+    const { fills, most, smooth, prompt, finished } = this;
+    const panel = new Panel(this.words, { fills, most, smooth, prompt, finished },
       () => this.#schedule());
     this.#panels.get(number)?.dispose();
     this.#panels.set(number, panel);
@@ -99,7 +101,8 @@ export class Preview {
   /** Arrange the panels in lines of equal columns; each panel has four grid rows of its line. */
   #arrange() {
     const count = Math.max(0, ...this.#panels.keys()) + 1;
-    const columns = panelColumns(count, this.panels.clientWidth);
+    const columns = panelColumns(count, this.panels.clientWidth,
+      this.fills ? this.panels.clientHeight : null);
     this.panels.style.gridTemplateRows = `repeat(${Math.ceil(count / columns)}, ${LINE})`;
     for (const [number, { element }] of this.#panels) {
       element.style.gridColumn = (number % columns) + 1;

@@ -34,8 +34,10 @@ def card(tmp_path_factory):
 @pytest.fixture
 def tiny(pack, card, monkeypatch):
     """The same as a model in ComfyUI's folders, learning in few steps; no pictures at first."""
-    heads, pictures = (pack.module(f"ssd_core.train.{name}") for name in ("heads", "own_pictures"))
+    heads, judging, pictures = (pack.module(f"ssd_core.train.{name}")
+                                for name in ("heads", "judging", "own_pictures"))
     monkeypatch.setattr(heads, "LEAST_STEPS", dict.fromkeys(heads.LEAST_STEPS, 6))
+    monkeypatch.setattr(judging, "is_less", lambda own, other: True)
     monkeypatch.setattr(pictures.LAST_LESSON, "in_memory", {})
     folders = [Path(pack.stubs.folders.paths(name)[-1]) for name in ("ssd_backbones", "ssd_heads")]
     shutil.copytree(card.files[0].parent, folders[0] / "tiny")
@@ -74,8 +76,8 @@ def test_drafts_learn_with_a_bar_and_the_model_then_has_them(pack, card, tiny):
     assert model.heads.module.k_h and model.heads.module.row is not None
     done, totals = zip(*pack.stubs.bars, strict=True)
     assert set(totals) == {12} and set(done) == set(range(1, 13)), "a step each, of both kinds"
-    assert "Draft heads: " in text and "Row drafter: " in text and "kept apart" in text
-    assert "instead of" not in text, "there were none before"
+    assert "Draft heads: " in text and "Row drafter: " in text and "of your prompts" in text
+    assert "with those in use" not in text, "there were none before"
     assert re.search(r"Left out: \d+ of other models", text), "other tests drew some, too"
     assert pack.server.texts[-1][0] == text
     assert any("Step 2 of 12, about" in said for said, *_ in pack.server.texts)
@@ -99,20 +101,21 @@ def test_it_learns_again_only_when_there_are_enough_new_pictures(pack, card, tin
     assert fingerprint(folder="", new_pictures=8) != seen
     assert fingerprint(folder="", new_pictures=0) != fingerprint(folder="", new_pictures=0)
     _, text = pack.run(NODE, model=tiny, new_pictures=8, kind="heads")
-    assert pack.stubs.bars and ("instead of" in text or "of those before" in text)
+    assert pack.stubs.bars and "with those in use" in text
 
 
 def test_drafts_that_are_no_better_are_not_used_and_not_tried_again(pack, card, tiny, monkeypatch):
     draw(pack, card, 12)
-    heads = pack.module("ssd_core.train.heads")
+    judging = pack.module("ssd_core.train.judging")
     first, _ = pack.run(NODE, model=tiny, kind="row drafter")
-    real, shares = heads.acceptance, iter([0.25, 0.5])
-    monkeypatch.setattr(heads, "acceptance", lambda *of: {
-        **real(*of), "acceptance": {"row": next(shares)}})
+    monkeypatch.setattr(judging, "is_less", lambda own, other: False)
+    draw(pack, card, 12, first=20)
     before = learned_file(pack).read_bytes()
     model, text = pack.run(NODE, model=tiny, kind="row drafter", new_pictures=0)
-    assert "25.0 % accepted, 50.0 % of those before, which stay" in text
+    assert "Not kept; those in use stay." in text
     assert model == first and learned_file(pack).read_bytes() == before
+    _, text = pack.run(NODE, model=tiny, kind="row drafter", new_pictures=0)
+    assert text.startswith("0 new pictures since these drafts last learned")
 
 
 @pytest.mark.parametrize(("at", "done", "next_one"), [
@@ -131,7 +134,7 @@ def test_an_interrupt_ends_a_step_and_the_next_run_goes_on(pack, card, tiny, at,
         pack.run(NODE, model=tiny)
     del pack.server.send_progress_text
     assert bars[-1] == (done, 12), "the step under way is finished, and its work is kept"
-    assert seen[-1].startswith("Interrupted.") and not learned_file(pack).exists()
+    assert seen[-1].startswith("Interrupted.") and learned_file(pack).exists() == (done > 6)
     bars.clear()
     pack.run(NODE, model=tiny)
     assert bars[0] == (next_one, 12) and learned_file(pack).exists()

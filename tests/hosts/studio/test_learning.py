@@ -17,8 +17,9 @@ from test_own_pictures import drawn  # noqa: E402
 
 from ssd_core.engine.heads import stored_heads  # noqa: E402
 from ssd_core.output.recipe import read_recipe, recipe_tokens  # noqa: E402
-from ssd_core.train import heads, own_pictures, versions  # noqa: E402
+from ssd_core.train import heads, judging, own_pictures, versions  # noqa: E402
 from ssd_core.train.heads import HeadsRecipe  # noqa: E402
+from ssd_core.train.judging import Judgement  # noqa: E402
 from studio import jobs, learning  # noqa: E402
 from studio.jobs import TO_RUNS  # noqa: E402
 from studio.learning import ENOUGH_NEW, LEARN  # noqa: E402
@@ -42,15 +43,15 @@ def short_lessons(monkeypatch):
 
 @pytest.fixture
 def judged(monkeypatch):
-    """Whatever learned accepts this share of its drafts; the drafts before accept a half."""
-    share = {"after": 0.6}
+    """What pictures take with the new drafts, with those in use and with none; less is better."""
+    takes = {"new": 1.0, "before": 2.0, "none": 3.0}
 
-    def acceptance(learned, *_):
-        after = 0.5 if learned.sha256 else share["after"]  # new ones have not been saved
-        return {"acceptance": {"horizontal+1": after, "row": after}}
+    def judgement(kind, learned, before, *_):
+        new, in_use, none = ([takes[name]] * 4 for name in takes)
+        return Judgement(kind, new, in_use if before else [], none)
 
-    monkeypatch.setattr(heads, "acceptance", acceptance)
-    return share
+    monkeypatch.setattr(judging, "judged", judgement)
+    return takes
 
 
 @pytest.fixture
@@ -111,8 +112,9 @@ def test_a_lesson_is_a_job_and_its_drafts_are_used_at_once(client, services, pic
     told = lesson(client, services)
     assert told["kind"] == LEARN and told["state"] == "done" and told["progress"] == 1, told
     assert told["result"] == {"better": True, "text": (
-        "The model now accepts 0.60 of the drafts instead of 0.50 (measured on pictures kept "
-        "apart: 4). The new drafts are in use.")}
+        "Draft heads: pictures by ssd cost the model 1.00 nats a token, 2.00 with those in use, "
+        "3.00 without; less is better (4 of your prompts). Row drafter: Faithful takes 1 passes, "
+        "3 without; less is better (4 of your prompts). The new drafts are in use.")}
     now = services.library.current
     assert now.backbone is before.backbone and now.heads.sha256 != before.heads.sha256
     assert waiting().heads is now.heads, "what waits is drawn with the new drafts"
@@ -120,14 +122,14 @@ def test_a_lesson_is_a_job_and_its_drafts_are_used_at_once(client, services, pic
     pictures(5, first=12)
     there = asked(client)
     assert there["new"] == 5 and "17 pictures of tiny, 5 of them new since" in there["text"]
-    judged["after"] = 0.4
+    judged["new"] = 2.5
     told = lesson(client, services)
-    assert "No better than before" in told["result"]["text"] and not told["result"]["better"]
+    assert "They are no better" in told["result"]["text"] and not told["result"]["better"]
     assert services.library.current is now and asked(client)["new"] == 0
 
 
-def test_a_lesson_that_is_stopped_goes_on_later_and_gives_its_memory_back(client, services, held,
-                                                                          pictures, monkeypatch):
+def test_a_lesson_that_is_stopped_goes_on_later_and_gives_its_memory_back(
+        client, services, held, judged, pictures, monkeypatch):
     pictures(12)
     runs = []
     real = learning.prepare
@@ -152,7 +154,7 @@ def remembered(run, runs):
 
 
 def test_a_lesson_that_began_by_itself_gives_way_to_all_and_goes_on_later(
-        client, services, held, pictures, monkeypatch):
+        client, services, held, pictures, judged, monkeypatch):
     own, worker = services.learning, services.worker
     pictures(ENOUGH_NEW)
     own.when_rested()

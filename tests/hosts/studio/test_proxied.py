@@ -270,7 +270,7 @@ def test_the_models_page_names_the_proxy_that_failed(client, monkeypatch):
 def test_options_and_variables_say_path_and_names(
         monkeypatch, tmp_path, capsys, arguments, variables):
     def serve(services, *options):
-        assert not services.local and options[-2:] == ("/ssd", ["a.example", "b:81"])
+        assert not services.local and options[-3:] == ("/ssd", ["a.example", "b:81"], [])
         raise SSDError("enough")
 
     for name, value in variables.items():

@@ -120,7 +120,7 @@ def test_a_preview_without_memory_does_not_end_the_run(library, history, setting
         tries.append(args)
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(Preview, "decoded", short)
+    monkeypatch.setattr(Preview, "glanced", short)
     job = ended(runs.draw(library, history, settings))
     assert len(tries) == 1 and job.result.entries and kinds(job)[-1] == "finished"
 

@@ -160,3 +160,11 @@ test("ids of another graph find nothing and throw nothing", () => {
   for (const id of ["9", "4:1", "x", "", "4:"]) assert.equal(nodeAt(graph, id), null, id);
   assert.equal(nodeAt(undefined, "4"), null);
 });
+
+test("in a given height the pictures are as large as fit", () => {
+  const tall = (count, height, most) => fit(count, 192, 960, 1, { height: 192, tall: height, most });
+  assert.deepEqual(tall(1, 480), { columns: 1, scale: 2.5 });
+  assert.deepEqual(tall(4, 192), { columns: 4, scale: 1 });
+  assert.equal(panelColumns(4, 1000, 400), 4);
+  assert.equal(panelColumns(4, 600, 1200), 2);
+});

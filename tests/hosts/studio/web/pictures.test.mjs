@@ -8,7 +8,7 @@ import { load } from "./as_served.mjs";
 const { Choice, between } = await load("choice.js");
 const { held, spread } = await load("zoom.js");
 const { rowsToKeep } = await load("edit_tools.js");
-const { sizeText } = await load("download.js");
+const { sizeText } = await import("../../../../web/preview/strings.js");
 const { problemOf } = await load("incoming.js");
 const { whenSaved } = await load("tile.js");
 const { differences } = await load("picture_actions.js");
