@@ -222,7 +222,7 @@ def test_a_tab_that_is_reloaded_meets_the_run_in_its_middle(open_frontend):
     assert tab.server.get("/queue")["queue_running"], "the runs ended before the page was back"
     tab.wait_painted(1)
     tab.wait_upper_half()
-    assert tab.page.locator(".ssd-heading:visible").inner_text() == "ar"
+    assert tab.page.locator(".ssd-heading:visible").inner_text() == "Reference"
     tab.server.post("/queue", {"clear": True})
     tab.server.post("/interrupt", {})
     tab.wait_figures("stopped at row")
