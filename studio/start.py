@@ -85,8 +85,7 @@ def main(
         help="A name of your reverse proxy or tunnel. May be given again.")] = None,
     proxy: Annotated[list[str] | None, typer.Option(
         envvar="SSD_PROXY", metavar="ADDRESS",
-        help="Your reverse proxy, such as 127.0.0.1, whose X-Forwarded-For is believed. May be "
-             "given again.")] = None,
+        help="A reverse proxy whose X-Forwarded-For counts. May be given again.")] = None,
     language: Annotated[str, typer.Option(help="auto (the browser's), en, zh.")] = "auto",
     mcp: Annotated[bool, typer.Option(
         "--mcp", help="Offer the endpoints as MCP tools, at /gradio_api/mcp.")] = False,
@@ -110,8 +109,7 @@ def main(
         sys.stderr.write(f"{shared_line(auth)}\n")
     services = services_of(library, history, models_dir, language, local)
     with private_cache():
-        serve(services, host, port, share, open_, True, users, mcp, root, names,
-              proxies)
+        serve(services, host, port, share, open_, True, users, mcp, root, names, proxies)
 
 
 def services_of(library: Library, history: History, models_dir: Path, language: str,
