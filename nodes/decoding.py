@@ -27,8 +27,8 @@ def inputs() -> list[io.Input]:
         io.String.Input("prompt", default="", multiline=True, optional=True, advanced=True,
                         tooltip=f"{GLM}what the pictures show. Empty = the prompts that the "
                                 "tokens were drawn from."),
-        io.Int.Input("seed", default=0, min=0, max=(1 << 64) - 1, optional=True, advanced=True,
-                     tooltip=f"{GLM}the seed of the painting."),
+        io.Int.Input("seed", default=0, min=0, max=(1 << 64) - 1, control_after_generate=True,
+                     optional=True, advanced=True, tooltip=f"{GLM}the seed of the painting."),
         io.Int.Input("steps", default=STEPS, min=1, max=200, optional=True, advanced=True,
                      tooltip=f"{GLM}steps of the diffusion model; more take longer."),
         io.Float.Input("guidance", default=GUIDANCE, min=1.0, max=20.0, step=0.1, optional=True,

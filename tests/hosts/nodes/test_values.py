@@ -39,7 +39,7 @@ def test_a_speed_is_a_method_of_its_own(schedules, title, name, most):
 def test_an_unknown_choice_is_told_and_a_knob_of_another_one_too(schedules):
     with pytest.raises(Exception, match="method 'Best': choose one of Faithful, Balanced, Fast"):
         schedules.chosen("Best")
-    with pytest.raises(Exception, match="method SJD has no knob k_h: choose of "):
+    with pytest.raises(Exception, match="method SJD has no knob k_h: it has window, "):
         schedules.chosen({"method": "SJD", "k_h": 3})
     with pytest.raises(Exception, match=r"^k_h 0: must lie in 1 \.\. "):
         schedules.chosen({"method": SSD_CHOICE, "k_h": 0})
