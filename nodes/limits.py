@@ -28,51 +28,51 @@ def complete(node: type[io.ComfyNode], values: Mapping[str, Any]) -> dict[str, A
     Raises SSDError for the first value that is of a wrong type, or that its widget would refuse.
     """
     known = dict(values)
-    for one in node.define_schema().inputs:
-        if one.io_type == LISTS:
-            chosen = values.get(one.id)
+    for slot in node.define_schema().inputs:
+        if slot.io_type == LISTS:
+            chosen = values.get(slot.id)
             if chosen is not None and not isinstance(chosen, Mapping):
-                known[one.id] = chosen = {one.id: chosen}  # a bare title
-            check_choice(node, one, chosen)
-            known.setdefault(one.id, {one.id: one.extra_dict["default"]})
-        elif (value := values.get(one.id)) is not None:
-            check_value(one, value)
-        elif one.io_type in KINDS and one.optional:
-            known[one.id] = one.default
+                known[slot.id] = chosen = {slot.id: chosen}  # a bare title
+            check_choice(node, slot, chosen)
+            known.setdefault(slot.id, {slot.id: slot.extra_dict["default"]})
+        elif (value := values.get(slot.id)) is not None:
+            check_value(slot, value)
+        elif slot.io_type in KINDS and slot.optional:
+            known[slot.id] = slot.default
     return known
 
 
-def check_value(one: io.Input, value: Any) -> None:
+def check_value(slot: io.Input, value: Any) -> None:
     """Raise SSDError for a value that this input cannot take."""
-    if one.io_type in LINKS:
-        kind, giver = LINKS[one.io_type]
+    if slot.io_type in LINKS:
+        kind, giver = LINKS[slot.io_type]
         if not isinstance(value, kind):
-            raise SSDError(f"{one.id} {str(value)[:40]!r}: connect {giver}")
-    elif one.io_type in KINDS:
-        asks = one.id == "prompt" and one.default  # Finish can do without
+            raise SSDError(f"{slot.id} {str(value)[:40]!r}: connect {giver}")
+    elif slot.io_type in KINDS:
+        asks = slot.id == "prompt" and slot.default  # Finish can do without
         if asks and (complaint := complaint_about_prompt(value)):
             raise SSDError(f"prompt: {complaint}")
-        spec_of(one).checked(value)
+        spec_of(slot).checked(value)
 
 
-def check_choice(node: type[io.ComfyNode], one: io.Input, value: Any) -> None:
+def check_choice(node: type[io.ComfyNode], slot: io.Input, value: Any) -> None:
     """Raise SSDError for a choice that a list lacks, and for inputs that the choice lacks.
 
     ComfyUI leaves out both before a node runs, so they are looked up in the prompt.
     """
     sent = sent_to(node)
-    title = (value or {}).get(one.id, sent.get(one.id, one.extra_dict["default"]))
-    options = {option.key: option.inputs for option in one.options}
+    title = (value or {}).get(slot.id, sent.get(slot.id, slot.extra_dict["default"]))
+    options = {option.key: option.inputs for option in slot.options}
     if not isinstance(title, str) or title not in options:
-        raise SSDError(f"{one.id} {str(title)[:40]!r}: choose one of {', '.join(options)}")
+        raise SSDError(f"{slot.id} {str(title)[:40]!r}: choose one of {', '.join(options)}")
     own = {each.id: each for each in options[title]}
-    named = [name.removeprefix(f"{one.id}.") for name in sent if name.startswith(f"{one.id}.")]
+    named = [name.removeprefix(f"{slot.id}.") for name in sent if name.startswith(f"{slot.id}.")]
     if unknown := [name for name in named if name not in own]:
-        raise SSDError(f"{one.id} {title} has no {unknown[0]}: "
+        raise SSDError(f"{slot.id} {title} has no {unknown[0]}: "
                        + (f"it has {', '.join(own)}" if own else "it has no settings"))
     for name, each in own.items():
-        if (given := (value or {}).get(name)) is not None:
-            check_value(each, given)
+        if (number := (value or {}).get(name)) is not None:
+            check_value(each, number)
 
 
 def sent_to(node: type[io.ComfyNode]) -> Mapping[str, Any]:

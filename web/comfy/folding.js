@@ -31,8 +31,8 @@ export function foldNew(node) {
     folded.add(widget);
     const isLinked = () => node.inputs?.some(
       (slot) => slot.widget?.name === widget.name && slot.link != null) ?? false;
-    for (const one of [widget, ...widget.linkedWidgets ?? []]) { // a seed's own control, too
-      derive(one, "hidden", () => !node.showAdvanced && !isLinked());
+    for (const shown of [widget, ...widget.linkedWidgets ?? []]) { // a seed's own control, too
+      derive(shown, "hidden", () => !node.showAdvanced && !isLinked());
     }
   }
 }

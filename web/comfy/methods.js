@@ -30,7 +30,8 @@ export function attachMethods(node, ask, changed) {
   changed();
   const methods = lists.filter(({ name }) => name.startsWith(SOLE));
   if (!methods.length) {
-    for (const { name } of lists) chain(widgetOf(node, name), "callback", () => setTimeout(changed));
+    const later = () => setTimeout(changed);
+    for (const { name } of lists) chain(widgetOf(node, name), "callback", later);
     return undefined;
   }
   const line = methods.length === 1 ? addLine(node) : null;

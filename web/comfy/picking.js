@@ -25,7 +25,7 @@ export function numbersIn(text) {
   });
 }
 
-/** Make clicks on a preview's pictures pick them; `output` is the one linked to the Finish nodes. */
+/** Make clicks on a preview's pictures pick them; `output`: the one linked to the Finish nodes. */
 export function pickByClick(node, element, output, changed) {
   element.addEventListener("click", (event) => {
     const picture = event.target.closest?.(".ssd-picture");

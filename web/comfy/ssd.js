@@ -244,7 +244,7 @@ function attach(node) {
   preview.element.addEventListener("wheel", (event) => app.canvas.processMouseWheel(event));
   // The type "preview" lets a subgraph show the frames of this node; on the node they are hidden.
   addElement(node, "ssd_preview", "preview", preview.element,
-    // Nodes 2.0 measures the element itself, which fills the node: asked, it would grow without end.
+    // Nodes 2.0 measures the element, which fills the node: asked, it would grow without end.
     { getMinHeight: () => (isClassic() ? heightOf(preview.element) + 2 * MARGIN : 0) });
   node.onDrawBackground = () => {};
   limitTexts(node);
