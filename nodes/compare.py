@@ -7,21 +7,20 @@ from typing import Any
 
 from comfy_api.v0_0_2 import io
 
-from ..ssd_core.engine.methods import AR, METHODS, Method, default_method
+from ..ssd_core.engine.methods import Method
 from ..ssd_core.errors import SSDError
+from ..ssd_core.output.choices import REFERENCE, SSD_CHOICE
 from ..ssd_core.output.drawing import Drawing
-from ..ssd_core.output.guarantees import method_help
 from ..ssd_core.runs.comparison import Comparison, runnable
 from . import inputs, outcome, requests, running, schedules, weights
 from .drawing import DrawingNode
 from .errors import readable_errors
 from .language import localized
-from .newer import search_aliases
-from .types import COMPARE, MethodType
+from .types import COMPARE
+from .widgets import NONE
 
-NONE = "none"
-PLACES = range(1, 7)
-USUAL = dict(enumerate((AR.name, default_method().name), 1))
+USUAL = {"method_1": REFERENCE, "method_2": SSD_CHOICE,
+         **{f"method_{n}": NONE for n in range(3, 7)}}
 IN_TURN = ("there is not enough memory to draw with all methods at once: they draw one after the "
            "other")
 
@@ -36,25 +35,16 @@ class Compare(DrawingNode):
                         "was measured. A method that cannot run here is left out, and the table "
                         "says why.",
             inputs=[
-                inputs.model(),
-                *(MethodType.Input(f"method_{n}", optional=True,
-                                   tooltip=f"From Method, with knobs of your own; it takes the "
-                                           f"place of draw_{n}.")
-                  for n in PLACES),
-                *inputs.subject(),
-                *(io.Combo.Input(f"draw_{n}", options=[NONE, *schedules.NAMES],
-                                 default=USUAL.get(n, NONE),
-                                 tooltip=method_help(schedules.NAMES)[0])
-                  for n in PLACES),
+                inputs.model(), *inputs.subject(),
+                *(inputs.method(name, usual, without=True) for name, usual in USUAL.items()),
                 inputs.preview(), *inputs.sampling()],
             outputs=[
+                *outcome.outputs(),
                 io.Image.Output(display_name="sheet",
                                 tooltip="All pictures, labelled with passes, seconds, what the "
                                         "method guarantees and the share of AR's tokens."),
-                io.Image.Output(display_name="images", tooltip="The pictures as a batch, in "
-                                                               "order."),
                 io.String.Output(display_name="table", tooltip="What was measured, as text.")],
-            **search_aliases("race", "side by side", "grid", "xy plot", "benchmark", "speed"))
+            search_aliases=["race", "side by side", "grid", "xy plot", "benchmark", "speed"])
 
     @classmethod
     @readable_errors
@@ -75,19 +65,17 @@ class Compare(DrawingNode):
         notes = [*left_out, *dict.fromkeys(note for run in runs
                                            for note in (*run.word_notes, *run.notes))]
         table = Comparison.of((run.result for run in runs), map(localized, notes)).table()
-        return io.NodeOutput(outcome.sheet_output(runs, notes), outcome.image_output(runs), table,
-                             ui=ui)
+        return io.NodeOutput(*outcome.of(runs), outcome.sheet_output(runs, notes), table, ui=ui)
 
 
 def chosen(widgets: Mapping[str, Any]) -> dict[str, Method]:
-    """The methods in order: those connected, else those named; SSDError for fewer than two."""
-    named = {n: (widgets.get(f"method_{n}"), widgets.get(f"draw_{n}", NONE)) for n in PLACES}
-    methods = {n: linked or METHODS[name]() for n, (linked, name) in named.items()
-               if linked or name != NONE}
+    """The methods in order; SSDError for fewer than two."""
+    asked = {name: widgets.get(name) or {name: usual} for name, usual in USUAL.items()}
+    methods = [schedules.chosen(value, name)[0] for name, value in asked.items()
+               if value[name] != NONE]
     if len(methods) < 2:
-        raise SSDError("there is nothing to compare: set draw_1 and draw_2 to a method each, or "
-                       "connect two")
-    return {f"{n}. {method.name}": method for n, method in methods.items()}
+        raise SSDError("there is nothing to compare: set method_1 and method_2 to a method each")
+    return {f"{n}. {method.name}": method for n, method in enumerate(methods, 1)}
 
 
 def fit_together(runs: Sequence[running.NodeRun]) -> bool:

@@ -6,19 +6,20 @@ from pathlib import Path
 
 from comfy_api.v0_0_2 import io
 
+from ..ssd_core.output.choices import FAITHFUL
 from ..ssd_core.weights.registry import named
 from . import folders, weights
-from .schedules import FAITHFUL
 
 
 def heads() -> io.Input:
     return io.Combo.Input("heads", options=folders.heads_choices(), default=folders.AUTO,
+                          optional=True,
                           tooltip="Draft heads, small networks that draft rows for the model to "
                                   "check. auto = this model's own if there are any; the node says "
-                                  "which. none = no heads: the qualities need none, and ssd runs "
-                                  "as 'rows'. The other entries are files in the model folder "
-                                  "ssd_heads, with their model in brackets; heads of another "
-                                  "model are refused when the node runs.")
+                                  "which. none = no heads: Faithful, Balanced and Fast need none, "
+                                  "and SSD drafts rows without them. The other entries are files "
+                                  "in the model folder ssd_heads, with their model in brackets; "
+                                  "heads of another model are refused when the node runs.")
 
 
 def with_heads(backbone: weights.LoadedBackbone, selection: str
@@ -38,4 +39,4 @@ def heads_line(path: Path | None, selection: str, backbone: weights.LoadedBackbo
         return "Draft heads: none."
     misfit = folders.registry().heads_mismatch(backbone.path, backbone.module.hashes)
     return (f"There are no draft heads for {name}{f' ({misfit})' if misfit else ''}. It draws "
-            f"without: quality {FAITHFUL} of SSD Sampler needs none.")
+            f"without: method {FAITHFUL} of SSD Sampler needs none.")

@@ -8,7 +8,6 @@ from typing import Any
 from comfy_api.v0_0_2 import io
 
 from . import limits, previews, running, things
-from .newer import RESENT
 
 
 class DrawingNode(io.ComfyNode):
@@ -17,11 +16,19 @@ class DrawingNode(io.ComfyNode):
     @classmethod
     def drawing_schema(cls, category: str, **fields: Any) -> io.Schema:
         """A schema of `fields` and of what all these nodes need for their previews."""
-        return io.Schema(category=category, hidden=previews.HIDDEN, **RESENT, **fields)
+        return io.Schema(category=category, hidden=previews.HIDDEN,
+                         has_intermediate_output=True, **fields)  # a cached `ui` is sent again
 
     @classmethod
-    def validate_inputs(cls, prompt: str | None = None) -> bool | str:
-        """Check the prompt; it is None if it is linked or if the node has none."""
+    def validate_inputs(cls, prompt: str | None = None, *, method: Any = None,
+                        method_1: Any = None, method_2: Any = None, method_3: Any = None,
+                        method_4: Any = None, method_5: Any = None,
+                        method_6: Any = None) -> bool | str:
+        """Check the prompt; it is None if it is linked or if the node has none.
+
+        ComfyUI passes lists of methods without being asked. Were they positional, it would repeat
+        the complaint for each; by **kwargs it would not check any other input.
+        """
         return limits.complaint_about_prompt(prompt) or True
 
     @classmethod

@@ -23,8 +23,7 @@ from ..ssd_core.output.words import Words, drawn_words
 from . import fitting, inputs, outcome, requests, running, weights
 from .drawing import DrawingNode
 from .errors import readable_errors
-from .newer import search_aliases
-from .types import EDIT, TokenPictures, TokensType
+from .types import EDIT, Run, RunType, TokenPictures
 from .widgets import widget
 
 KNOBS = {spec.name: spec for spec in specs(Edit)}
@@ -33,15 +32,15 @@ KNOBS = {spec.name: spec for spec in specs(Edit)}
 class EditByWords(DrawingNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
-        images, tokens, stats, report = outcome.outputs()
         return cls.drawing_schema(
             EDIT, node_id="SSD_EditByWords", display_name="Edit by Words (SSD)",
             description="Changes a picture by its words. What the new words change is drawn anew; "
                         "everything else keeps its tokens and its own pixels.",
             inputs=[
                 inputs.model(),
-                TokensType.Input("picture", optional=True,
-                                 tooltip="The picture to edit, from a sampler or Load Picture."),
+                RunType.Input("picture", optional=True,
+                              tooltip="The picture to edit, from 'run' of a sampler or of Load "
+                                      "Picture."),
                 io.Image.Input("image", optional=True,
                                tooltip="Any picture without tokens; it is scaled and cropped to "
                                        "a size of the model, and needs 'old prompt'."),
@@ -53,41 +52,38 @@ class EditByWords(DrawingNode):
                                 tooltip="What the picture should show: its old prompt with the "
                                         "words changed that are to change."),
                 io.String.Input("old_prompt", display_name="old prompt", multiline=True,
-                                default="",
+                                default="", optional=True,
                                 tooltip="What the picture shows now. Empty = the prompt that the "
                                         "tokens were drawn from."),
                 inputs.seed(), widget(KNOBS["reach"]), widget(KNOBS["hold"]), inputs.preview()],
             outputs=[
-                images, tokens,
+                *outcome.outputs(),
                 io.Mask.Output(display_name="mask", tooltip="White where cells were drawn anew."),
                 io.Image.Output(display_name="map",
                                 tooltip="How much the new words change each cell: the brighter, "
-                                        "the more."),
-                report, stats],
-            **search_aliases("instruct", "edit", "inpaint", "img2img", "prompt to prompt"))
+                                        "the more.")],
+            search_aliases=["instruct", "edit", "inpaint", "img2img", "prompt to prompt"])
 
     @classmethod
     @readable_errors
     def execute(cls, model: weights.LoadedModel, prompt: str, old_prompt: str, seed: int,
-                reach: float, hold: bool, preview: bool, picture: TokenPictures | None = None,
+                reach: float, hold: bool, preview: bool, picture: Run | None = None,
                 image: torch.Tensor | None = None, mask: torch.Tensor | None = None
                 ) -> io.NodeOutput:
         source = pictures_of(model, picture, image)
         runs = [running.NodeRun(request, model) for request in requests_of(
             model, source, mask, prompt, old_prompt, seed, reach=reach, hold=hold)]
         ui = cls.draw(runs, preview, together=False)
-        images, edited, stats, report = outcome.of(runs)
-        return io.NodeOutput(images, edited, redrawn(runs), maps(model, runs), report, stats,
-                             ui=ui)
+        return io.NodeOutput(*outcome.of(runs), redrawn(runs), maps(model, runs), ui=ui)
 
 
-def pictures_of(model: weights.LoadedModel, picture: TokenPictures | None,
+def pictures_of(model: weights.LoadedModel, picture: Run | None,
                 image: torch.Tensor | None) -> TokenPictures:
     """The pictures to edit; those of an image are encoded."""
     if picture is not None:
-        return picture
+        return picture.tokens
     if image is None:
-        raise SSDError("there is no picture to edit: connect its tokens to 'picture', or an image")
+        raise SSDError("there is no picture to edit: connect a run to 'picture', or an image")
     return fitting.encoded(model, image, fitting.FILL)[0]
 
 

@@ -1,4 +1,4 @@
-"""Errors as users see them: one sentence in ComfyUI's dialog, the last error in Doctor."""
+"""Errors as users see them: one sentence in ComfyUI's dialog; the last is kept."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import logging
 import sys
 from collections.abc import Callable
 from functools import wraps
-
-import comfy.model_management as mm
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.surroundings import undisturbed
@@ -38,8 +36,8 @@ def note(error: BaseException | str) -> None:
 
 
 def readable_errors(execute: Callable) -> Callable:
-    """Wrap a node's `execute` to check its widgets' limits, which links pass by, to make errors
-    readable and to store the last one for Doctor.
+    """Wrap a node's `execute` to give missing inputs their defaults, to check all values, which
+    links and programs bring in any form, to make errors readable and to store the last one.
 
     Interrupts pass through. An explicit decorator, because ComfyUI clones node classes.
     """
@@ -47,11 +45,9 @@ def readable_errors(execute: Callable) -> Callable:
     def wrapper(node, **inputs):
         try:
             with undisturbed():  # by what other packs left in torch
-                limits.check(node, inputs)
-                return execute(node, **inputs)
+                return execute(node, **limits.complete(node, inputs))
         except Exception as error:
-            if not isinstance(error, mm.InterruptProcessingException):
-                note(error)
+            note(error)  # an interrupt is no Exception
             if isinstance(error, SSDError):
                 raise Refusal(localized(str(error))) from error
             raise

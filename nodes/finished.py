@@ -1,4 +1,4 @@
-"""A cache of the pictures that Finish Pictures has drawn, which are not drawn again.
+"""A cache of the pictures that Finish has drawn, which are not drawn again.
 
 ComfyUI's own cache knows only the whole list of pictures. No entry refers to a backbone, so that
 its memory can be freed.
@@ -19,7 +19,7 @@ from ..ssd_core.engine.events import Event, FinalRows, Plan, Started
 from ..ssd_core.runs.request import Result
 from ..ssd_core.weights.model_size import stored_dtype
 
-MAX_PICTURES = 16  # the most that Start Pictures begins
+MAX_PICTURES = 16  # of one overview
 
 
 @dataclass(frozen=True)

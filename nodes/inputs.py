@@ -1,7 +1,7 @@
 """Inputs that several nodes share, each defined once.
 
-Nodes that draw have prompt, negative, seed, size and quality first, in this order; all other
-widgets are advanced.
+Nodes that draw have prompt, negative, seed, size and method first, in this order; all other
+widgets are advanced. A program need only give model and prompt.
 """
 
 from __future__ import annotations
@@ -17,38 +17,29 @@ from ..ssd_core.backbones.emu3_5 import SIZES as EMU3_5_SIZES
 from ..ssd_core.backbones.glm_image import SIZES as GLM_SIZES
 from ..ssd_core.backbones.lumina2 import TWO_PANELS
 from ..ssd_core.model.grid import LONGEST_SIDE
+from ..ssd_core.output.choices import BY_SPEED, FAITHFUL, REFERENCE, SSD_CHOICE
 from ..ssd_core.output.knobs import MOST_PICTURES, sampling_knobs
+from ..ssd_core.output.labels import SPEEDS
 from ..ssd_core.weights.catalogue import CATALOGUE
-from .schedules import CUSTOM, FAITHFUL, FASTER, QUALITIES, SCHEDULE, schedule_knobs
-from .types import MethodType, ModelType, TokensType
-from .widgets import AUTO, advanced, number_or_auto, widget, widgets
+from . import widgets
+from .types import ModelType, RunType
+from .widgets import AUTO
 
 SIDES = ("width", "height")
-ALL = "all"
-CUSTOMS_OWN = {"none_means": f"the model's own; only quality {CUSTOM} uses it"}
+MOST_PIXELS = 8192  # of a side
 
 
 def model(optional: bool = False, tooltip: str = "From Load Model.") -> io.Input:
     return ModelType.Input("model", optional=optional, tooltip=tooltip)
 
 
-def method() -> io.Input:
-    return MethodType.Input("method", optional=True,
-                            tooltip="From Method. It is used instead of quality, k_h, k_v, r / b "
-                                    "and i; the node names those that are set.")
-
-
-def quality() -> io.Input:
-    """The presets that suit every model, and `custom`."""
-    guarantees = "; ".join(f"{title} = {speed.guarantee}" for title, speed in FASTER.items())
-    return io.Combo.Input("quality", options=QUALITIES, default=FAITHFUL,
-                          tooltip=f"{guarantees}. {CUSTOM} = SSD with k_h, k_v, r / b and i below, "
-                                  "in the advanced inputs.")
-
-
-def schedule() -> list[io.Input]:
-    """k_h, k_v, rounds and incremental for the quality `custom`."""
-    return widgets(schedule_knobs(), **dict.fromkeys(SCHEDULE, {**CUSTOMS_OWN, "folded": True}))
+def method(name: str = "method", default: str = FAITHFUL, without: bool = False) -> io.Input:
+    """The one list of methods; each shows its own knobs."""
+    guarantees = "; ".join(f"{speed.title} = {speed.guarantee}" for speed in SPEEDS.values()
+                           if speed.title in BY_SPEED)
+    return widgets.method(name, default, f"{guarantees}. {SSD_CHOICE} = the paper's method, with "
+                          f"its numbers below. The others are those of other papers; {REFERENCE} = "
+                          "token by token, the slowest.", without)
 
 
 def prompts() -> list[io.Input]:
@@ -60,6 +51,7 @@ def prompts() -> list[io.Input]:
                                 "words, you can click them on the node; the help of SSD Sampler "
                                 "lists them. The report names words that it does not know."),
         io.String.Input("negative", multiline=True, dynamic_prompts=True, default="",
+                        optional=True,
                         tooltip="What should not appear. Needs cfg above 1. Empty = the model's "
                                 "own words, if its authors have any, as the report says; none = no "
                                 "words."),
@@ -68,17 +60,18 @@ def prompts() -> list[io.Input]:
 
 def seed() -> io.Input:
     known = next(knob for knob in sampling_knobs() if knob.name == "seed")
-    return widget(known, default=7, control_after_generate=True)
+    return widgets.widget(known, default=7, control_after_generate=True)
 
 
 def sampling() -> list[io.Input]:
-    """The other sampling knobs and `complete_prompt`, all advanced."""
+    """The other sampling knobs, all advanced."""
     known = [knob for knob in sampling_knobs() if knob.name != "seed"]
-    return [complete_prompt(), *widgets(known, **{knob.name: {"folded": True} for knob in known})]
+    return widgets.widgets(known, **{knob.name: {"folded": True} for knob in known})
 
 
 def complete_prompt() -> io.Input:
     return io.Boolean.Input("complete_prompt", display_name="complete prompt", default=True,
+                            optional=True,
                             tooltip="Says in words what the prompt leaves open: where things "
                                     "stand, the ground, the sky, the light. The seed decides; "
                                     "nothing contradicts what you wrote. The node shows the added "
@@ -88,7 +81,7 @@ def complete_prompt() -> io.Input:
 
 def subject(own_size: str = "the model's own") -> list[io.Input]:
     """The first inputs of every node that draws: prompt, negative, seed, size."""
-    return [*prompts(), seed(), *size(own_size)]
+    return [*prompts(), seed(), *size(own_size), complete_prompt()]
 
 
 @cache
@@ -105,36 +98,42 @@ def sizes() -> list[str]:
 def size(auto: str = "the model's own") -> list[io.Input]:
     """A list of sizes, and width and height for numbers of one's own or from other nodes."""
     return [
-        io.Combo.Input("size", options=sizes(), default=AUTO,
+        io.Combo.Input("size", options=sizes(), default=AUTO, optional=True,
                        tooltip=f"Width x height in pixels. {AUTO} = {auto}. On ComfyUI's page the "
                                "list has the sizes of the connected model; if it cannot draw a "
                                "size, the message names the nearest one that it can."),
-        *(advanced(number_or_auto(
-            side, tooltip=f"{side.capitalize()} in pixels, typed or from another node; with the "
-                          f"other side it takes the place of 'size'. {AUTO} = 'size' decides."))
+        *(io.Int.Input(side, default=0, min=0, max=MOST_PIXELS, optional=True, advanced=True,
+                       tooltip=f"{side.capitalize()} in pixels, typed or from another node; with "
+                               "the other side it takes the place of 'size'. 0 = 'size' decides.")
           for side in SIDES)]
 
 
 def batch_size() -> io.Input:
-    return advanced(io.Int.Input(
-        "batch_size", default=1, min=1, max=MOST_PICTURES,
-        tooltip="Pictures drawn together, with seeds seed, seed + 1 ..."))
+    return io.Int.Input(
+        "batch_size", default=1, min=1, max=MOST_PICTURES, optional=True, advanced=True,
+        tooltip="Pictures drawn together, with seeds seed, seed + 1 ...")
+
+
+def part() -> io.Input:
+    return io.Float.Input(
+        "part", default=1.0, min=0.05, max=1.0, step=0.05, optional=True, advanced=True,
+        tooltip="How much of each picture to draw, from the top: 0.35 is about a third. Finish "
+                "draws the rest of those that you like. 1 = all.")
 
 
 def preview() -> io.Input:
-    return advanced(io.Boolean.Input(
-        "preview", default=True,
+    return io.Boolean.Input(
+        "preview", default=True, optional=True, advanced=True,
         tooltip="Shows rows on the node while they are decoded, which takes about 3 % of the run's "
-                "time. ComfyUI's own preview method does not matter here."))
+                "time. ComfyUI's own preview method does not matter here.")
 
 
 def known_part() -> list[io.Input]:
     """Links: a picture and a mask of what is redrawn."""
     return [
-        TokensType.Input("picture", optional=True,
-                         tooltip="The tokens of a picture, a part of which stays: what 'mask' "
-                                 "leaves black, or the top rows. From a sampler, Load Picture or "
-                                 "Image to Tokens."),
+        RunType.Input("picture", optional=True,
+                      tooltip="A picture of which a part stays: what 'mask' leaves black, or the "
+                              "top rows. From 'run' of a sampler, Load Picture or Encode."),
         io.Mask.Input("mask", optional=True,
                       tooltip="What of 'picture' is redrawn: white. All else stays, to the pixel. "
                               "Any size; a cell is redrawn if a quarter of it is white. From "
@@ -144,14 +143,14 @@ def known_part() -> list[io.Input]:
 def known_rows() -> list[io.Input]:
     """Widgets: how many top rows stay, and of which picture of a batch."""
     return [
-        advanced(io.Int.Input(
-            "keep_rows", default=0, min=0, max=LONGEST_SIDE,
+        io.Int.Input(
+            "keep_rows", default=0, min=0, max=LONGEST_SIDE, optional=True, advanced=True,
             tooltip="How many rows of tokens of 'picture' stay as they are. The rows below them "
-                    "are drawn again. The last row that stays blends into them.")),
-        advanced(number_or_auto(
-            "picture_number", default=ALL,
-            tooltip="Which picture of the batch of 'picture' to use: 1 is the first. "
-                    f"{ALL} = the only one, or one for each picture of batch_size."))]
+                    "are drawn again. The last row that stays blends into them."),
+        io.Int.Input(
+            "picture_number", default=0, min=0, max=MOST_PICTURES, optional=True, advanced=True,
+            tooltip="Which picture of the batch of 'picture' to use: 1 is the first. 0 = the only "
+                    "one, or one for each picture of batch_size.")]
 
 
 def source() -> io.Input:

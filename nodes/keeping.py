@@ -8,17 +8,13 @@ from ..ssd_core.errors import SSDError
 from ..ssd_core.model.grid import Grid
 from ..ssd_core.output.picture_files import redrawn_cells
 from ..ssd_core.output.words import Words, inherited
-from .inputs import ALL
 from .types import TokenPictures
 from .weights import LoadedModel
-from .widgets import is_auto, number
 
 
-def picked(picture: TokenPictures | None, place: str | int) -> TokenPictures | None:
-    """The picture of a batch with this number; "all" of them, also for an empty field."""
-    if picture is None or is_auto(place, ALL):
-        return picture
-    return picture.picked(number("picture_number", place, int, ALL))
+def picked(picture: TokenPictures | None, place: int) -> TokenPictures | None:
+    """The picture of a batch with this number; all of them for 0."""
+    return picture.picked(place) if picture is not None and place else picture
 
 
 def fields_of(picture: TokenPictures | None, rows: int, mask: torch.Tensor | None,
@@ -30,7 +26,7 @@ def fields_of(picture: TokenPictures | None, rows: int, mask: torch.Tensor | Non
     if picture is None:
         if rows or mask is not None:
             raise SSDError(f"{f'keep_rows {rows}' if rows else 'mask'}: there is no picture to "
-                           "keep a part of: connect its tokens to 'picture'")
+                           "keep a part of: connect its run to 'picture'")
         return {}, []
     if mask is None and rows == 0:
         return {}, ["picture is not used: keep_rows, among the advanced inputs, is 0, and no mask "

@@ -1,4 +1,4 @@
-"""Limits of widgets, for values that come by a link: ComfyUI checks those that are typed."""
+"""What inputs may be: checked here for all nodes, since links and programs bring any value."""
 
 from __future__ import annotations
 
@@ -6,26 +6,80 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.knobs import KnobSpec
 from .language import localized_for_all
+from .types import Run
+from .weights import LoadedModel
 
 KINDS = {"INT": int, "FLOAT": float, "STRING": str, "BOOLEAN": bool, "COMBO": str}
+LINKS = {"SSD_MODEL": (LoadedModel, "Load Model"), "SSD_RUN": (Run, "a node with the output run"),
+         "IMAGE": (torch.Tensor, "a node with images"), "MASK": (torch.Tensor, "a node with masks")}
+LISTS = "COMFY_DYNAMICCOMBO_V3"  # of choices, each with inputs of its own
 OPEN = ("size", "model", "heads", "image")  # lists from files: the node says what is legal
 
 
-def check(node: type[io.ComfyNode], values: Mapping[str, Any]) -> None:
-    """Raise SSDError for the first value that the node's widget would refuse if it were typed."""
-    for widget in node.define_schema().inputs:
-        value = values.get(widget.id)
-        if value is None or widget.io_type not in KINDS:
-            continue
-        asks = widget.id == "prompt" and widget.default  # Tokens to Image can do without
+def complete(node: type[io.ComfyNode], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values, with the defaults of those that a program may leave out.
+
+    Raises SSDError for the first value that is of a wrong type, or that its widget would refuse.
+    """
+    known = dict(values)
+    for slot in node.define_schema().inputs:
+        if slot.io_type == LISTS:
+            chosen = values.get(slot.id)
+            if chosen is not None and not isinstance(chosen, Mapping):
+                known[slot.id] = chosen = {slot.id: chosen}  # a bare title
+            check_choice(node, slot, chosen)
+            known.setdefault(slot.id, {slot.id: slot.extra_dict["default"]})
+        elif (value := values.get(slot.id)) is not None:
+            check_value(slot, value)
+        elif slot.io_type in KINDS and slot.optional:
+            known[slot.id] = slot.default
+    return known
+
+
+def check_value(slot: io.Input, value: Any) -> None:
+    """Raise SSDError for a value that this input cannot take."""
+    if slot.io_type in LINKS:
+        kind, giver = LINKS[slot.io_type]
+        if not isinstance(value, kind):
+            raise SSDError(f"{slot.id} {str(value)[:40]!r}: connect {giver}")
+    elif slot.io_type in KINDS:
+        asks = slot.id == "prompt" and slot.default  # Finish can do without
         if asks and (complaint := complaint_about_prompt(value)):
             raise SSDError(f"prompt: {complaint}")
-        spec_of(widget).checked(value)
+        spec_of(slot).checked(value)
+
+
+def check_choice(node: type[io.ComfyNode], slot: io.Input, value: Any) -> None:
+    """Raise SSDError for a choice that a list lacks, and for inputs that the choice lacks.
+
+    ComfyUI leaves out both before a node runs, so they are looked up in the prompt.
+    """
+    sent = sent_to(node)
+    title = (value or {}).get(slot.id, sent.get(slot.id, slot.extra_dict["default"]))
+    options = {option.key: option.inputs for option in slot.options}
+    if not isinstance(title, str) or title not in options:
+        raise SSDError(f"{slot.id} {str(title)[:40]!r}: choose one of {', '.join(options)}")
+    own = {each.id: each for each in options[title]}
+    named = [name.removeprefix(f"{slot.id}.") for name in sent if name.startswith(f"{slot.id}.")]
+    if unknown := [name for name in named if name not in own]:
+        raise SSDError(f"{slot.id} {title} has no {unknown[0]}: "
+                       + (f"it has {', '.join(own)}" if own else "it has no settings"))
+    for name, each in own.items():
+        if (number := (value or {}).get(name)) is not None:
+            check_value(each, number)
+
+
+def sent_to(node: type[io.ComfyNode]) -> Mapping[str, Any]:
+    """A node's inputs in the queued prompt, as they were sent; {} if the node does not know it."""
+    hidden = getattr(node, "hidden", None)
+    prompt = getattr(hidden, "prompt", None) or {}
+    return prompt.get(getattr(hidden, "unique_id", None), {}).get("inputs", {})
 
 
 def complaint_about_prompt(prompt: object) -> str | None:

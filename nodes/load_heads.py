@@ -8,7 +8,6 @@ from . import folders, inputs, weights
 from .draft_heads import heads, with_heads
 from .errors import readable_errors
 from .language import localized_for_all, show_text
-from .newer import search_aliases
 from .types import LOAD, ModelType
 
 
@@ -23,7 +22,7 @@ class LoadHeads(io.ComfyNode):
             outputs=[ModelType.Output(display_name="model",
                                       tooltip="The same model with these heads.")],
             hidden=[io.Hidden.unique_id],
-            **search_aliases("draft model", "speculative"))
+            search_aliases=["draft model", "speculative"])
 
     @classmethod
     def validate_inputs(cls, heads: str | None = None) -> bool | str:

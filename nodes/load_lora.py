@@ -12,7 +12,6 @@ from ..ssd_core.weights.registry import NONE
 from . import folders, inputs, weights
 from .errors import readable_errors
 from .language import localized_for_all, show_text
-from .newer import search_aliases
 from .types import LOAD, ModelType
 
 
@@ -27,19 +26,20 @@ class LoadLora(io.ComfyNode):
                         "several. The model is read once more for it, so that both are in memory.",
             inputs=[
                 inputs.model(tooltip="From Load Model, or from another Load LoRA."),
-                io.Combo.Input("lora", options=choices(), default=NONE,
+                io.Combo.Input("lora", options=choices(), default=NONE, optional=True,
                                tooltip="What lies in ComfyUI's model folder loras: folders that "
                                        "PEFT has saved, and .safetensors files. One of another "
                                        "model is refused when the node runs. none = the model as "
                                        "it is."),
                 io.Float.Input("strength", default=1.0, min=low, max=high, step=0.05,
+                               optional=True,
                                tooltip="How much of it is merged. 1 = as it was trained, 0 = the "
                                        "model's own picture; below 0 it does the opposite.")],
             outputs=[ModelType.Output(display_name="model",
                                       tooltip="The model with this LoRA, and the same draft "
                                               "heads.")],
             hidden=[io.Hidden.unique_id],
-            **search_aliases("lora", "adapter", "peft", "style"))
+            search_aliases=["lora", "adapter", "peft", "style"])
 
     @classmethod
     def validate_inputs(cls, lora: str | None = None) -> bool | str:

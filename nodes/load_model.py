@@ -14,9 +14,7 @@ from . import folders, weights
 from .draft_heads import heads, with_heads
 from .errors import readable_errors
 from .language import clear_text, localized_for_all, show_text
-from .newer import search_aliases
 from .types import LOAD, ModelType
-from .widgets import advanced
 
 NO_CARD = ("Offload is not used: it frees the memory of a graphics card, and ComfyUI runs on the "
            "CPU.")
@@ -38,7 +36,7 @@ class LoadModel(io.ComfyNode):
                                        "and known ones. If you choose one that is not here yet, "
                                        "the node offers its download."),
                 heads(),
-                io.Combo.Input("dtype", options=DTYPES, default="auto",
+                io.Combo.Input("dtype", options=DTYPES, default="auto", optional=True,
                                tooltip="Precision of the weights. auto = int8 for postcard (fp32 "
                                        "on a CPU that is slow with integers), fp32 for other "
                                        "small models, otherwise bf16 (or fp16 on a card and "
@@ -46,21 +44,21 @@ class LoadModel(io.ComfyNode):
                                        "CPUs with VNNI. fp8 needs an RTX 40 card or newer. "
                                        "int4 saves memory, not time. fp8 and int4 need torchao. "
                                        "8bit = the faster of int8 and fp8 on your machine."),
-                io.Boolean.Input("offload", default=False,
+                io.Boolean.Input("offload", default=False, optional=True,
                                  tooltip="For cards with little memory: keeps only the model or "
                                          "its picture decoder on the card at a time."),
-                advanced(io.Combo.Input(
+                io.Combo.Input(
                     "graphs", options=list(MODES), default=MODES[0],
                     tooltip="For NVIDIA cards. auto = forward passes are recorded once and "
                             "replayed, which is faster. off = use it if a run warns about "
-                            "graphs.")),
+                            "graphs.", optional=True, advanced=True),
             ],
             outputs=[ModelType.Output(display_name="model",
                                       tooltip="For SSD Sampler and the other nodes of this "
                                               "pack.")],
             hidden=[io.Hidden.unique_id],
-            **search_aliases("checkpoint", "model loader", "backbone", "postcard", "janus", "emu3",
-                             "lumina", "llamagen"))
+            search_aliases=["checkpoint", "model loader", "backbone", "postcard", "janus", "emu3",
+                             "lumina", "llamagen"])
 
     @classmethod
     def validate_inputs(cls, model: str | None = None) -> bool | str:

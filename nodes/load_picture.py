@@ -12,7 +12,6 @@ from comfy_execution.graph_utils import ExecutionBlocker
 from PIL import Image
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.model.grid import size_of
 from ..ssd_core.output import kept_rows
 from ..ssd_core.output.picture_files import layers, opened
 from ..ssd_core.output.recipe import (
@@ -24,11 +23,9 @@ from ..ssd_core.output.recipe import (
 from .errors import readable_errors
 from .folders import fingerprint
 from .language import localized, localized_for_all
-from .newer import search_aliases
-from .types import EDIT, TokenPictures, TokensType
-from .widgets import advanced
+from .types import EDIT, Run, RunType, TokenPictures
 
-ENCODE = "use Load Image and Image to Tokens, which guesses the tokens from the pixels"
+ENCODE = "use Load Image and Encode, which guesses the tokens from the pixels"
 
 
 class LoadPicture(io.ComfyNode):
@@ -43,28 +40,20 @@ class LoadPicture(io.ComfyNode):
                                    tooltip="A PNG from Save Image (SSD), the app or the command "
                                            "line, in ComfyUI's input folder. For the mask, choose "
                                            "'Open in MaskEditor' in the node's menu."),
-                    advanced(io.String.Input(
-                        "text", default="", multiline=True,
+                    io.String.Input(
+                        "text", default="", multiline=True, optional=True, advanced=True,
                         tooltip="The kept part of a picture as text, used instead of 'image'. It "
                                 "is filled in when a picture that was made outside ComfyUI is "
-                                "dropped onto the page."))],
+                                "dropped onto the page.")],
             outputs=[
                 io.Image.Output(display_name="image", tooltip="The picture."),
-                TokensType.Output(display_name="tokens",
-                                  tooltip="Its own tokens, for 'picture' of SSD Sampler and "
-                                          "for Tokens to Image."),
+                RunType.Output(display_name="run",
+                               tooltip="Its own tokens, for 'picture' of SSD Sampler and of Edit "
+                                       "by Words; Run Info tells its words, seed and size."),
                 io.Mask.Output(display_name="mask",
                                tooltip="White where it is redrawn: what the mask editor painted, "
-                                       "for 'mask' of SSD Sampler; else black."),
-                io.String.Output(display_name="prompt", tooltip="Its prompt, as it was typed."),
-                io.String.Output(display_name="negative", tooltip="Its negative prompt."),
-                io.Int.Output(display_name="seed", tooltip="Its seed."),
-                io.Int.Output(display_name="width", tooltip="Its width in pixels."),
-                io.Int.Output(display_name="height", tooltip="Its height in pixels."),
-                io.Int.Output(display_name="keep_rows",
-                              tooltip="How many of its top rows were kept from another "
-                                      "picture; connect it to keep_rows.")],
-            **search_aliases("load image", "restore", "recipe", "mask", "inpaint"))
+                                       "for 'mask' of SSD Sampler; else black.")],
+            search_aliases=["load image", "restore", "recipe", "mask", "inpaint"])
 
     @classmethod
     def validate_inputs(cls, image: str | None = None, text: str | None = None) -> bool | str:
@@ -89,24 +78,20 @@ class LoadPicture(io.ComfyNode):
         recipe = own or painted_over(path, pixels)
         check_whole(path, recipe, pixels)
         picture = torch.from_numpy(pixels)[None].float() / 255
-        width, height = size_of(recipe["size"]) or (0, 0)
         tokens = TokenPictures(recipe_tokens(recipe)[None], recipe["backbone"]["name"],
                                recipe["backbone"]["sha256"], (recipe,), picture)
-        return io.NodeOutput(picture, tokens, mask_of(alpha), recipe["prompt"],
-                             recipe["negative"] or "", recipe["seed"], width, height,
-                             recipe["keep_rows"])
+        return io.NodeOutput(picture, Run(tokens), mask_of(alpha))
 
 
 def of_text(text: str) -> io.NodeOutput:
-    """Tokens, mask and rows of a text; all other outputs block what is connected to them."""
+    """Tokens and mask of a text; the image blocks what is connected to it."""
     known, backbone = kept_rows.read(text)
     assert known.keep is not None
     tokens = TokenPictures(known.keep, backbone["name"], backbone["sha256"])
     redrawn = torch.zeros_like(known.keep[0]) if known.keep_mask is None else ~known.keep_mask
     unknown = ExecutionBlocker(localized("Load Picture has the tokens of a picture as text, not "
                                          "the picture itself"))
-    return io.NodeOutput(unknown, tokens, redrawn[None].float(), *[unknown] * 5,
-                         known.keep_rows)
+    return io.NodeOutput(unknown, Run(tokens), redrawn[None].float())
 
 
 def choices() -> list[str]:

@@ -1,4 +1,4 @@
-"""The outputs of nodes that draw: pictures, tokens, statistics and a report."""
+"""The outputs of nodes that draw: the pictures, and the run that drew them."""
 
 from __future__ import annotations
 
@@ -14,30 +14,16 @@ from ..ssd_core.output.recipe import to_bytes
 from ..ssd_core.runs.comparison import Comparison
 from . import report, running
 from .language import localized
-from .types import RunStats, StatsType, TokenPictures, TokensType, image_of
+from .types import Run, RunStats, RunType, TokenPictures, image_of
 
 
 def outputs() -> list[io.Output]:
     return [
         io.Image.Output(display_name="images", tooltip="The pictures."),
-        TokensType.Output(display_name="tokens", tooltip="For 'picture' and Tokens to Image."),
-        StatsType.Output(display_name="stats", tooltip="For Run Viewer and Save Image."),
-        io.String.Output(display_name="report",
-                         tooltip="Forward passes, seconds, acceptance rate and notes.")]
-
-
-def typed() -> list[io.Output]:
-    """Outputs for file names and notes; they come last, because links refer to outputs by index."""
-    return [io.Int.Output(display_name="seed",
-                          tooltip="The seed that was used; of a batch the first picture's."),
-            io.String.Output(display_name="prompt",
-                             tooltip="The prompt that was used, as it was typed; the report has "
-                                     "the words that were filled in.")]
-
-
-def typed_of(run: running.NodeRun) -> tuple[int, str]:
-    """The values of `typed`."""
-    return run.request.sampling.seed, run.request.prompt
+        RunType.Output(display_name="run",
+                       tooltip="The pictures as tokens, with words, seed, statistics and report: "
+                               "for Save Image, Run Viewer, Run Info, Finish, Edit by Words and "
+                               "'picture' of SSD Sampler.")]
 
 
 def image_output(
@@ -63,17 +49,20 @@ def sheet_output(runs: Sequence[running.NodeRun],
 
 
 def of(runs: Sequence[running.NodeRun]) -> tuple:
-    """The values of `outputs` for finished runs of one backbone and size."""
+    """The values of `outputs` for runs of one backbone and size."""
     results = [run.result for run in runs]
     images = image_output(runs)
+    drawn = images if isinstance(images, torch.Tensor) else None
     recipes = tuple(recipe for result in results for recipe in result.recipes())
-    stats = RunStats(
-        runs[0].request.label, together([result.measured for result in results]),
-        recipes,
-        np.concatenate([run.share for run in runs]),
-        to_bytes(images) if isinstance(images, torch.Tensor) else None,
-        tuple(message for run in runs for message in run.messages))
     tokens = TokenPictures.of(runs[0].request.backbone,
-                              torch.cat([result.tokens for result in results]), recipes,
-                              images if isinstance(images, torch.Tensor) else None)
-    return images, tokens, stats, localized("\n\n".join(map(report.sampled, runs)))
+                              torch.cat([result.tokens for result in results]), recipes, drawn)
+    if not all(result.finished for result in results):
+        return images, Run(tokens, report=localized(f"{results[0].rows} of "
+                                                    f"{runs[0].request.grid.rows} rows are drawn"))
+    labels = dict.fromkeys(run.request.label for run in runs)
+    stats = RunStats(
+        ", ".join(labels), together([result.measured for result in results]), recipes,
+        np.concatenate([run.share for run in runs]),
+        None if drawn is None else to_bytes(drawn),
+        tuple(message for run in runs for message in run.messages))
+    return images, Run(tokens, stats, localized("\n\n".join(map(report.sampled, runs))))

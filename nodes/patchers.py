@@ -219,9 +219,8 @@ class StreamingPatcher(WholePatcher):
 
     def _pin(self, layers: Sequence[nn.Module]) -> None:
         """Pin the layers' memory; ComfyUI does so on cards that have it, up to its own limit."""
-        if (pin := getattr(mm, "pin_memory", None)) is not None:  # 0.3.64 has none
-            self.pins += [part for layer in layers for part in map(by_row, plain_parts(layer))
-                          if pin(part)]
+        self.pins += [part for layer in layers for part in map(by_row, plain_parts(layer))
+                      if mm.pin_memory(part)]
 
 
 def by_row(tensor: torch.Tensor) -> torch.Tensor:

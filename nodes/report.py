@@ -1,4 +1,4 @@
-"""Reports that nodes output: of a run, and of Doctor."""
+"""Reports: of a run, and for a bug report."""
 
 from __future__ import annotations
 

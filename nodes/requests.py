@@ -7,7 +7,6 @@ from typing import Any
 
 import comfy.model_management as mm
 
-from ..ssd_core.engine.methods import Method
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.grid import size_of
 from ..ssd_core.model.sampling import Sampling
@@ -16,9 +15,8 @@ from ..ssd_core.output.knobs import sampling_knobs
 from ..ssd_core.output.words import Words
 from ..ssd_core.runs.request import Request
 from .inputs import SIDES
-from .schedules import idle_knobs, of_quality, touched
 from .weights import LoadedModel
-from .widgets import AUTO, is_auto, number, values_of
+from .widgets import AUTO, values_of
 
 
 def request_of(model: LoadedModel, drawing: Drawing, **options: Any) -> Request:
@@ -41,26 +39,13 @@ def asked_size(widgets: Mapping[str, Any]) -> tuple[int, int] | None:
 
     width and height, which links may bring, take the place of the list's "384x384".
     """
-    sides = {side: widgets[side] for side in SIDES if not is_auto(widgets.get(side, AUTO))}
+    sides = {side: widgets[side] for side in SIDES if widgets.get(side)}
     if not sides:
-        return None if is_auto(widgets["size"]) else size_of(widgets["size"])
+        size = widgets.get("size", AUTO)
+        return None if size == AUTO else size_of(size)
     if len(sides) == 1:
         [(side, value)] = sides.items()
         other = next(other for other in SIDES if other != side)
-        raise SSDError(f"{side} {value}: set {other}, too, or set {side} to {AUTO}")
-    width, height = (number(side, value, int) for side, value in sides.items())
+        raise SSDError(f"{side} {value}: set {other}, too, or set {side} to 0")
+    width, height = sides.values()
     return width, height
-
-
-def chosen_method(method: Method | None, quality: str,
-                  widgets: Mapping[str, Any]) -> tuple[Method, list[str]]:
-    """The sampler's method, and notes about widgets that have no effect.
-
-    A connected method overrides all of the sampler's own method widgets.
-    """
-    if method is not None:
-        idle = touched(quality, widgets)
-        return method, [f"the connected method draws: {', '.join(idle)} of this node "
-                        f"{'is' if len(idle) == 1 else 'are'} not used"] if idle else []
-    note = idle_knobs(quality, widgets)
-    return of_quality(quality, widgets), [note] if note else []

@@ -2,7 +2,7 @@
 facts about backbones.
 
 The facts are the cost of a method, the sizes that a backbone draws and the words that it knows;
-the nodes show them before anything runs.
+the nodes show them before anything runs. And the text for a bug report, which the menu asks for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,18 @@ from ..ssd_core.backbones.prompt_guide import offered
 from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.catalogue import CATALOGUE
 from ..ssd_core.weights.load import noted_hash
-from . import downloads, folders, language, learning, limits, previews, schedules, things
+from . import (
+    downloads,
+    folders,
+    language,
+    learning,
+    limits,
+    previews,
+    report,
+    schedules,
+    things,
+)
+from .schedules import LIST
 
 Query = Mapping[str, Any]
 
@@ -44,18 +55,21 @@ def _described(path: Path, fingerprint: str) -> Backbone:
     return load_backbone(path, "meta", estimates=folders.estimates(), hashed=False)
 
 
-def plan_of(widgets: Mapping[str, Any], name: str) -> str:
-    """A text with the passes, the choice for this machine and the paper's count of a method.
+def plan_of(widgets: Mapping[str, Any], name: str, list_: str = LIST) -> dict[str, Any]:
+    """A line with the passes of a list's method, and the model's own numbers for its knobs.
 
-    name: the connected model, empty if there is none. If an input is wrong, the text says so.
+    name: the connected model, empty if there is none. If an input is wrong, the line says so.
     """
+    own: dict[str, Any] = {}
+    value = {key.removeprefix(f"{list_}."): set_ for key, set_ in widgets.items()}
     try:
-        method = schedules.of_name(str(widgets.get("method")), widgets)
-        _, text = schedules.plan_for(method, described(name), mm.get_torch_device())
-        lines = text.split("\n")[1:]  # the first one repeats the widgets
+        method, _ = schedules.chosen(value, list_)
+        backbone = described(name)
+        own = schedules.own_values(str(value[list_]), backbone)
+        line = schedules.passes_line(schedules.plan_for(method, backbone, mm.get_torch_device()))
     except SSDError as error:
-        lines = [str(error)]
-    return language.localized_for_all("\n".join(lines))
+        line = str(error)
+    return {"plan": language.localized_for_all(line), "own": own}
 
 
 def outlook_of(widgets: Mapping[str, Any], name: str) -> str:
@@ -102,8 +116,9 @@ def page_language(query: Query) -> dict:
     return {}
 
 
-def plan(query: Query) -> dict[str, str]:
-    return {"plan": plan_of(json.loads(query.get("widgets", "{}")), query.get("model", ""))}
+def plan(query: Query) -> dict[str, Any]:
+    return plan_of(json.loads(query.get("widgets", "{}")), query.get("model", ""),
+                   query.get("list", LIST))
 
 
 def outlook(query: Query) -> dict[str, str]:
@@ -120,6 +135,10 @@ def words(query: Query) -> list[dict[str, Any]]:
 
 def things_of(query: Query) -> dict[str, Any]:
     return things.of(query.get("run", ""), query.get("language", "").startswith("zh"))
+
+
+def doctor(_: Query) -> dict[str, str]:
+    return {"report": report.doctor()}
 
 
 def models(query: Query) -> dict[str, int | None]:
@@ -152,7 +171,8 @@ def register() -> None:
     routes = PromptServer.instance.routes
     for path, answer in (("preview", preview), ("language", page_language), ("plan", plan),
                          ("outlook", outlook), ("sizes", sizes), ("things", things_of),
-                         ("words", words), ("models", models), ("model", model)):
+                         ("words", words), ("models", models), ("model", model),
+                         ("doctor", doctor)):
         add(routes.get(f"/ssd/{path}"), answer)
     for path, act in (("quote", quote), ("download", download), ("cancel", cancel)):
         add(routes.post(f"/ssd/{path}"), act, changes=True)

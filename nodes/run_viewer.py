@@ -13,9 +13,7 @@ from ..ssd_core.output.heatmap import acceptance_sheet
 from ..ssd_core.output.replay import FILMS, FilmFrame, grown, moments, side_by_side
 from .errors import readable_errors
 from .filenames import new_file, place_for
-from .newer import search_aliases
-from .types import COMPARE, RunStats, StatsType, image_of
-from .widgets import AUTO, is_auto, number, number_or_auto
+from .types import COMPARE, Run, RunStats, RunType, image_of
 
 NO_FILE = "do not save"
 LONGEST = 60.0  # seconds of a film
@@ -30,19 +28,20 @@ class RunViewer(io.ComfyNode):
                         "animated WebP or an MP4. Its map shows over the picture where drafts "
                         "were accepted and where they were repaired.",
             inputs=[
-                StatsType.Input("stats", tooltip="From a node that draws. If its preview was off, "
-                                                 "the rows appear at an even pace."),
-                io.Boolean.Input("overlay", default=False,
+                RunType.Input("run", tooltip="From a node that draws. If its preview was off, "
+                                             "the rows appear at an even pace."),
+                io.Boolean.Input("overlay", default=False, optional=True,
                                  tooltip="Tints the cells of the film: accepted at once, repaired, "
                                          "or still a draft. Needs the preview of the sampler."),
-                number_or_auto("seconds",
-                               tooltip="Length of the film without the still at its end, at most "
-                                       f"{LONGEST:g}. {AUTO} = as long as the run took, but at "
-                                       "least 3 and at most 12 seconds."),
-                io.Combo.Input("format", options=[*FILMS, NO_FILE], default="webp",
+                io.Float.Input("seconds", default=0.0, min=0.0, max=LONGEST, step=0.5,
+                               optional=True,
+                               tooltip="Length of the film without the still at its end. 0 = as "
+                                       "long as the run took, but at least 3 and at most 12 "
+                                       "seconds."),
+                io.Combo.Input("format", options=[*FILMS, NO_FILE], default="webp", optional=True,
                                tooltip="What to save in the output folder. webp plays in browsers "
                                        "and chats, mp4 in video editors."),
-                io.String.Input("filename_prefix", default="SSD/run",
+                io.String.Input("filename_prefix", default="SSD/run", optional=True,
                                 tooltip="Start of the file name. It may contain a folder and "
                                         "the patterns of Save Image."),
             ],
@@ -57,14 +56,15 @@ class RunViewer(io.ComfyNode):
                                 tooltip="Frames a second at which the batch takes as long as the "
                                         "film.")],
             is_output_node=True,
-            **search_aliases("replay", "acceptance map", "heatmap", "timelapse", "animation",
-                             "video", "gif"))
+            search_aliases=["replay", "acceptance map", "heatmap", "timelapse", "animation",
+                             "video", "gif"])
 
     @classmethod
     @readable_errors
-    def execute(cls, stats: RunStats, overlay: bool, seconds: str | float, format: str,
+    def execute(cls, run: Run, overlay: bool, seconds: float, format: str,
                 filename_prefix: str) -> io.NodeOutput:
-        film = list(film_of(stats, overlay, length_of(seconds)))
+        stats = run.drawn()
+        film = list(film_of(stats, overlay, seconds or None))
         frames = image_of(frame.picture for frame in film)
         values = map_of(stats), frames, len(film) / sum(frame.seconds for frame in film)
         if format == NO_FILE:
@@ -80,16 +80,6 @@ def map_of(stats: RunStats) -> torch.Tensor:
     acceptance = stats.stats["acceptance"]
     return image_of(acceptance_sheet(share, acceptance, picture, stats.label)
                     for share, picture in stats.cells())
-
-
-def length_of(seconds: str | float) -> float | None:
-    """The seconds of a film; None for as long as the run took."""
-    if is_auto(seconds):
-        return None
-    length = number("seconds", seconds, float)
-    if not 0 < length <= LONGEST:
-        raise SSDError(f"seconds {length:g}: must lie above 0, at most {LONGEST:g}")
-    return length
 
 
 def film_of(stats: RunStats, overlay: bool, seconds: float | None) -> Iterator[FilmFrame]:

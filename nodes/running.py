@@ -147,7 +147,7 @@ class NodeRun(LiveRun):
                 raise
             mm.soft_empty_cache()
             self.problem = ("out of memory while turning tokens into pixels; the tokens are kept: "
-                            "connect Tokens to Image to them, or lower batch_size")
+                            "connect Finish to the run, or lower batch_size")
             errors.note(self.problem)
 
 

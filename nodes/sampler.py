@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from comfy_api.v0_0_2 import io
 
-from ..ssd_core.engine.methods import Method
 from ..ssd_core.output.drawing import Drawing
-from . import inputs, keeping, outcome, requests, running, sources, weights
+from . import inputs, keeping, outcome, panels, requests, running, schedules, sources, weights
 from .drawing import DrawingNode
 from .errors import readable_errors
-from .newer import search_aliases
-from .types import DRAW, TokenPictures
+from .types import DRAW, Run
 
 
 class Sampler(DrawingNode):
@@ -25,31 +25,46 @@ class Sampler(DrawingNode):
                         "token by token. It drafts many tokens and checks them in one forward "
                         "pass. The rows appear on the node.",
             inputs=[
-                inputs.model(), inputs.method(), *inputs.known_part(), inputs.source(),
+                inputs.model(), *inputs.known_part(), inputs.source(),
                 *inputs.subject("that of a picture of which a part stays, else the model's own"),
-                inputs.quality(), *inputs.schedule(), inputs.batch_size(),
+                inputs.method(), inputs.batch_size(), inputs.part(),
                 *inputs.known_rows(), inputs.preview(), *inputs.sampling()],
-            outputs=[*outcome.outputs(), *outcome.typed()],
-            **search_aliases("ksampler", "speculative decoding", "autoregressive", "text to image",
-                             "row by row", "variation", "postcard", "janus", "generate"))
+            outputs=outcome.outputs(),
+            search_aliases=["ksampler", "speculative decoding", "autoregressive", "text to image",
+                            "row by row", "variation", "postcard", "janus", "generate",
+                            "method", "schedule", "rounds", "start pictures", "controlnet"])
 
     @classmethod
     @readable_errors
-    def execute(cls, model: weights.LoadedModel, prompt: str, negative: str, quality: str,
-                batch_size: int, keep_rows: int, preview: bool, complete_prompt: bool,
-                picture_number: str | int = inputs.ALL, method: Method | None = None,
-                picture: TokenPictures | None = None, mask: torch.Tensor | None = None,
+    def execute(cls, model: weights.LoadedModel, prompt: str, negative: str,
+                method: Mapping[str, Any], batch_size: int, part: float, keep_rows: int,
+                preview: bool, complete_prompt: bool, picture_number: int,
+                picture: Run | None = None, mask: torch.Tensor | None = None,
                 source: torch.Tensor | None = None, **widgets: Any) -> io.NodeOutput:
-        chosen, notes = requests.chosen_method(method, quality, widgets)
-        known = keeping.picked(picture, picture_number)
+        chosen, named = schedules.chosen(method)
+        known = keeping.picked(picture.tokens if picture else None, picture_number)
+        size, sampling = requests.asked_size(widgets), requests.sampling_of(widgets)
+        if known is not None and known.panel is not None:
+            prompt, keep_rows, size = panels.words(known, model, prompt)
         fields, unused = keeping.fields_of(known, keep_rows, mask, model, batch_size)
         typed = requests.typed_words(prompt, negative)
         fixed, word_notes = keeping.words_of_known(known, fields, typed, batch_size)
-        drawing = Drawing(prompt, typed.negative, chosen, requests.sampling_of(widgets),
-                          requests.asked_size(widgets), batch_size, complete_prompt, fixed=fixed,
-                          **fields, **sources.fields_of(model, source))
-        request = requests.request_of(model, drawing, named=method is not None)
-        runs = [running.NodeRun(part, model, [*notes, *unused, *word_notes])
-                for part in request.parts()]
-        ui = cls.draw(runs, preview, together=False)
-        return io.NodeOutput(*outcome.of(runs), *outcome.typed_of(runs[0]), ui=ui)
+        drawing = Drawing(prompt, typed.negative, chosen, sampling, size, batch_size,
+                          complete_prompt, fixed=fixed, **fields,
+                          **sources.fields_of(model, source))
+        request = requests.request_of(model, drawing, named=named)
+        until = rows_of(part, request.grid.rows)
+        runs = [running.NodeRun(each, model, [*notes_of(until), *unused, *word_notes])
+                for each in ([request] if until else request.parts())]
+        ui = cls.draw(runs, preview, together=False, until=until)
+        images, run = outcome.of(runs)
+        return io.NodeOutput(panels.cut(images, known), run, ui=ui)
+
+
+def rows_of(part: float, rows: int) -> int | None:
+    """The rows of that part of a picture; None for all."""
+    return None if part == 1 else min(math.ceil(part * rows), rows - 1)
+
+
+def notes_of(until: int | None) -> list[str]:
+    return [f"only the top {until} rows: Finish draws the rest"] if until else []

@@ -10,12 +10,11 @@ from comfy.cli_args import args
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.output.recipe import CHUNK, pack, parameters, pixels_sha256, save_png, to_bytes
+from ..ssd_core.output.recipe import CHUNK, parameters, pixels_sha256, save_png, to_bytes
 from .errors import readable_errors
 from .filenames import new_file, place_for
-from .newer import search_aliases
 from .pictures import rgb
-from .types import TOOLS, RunStats, StatsType, TokenPictures, TokensType
+from .types import TOOLS, Run, RunType
 
 
 class SaveImage(io.ComfyNode):
@@ -28,35 +27,31 @@ class SaveImage(io.ComfyNode):
                         "--disable-metadata leaves all of this out.",
             inputs=[
                 io.Image.Input("images", tooltip="The pictures to save."),
-                TokensType.Input("tokens", optional=True, tooltip="The sampler's tokens. They are "
-                                                                  "checked against its "
-                                                                  "statistics."),
-                StatsType.Input("stats", optional=True,
-                                tooltip="The sampler's statistics, from which the recipe is made. "
-                                        "Without them only the workflow is saved."),
-                io.String.Input("filename_prefix", default="SSD",
+                RunType.Input("run", optional=True,
+                              tooltip="The run that drew them, from which the recipe is made. "
+                                      "Without it only the workflow is saved."),
+                io.String.Input("filename_prefix", default="SSD", optional=True,
                                 tooltip="Start of the file name. It may contain a folder and "
                                         "ComfyUI's patterns, such as %date:yyyy-MM-dd%, "
                                         "%SSD_Sampler.seed% and %width%."),
             ],
             outputs=[io.Image.Output(display_name="images", tooltip="The same pictures, for the "
                                                                     "nodes that follow.")],
-            is_output_node=True, **search_aliases("save", "export png"))
+            is_output_node=True, search_aliases=["save", "export png"])
 
     @classmethod
     @readable_errors
     def execute(cls, images: torch.Tensor, filename_prefix: str,
-                tokens: TokenPictures | None = None, stats: RunStats | None = None
-                ) -> io.NodeOutput:
+                run: Run | None = None) -> io.NodeOutput:
         pictures = rgb(images, "images")
-        check_match(pictures, tokens, stats)
+        check_match(pictures, run)
         height, width = pictures.shape[1:3]
         folder, name, counter, subfolder = place_for(filename_prefix, width, height,
                                                      cls.hidden.prompt)
         saved = []
         for n, picture in enumerate(pictures):
             recipe, extra = ((None, {}) if args.disable_metadata
-                             else chunks(cls.hidden, picture, stats, n))
+                             else chunks(cls.hidden, picture, run, n))
             own = name.replace("%batch_num%", str(n))
             with new_file(folder, own, counter, "png") as (file, counter):
                 save_png(file, picture, recipe, extra)
@@ -64,21 +59,16 @@ class SaveImage(io.ComfyNode):
         return io.NodeOutput(images, ui={"images": saved})
 
 
-def check_match(images: torch.Tensor, tokens: TokenPictures | None,
-                stats: RunStats | None) -> None:
-    """Raise SSDError if the inputs are of different runs: the recipe would be wrong."""
-    if stats is None:
+def check_match(images: torch.Tensor, run: Run | None) -> None:
+    """Raise SSDError if the run has other pictures: the recipe would be wrong."""
+    if run is None or not run.recipes:
         return
-    if len(stats.recipes) != len(images):
-        raise SSDError(f"{len(images)} pictures, but statistics of {len(stats.recipes)}: connect "
-                       "images and stats of the same sampler")
-    if tokens is not None and [pack(picture_tokens) for picture_tokens in tokens.tokens] != [
-            recipe["tokens"] for recipe in stats.recipes]:
-        raise SSDError("tokens and statistics are of different runs: connect both to the same "
-                       "sampler")
+    if len(run.recipes) != len(images):
+        raise SSDError(f"{len(images)} pictures, but the run drew {len(run.recipes)}: connect "
+                       "images and run of the same node")
 
 
-def chunks(hidden, picture: torch.Tensor, stats: RunStats | None,
+def chunks(hidden, picture: torch.Tensor, run: Run | None,
            n: int) -> tuple[dict | None, dict[str, str]]:
     """Recipe n, and further text chunks of a PNG.
 
@@ -88,10 +78,11 @@ def chunks(hidden, picture: torch.Tensor, stats: RunStats | None,
     extra = {key: json.dumps(value) for key, value in (hidden.extra_pnginfo or {}).items()}
     if hidden.prompt:
         extra["prompt"] = json.dumps(hidden.prompt)
-    if stats is None:
+    if run is None or not run.recipes:
         return None, extra
-    recipe, decoded = stats.recipes[n], stats.pictures
-    if decoded is not None and np.array_equal(decoded[n], to_bytes(picture)):
+    recipe, pixels = run.recipes[n], run.tokens.pixels
+    decoded = None if pixels is None else to_bytes(pixels[n])
+    if decoded is not None and np.array_equal(decoded, to_bytes(picture)):
         return recipe, extra
-    changed = {**recipe, "pixels_sha256": "" if decoded is None else pixels_sha256(decoded[n])}
+    changed = {**recipe, "pixels_sha256": "" if decoded is None else pixels_sha256(decoded)}
     return None, {**extra, "parameters": parameters(changed), CHUNK: json.dumps(changed)}

@@ -10,9 +10,7 @@ from ..ssd_core.train.own_pictures import pngs_below
 from . import folders, inputs, learning, weights
 from .errors import readable_errors
 from .language import localized, localized_for_all, show_text
-from .newer import search_aliases
 from .types import LOAD, ModelType
-from .widgets import advanced
 
 NEW_PICTURES = 20
 
@@ -29,26 +27,28 @@ class TrainHeads(io.ComfyNode):
                         "next run goes on.",
             inputs=[
                 inputs.model(tooltip="The model that drew the pictures."),
-                io.String.Input("folder", default="",
+                io.String.Input("folder", default="", optional=True,
                                 tooltip="A folder in ComfyUI's output folder, with its "
                                         "subfolders; empty = the whole output folder. Only "
                                         "pictures of this very model count, saved by Save Image "
                                         "(SSD), the app or the command line. The report counts "
                                         "the others."),
-                io.Combo.Input("kind", options=list(learning.KINDS), default="both",
+                io.Combo.Input("kind", options=list(learning.KINDS), default="both", optional=True,
                                tooltip="heads = horizontal and vertical draft heads, for ssd, "
                                        "strict, mtp, hawk and lantern. row drafter = drafts whole "
-                                       "rows, for drafter 'row' of Method. both = one after the "
+                                       "rows, for knob 'drafter' = row. both = one after the "
                                        "other, or only the row drafter where memory is short."),
                 io.Int.Input("new_pictures", default=NEW_PICTURES, min=0, max=10000,
+                             optional=True,
                              tooltip="The drafts learn again when there are so many more pictures "
                                      "than last time; until then the model passes through with "
                                      "the drafts that there are. 0 = they learn at every run."),
-                advanced(io.Int.Input(
+                io.Int.Input(
                     "epochs", default=3, min=1, max=100,
                     tooltip="How often each picture is seen, on average. Few pictures are seen "
                             f"more often: draft heads learn for at least {LEAST_STEPS[HEADS]} "
-                            f"steps, the row drafter for {LEAST_STEPS[ROW]}.")),
+                            f"steps, the row drafter for {LEAST_STEPS[ROW]}.",
+                    optional=True, advanced=True),
             ],
             outputs=[ModelType.Output(display_name="model",
                                       tooltip="The same model, with the new drafts or with "
@@ -58,7 +58,7 @@ class TrainHeads(io.ComfyNode):
                                               "many pictures they learned from, and which were "
                                               "left out.")],
             hidden=[io.Hidden.unique_id], is_output_node=True,
-            **search_aliases("distill", "finetune", "draft model", "speculative"))
+            search_aliases=["distill", "finetune", "draft model", "speculative"])
 
     @classmethod
     def validate_inputs(cls, folder: str | None = None) -> bool | str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,10 +18,7 @@ from ..ssd_core.model.grid import size_of
 LOAD, DRAW, EDIT, COMPARE, TOOLS = (
     f"SSD/{name}" for name in ("load", "draw", "edit", "compare", "tools"))
 ModelType = io.Custom("SSD_MODEL")
-MethodType = io.Custom("SSD_METHOD")
-TokensType = io.Custom("SSD_TOKENS")
-StatsType = io.Custom("SSD_STATS")
-StartedType = io.Custom("SSD_STARTED")
+RunType = io.Custom("SSD_RUN")
 
 
 def image_of(pictures: Iterable[np.ndarray | Image.Image]) -> torch.Tensor:
@@ -31,10 +28,11 @@ def image_of(pictures: Iterable[np.ndarray | Image.Image]) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class TokenPictures:
-    """SSD_TOKENS: tokens [B, R, C] int64 on the CPU, and the backbone they belong to.
+    """Tokens [B, R, C] int64 on the CPU, and the backbone they belong to.
 
     recipes: one per picture if nodes of this pack drew them, else none. pixels: the pictures
-    [B, H, W, 3] themselves, if they are known: a part that is kept has these.
+    [B, H, W, 3] themselves, if they are known: a part that is kept has these. panel: what the upper
+    half shows if the lower one is to be drawn below it: a kind of CONTROLS, and a subject's words.
     """
 
     tokens: torch.Tensor
@@ -42,6 +40,7 @@ class TokenPictures:
     sha256: str
     recipes: tuple[dict, ...] = ()
     pixels: torch.Tensor | None = None
+    panel: tuple[str, str] | None = None
 
     @classmethod
     def of(cls, backbone: Backbone, tokens: torch.Tensor, recipes: tuple[dict, ...] = (),
@@ -52,9 +51,14 @@ class TokenPictures:
         """The picture with this number, counted from 1."""
         if not 1 <= number <= len(self.tokens):
             raise SSDError(f"picture_number {number}: the batch of 'picture' has "
-                           f"{len(self.tokens)}: write a number from 1 to that, or all")
-        index = slice(number - 1, number)
-        return replace(self, tokens=self.tokens[index], recipes=self.recipes[index],
+                           f"{len(self.tokens)}: write a number from 1 to that, or 0 for all")
+        return self.those([number])
+
+    def those(self, numbers: Sequence[int]) -> TokenPictures:
+        """The pictures with these numbers, counted from 1."""
+        index = [number - 1 for number in numbers]
+        return replace(self, tokens=self.tokens[index],
+                       recipes=tuple(self.recipes[n] for n in index) if self.recipes else (),
                        pixels=None if self.pixels is None else self.pixels[index])
 
     def size_of(self, n: int = 0) -> tuple[int, int] | None:
@@ -66,19 +70,30 @@ class TokenPictures:
         height, width = self.pixels.shape[1:3]
         return width, height
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether only the top of the pictures is drawn."""
+        return any("stopped_rows" in recipe for recipe in self.recipes)
+
+    def require_finished(self) -> None:
+        """Raise SSDError if only the top of the pictures is drawn."""
+        if self.unfinished:
+            raise SSDError("only the top of these pictures is drawn: put Finish between")
+
     def for_backbone(self, backbone: Backbone) -> torch.Tensor:
-        """The tokens; raises SSDError if they belong to another backbone."""
+        """The tokens; raises SSDError if they belong to another backbone or are not all drawn."""
+        self.require_finished()
         if self.sha256 != backbone.sha256:
             raise SSDError(f"these tokens are of the model {self.backbone} "
                            f"({self.sha256[:10]}), the connected one is {backbone.name} "
                            f"({backbone.sha256[:10]}): turn them into a picture with their own "
-                           "model and put the picture through Image to Tokens")
+                           "model and put the picture through Encode")
         return self.tokens
 
 
 @dataclass(frozen=True)
 class RunStats:
-    """SSD_STATS: the statistics and pictures of a run.
+    """The statistics and pictures of a run.
 
     stats: as in docs/contract.md. recipes: one per picture. acceptance: [B, R, C], the share of
     verifications that accepted each cell, NaN if it was never verified. pictures: uint8
@@ -100,7 +115,31 @@ class RunStats:
 
 
 @dataclass(frozen=True)
-class PartialPictures:
-    """SSD_STARTED: pictures whose first rows are drawn, as the recipes of stopped runs."""
+class Run:
+    """SSD_RUN: pictures as tokens, and what is known of how they were drawn.
 
-    recipes: tuple[dict, ...]
+    stats: None of pictures that were not drawn but loaded or encoded. report: lines of text.
+    """
+
+    tokens: TokenPictures
+    stats: RunStats | None = None
+    report: str = ""
+
+    @property
+    def recipes(self) -> tuple[dict, ...]:
+        return self.tokens.recipes
+
+    def drawn(self) -> RunStats:
+        """Its statistics; raises SSDError if no node of this pack drew it."""
+        self.tokens.require_finished()
+        if self.stats is None:
+            raise SSDError("run: these pictures were loaded, not drawn: connect the run of a node "
+                           "that draws")
+        return self.stats
+
+    def recipe(self) -> dict:
+        """The recipe of its first picture; raises SSDError if it has none."""
+        if not self.recipes:
+            raise SSDError("run: these pictures have no recipe, which would tell their words and "
+                           "seed: connect the run of a node that draws")
+        return self.recipes[0]

@@ -41,8 +41,8 @@ def keep(results: Sequence[Result]) -> str | None:
         logging.warning("SSD: the interrupted run is not kept: %s", error)
         return None
     rows = "; ".join(f"{result.rows} of {result.request.grid.rows} rows" for result in begun)
-    return (f"Stopped after {rows}. They are kept: Finish Pictures draws the rest if nothing is "
-            "connected to its 'started'.")
+    return (f"Stopped after {rows}. They are kept: Finish draws the rest if nothing is connected "
+            "to its 'run'.")
 
 
 def load() -> tuple[dict, ...]:

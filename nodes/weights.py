@@ -286,9 +286,8 @@ def move(patchers: Sequence[WholePatcher], room: int) -> None:
 
 
 def is_oom(error: BaseException) -> bool:
-    """Whether memory ran out; ComfyUI's own check, if it has one, also clears CUDA's error."""
-    check = getattr(mm, "is_oom", lambda e: isinstance(e, mm.OOM_EXCEPTION))  # 0.3.64 has none
-    return check(error) or is_out_of_memory(error)
+    """Whether memory ran out; ComfyUI's own check also clears CUDA's error."""
+    return mm.is_oom(error) or is_out_of_memory(error)
 
 
 def out_of_memory(needed: int, remedy: str) -> str:

@@ -1,4 +1,8 @@
-"""Widgets made from knobs, and the knobs' values from widgets."""
+"""Widgets made from knobs, and the knobs' values from widgets.
+
+A number that the method or the model may supply is -1 until somebody sets it. The knobs of a method
+are numbers from the start: ComfyUI's page sets them to those of the connected model.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,14 @@ from typing import Any
 
 from comfy_api.v0_0_2 import io
 
-from ..ssd_core.errors import SSDError
-from ..ssd_core.model.knobs import WANTED, KnobSpec, coerce
+from ..ssd_core.backbones.presets import JANUS
+from ..ssd_core.model.knobs import KnobSpec
+from ..ssd_core.output.choices import choices, knobs_of
+from ..ssd_core.output.knobs import UNSET_NUMBER, from_number
 
-AUTO = "auto"  # the value of a widget that leaves a number to the method or the model
-LONGEST_NUMBER = 20  # characters of a number
+AUTO = "auto"  # the entry of a list that leaves the choice to the model
 LABELS = {"rounds": "r / b (rounds)", "incremental": "i (staged rounds)"}  # as the paper has them
+NONE = "none"  # the choice of no method
 
 
 def widgets(knobs: Iterable[KnobSpec], **extra: Mapping[str, Any]) -> list[io.Input]:
@@ -20,79 +26,59 @@ def widgets(knobs: Iterable[KnobSpec], **extra: Mapping[str, Any]) -> list[io.In
     return [widget(knob, **extra.get(knob.name, {})) for knob in knobs]
 
 
-def widget(knob: KnobSpec, about: str = "", none_means: str = "", folded: bool = False,
-           **extra: Any) -> io.Input:
+def widget(knob: KnobSpec, own: Any = None, folded: bool = False, **extra: Any) -> io.Input:
     """The widget of a knob.
 
-    about: text before its help. none_means: what "auto" means, if this node differs from the knob.
-    folded: whether it is advanced on this node, as the knobs for experts are on every node.
+    own: the number that a widget starts from if the knob has none by itself. folded: whether it is
+    advanced on this node, as the knobs for experts are on every node.
     """
-    unset = f"{AUTO} = {none_means or knob.none_means}." if knob.optional else ""
-    options: dict[str, Any] = {"display_name": LABELS.get(knob.name),
-                               "tooltip": " ".join(filter(None, (about, knob.help, unset)))}
-    made = _made(knob, options | extra)
-    return advanced(made) if folded or knob.visibility == "expert" else made
-
-
-def _made(knob: KnobSpec, options: dict[str, Any]) -> io.Input:
+    unset = knob.optional and own is None
+    means = f"{UNSET_NUMBER} = {knob.none_means}." if unset else ""
+    options: dict[str, Any] = {
+        "display_name": LABELS.get(knob.name), "optional": True,
+        "advanced": True if folded or knob.visibility == "expert" else None,
+        "tooltip": " ".join(filter(None, (knob.help, means)))}
     if knob.optional:
-        return number_or_auto(knob.name, **options)
-    options.setdefault("default", knob.default)
+        options["default"] = knob.kind(UNSET_NUMBER if unset else own)
+    return _made(knob, {"default": knob.default} | options | extra, unset)
+
+
+def _made(knob: KnobSpec, options: dict[str, Any], unset: bool) -> io.Input:
     if knob.kind is bool:
         return io.Boolean.Input(knob.name, **options)
     if knob.kind is str:
         return io.Combo.Input(knob.name, options=list(knob.choices), **options)
+    least = UNSET_NUMBER if unset else knob.least
     limits = {name: knob.kind(limit)
-              for name, limit in (("min", knob.least), ("max", knob.most)) if limit is not None}
+              for name, limit in (("min", least), ("max", knob.most)) if limit is not None}
     if knob.kind is int:
         return io.Int.Input(knob.name, **limits, **options)
     return io.Float.Input(knob.name, step=knob.step, **limits, **options)
 
 
-def number_or_auto(name: str, default: str = AUTO, **options: Any) -> io.Input:
-    """A field for a number or a word such as "auto"; links may bring numbers, too."""
-    return io.MultiType.Input(io.String.Input(name, default=default, **options),
-                              [io.Int, io.Float])
+def method(name: str, default: str, about: str, without: bool = False) -> io.Input:
+    """The list of methods, each with its knobs.
+
+    default: the choice of a new node, which ComfyUI's page sets. without: whether it may be NONE.
+    """
+    none = [io.DynamicCombo.Option(NONE, [])] if without else []
+    return io.DynamicCombo.Input(
+        name, optional=True, tooltip=about, extra_dict={"default": default},
+        options=none + [io.DynamicCombo.Option(title, knob_widgets(title)) for title in choices()])
 
 
-def advanced(made: io.Input) -> io.Input:
-    """Hide a widget until the user asks for the advanced inputs."""
-    return describe(made, advanced=True)  # ComfyUI 0.3.64 has no argument for it
-
-
-def describe(made: io.Input, **facts: Any) -> io.Input:
-    """Tell the page something about an input; web/comfy/advanced.js reads it."""
-    made.extra_dict = {**made.extra_dict, **facts}
-    return made
+def knob_widgets(title: str) -> list[io.Input]:
+    """The knobs of a choice."""
+    return [widget(knob, getattr(JANUS, knob.name, None)) for knob in knobs_of(title)]
 
 
 def values_of(knobs: Iterable[KnobSpec], widgets: Mapping[str, Any]) -> dict[str, Any]:
-    """Knob values by name, from widget values by name; None where a widget says "auto"."""
+    """Knob values by name, from widget values by name; None where a widget is -1."""
     return {knob.name: value_of(knob, widgets[knob.name])
             for knob in knobs if knob.name in widgets}
 
 
 def value_of(knob: KnobSpec, value: Any) -> Any:
-    """A widget's value as its knob's; raises SSDError for a text that is no legal number."""
-    if not knob.optional:
-        return value
-    return None if is_auto(value) else knob.checked(number(knob.name, value, knob.kind))
-
-
-def is_auto(value: Any, word: str = AUTO) -> bool:
-    """Whether a field leaves its value open by this word; an empty field does, too."""
-    return isinstance(value, str) and value.strip().lower() in ("", word)
-
-
-def number(name: str, value: Any, kind: type, word: str = AUTO) -> Any:
-    """The number in a field or from a link, where 384.0 is a whole number, too.
-
-    Raises SSDError for anything else. word: what the field may say instead.
-    """
-    whole = kind is int and isinstance(value, float) and value.is_integer()
-    typed = isinstance(value, str) and len(value) <= LONGEST_NUMBER
-    try:
-        return coerce(name, kind(value) if whole or typed else value, kind)
-    except (ValueError, SSDError):
-        raise SSDError(f"{name} {str(value)[:LONGEST_NUMBER]!r}: must be {WANTED[kind]}, or "
-                       f"{word}") from None
+    """A widget's value as its knob's."""
+    number = knob.optional and isinstance(value, int | float) and not isinstance(value, bool)
+    return from_number(knob, value) if number else value

@@ -45,7 +45,7 @@ def paint(library: Library, history: History, entry: Entry, metadata: bool = Tru
                        "painted, and each only where it is not painted yet")
     if "sources" in recipe:
         raise SSDError(f"{entry.path.name}: it was drawn from source pictures, which the app does "
-                       "not have: paint it by Tokens to Image in ComfyUI")
+                       "not have: paint it by Finish in ComfyUI")
     loaded = library.as_now()
     pipeline_folder(weights_of(library, recipe))  # refused before the queue if it is incomplete
 

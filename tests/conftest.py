@@ -85,6 +85,21 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item not in for_the_night]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable():
+    """Half a character in what a failed test says would end the worker that reports it."""
+    return encodable((yield))
+
+
+def encodable(value):
+    """The value with each text in it as UTF-8 can hold it."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {encodable(key): encodable(item) for key, item in value.items()}
+    return type(value)(map(encodable, value)) if isinstance(value, list | tuple) else value
+
+
 def pytest_runtest_logreport(report):
     """A first try that failed may have found a fault: it is shown even if the second one passes."""
     if report.outcome == "rerun":

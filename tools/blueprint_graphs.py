@@ -10,7 +10,7 @@ from pathlib import Path
 from workflow_graph import PROMPT, SEED_CHANGES, Graph
 from workflow_graphs import ABOVE, SNOW
 
-RESULTS = ("images", "tokens", "stats", "report")  # of the sampler and of Finish Pictures
+RESULTS = ("images", "run")  # of the sampler and of Finish
 
 
 @dataclass
@@ -37,26 +37,26 @@ class Blueprint:
 
 def draw() -> Blueprint:
     made = Blueprint("Draws a picture by Spatially Speculative Decoding: model and sampler in one "
-                     "node. 'tokens' and 'stats' are for Save Image (SSD) and Keep and Redo (SSD).",
+                     "node. 'run' is for Save Image (SSD) and Keep and Redo (SSD).",
                      ["speculative decoding", "text to image", "postcard"])
     made.graph.model()
     made.graph.sampler("sampler", 1, prompt=PROMPT, seed=7, **SEED_CHANGES)
     made.take("model", "model")
-    made.take("sampler", "prompt", "negative", "seed", "size", "quality", "complete_prompt")
+    made.take("sampler", "prompt", "negative", "seed", "size", "method", "complete_prompt")
     made.give("sampler", *RESULTS)
     return made
 
 
 def keep_and_redo() -> Blueprint:
     made = Blueprint("Keeps the top rows of a picture and draws the rest with a prompt and a seed "
-                     "of its own. 'picture' takes the tokens of Draw (SSD) or of Image to Tokens "
-                     "(SSD), by the same model.", ["inpaint", "outpaint", "redraw", "extend"])
+                     "of its own. 'picture' takes the run of Draw (SSD) or of Encode (SSD), by "
+                     "the same model.", ["inpaint", "outpaint", "redraw", "extend"])
     made.graph.model()
     made.graph.sampler("sampler", 1, prompt=f"a purple tree in the middle, on the sand, {ABOVE}",
                        seed=22, keep_rows=8, **SEED_CHANGES)
     made.take("sampler", "picture", "keep_rows")
     made.take("model", "model")
-    made.take("sampler", "prompt", "negative", "seed", "quality", "complete_prompt")
+    made.take("sampler", "prompt", "negative", "seed", "method", "complete_prompt")
     made.give("sampler", *RESULTS)
     return made
 
@@ -66,17 +66,15 @@ def start_pick_finish() -> Blueprint:
                      "of those you like into 'pictures' and run again: the rest of them is drawn.",
                      ["batch", "variations", "contact sheet", "choose"])
     made.graph.model()
-    made.graph.sampler("start", 1, prompt=SNOW, seed=11, kind="SSD_StartPictures")
-    made.graph.add("pick", "SSD_PickPictures", 2)
-    made.graph.link("start", 0, "pick", "started")
-    made.graph.add("finish", "SSD_FinishPictures", 3)
-    for source, name in (("model", "model"), ("pick", "started")):
-        made.graph.link(source, 0, "finish", name)
+    made.graph.sampler("start", 1, prompt=SNOW, seed=11, batch_size=6, part=0.35)
+    made.graph.add("finish", "SSD_Finish", 2)
+    for source, output, name in (("model", 0, "model"), ("start", 1, "run")):
+        made.graph.link(source, output, "finish", name)
     made.take("model", "model")
-    made.take("start", "prompt", "negative", "seed", "size", "quality", "count", "part",
+    made.take("start", "prompt", "negative", "seed", "size", "method", "batch_size", "part",
               "complete_prompt")
-    made.take("pick", "pictures")
-    made.outputs.append(("overview", "start", 1))
+    made.take("finish", "pictures")
+    made.outputs.append(("started", "start", 0))
     made.give("finish", *RESULTS)
     return made
 

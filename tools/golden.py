@@ -27,13 +27,21 @@ def golden() -> dict[str, dict[str, list[str]]]:
     """Lists of names by what has them, such as {"SSD_Sampler": {"widgets": ["seed INT"]}}."""
     nodes = {}
     for node, slots in schemas()["slots"].items():
-        widgets = [(widget["name"], widget["type"]) for widget in schemas()["widgets"][node]]
-        lists = {"inputs": slots["inputs"], "widgets": widgets, "outputs": slots["outputs"]}
+        widgets = schemas()["widgets"][node]
+        lists = {"inputs": slots["inputs"], "widgets": named(widgets), "outputs": slots["outputs"]}
         nodes[node] = {what: [" ".join(slot) for slot in found] for what, found in lists.items()}
+        knobs = {" ".join(knob) for widget in widgets
+                 for choice in widget.get("choices", {}).values() for knob in named(choice)}
+        nodes[node]["knobs"] = sorted(knobs)
     knobs = {f.name for record in (Edit, *METHODS.values()) for f in fields(record)}
     return {**nodes, "recipe": {"keys": sorted({*FIELDS, *OPTIONAL, *READERS, *DRAWN, *knobs})},
             "workflows": {"files": sorted(path.name for path in
                                           (ROOT / "workflows").glob("*.json"))}}
+
+
+def named(widgets: list[dict]) -> list[tuple[str, str]]:
+    """(name, type) of widgets."""
+    return [(widget["name"], widget["type"]) for widget in widgets]
 
 
 def complaints(old: dict, new: dict) -> Iterator[str]:
@@ -43,7 +51,8 @@ def complaints(old: dict, new: dict) -> Iterator[str]:
             now = new.get(owner, {}).get(what, [])
             if gone := [name for name in names if name not in now]:
                 yield f"{owner}: {what} without {', '.join(gone)}: {WHAT_TO_DO}"
-            elif owner in schemas()["slots"] and now[:len(names)] != names:
+            elif (owner in schemas()["slots"] and what != "knobs"  # these are alphabetical
+                  and now[:len(names)] != names):
                 yield f"{owner}: {what} in another order, new ones belong last: {WHAT_TO_DO}"
 
 

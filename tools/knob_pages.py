@@ -17,9 +17,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ssd_core.engine.edits.words import Edit
-from ssd_core.engine.methods import METHODS, SSD
 from ssd_core.model.knobs import KnobSpec, specs
-from ssd_core.output.guarantees import method_help
 from ssd_core.output.knob_words import KNOB_WORDS, OWN_CHINESE
 from ssd_core.output.knobs import all_knobs, sampling_knobs
 
@@ -33,10 +31,8 @@ SHARED = {"en": "as on SSD Sampler.", "zh": "与“SSD 采样器”相同。"}
 COMMA, TO = {"en": ", ", "zh": "、"}, {"en": " to ", "zh": " 至 "}
 SAMPLER = "SSD_Sampler"
 FIRST = ("model", "method", "prompt", "negative", "seed", "size")  # told on every page
-AUTO = "auto = "
-# What lists of methods guarantee, in Chinese by the English.
-GUARANTEED = dict(map(method_help, (METHODS, [
-    SSD.name, *(name for name in METHODS if name != SSD.name)])))
+UNSET = "-1 = "
+OF_CHOICE = re.compile(r"method_(\d_)?(?=[a-z])")  # before the name of a knob, in a locale
 CHINESE_RANGE = {" or more": " 或以上", "above ": "大于 ", " to ": " 至 ", ", ": "、"}
 CHINESE_LABELS = {"rounds": "r / b（轮数）", "incremental": "i（分级轮数）"}
 KNOBS = {knob.name: knob for knob in [*all_knobs().values(), *sampling_knobs()]}
@@ -64,9 +60,14 @@ def schemas() -> dict:
     return json.loads(ran.stdout)
 
 
+def is_of_choice(slot: str) -> bool:
+    """Whether a list of methods shows this input for some of its choices."""
+    return OF_CHOICE.match(slot) is not None
+
+
 def knob_of(slot: str, tooltip: str) -> KnobSpec | None:
     """The knob that a widget sets; None for another widget, even if it has a knob's name."""
-    knob = (KNOBS | EDITS).get(slot)
+    knob = (KNOBS | EDITS).get(OF_CHOICE.sub("", slot))
     return knob if knob is not None and knob.help in tooltip else None
 
 
@@ -79,26 +80,20 @@ def chinese_locale(english: Mapping) -> dict:
     for node, texts in locale.items():
         known = texts.get("inputs", {})
         for slot, said in english[node].get("inputs", {}).items():
-            if slot in KNOBS and (knob := knob_of(slot, said["tooltip"])):
+            knob = knob_of(slot, said["tooltip"])
+            if knob is not None and knob.name in KNOBS:
                 known[slot] = chinese_knob(knob, said["tooltip"])
-            elif said["tooltip"] in GUARANTEED:
-                known[slot]["tooltip"] = GUARANTEED[said["tooltip"]]
         if known:
             texts["inputs"] = {slot: known[slot] for slot in english[node]["inputs"]}
     return locale
 
 
 def chinese_knob(knob: KnobSpec, tooltip: str) -> dict[str, str]:
-    """The Chinese name and tooltip of a widget, with the parts of its English tooltip.
-
-    These are, if present, the owning methods, the help, and the meaning of "auto".
-    """
+    """The Chinese name and tooltip of a widget: its help, and the meaning of -1 if it has one."""
     words = KNOB_WORDS[knob.name]
-    owners, _, own = tooltip.partition(knob.help)
-    owners = owners.strip().replace(", ", "、").replace(":", "：")
-    own = own.removeprefix(f" {AUTO}").removesuffix(".")
-    own = f"{AUTO}{OWN_CHINESE.get(own, own)}。" if own else ""
-    return {"name": CHINESE_LABELS.get(knob.name, words.name), "tooltip": owners + words.help + own}
+    own = tooltip.partition(knob.help)[2].removeprefix(f" {UNSET}").removesuffix(".")
+    own = f"{UNSET}{OWN_CHINESE.get(own, own)}。" if own else ""
+    return {"name": CHINESE_LABELS.get(knob.name, words.name), "tooltip": words.help + own}
 
 
 # Help pages
@@ -121,11 +116,14 @@ def lines(language: str, part: str, node: str, locales: Mapping) -> Iterator[str
     """A line for each input or output; settings that are as on the sampler have one together."""
     english, texts = locales["en"][node][part], locales[language][node][part]
     sampler = locales["en"][SAMPLER]["inputs"] if node != SAMPLER else {}
-    shared = [slot for slot in english if slot not in FIRST and english[slot] == sampler.get(slot)]
+    shared = [slot for slot in english if slot not in FIRST and english[slot] == sampler.get(slot)
+              and not is_of_choice(slot)]
     shared = shared if len(shared) > 1 else []
     names = {slot: bold(language, texts[slot]["name"],
-                        slot if part == "inputs" else english[slot]["name"]) for slot in english}
-    others = (slot for slot in english if slot not in shared)
+                        OF_CHOICE.sub("method.", slot) if part == "inputs"
+                        else english[slot]["name"]) for slot in english}
+    others = (slot for slot in english if slot not in shared
+              and (node == SAMPLER or not is_of_choice(slot)))
     for _, alike in groupby(others, lambda slot: of_any(english[slot]["tooltip"], slot)):
         first, *later = alike
         said = texts[first]["tooltip"] if not later else of_any(texts[first]["tooltip"])[0]

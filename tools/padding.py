@@ -23,13 +23,19 @@ def fit(node: dict, widgets: list[dict]) -> None:
     """Give a saved node exactly these widgets, in their order."""
     known = node.get("widgets_values_named", {})
     values: dict[str, Any] = {}
-    for widget in widgets:
+    left = list(widgets)
+    while left:
+        widget = left.pop(0)
         name = widget["name"]
         values[name] = known.get(name, as_saved(widget["default"]))
+        left[:0] = widget.get("choices", {}).get(values[name], [])
         if name == "seed" and CONTROL in known:
             values[CONTROL] = known[CONTROL]
         if name not in {slot["name"] for slot in node["inputs"]}:
             node["inputs"].append(slot_of(widget))
+    own = {widget["name"] for widget in widgets}
+    node["inputs"] = [slot for slot in node["inputs"]
+                      if "widget" not in slot or slot["name"] in values or slot["name"] in own]
     if values:
         node["widgets_values"], node["widgets_values_named"] = list(values.values()), values
 

@@ -8,7 +8,7 @@ PROMPT = "a red house by a lake"
 # The page's own widget behind a seed: what it does with the seed after a run.
 SEED_STAYS = {"control_after_generate": "fixed"}
 SEED_CHANGES = {"control_after_generate": "randomize"}
-LONG_NOTE = (340, 480)  # Nodes 2.0 shows more of a long text, and would cover the node below
+LONG_NOTE = (340, 500)  # Nodes 2.0 shows more of a long text, and would cover the node below
 
 
 @dataclass
@@ -20,7 +20,8 @@ class Graph:
     the English. form: widgets that app mode shows, as (name, widget), besides those of the nodes in
     `shown`. opens_as_app: whether the graph opens in app mode. models: by node, the files of its
     weights. sizes: by node, its smallest (width, height) in px, if not the usual one of its type.
-    muted: nodes that do not run until somebody wakes them.
+    muted: nodes that do not run until somebody wakes them. tried: by node, values that only the run
+    for the thumbnail has.
     """
 
     thumbnail: list[str]  # nodes whose pictures make it, in order
@@ -34,10 +35,14 @@ class Graph:
     models: dict[str, list[dict[str, str]]] = field(default_factory=dict)
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
     muted: list[str] = field(default_factory=list)
+    tried: dict[str, dict] = field(default_factory=dict)
 
     def add(self, name: str, kind: str, column: int, title: str | None = None, **widgets) -> str:
         self.nodes[name] = (kind, column, widgets, title)
         return name
+
+    def change(self, name: str, **widgets) -> None:
+        self.nodes[name][2].update(widgets)
 
     def link(self, source: str, output: int, target: str, name: str) -> None:
         self.links.append((source, output, target, name))
@@ -57,8 +62,8 @@ class Graph:
         for shared in ("prompt", "seed"):
             self.link(shared, 0, sampler, shared)
 
-    def model(self, name: str = "postcard") -> None:
-        self.add("model", "SSD_LoadModel", 0, model=name)
+    def model(self, name: str = "postcard", column: int = 0) -> None:
+        self.add("model", "SSD_LoadModel", column, model=name)
 
     def sampler(self, name: str, column: int, title: str | None = None,
                 kind: str = "SSD_Sampler", **widgets) -> str:
@@ -73,7 +78,7 @@ class Graph:
     def save(self, source: str, column: int, prefix: str) -> None:
         """Save the pictures of a sampler with their recipes."""
         self.add("save", "SSD_SaveImage", column, filename_prefix=prefix)
-        for output, name in enumerate(("images", "tokens", "stats")):
+        for output, name in enumerate(("images", "run")):
             self.link(source, output, "save", name)
 
     def app(self, shown: list[str], **widgets: str) -> None:

@@ -1,4 +1,4 @@
-"""The workflow inside PNGs: a copy of the quick start, and the nodes that it may need besides."""
+"""The workflow inside PNGs: a copy of the quick start, and the node that it may need besides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from knob_pages import ROOT, read, schemas
 from padding import REGISTRY_ID, WORKFLOWS, fit
 
 from ssd_core.output import comfyui_workflow
-from ssd_core.output.comfyui_workflow import METHOD, NOTE, PICTURE, SAMPLER, node_of
+from ssd_core.output.comfyui_workflow import NOTE, PICTURE, SAMPLER, node_of
 
 TEMPLATE = ROOT / "ssd_core" / "assets" / "workflow.json"
 QUICK_START = "01_quick_start"
@@ -44,7 +44,7 @@ def template() -> dict:
     # It is drawn again with the same seed.
     comfyui_workflow.fill(node_of(quick_start, SAMPLER), control_after_generate="fixed")
     return {"quick_start": quick_start, NOTE: note_alone(),
-            **{kind: node_alone(kind) for kind in (METHOD, PICTURE)}}
+            PICTURE: node_alone(PICTURE)}
 
 
 def pages() -> dict[Path, str]:

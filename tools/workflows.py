@@ -29,11 +29,14 @@ sys.path.append(str(ROOT / "tests"))
 from support.comfyui_page import Page, comfyui_page  # noqa: E402
 from support.comfyui_server import Client, Run, comfyui  # noqa: E402
 
-COLUMN_GAP, ROW_GAP, SIDE = 70, 40, 512  # px
+COLUMN_GAP, ROW_GAP, SIDE = 50, 30, 512  # px
+NO_ID = "00000000-0000-0000-0000-000000000000"  # every page gives it one of its own
 CARD, TITLE, LINE = (910, 512), 44, 30  # px
+PAINTED_OVER, PAINTED_PART = "3.jpg", (190, 370, 520, 670)  # a castle, and the box around it in px
 
-BUILD = """([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
+BUILD = """async ([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
     app.graph.clear();
+    app.graph.id = crypto.randomUUID();  // else the new nodes show pictures of earlier runs
     const made = {}, columns = [];
     for (const [name, [kind, column, widgets, title]] of Object.entries(nodes)) {
         const node = made[name] = LiteGraph.createNode(kind);
@@ -57,21 +60,31 @@ BUILD = """([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
         if (slot < 0 || !made[source].connect(output, made[target], slot))
             throw new Error(`${target} has no input ${input}`);
     }
+    await new Promise((resolve) => setTimeout(resolve, 1000));  // knobs of new choices are folded
     const nameOf = (node) => Object.keys(made).find((name) => made[name] === node);
-    const boxes = [], border = 20, head = 60;  // of the boxes, px
+    const boxes = [], border = 15, head = 50;  // of the boxes, px
+    // The room of the pictures that a node shows once it draws.
+    const pictures = ({ size: [width], widgets }) => {
+        const methods = widgets.filter((w) => /^method_\\d$/.test(w.name) && w.value !== "none");
+        const across = Math.min(2, Math.max(1, methods.length));
+        return Math.ceil(methods.length / 2 || 1) * (width / across + 10);
+    };
     let x = 0;
     for (const [column, nodes] of columns.entries()) {
         let y = 0, width = 0;
         for (const node of nodes) {
             const least = node.computeSize();
-            const [wide, high] = sizes[nameOf(node)] ?? [Math.max(node.size[0], 340), 0];
+            const usual = { SSD_LoadModel: 340, SSD_Sampler: 400, SSD_Finish: 400,
+                            SSD_EditByWords: 400, SSD_Compare: 640 }[node.type] ?? 320;
+            const [wide, high] = sizes[nameOf(node)] ?? [usual, 0];
             const tall = { PreviewImage: 320, MarkdownNote: 260, PreviewAny: 200,
                            SSD_SaveImage: 380, SSD_RunViewer: 480, SaveImage: 380 }[node.type] ?? 0;
             node.setSize([Math.max(least[0], wide), Math.max(least[1], high || tall)]);
             node.pos = [x, y];
             // Nodes 2.0 draws every widget taller than the size that is saved here.
             const shown = node.widgets?.filter((w) => !w.hidden).length ?? 0;
-            y += node.size[1] + 24 + 10 * shown + rowGap;
+            y += node.size[1] + 24 + 8 * shown + rowGap;
+            if (node.widgets?.some((w) => w.name === "ssd_preview")) y += pictures(node);
             width = Math.max(width, node.size[0]);
         }
         const box = boxes.at(-1);
@@ -97,6 +110,8 @@ BUILD = """([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
 # Whether the last line of every preview is there: strips are painted a moment after the end.
 PAINTED = """() => [...document.querySelectorAll(".ssd-pixels")].every((canvas) =>
     canvas.getContext("2d").getImageData(0, canvas.height - 1, 1, 1).data[3] > 0)"""
+
+SAVED = """() => app.graph._nodes.find((node) => node.type === "SaveImage").imgs?.[0]?.complete"""
 
 
 def build(page: Page, graph: Graph) -> tuple[dict, dict, dict[str, str]]:
@@ -124,8 +139,9 @@ def tidy(workflow: dict, graph: Graph, ids: dict[str, str]) -> dict:
              if k not in ("ds", "frontendVersion")}
     form = {"inputs": [[int(ids[name]), widget] for name, widget in graph.form],
             "outputs": [int(ids[name]) for name in graph.shown]}
-    return {**workflow, "extra": {**extra, "linearMode": graph.opens_as_app, "linearData": form,
-                                  "ssd_texts": {"zh": texts_of(graph)}}}
+    extra |= {"linearMode": graph.opens_as_app, "linearData": form,
+              "ssd_texts": {"zh": texts_of(graph)}}
+    return {**workflow, "id": NO_ID, "extra": extra}
 
 
 def thumbnail(client: Client, run: Run, ids: dict[str, str], names: list[str], path: Path) -> None:
@@ -192,6 +208,8 @@ def make(client: Client, page: Page, name: str) -> None:
     text = text_of(tidy(workflow, graph, ids))
     (WORKFLOWS / f"{name}.json").write_text(text, encoding="utf-8")
     if graph.thumbnail:
+        for node, values in graph.tried.items():
+            api[ids[node]]["inputs"].update(values)
         run = client.run(api)
         if run.end != "execution_success":
             raise SystemExit(f"{name}: {run.error}")
@@ -204,8 +222,20 @@ def make(client: Client, page: Page, name: str) -> None:
         page.frame()
         page.run()
         page.page.wait_for_function(PAINTED)
+        page.page.wait_for_function(SAVED)
+        page.rest()
         shot = Image.open(io.BytesIO(page.page.screenshot())).convert("RGB")
         save(shot, ROOT / "docs" / "graph.webp")
+
+
+def painted(path: Path) -> None:
+    """Save a picture as the mask editor does: transparent where it was painted."""
+    with Image.open(ROOT / "studio" / "examples" / PAINTED_OVER) as image:
+        picture = image.convert("RGBA").resize((768, 768))
+    whole = picture.getchannel("A")
+    ImageDraw.Draw(whole).ellipse(PAINTED_PART, fill=0)
+    picture.putalpha(whole)
+    picture.save(path)
 
 
 @contextmanager
@@ -218,6 +248,7 @@ def opened_page() -> Iterator[tuple[Client, Page]]:
             comfyui(Path(os.environ["COMFYUI_PATH"]), Path(base)) as client, \
             comfyui_page(client.url, 1600, 900) as page:
         page.set("Comfy.Minimap.Visible", False)
+        painted(Path(base, "input", "painted.png"))
         yield client, page
 
 

@@ -57,7 +57,7 @@ NAMES = LayerNames(
     post_norms=("post_self_attn_layernorm.weight", "post_mlp_layernorm.weight"))
 # Of the codes themselves and of source pictures: read elsewhere.
 UNUSED = (r"model\.visual\..*", r"model\.vqmodel\.(quantize\.embedding|(post_)?quant_conv)\..*")
-PAINTER = "the node Tokens to Image paints their pixels"
+PAINTER = "the node Finish paints their pixels"
 PIXELS = f"the pictures show a false colour for each code; {PAINTER}"
 FITTED = f"the pictures show one colour for each code; {PAINTER}"
 SIZES = ((1024, 1024), (1152, 896), (896, 1152), (1216, 832), (832, 1216), (1344, 768),

@@ -25,7 +25,14 @@ def in_chinese(text: str) -> str:
 
 def report_in_chinese(text: str) -> str:
     """A text of several lines in Chinese; lines without a translation are unchanged."""
-    return "\n".join(_chinese(line, "report") or in_chinese(line) for line in text.split("\n"))
+    return "\n".join(_whole(line) or _chinese(line, "report") or in_chinese(line)
+                     for line in text.split("\n"))
+
+
+def _whole(line: str) -> str | None:
+    """The Chinese of a line without values, which templates of the report may match too."""
+    return next((catalogue()[kind][line] for kind in ("report", *ANYWHERE)
+                 if line in catalogue()[kind]), None)
 
 
 def _chinese(text: str, kind: str) -> str | None:

@@ -1,8 +1,7 @@
 """Build the ComfyUI workflow stored in a PNG: the quick start with the picture's values.
 
 It knows the ids and widget names of the nodes, which tests/hosts/nodes checks, but imports neither
-ComfyUI nor the nodes. The template holds the quick start, and the nodes that set a method and known
-tokens.
+ComfyUI nor the nodes. The template holds the quick start, and the node that holds known tokens.
 """
 
 from __future__ import annotations
@@ -11,25 +10,25 @@ import copy
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from functools import cache
 
-from ..engine.methods import AR, METHODS, Rolling
-from ..engine.methods.rolling import USUAL_FEWER
+from ..engine.methods import METHODS
 from ..files import ASSETS
 from . import kept_rows
 from .chinese import in_chinese
+from .choices import knobs_of as shown_knobs
+from .choices import title_of
 from .drawing import knobs_in
-from .knobs import all_knobs, sampling_knobs
-from .labels import SPEEDS
+from .knobs import UNSET_NUMBER, all_knobs, sampling_knobs
 from .words import drawn_words
 
 TEMPLATE = ASSETS / "workflow.json"
 LOADER, SAMPLER, SAVER = "SSD_LoadModel", "SSD_Sampler", "SaveImage"
-METHOD, PICTURE, NOTE = "SSD_Method", "SSD_LoadPicture", "MarkdownNote"
+PICTURE, NOTE = "SSD_LoadPicture", "MarkdownNote"
+LIST = "method"  # the sampler's widget; those of its choice are "method.k_h" ...
 BUNDLED = "postcard"  # the model that includes its heads
-CUSTOM = "custom"  # the quality that uses the sampler's own numbers
-AUTO = "auto"  # a widget that leaves a number to the method or the model
+AUTO = "auto"  # the heads of the model itself
 GAP = 60  # px
 MOST_EXACT = 2**53 - 1  # the largest number that JavaScript reads without rounding it
 
@@ -72,7 +71,9 @@ def keep(graph: dict, recipe: Mapping, by: str) -> None:
     node, loader = add(graph, PICTURE), node_of(graph, LOADER)
     fill(node, image="", text=kept_rows.written(recipe))
     node["pos"] = [loader["pos"][0] - node["size"][0] - GAP, loader["pos"][1]]
-    connect(graph, node, "tokens", sampler, "picture")
+    connect(graph, node, "run", sampler, "picture")
+    if by != "mask":
+        return
     if all(slot["name"] != by for slot in sampler["inputs"]):  # the page adds it if it is missing
         sampler["inputs"].append({"localized_name": by, "name": by, "shape": 7, "type": "MASK",
                                   "link": None})
@@ -85,47 +86,39 @@ def template() -> dict:
 
 
 def set_method(graph: dict, method: str, knobs: Mapping) -> list[str]:
-    """Set the sampler's widgets, or add a method node; return the knobs that neither has."""
+    """Choose the method on the sampler, with its knobs; return the knobs that it lacks."""
     wanted = {knob: value for knob, value in knobs.items() if value is not None}
-    sampler = node_of(graph, SAMPLER)
-    if title := quality(method, knobs):
-        fill(sampler, quality=title)
-        return []
-    if method == "ssd" and not missing(sampler, wanted):
-        fill(sampler, quality=CUSTOM, **known(sampler, wanted))
-        return []
-    node = link_method(graph)
-    fill(node, method=method, **known(node, wanted))
-    return missing(node, wanted)
+    sampler, title = node_of(graph, SAMPLER), title_of(method, wanted)
+    own = {spec.name: UNSET_NUMBER if spec.default is None else spec.default
+           for spec in shown_knobs(title)}
+    choose(sampler, title, {**own, **{knob: value for knob, value in wanted.items()
+                                      if knob in own}})
+    return missing(set(own), wanted)
 
 
-def quality(method: str, knobs: Mapping) -> str | None:
-    """The sampler's quality with this method and these knobs; None if there is none."""
-    fixed = chosen(knobs)
-    if method == Rolling.name and fixed.get("fewer") in USUAL_FEWER:
-        del fixed["fewer"]  # what Balanced takes on one machine or another
-    return next((speed.title for speed in SPEEDS.values()
-                 if speed.method.name == method != AR.name
-                 and fixed == chosen(asdict(speed.method))), None)
-
-
-def chosen(knobs: Mapping) -> dict:
-    """The knobs with a value, without hidden ones that have their default."""
-    return {name: value for name, value in knobs.items()
-            if value is not None and (name in all_knobs() or value != default_of(name))}
+def choose(node: dict, title: str, knobs: Mapping[str, object]) -> None:
+    """Set a node's list of methods and the widgets of the choice, which follow it."""
+    values: dict[str, object] = {}
+    for name, value in node["widgets_values_named"].items():
+        if name == LIST:
+            values |= {LIST: title, **{f"{LIST}.{knob}": set_ for knob, set_ in knobs.items()}}
+        elif not name.startswith(f"{LIST}."):
+            values[name] = value
+    node["widgets_values_named"], node["widgets_values"] = values, list(values.values())
+    node["inputs"] = [slot for slot in node["inputs"]
+                      if not slot["name"].startswith(f"{LIST}.")]  # the page adds the choice's
 
 
 def known(node: Mapping, wanted: Mapping) -> dict:
-    """The values for which the node has a widget; a field that may say "auto" takes text."""
+    """The values for which the node has a widget."""
     named = node["widgets_values_named"]
-    return {name: str(value) if named[name] == AUTO else value
-            for name, value in wanted.items() if name in named}
+    return {name: value for name, value in wanted.items() if name in named}
 
 
-def missing(node: Mapping, wanted: Mapping) -> list[str]:
-    """Knobs that have no widget on the node and differ from the value that the node uses."""
+def missing(own: set[str], wanted: Mapping) -> list[str]:
+    """Knobs that have no widget and differ from the value that the node uses."""
     return [f"{name} = {value}" for name, value in wanted.items()
-            if name not in node["widgets_values_named"] and value != default_of(name)]
+            if name not in own and value != default_of(name)]
 
 
 def default_of(knob: str) -> object:
@@ -169,14 +162,6 @@ def fill(node: dict, **values: object) -> None:
         raise KeyError(f"{node['type']} has no widget {unknown}")
     named.update(values)
     node["widgets_values"] = list(named.values())
-
-
-def link_method(graph: dict) -> dict:
-    """Add the node that sets the method, and link it."""
-    node = add(graph, METHOD)
-    connect(graph, node_of(graph, LOADER), "model", node, "model")
-    connect(graph, node, "method", node_of(graph, SAMPLER), "method")
-    return node
 
 
 def add(graph: dict, kind: str) -> dict:

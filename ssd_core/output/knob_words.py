@@ -1,7 +1,6 @@
 """Labels of the knobs in the app, and the Chinese texts of labels and help.
 
-Add a new knob at the end: ComfyUI stores widgets by position, and those of the node Method are in
-the order of this table.
+Add a new knob at the end.
 """
 
 from __future__ import annotations
@@ -137,7 +136,6 @@ OWN_CHINESE = {  # what auto means, by the English text of the knob or the node
     "the model's own": "用模型自己的值",
     "the model's own, or 0 where rounds are given": "用模型自己的值；给出轮数时为 0",
     "the method's own": "用方法自己的值",
-    "the model's own; only quality custom uses it": "用模型自己的值；只有质量 custom 使用它",
     "8": "8",
     "8, or 6 on a graphics card on which wide passes are slow":
         "8；在宽前向较慢的显卡上为 6",

@@ -1,5 +1,6 @@
 """MuLo-SD: samplers, local expansion, and the two ends of its threshold."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -9,7 +10,7 @@ from support.mock_backbone import MockBackbone, events, mock_drafter, tokens
 from ssd_core import Grid, Pass, Sampling, SSDError, load_backbone, methods
 from ssd_core.backbones import drafter as drafters
 from ssd_core.backbones.drafter import Downsampler, Upsampler
-from ssd_core.engine.methods.baselines.mulo import expanded
+from ssd_core.engine.methods.baselines.mulo import expanded, turns
 from ssd_core.engine.state import DecodeState
 
 PEOPLE = ("cat", "a dog", "two red birds")
@@ -17,12 +18,26 @@ PEOPLE = ("cat", "a dog", "two red birds")
 
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("cfg", [1.0, 3.0])
-def test_when_nothing_stands_the_picture_is_ars(row_end, cfg):
+def test_when_nothing_stands_a_row_is_ars_and_the_next_follows_one_cell_behind(row_end, cfg):
     backbone, sampling = MockBackbone(Grid(4, 6, row_end)), Sampling(seed=3, cfg=cfg)
     mulo, ar = (events(backbone, method, PEOPLE, sampling=sampling)[-1]
                 for method in (methods.MuLo(tau=1, similar=1), methods.AR()))
-    assert mulo.tokens.equal(ar.tokens)
-    assert mulo.stats["passes"] == 1 + 24  # a block of n cells takes n passes
+    assert mulo.tokens[:, 0].equal(ar.tokens[:, 0])
+    assert mulo.stats["passes"] == 1 + 2 * (6 + 2)  # two blocks of two rows
+
+
+@given(st.integers(1, 4), st.integers(1, 7), st.booleans(), st.integers(0, 999))
+def test_cells_that_touch_are_sampled_in_raster_order_and_islands_together(rows, columns, row_end,
+                                                                           seed):
+    grid, generator = Grid(rows, columns, row_end), np.random.default_rng(seed)
+    again = generator.random((2, rows, grid.width)) < 0.4
+    again[..., columns:] = False
+    for turn, marks in zip(turns(again.reshape(2, -1), rows, grid), again, strict=True):
+        turn = dict(zip(np.ndindex(marks.shape), turn.tolist(), strict=True))
+        for (y, x), own in turn.items():
+            before = [turn.get(cell, 0) for cell in (
+                (y, x - 1), (y - 1, x - 1), (y - 1, x), (y - 1, x + 1))]
+            assert own == (1 + max(before) if marks[y, x] else 0)
 
 
 def test_when_everything_stands_the_picture_is_the_drafters():
@@ -46,7 +61,7 @@ def test_a_higher_threshold_takes_more_passes():
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("tau, radius", [(0.06, 0), (0.025, 1)])
 def test_what_is_sampled_again_is_ars_choice_behind_the_final_tokens(row_end, tau, radius):
-    """MuLo-SD Algorithm 1, line 20; cells that stand lie between those that are sampled again."""
+    """MuLo-SD Algorithm 1, line 20, for cells before which none is sampled in the same turn."""
     backbone, sampling = MockBackbone(Grid(6, 8, row_end), codes=16), Sampling(seed=3, cfg=1.0)
     told = events(backbone, methods.MuLo(tau, radius, similar=1), 3 * PEOPLE, sampling=sampling)
     again = torch.zeros(9, 6, 8 + row_end, dtype=torch.bool)
@@ -62,8 +77,11 @@ def test_what_is_sampled_again_is_ars_choice_behind_the_final_tokens(row_end, ta
     state.write(slice(0, slots.shape[1]), slots)
     state.feed(state.slots)
     chosen = state.sampled_at(state.slots_between(0, state.slots))
-    again = again.flatten(1)
-    assert chosen[again].equal(slots[again]) and not chosen.equal(slots)
+    turn = turns(again.view(9 * 3, -1).numpy(), 2, backbone.grid)  # blocks of two rows
+    latest = np.maximum.accumulate(np.pad(turn, ((0, 0), (1, 0))), axis=1)[:, :-1]
+    sees_final = torch.from_numpy((turn > latest).reshape(9, -1))
+    assert sees_final.sum() > 0.3 * again.sum()
+    assert chosen[sees_final].equal(slots[sees_final]) and not chosen.equal(slots)
 
 
 @pytest.mark.parametrize("one, other", [

@@ -10,7 +10,7 @@ from PIL import Image
 from ssd_core import SSDError, methods
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.output import kept_rows
-from ssd_core.output.comfyui_workflow import METHOD, PICTURE, node_of, workflow_of
+from ssd_core.output.comfyui_workflow import PICTURE, node_of, workflow_of
 from ssd_core.output.knobs import all_knobs
 from ssd_core.output.packed import pack_mask
 from ssd_core.output.recipe import pack, save_png
@@ -49,11 +49,11 @@ def whole(graph):
     return graph
 
 
-def linked_method(graph):
-    """The node that sets the sampler's method, None where its widgets do."""
-    slot = next(s for s in node_of(graph, "SSD_Sampler")["inputs"] if s["name"] == "method")
-    source = next((link[1] for link in graph["links"] if link[0] == slot["link"]), None)
-    return next((node["type"] for node in graph["nodes"] if node["id"] == source), None)
+def chosen(graph):
+    """The sampler's choice of a method, and its knobs."""
+    named = widgets(graph, "SSD_Sampler")
+    return named["method"], {name.removeprefix("method."): value for name, value in named.items()
+                             if name.startswith("method.")}
 
 
 def test_the_picture_s_own_values_are_filled_in_by_name():
@@ -62,49 +62,33 @@ def test_the_picture_s_own_values_are_filled_in_by_name():
     assert {key: named[key] for key in (
         "prompt", "negative", "seed", "cfg", "temperature", "top_k", "top_p", "min_p",
         "size", "batch_size", "complete_prompt", "control_after_generate")} == {
-        "prompt": "a red house\nat night", "negative": "fog", "seed": str(2**64 - 1), "cfg": "2.5",
-        "temperature": "0.9", "top_k": "7", "top_p": "0.8", "min_p": "0.1",
+        "prompt": "a red house\nat night", "negative": "fog", "seed": str(2**64 - 1), "cfg": 2.5,
+        "temperature": 0.9, "top_k": 7, "top_p": 0.8, "min_p": 0.1,
         "size": "384x384", "batch_size": 1, "complete_prompt": False,
         "control_after_generate": "fixed"}
     loader = widgets(graph, "SSD_LoadModel")
     assert [loader[key] for key in ("model", "heads", "dtype")] == ["postcard", "auto", "fp32"]
 
 
-def test_a_schedule_stands_on_the_sampler_as_numbers():
-    graph = whole(workflow_of(recipe(methods.SSD(k_h=4, k_v=2, rounds=3, incremental=1))))
-    named = widgets(graph, "SSD_Sampler")
-    assert [named[key] for key in ("quality", "k_h", "k_v", "rounds", "incremental")] == [
-        "custom", "4", "2", "3", "1"]
-    assert linked_method(graph) is None
+SSD_CHOICE, ROWS_CHOICE = "SSD (k_h, k_v, r, b/i)", "Rows (SSD without heads)"
 
 
-def test_an_acceptance_that_the_sampler_lacks_comes_from_method():
-    graph = whole(workflow_of(recipe(methods.SSD(rounds=0, acceptance="coupled"))))
-    assert linked_method(graph) == METHOD
-    named = widgets(graph, METHOD)
-    assert (named["method"], named["rounds"], named["acceptance"]) == ("ssd", "0", "coupled")
-
-
-@pytest.mark.parametrize(("method", "title"), [
-    (methods.Exact(), "Faithful"), (methods.Rolling(fewer=8.0), "Balanced"),
-    (methods.Rolling(fewer=12.0), "Fast")], ids=str)
-def test_a_quality_of_the_sampler_stands_on_it_without_a_wall_of_knobs(method, title):
+@pytest.mark.parametrize(("method", "title", "expected"), [
+    (methods.SSD(k_h=4, k_v=2, rounds=3, incremental=1), SSD_CHOICE,
+     {"k_h": 4, "k_v": 2, "rounds": 3, "incremental": 1}),
+    (methods.SSD(rounds=0, acceptance="coupled"), SSD_CHOICE,
+     {"rounds": 0, "acceptance": "coupled"}),
+    (methods.Exact(), "Faithful", {}), (methods.Rolling(fewer=8.0), "Balanced", {"fewer": 8.0}),
+    (methods.Rolling(fewer=12.0), "Fast", {"fewer": 12.0}), (methods.AR(), "Reference (AR)", {}),
+    (methods.Exact(window=48), "Faithful", {"window": 48}),
+    (methods.Strict("vertical"), "Leviathan (strict)", {"drafts": "vertical"}),
+    (methods.MTP(k_h=3), "MTP", {"k_h": 3, "rounds": 1}),
+    (methods.Rows(rounds=1, draft="copy", fused_commit=True), ROWS_CHOICE,
+     {"rounds": 1, "draft": "copy", "fused_commit": True})], ids=str)
+def test_a_method_is_the_sampler_s_choice_with_its_numbers(method, title, expected):
     graph = whole(workflow_of(recipe(method)))
-    assert widgets(graph, "SSD_Sampler")["quality"] == title and linked_method(graph) is None
-
-
-@pytest.mark.parametrize(("method", "expected"), [
-    (methods.AR(), {}), (methods.Exact(drafter="row"), {"drafter": "row"}),
-    (methods.Exact(window=48), {"window": "48"}),
-    (methods.Strict("vertical"), {"drafts": "vertical"}),
-    (methods.MTP(k_h=3), {"k_h": "3", "rounds": "1"}),
-    (methods.Rows(rounds=1, draft="copy", fused_commit=True),
-     {"rounds": "1", "draft": "copy", "fused_commit": True})], ids=str)
-def test_other_methods_come_from_method(method, expected):
-    graph = whole(workflow_of(recipe(method)))
-    assert linked_method(graph) == METHOD
-    named = widgets(graph, METHOD)
-    assert named["method"] == method.name and expected.items() <= named.items()
+    choice, knobs = chosen(graph)
+    assert choice == title and expected.items() <= knobs.items()
     assert "No node has" not in widgets(graph, "MarkdownNote")["text"]
 
 
@@ -123,8 +107,7 @@ def test_kept_rows_come_along_and_are_kept_again():
     assert top.keep_rows == 2 and top.keep[0, :2].equal(tokens[:2]) and not top.keep[0, 2:].any()
     assert top.keep.shape == (1, 4, 3) and backbone == made["backbone"]
     sampler = node_of(graph, "SSD_Sampler")
-    assert all(slot["link"] for slot in sampler["inputs"]
-               if slot["name"] in ("picture", "keep_rows"))
+    assert [slot["name"] for slot in sampler["inputs"] if slot["link"]] == ["model", "picture"]
 
 
 def test_kept_cells_come_along_with_their_mask():
@@ -159,10 +142,10 @@ def test_a_seed_that_javascript_would_round_is_saved_as_text(seed, saved):
 def test_every_knob_has_a_widget_somewhere(method):
     graph = workflow_of(recipe(method))
     assert "No node has a widget" not in widgets(graph, "MarkdownNote")["text"]
-    named = widgets(graph, linked_method(graph))
+    named = chosen(graph)[1]
     for knob, value in asdict(method.resolve(Postcard.preset)).items():
         if knob in all_knobs():
-            assert value is None or str(value) == str(named[knob])
+            assert named[knob] == (-1 if value is None else value)
 
 
 def test_without_heads_none_are_loaded():
@@ -173,7 +156,7 @@ def test_without_heads_none_are_loaded():
 def test_two_pictures_are_two_workflows_and_the_template_stays_as_it_is():
     first, second = workflow_of(recipe(methods.AR())), workflow_of(recipe(seed=1))
     assert first["id"] != second["id"] and workflow_of(recipe(seed=1)) == second
-    assert linked_method(second) is None
+    assert chosen(first)[0] == "Reference (AR)" and chosen(second)[0] == SSD_CHOICE
 
 
 def test_a_png_carries_it_unless_it_brings_its_own_or_shall_tell_nothing(tmp_path):

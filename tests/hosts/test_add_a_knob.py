@@ -18,10 +18,10 @@ def told():
     return json.loads(ran.stdout.splitlines()[-1])
 
 
-def test_the_node_has_a_widget_for_it_behind_all_others(told):
+def test_the_method_is_in_the_sampler_s_list_with_a_widget_for_its_knob(told):
     assert told["nodes"] == {
-        "last": "stir", "default": "auto", "values": [4, None],
-        "tooltip": "toy: How much to stir. auto = the toy's own."}
+        "knobs": ["stir"], "elsewhere": [], "default": -1, "values": [4, None],
+        "tooltip": "How much to stir. -1 = the toy's own."}
 
 
 def test_the_command_line_has_a_flag_with_its_range(told):

@@ -165,7 +165,7 @@ def test_what_it_cannot_do_is_one_line(backbone):
 
 def test_a_note_tells_of_pixels_and_the_published_sampling_is_the_preset(backbone):
     pixels, = backbone.notes(Sampling())
-    assert "Tokens to Image" in pixels
+    assert "the node Finish" in pixels
     own, published = Sampling(seed=2), Sampling(seed=2, temperature=0.9, top_p=0.75)
     plain = Sampling(seed=2, temperature=1, top_p=1)
     ours, theirs, other = (run(backbone, ["a"], methods.Rows(rounds=1), sampling=each)[1].tokens

@@ -98,7 +98,7 @@ def prompts() -> list[tuple[str, str]]:
     for ending, read in ((".py", in_python), (".md", in_text)):
         found += [(str(p.relative_to(ROOT)), t) for p in shipped(ending) for t in read(p)]
     found += [(str(p.relative_to(ROOT)), t) for p in shipped(".json")
-              if p.parent.name == "workflows" for t in in_workflow(p)]
+              if p.parent.name == "workflows" for t in in_workflow(p) if t]  # Finish has none
     return list(dict.fromkeys(found))
 
 

@@ -27,7 +27,7 @@ def rename(new):
 
 
 def remove(new):
-    del new["SSD_PickPictures"]
+    del new["SSD_RunInfo"]
 
 
 def retype(new):
@@ -44,7 +44,7 @@ def insert(new):
 
 @pytest.mark.parametrize("change, line", [
     (rename, "recipe: keys without seed: changed on purpose? before 0.1.0 run python tools/"),
-    (remove, "SSD_PickPictures: outputs without "),
+    (remove, "SSD_RunInfo: outputs without "),
     (retype, "SSD_SaveImage: outputs without images IMAGE: "),
     (move, "SSD_Sampler: widgets in another order"), (insert, "SSD_Sampler: widgets in another ")])
 def test_a_change_is_told_in_a_line_with_what_to_do(tool, known, change, line, monkeypatch):

@@ -46,12 +46,10 @@ TOOLS = """() => { window.ssdTest = {
       this.link(sampler, 0, shown, "images");
     });
   },
-  /** Connect AR to the samplers: of all methods its runs take longest, in the shortest passes. */
+  /** Set the samplers to AR: of all methods its runs take longest, in the shortest passes. */
   drawByAr() {
     for (const sampler of app.graph._nodes.filter((node) => node.type === "SSD_Sampler")) {
-      const method = this.add("SSD_Method", 0, 600);
-      this.set(method, { method: "ar" });
-      this.link(method, 0, sampler, "method");
+      this.set(sampler, { method: "Reference (AR)" });
     }
   },
   /** What is on the screen; the frontend keeps widgets of subgraphs that are gone, hidden. */
@@ -105,10 +103,7 @@ class Samplers(Page):
         self.page.evaluate("async () => { await app.queuePrompt(0, 1); }")
 
     def open_quick_start(self, **values):
-        """The quick start in a tab of its own, with values of the sampler's; its seed stays.
-
-        As nodes: the file itself opens as a form (app mode), which test_page.py looks at.
-        """
+        """The quick start in a tab of its own, with values of the sampler's; its seed stays."""
         workflow = {**json.loads(QUICK_START.read_text(encoding="utf-8")), "extra": {}}
         self.page.evaluate("async (text) => { await app.loadGraphData(JSON.parse(text)); "
                            "app.canvas.ds.scale = 0.6; app.canvas.ds.offset = [60, 60]; }",

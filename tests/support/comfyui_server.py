@@ -100,11 +100,6 @@ class Client:
     def version(self) -> str:
         return self.get("/system_stats")["system"]["comfyui_version"]
 
-    @property
-    def is_old(self) -> bool:
-        """ComfyUI 0.3, without Nodes 2.0, app mode, blueprints and folded inputs."""
-        return self.version.startswith("0.3.")
-
     def get(self, path: str):
         with urllib.request.urlopen(self.url + path, timeout=60) as answer:
             return json.loads(answer.read() or "null")
@@ -153,7 +148,7 @@ class Client:
         The server's worker looks at the request after a prompt; one that comes sooner overtakes it.
         """
         self.post("/free", {"unload_models": True, "free_memory": True})
-        self.run({"1": {"class_type": "SSD_Doctor", "inputs": {}}})
+        self.run({"1": {"class_type": "PreviewAny", "inputs": {"source": str(uuid.uuid4())}}})
 
     def history(self, prompt_id: str) -> dict:
         """What a prompt left behind; it is written a moment after the end was told."""

@@ -1,6 +1,6 @@
-"""As much of ComfyUI as the nodes touch, in its oldest supported form (0.3.64).
+"""As much of ComfyUI as the nodes touch, in its oldest supported form (0.33).
 
-An argument that 0.3.64 does not know is a TypeError here as it is there. `install` puts the stubs
+An argument that 0.33 does not know is an error here as it is there. `install` puts the stubs
 into sys.modules; `load_pack` then imports the pack from its folder, as ComfyUI does.
 """
 
@@ -24,8 +24,9 @@ class Input:
     io_type = "*"
 
     def __init__(self, id, display_name=None, optional=False, tooltip=None, lazy=None,
-                 extra_dict=None):
+                 extra_dict=None, advanced=None):
         self.id, self.optional, self.tooltip = id, optional, tooltip
+        self.advanced = advanced
         self.display_name = display_name or id
         self.extra_dict = extra_dict or {}
         self.widget = False
@@ -33,11 +34,11 @@ class Input:
 
 class WidgetInput(Input):
     def __init__(self, id, display_name=None, optional=False, tooltip=None, lazy=None,
-                 default=None, socketless=None, extra_dict=None, **own):
-        super().__init__(id, display_name, optional, tooltip, lazy, extra_dict)
+                 default=None, socketless=None, extra_dict=None, advanced=None, **own):
+        super().__init__(id, display_name, optional, tooltip, lazy, extra_dict, advanced)
         self.widget, self.default = True, default
         known = self.own
-        assert set(own) <= set(known), f"{id}: 0.3.64 does not know {set(own) - set(known)}"
+        assert set(own) <= set(known), f"{id}: 0.33 does not know {set(own) - set(known)}"
         for name in known:
             setattr(self, name, own.get(name))
 
@@ -49,13 +50,23 @@ class Output:
         self.id, self.display_name, self.tooltip = id, display_name, tooltip
 
 
-class MultiInput(Input):
-    """A widget that also takes links of other types."""
+class DynamicCombo:
+    """A list whose choices have inputs of their own."""
 
-    def __init__(self, id, types):
-        super().__init__(id.id, id.display_name, id.optional, id.tooltip)
-        self.widget, self.default, self.input_override = id.widget, id.default, id
-        self.io_type = ",".join([id.io_type, *(kind.io_type for kind in types)])
+    io_type = "COMFY_DYNAMICCOMBO_V3"
+
+    @dataclass
+    class Option:
+        key: str
+        inputs: list
+
+    class Input(Input):
+        io_type = "COMFY_DYNAMICCOMBO_V3"
+
+        def __init__(self, id, options, display_name=None, optional=False, tooltip=None, lazy=None,
+                     extra_dict=None):
+            super().__init__(id, display_name, optional, tooltip, lazy, extra_dict)
+            self.options, self.widget, self.default = options, True, self.extra_dict["default"]
 
 
 def make_type(io_type: str, own: tuple[str, ...] | None = None) -> type:
@@ -84,6 +95,8 @@ class Schema:
     is_api_node: bool = False
     not_idempotent: bool = False
     enable_expand: bool = False
+    search_aliases: list = None
+    has_intermediate_output: bool = False
 
 
 class NodeOutput:
@@ -184,7 +197,8 @@ class Manager:
             "InterruptProcessingException": InterruptProcessingException,
             "throw_exception_if_processing_interrupted": self.check,
             "load_models_gpu": self.load, "unload_all_models": self.unload,
-            "soft_empty_cache": lambda: None, "get_torch_device": lambda: cpu,
+            "soft_empty_cache": lambda: None, "pin_memory": lambda tensor: False,
+            "is_oom": lambda error: isinstance(error, OutOfMemory), "get_torch_device": lambda: cpu,
             "unet_offload_device": lambda: cpu, "get_free_memory": lambda device: 2**30,
             "get_total_memory": lambda device: 2**31, "get_torch_device_name": str}
 
@@ -267,7 +281,7 @@ def version_0_0_2() -> dict:
         "Boolean": make_type("BOOLEAN", ("label_on", "label_off")),
         "Combo": make_type("COMBO", ("options", "control_after_generate", "upload")),
         "Image": make_type("IMAGE"), "Mask": make_type("MASK"),
-        "MultiType": SimpleNamespace(Input=MultiInput),
+        "DynamicCombo": DynamicCombo,
         "UploadType": SimpleNamespace(image="image_upload"), "Custom": make_type, "Schema": Schema,
         "NodeOutput": NodeOutput, "ComfyNode": ComfyNode, "Input": Input, "Output": Output,
         "Hidden": SimpleNamespace(unique_id="UNIQUE_ID", prompt="PROMPT",

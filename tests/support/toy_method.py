@@ -41,13 +41,14 @@ def in_nodes(folder: Path) -> dict:
         extension = asyncio.run(stubs.root.comfy_entrypoint())
         nodes = {node.define_schema().node_id: node
                  for node in asyncio.run(extension.get_node_list())}
-        inputs = nodes["SSD_Method"].define_schema().inputs
-        slot = next(one for one in inputs if one.id == "stir")
-        defaults = {one.id: one.default for one in inputs if one.widget}
-        made = nodes["SSD_Method"].execute(**{**defaults, "method": "toy", "stir": "4"})
-        own = nodes["SSD_Method"].execute(**{**defaults, "method": "toy"})
-        return {"last": inputs[-1].id, "tooltip": slot.tooltip, "default": slot.default,
-                "values": [made.args[0].stir, own.args[0].stir]}
+        inputs = nodes["SSD_Sampler"].define_schema().inputs
+        listed = next(one for one in inputs if one.id == "method")
+        own = next(option.inputs for option in listed.options if option.key == "toy")
+        schedules = importlib.import_module(f"{comfyui_stub.PACK}.nodes.schedules")
+        made = [schedules.chosen({"method": "toy", "stir": value})[0].stir for value in (4, -1)]
+        return {"knobs": [one.id for one in own], "tooltip": own[0].tooltip,
+                "default": own[0].default, "values": made,
+                "elsewhere": [one.id for one in inputs if one.id == "stir"]}
 
 
 def in_cli() -> dict:

@@ -2,14 +2,14 @@
  * Names of choices in the page's language. Saved and sent values stay English. Pure.
  */
 
-import { widgetOf } from "./graph.js";
 import { stringsFor } from "../preview/strings.js";
 
-const LIST = "quality"; // the widget whose choices have names
+const LIST = /^method(_\d)?$/; // the widgets whose choices have names
 const NAMES = {
   en: {},
   zh: {
-    Faithful: "忠实", Balanced: "均衡", Fast: "快速", custom: "自定义",
+    Faithful: "忠实", Balanced: "均衡", Fast: "快速", none: "无",
+    "Reference (AR)": "参考（AR）", "Rows (SSD without heads)": "Rows（不用草稿头的 SSD）",
   },
 };
 
@@ -17,8 +17,7 @@ const NAMES = {
 export function nameChoices(node, language) {
   const names = stringsFor(language, NAMES);
   if (names === NAMES.en) return;
-  const widget = widgetOf(node, LIST);
-  if (widget) {
+  for (const widget of (node.widgets ?? []).filter(({ name }) => LIST.test(name))) {
     widget.options.getOptionLabel = (value) => names[value] ?? String(value ?? "");
   }
 }

@@ -2,10 +2,7 @@
 
 export const COLORS = {
   SSD_MODEL: "#a78bfa",
-  SSD_METHOD: "#fbbf24",
-  SSD_TOKENS: "#2dd4bf",
-  SSD_STATS: "#a3b86c",
-  SSD_STARTED: "#fb7185",
+  SSD_RUN: "#2dd4bf",
 };
 
 /**

@@ -1,11 +1,11 @@
 /**
- * Picks pictures by a click in the preview of Start Pictures: writes their numbers to the connected
- * Pick Pictures nodes.
+ * Picks pictures by a click in the preview of a sampler: writes their numbers to the connected
+ * Finish nodes.
  */
 
 import { targetsOf, widgetOf } from "./graph.js";
 
-export const PICKER = "SSD_PickPictures";
+export const PICKER = "SSD_Finish";
 const PICKED = "ssd-picked";
 
 /** A text such as "1, 3-5" with picture `number` added, or removed if the text has it. */
@@ -25,7 +25,7 @@ export function numbersIn(text) {
   });
 }
 
-/** Make clicks on a preview's pictures pick them; `output` is the one linked to the Pick nodes. */
+/** Make clicks on a preview's pictures pick them; `output`: the one linked to the Finish nodes. */
 export function pickByClick(node, element, output, changed) {
   element.addEventListener("click", (event) => {
     const picture = event.target.closest?.(".ssd-picture");
@@ -41,7 +41,7 @@ export function pickByClick(node, element, output, changed) {
   });
 }
 
-/** Mark the pictures of a preview that the connected Pick nodes name. */
+/** Mark the pictures of a preview that the connected Finish nodes name. */
 export function markPicked(node, element, output) {
   const pickers = targetsOf(node, output).filter(({ type }) => type === PICKER);
   const numbers = new Set(pickers.flatMap((node) => numbersIn(widgetOf(node, "pictures")?.value)));

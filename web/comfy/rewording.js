@@ -7,7 +7,7 @@ import { idOf, linkOf, nodeAt, sourceOf, targetsOf, widgetOf } from "./graph.js"
 
 export const EDIT = "SSD_EditByWords";
 const VIEW = "PreviewImage";
-const TOKENS = "SSD_TOKENS";
+const RUN = "SSD_RUN";
 const CONTROL = "control_after_generate";
 const ACTIVE = 0; // the mode of a node that is neither muted nor bypassed
 const GAP = 60; // px between nodes
@@ -62,7 +62,7 @@ export function fill(edit, prompt, { old_prompt: old, seeds }, graph) {
 }
 
 /**
- * Add an Edit by Words beside a node: with its model and tokens, and with a copy of what shows its
+ * Add an Edit by Words beside a node: with its model and run, and with a copy of what shows its
  * picture. seed: that of the picture; create(type) makes a node.
  */
 export function addEdit(node, seed, create) {
@@ -74,7 +74,7 @@ export function addEdit(node, seed, create) {
   graph.add(edit);
   graph.add(view);
   linkAlike(node, edit, "model");
-  node.connect(outputOf(node, TOKENS), edit, slotOf(edit, "picture"));
+  node.connect(outputOf(node, RUN), edit, slotOf(edit, "picture"));
   if (shown) showAlike(node, shown, edit, view);
   else edit.connect(outputOf(edit, "IMAGE"), view, 0);
   fix(edit, "seed", seed);

@@ -62,15 +62,27 @@ export function removeText(node) {
  * sets which of them grow. The rows are written where the style sheet reads them.
  */
 export function claimRow(element) {
-  const observer = new ResizeObserver(() => {
-    const grid = element.closest(".lg-node-widgets");
-    if (!grid) return;
+  let grid = null;
+  const rows = new MutationObserver(() => claim()); // a choice of method has other knobs
+  const size = new ResizeObserver(() => claim());
+  const claim = () => {
+    const found = element.closest(".lg-node-widgets");
+    if (!found) return;
+    if (found !== grid) {
+      rows.disconnect();
+      rows.observe(grid = found, { childList: true });
+    }
     const row = [...grid.children].findIndex((child) => child.contains(element));
     const others = row > 0 ? `repeat(${row}, min-content)` : "";
     grid.style.setProperty("--ssd-rows", `${others} minmax(min-content, 1fr)`);
-  });
-  observer.observe(element);
-  return observer;
+  };
+  size.observe(element);
+  return {
+    disconnect() {
+      size.disconnect();
+      rows.disconnect();
+    },
+  };
 }
 
 /**

@@ -2,15 +2,17 @@
 
 import { app } from "../../../scripts/app.js";
 import { api } from "../../../scripts/api.js";
-import { addFold, fit, fitLoaded, fold } from "./advanced.js";
 import { chain } from "./chain.js";
 import { nameChoices } from "./choices.js";
+import { showReport } from "./doctor.js";
 import { Downloads } from "./downloads.js";
 import { make } from "../preview/elements.js";
+import { addFold, fit, fitLoaded, foldNew, nameFold } from "./folding.js";
 import { idOf, nodeAt, widgetOf } from "./graph.js";
 import { Known, LOADER, Sizes } from "./known.js";
 import { colorLinks, styleOf } from "./link_colors.js";
 import { Memory, NO_ID, withStrips } from "./memory.js";
+import { attachMethods } from "./methods.js";
 import { NodePreview } from "./node_preview.js";
 import { Outcomes } from "./outcomes.js";
 import { Language, fillName, sortTemplates, translate } from "./page.js";
@@ -29,29 +31,25 @@ const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
 /** Widths of new nodes in px; the pictures take all of it. */
 const NODES = {
-  SSD_Sampler: 412, SSD_StartPictures: 480, SSD_FinishPictures: 412, SSD_EditByWords: 412,
-  SSD_Control: 412, SSD_Compare: 640,
+  SSD_Sampler: 412, SSD_Finish: 412, SSD_EditByWords: 412, SSD_Compare: 640,
 };
 
-const DOCTOR = "SSD_Doctor";
 const TRAINER = "SSD_TrainHeads";
-/** Nodes that say what they are going to do, and the routes that know it. */
-const PLANNED = { SSD_Method: "/ssd/plan", [TRAINER]: "/ssd/outlook" };
-const STARTER = "SSD_StartPictures";
-const TOUCHED = ["SSD_Sampler", EDIT];
+const SAMPLER = "SSD_Sampler";
+const TOUCHED = [SAMPLER, EDIT];
+const RUN = 1; // the sampler's output
 const VUE_NODES = "Comfy.VueNodes.Enabled";
 const MARGIN = 10; // px that classic nodes leave above and below a widget
 
 /** Previews by node; weak, since the frontend also makes nodes that it never puts in a graph. */
 const previews = new WeakMap();
-const plans = new WeakMap(); // texts of PLANNED by node
+const plans = new WeakMap(); // what tells, by node, what it is going to do
 const memory = new Memory();
 const places = new Places();
 const fetched = new Set(); // workflows whose messages were fetched from the server
 const chips = new WeakMap(); // by node
 const sizes = new Sizes((model) => ask("/ssd/sizes", { model }));
 const kinds = new Known((model) => ask("/ssd/words", { model, language: language() }));
-const askPlan = (route) => async (query) => (await fetchJson(route, query))?.plan ?? "";
 const pageLanguage = new Language((query) => fetchJson("/ssd/language", query));
 const sendLanguage = () => pageLanguage.send(api.clientId, language());
 const outcomes = new Outcomes({
@@ -69,6 +67,12 @@ let cached = new Set(); // nodes whose results come from ComfyUI's cache in the 
 
 app.registerExtension({
   name: "ssd.preview",
+  commands: [{
+    id: "SSD.Report",
+    label: "SSD: report for a bug",
+    function: async () => showReport((await fetchJson("/ssd/doctor", {})).report, words()),
+  }],
+  menuCommands: [{ path: ["Help"], commands: ["SSD.Report"] }],
   setup() {
     api.addEventListener(EVENT, ({ detail }) => inOrder(() => take(detail)));
     colorLinks(app.canvas.default_connection_color_byType, app.canvas.constructor.link_type_colors);
@@ -91,16 +95,19 @@ app.registerExtension({
   },
   nodeCreated(node) {
     if (!node.comfyClass?.startsWith("SSD_")) return;
+    const methods = attachMethods(node, (query) => fetchJson("/ssd/plan", query),
+      () => refold(node));
+    if (methods) plans.set(node, methods);
+    if (node.comfyClass === TRAINER) {
+      plans.set(node, attachPlan(node, (query) => fetchJson("/ssd/outlook", query)));
+    }
     addFold(node, words(), isClassic);
-    if (widgetOf(node, "prompt")) addChips(node);
+    if (widgetOf(node, "prompt") && !widgetOf(node, "prompt").options.advanced) addChips(node);
     chain(node, "onConnectionsChange", () => setTimeout(() => refresh(node)));
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
     fillName(node, patternsFilled);
     nameChoices(node, language());
-    const route = PLANNED[node.comfyClass];
-    if (route) plans.set(node, attachPlan(node, askPlan(route)));
     fit(node);
-    if (node.comfyClass === DOCTOR) node.setSize([440, 320]); // for the text that it shows
     if (node.comfyClass === LOADER) {
       downloads.attach(node);
       chain(widgetOf(node, "model"), "callback", () => {
@@ -237,7 +244,8 @@ function attach(node) {
   preview.element.addEventListener("wheel", (event) => app.canvas.processMouseWheel(event));
   // The type "preview" lets a subgraph show the frames of this node; on the node they are hidden.
   addElement(node, "ssd_preview", "preview", preview.element,
-    { getMinHeight: () => heightOf(preview.element) + 2 * MARGIN });
+    // Nodes 2.0 measures the element, which fills the node: asked, it would grow without end.
+    { getMinHeight: () => (isClassic() ? heightOf(preview.element) + 2 * MARGIN : 0) });
   node.onDrawBackground = () => {};
   limitTexts(node);
   const observers = [claimRow(preview.element), followHeight(node, preview.element, isClassic)];
@@ -249,7 +257,7 @@ function attach(node) {
     inOrder(() => restore(node, output));
   });
   chain(node, "onConnectionsChange", () => setTimeout(showPicked));
-  if (node.comfyClass === STARTER) pickByClick(node, preview.element, 0, showPicked);
+  if (node.comfyClass === SAMPLER) pickByClick(node, preview.element, RUN, showPicked);
   const touching = TOUCHED.includes(node.comfyClass) && new Touching(preview, words(), hostOf(node,
     app, (run) => fetchJson("/ssd/things", { run, language: language() })));
   chain(node, "onRemoved", () => {
@@ -259,6 +267,12 @@ function attach(node) {
     preview.dispose();
   });
   keepPlace(node, preview.element);
+}
+
+/** Show a node's choices and inputs as they are now: some may be new. */
+function refold(node) {
+  foldNew(node);
+  nameChoices(node, language());
 }
 
 function addChips(node) {
@@ -276,7 +290,8 @@ function tidyInputs(graph = app.graph) {
   for (const node of graph?._nodes ?? []) {
     if (node.subgraph) tidyInputs(node.subgraph);
     if (!node.comfyClass?.startsWith("SSD_")) continue;
-    fold(node, words());
+    refold(node); // a loaded choice of method has new knobs
+    nameFold(node, words());
     refresh(node);
     plans.get(node)?.refresh();
   }
@@ -324,8 +339,8 @@ async function refresh(node) {
 function showPicked(graph = app.graph) {
   for (const node of graph?._nodes ?? []) {
     if (node.subgraph) showPicked(node.subgraph);
-    const preview = node.comfyClass === STARTER && previews.get(node);
-    if (preview) markPicked(node, preview.element, 0);
+    const preview = node.comfyClass === SAMPLER && previews.get(node);
+    if (preview) markPicked(node, preview.element, RUN);
   }
 }
 

@@ -48,9 +48,5 @@ def whole_page(client, chromium):
 @pytest.fixture(params=[False, True], ids=["nodes-1", "nodes-2.0"])
 def page(request, client, whole_page):
     """The page with Nodes 2.0 off and on."""
-    if client.is_old:
-        if request.param:
-            pytest.skip(f"Nodes 2.0 was an early experiment in ComfyUI {client.version}")
-        return whole_page
     whole_page.set("Comfy.VueNodes.Enabled", request.param)
     return whole_page

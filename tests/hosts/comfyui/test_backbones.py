@@ -17,6 +17,8 @@ from support.api_form import api_form
 from support.comfyui_server import server_python
 from support.tiny_templates import LARGE_MODELS, TINY_OF_MODEL
 
+from ssd_core.output.choices import FAITHFUL, REFERENCE, SSD_CHOICE
+
 HERE = Path(__file__).parent
 TINY = {
     "Janus-Pro-1B": tiny_image_models.janus_original,
@@ -41,18 +43,22 @@ def models(client):
     shutil.rmtree(root)  # other tests want them gone
 
 
+ROWS = "Rows (SSD without heads)"
+
+
 def graph(client, name: str, models: Path, load=(), method=(), **sampler) -> dict:
-    """Model 1, method 2, sampler 3, its pictures 4, its report 5; with further widgets of each."""
+    """Model 1, sampler 3, its pictures 4, its report 5; with further widgets of each."""
     prompts = {"Tar": f"codes:{models / 'codes.npy'}", "LlamaGen-c2i": "goldfish"}
     prompt = next((p for start, p in prompts.items() if name.startswith(start)), "a red")
-    rows = {"method": "rows", "k_h": 5, "k_v": 8, "rounds": 0, "incremental": 0, **dict(method)}
+    rows = dict(method) or {"method": ROWS, "method.k_h": 5, "method.k_v": 8, "method.rounds": 0,
+                            "method.incremental": 0}
     return {
         "1": client.node("SSD_LoadModel", model=name, **dict(load)),
-        "2": client.node("SSD_Method", model=["1", 0], **rows),
-        "3": client.node("SSD_Sampler", model=["1", 0], **{"method": ["2", 0], "prompt": prompt,
-                                                           "cfg": 1, "temperature": 1, **sampler}),
+        "2": client.node("SSD_RunInfo", run=["3", 1]),
+        "3": client.node("SSD_Sampler", model=["1", 0], **{"prompt": prompt, "cfg": 1,
+                                                           "temperature": 1, **rows, **sampler}),
         "4": client.node("PreviewImage", images=["3", 0]),
-        "5": client.node("PreviewAny", source=["3", 3])}
+        "5": client.node("PreviewAny", source=["2", 0])}
 
 
 def picture(client, run) -> np.ndarray:
@@ -92,10 +98,11 @@ def test_the_template_of_large_models_draws_with_a_tiny_one(client, models, mode
     loader, sampler = names["SSD_LoadModel"], names["SSD_Sampler"]
     prompt[loader]["inputs"]["model"] = model
     # In few passes and without preview, for the 9216 cells of Lumina-mGPT 2.0
-    prompt[sampler]["inputs"] |= {"quality": "custom", "rounds": 1, "preview": False}
+    prompt[sampler]["inputs"] |= {"method": ROWS, "method.k_h": 5, "method.k_v": 1,
+                                  "method.rounds": 1, "method.incremental": 0, "preview": False}
     if model == "GLM-Image":  # as the template's note says
-        prompt["painted"] = client.node("SSD_TokensToImage", model=[loader, 0],
-                                        tokens=[sampler, 1], steps=2)
+        prompt["painted"] = client.node("SSD_Finish", model=[loader, 0], run=[sampler, 1],
+                                        steps=2)
         prompt[names["SSD_SaveImage"]]["inputs"]["images"] = ["painted", 0]
         has_diffusers = subprocess.run([server_python(), "-c", "import diffusers"],
                                        capture_output=True).returncode == 0
@@ -107,23 +114,18 @@ def test_the_template_of_large_models_draws_with_a_tiny_one(client, models, mode
     assert run.output(names["SSD_SaveImage"])["images"]
 
 
-def by_quality(client, models: Path, quality: str, **widgets) -> dict:
-    """A graph without a method: the sampler's quality decides."""
-    prompt = graph(client, "Janus-Pro-1B", models, quality=quality, **widgets)
-    del prompt["2"], prompt["3"]["inputs"]["method"]
-    return prompt
-
-
 def test_faithful_needs_no_heads_to_draw_ars_picture(client, models):
-    run = client.run(by_quality(client, models, "Faithful"))
+    run = client.run(graph(client, "Janus-Pro-1B", models, method={"method": FAITHFUL}))
     assert run.end == "execution_success", run.error
     assert run.text("5").startswith("exact") and "there are no draft heads" not in run.text("5")
-    ar = graph(client, "Janus-Pro-1B", models, method={"method": "ar"})
+    ar = graph(client, "Janus-Pro-1B", models, method={"method": REFERENCE})
     assert np.array_equal(picture(client, run), picture(client, client.run(ar)))
 
 
 def test_a_schedule_without_heads_is_drawn_by_rows_and_the_node_says_so(client, models):
-    run = client.run(by_quality(client, models, "custom", rounds=2))
+    run = client.run(graph(client, "Janus-Pro-1B", models, method={
+        "method": SSD_CHOICE, "method.k_h": 5, "method.k_v": 1, "method.rounds": 2,
+        "method.incremental": 0}))
     assert run.end == "execution_success", run.error
     assert run.text("5").startswith("rows rounds=2") and "there are no draft heads" in run.text("5")
     note, = run.preview[0]["notes"]

@@ -9,6 +9,7 @@ from support.mock_backbone import tiny_postcard
 
 from ssd_core.backbones import postcard
 from ssd_core.model.grid import Grid
+from ssd_core.output.choices import SSD_CHOICE
 from ssd_core.train.heads import LEAST_STEPS
 
 WORDS = "a red house"
@@ -31,9 +32,10 @@ def drawing(client, count: int, model: list, **sampler) -> dict:
     return {
         "1": client.node("SSD_LoadModel", model="tiny", dtype="fp32"),
         "3": client.node("SSD_Sampler", model=model, prompt=WORDS, batch_size=count, **sampler),
-        "4": client.node("SSD_SaveImage", images=["3", 0], tokens=["3", 1], stats=["3", 2],
+        "4": client.node("SSD_SaveImage", images=["3", 0], run=["3", 1],
                          filename_prefix="taught/picture"),
-        "5": client.node("PreviewAny", source=["3", 3])}
+        "7": client.node("SSD_RunInfo", run=["3", 1]),
+        "5": client.node("PreviewAny", source=["7", 0])}
 
 
 def learning(client, **widgets) -> dict:
@@ -66,8 +68,9 @@ def test_drafts_learn_from_what_was_drawn_and_ssd_draws_with_them(client, models
     assert "Draft heads: " in learned.text("2") and "Row drafter: " in learned.text("2")
     assert file.exists() and not checkpoint.exists()
 
-    method = client.node("SSD_Method", method="ssd", k_h=2, k_v=1, drafter="row")
-    both = {**learning(client), **drawing(client, 1, ["2", 0], method=["6", 0]), "6": method}
+    method = {"method": SSD_CHOICE, "method.k_h": 2, "method.k_v": 1, "method.rounds": 1,
+              "method.incremental": 0, "method.drafter": "row"}
+    both = {**learning(client), **drawing(client, 1, ["2", 0], **method)}
     drawn = client.run(both)
     assert drawn.end == "execution_success", drawn.error
     assert "0 new pictures" in drawn.text("2"), "Load Model has changed, the pictures have not"

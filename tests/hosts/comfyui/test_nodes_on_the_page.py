@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from ssd_core.output.choices import SSD_CHOICE
+
 ROOT = Path(__file__).resolve().parents[3]
 QUICK_START = ROOT / "workflows" / "01_quick_start.json"
+FORM = QUICK_START.with_suffix(".app.json")
 SEEDS = count(9000)
 HEIGHTS = "() => Object.fromEntries(app.graph._nodes.map((node) => [node.type, node.size[1]]))"
 RELOAD = """async () => {
@@ -31,9 +34,9 @@ REFUSED = ("dtype fp8 needs torchao: pip install torchao",
 TOASTS = "() => [...document.querySelectorAll('.p-toast-message')].map((one) => one.innerText)"
 
 
-def quick_start(**values) -> dict:
+def quick_start(path: Path = QUICK_START, **values) -> dict:
     """The quick start as a workflow of its own, with values of the sampler's."""
-    workflow = {**json.loads(QUICK_START.read_text(encoding="utf-8")), "id": str(uuid.uuid4())}
+    workflow = {**json.loads(path.read_text(encoding="utf-8")), "id": str(uuid.uuid4())}
     sampler = next(node for node in workflow["nodes"] if node["type"] == "SSD_Sampler")
     for name, value in {"seed": next(SEEDS), **values}.items():
         sampler["widgets_values"][list(sampler["widgets_values_named"]).index(name)] = value
@@ -49,25 +52,15 @@ def fail(page) -> str:
     return next(sentence for sentence in REFUSED if sentence in str(failed.value))
 
 
-@pytest.mark.parametrize(("width", "height"), [(1366, 768), (1500, 950)])
-def test_the_quick_start_keeps_its_heights_and_shows_all_of_its_sampler(page, width, height):
-    page.page.set_viewport_size({"width": width, "height": height})
-    try:
-        page.open(quick_start())
-        page.run()
-        page.page.locator(".ssd-chip, .ssd-kind").first.wait_for()
-        before = page.page.evaluate(HEIGHTS)
-        for _ in range(2):
-            page.page.evaluate(RELOAD)
-            page.rest()
-        assert page.page.evaluate(HEIGHTS)["SSD_Sampler"] == before["SSD_Sampler"]
-        page.open(quick_start(prompt="a red house, a dragon"))  # as it opens, with a note
-        page.run()
-        for part in ("figures", "notes", "toggle", "picture"):
-            box = page.page.locator(f".ssd-{part}:visible").bounding_box()
-            assert box["y"] + box["height"] <= height, part
-    finally:
-        page.page.set_viewport_size({"width": 1280, "height": 800})
+def test_the_quick_start_keeps_its_heights(page):
+    page.open(quick_start())
+    page.run()
+    page.page.locator(".ssd-chip, .ssd-kind").first.wait_for()
+    before = page.page.evaluate(HEIGHTS)
+    for _ in range(2):
+        page.page.evaluate(RELOAD)
+        page.rest()
+    assert page.page.evaluate(HEIGHTS)["SSD_Sampler"] == before["SSD_Sampler"]
     assert page.errors == []
 
 
@@ -91,76 +84,27 @@ ADD = """([kind, y = 0]) => {
 PLAN = "() => document.querySelector('.ssd-plan')?.innerText ?? ''"
 
 
-def test_method_shows_the_chosen_methods_knobs_and_plan_and_keeps_all_values(page):
+def test_a_method_shows_its_knobs_and_passes_and_they_act_when_touched(page):
     page.open(quick_start())
-    page.page.evaluate(ADD, ["SSD_Method"])
+    shown = page.page.evaluate(SHOWN, "SSD_Sampler")
+    assert "method" in shown and not {"window", "drafter"} & set(shown)
+    page.page.evaluate(SET, ["SSD_Sampler", "method", SSD_CHOICE])
     page.rest()
-    schedule = ["method", "k_h", "k_v", "r / b (rounds)", "i (staged rounds)"]
-    assert page.page.evaluate(SHOWN, "SSD_Method")[: len(schedule)] == schedule
-    page.page.wait_for_function(f"() => /^\\d+ passes; AR takes 576/.test(({PLAN})())")
-    staged = page.page.evaluate(PLAN)
-    page.page.evaluate(SET, ["SSD_Method", "rounds", "3"])
-    page.page.wait_for_function(f"(before) => ({PLAN})() !== before", arg=staged)
-    page.page.evaluate(SET, ["SSD_Method", "rounds", "three"])
-    wrong = "rounds 'three': must be a whole number, or auto"
-    page.page.wait_for_function(f"(line) => ({PLAN})() === line", arg=wrong)
-    for name, value in (("rounds", "3"), ("method", "mtp"), ("k_h", "3"), ("method", "sjd")):
-        page.page.evaluate(SET, ["SSD_Method", name, value])
+    assert {"k_h", "k_v", "r / b (rounds)", "i (staged rounds)"} <= set(
+        page.page.evaluate(SHOWN, "SSD_Sampler"))
+    page.page.wait_for_function(f"() => /^\\d+ of 576 passes/.test(({PLAN})())")
+    before = page.page.evaluate(PLAN)
+    page.page.evaluate(SET, ["SSD_Sampler", "method.rounds", 1])
+    page.page.wait_for_function(f"(before) => ({PLAN})() !== before", arg=before)
+    passes = page.page.evaluate(PLAN)
     page.page.evaluate(RELOAD)
     page.rest()
-    assert page.page.evaluate(SHOWN, "SSD_Method") == ["method", "window"]
-    assert page.page.evaluate(HEIGHTS)["SSD_Method"] < 300
-    saved = page.page.evaluate("""() => {
-        const node = app.graph._nodes.find((one) => one.type === "SSD_Method");
-        const { widgets_values, widgets_values_named } = node.serialize();
-        const names = node.widgets.map(({ name }) => name);
-        return widgets_values_named // which ComfyUI 0.3 does not save
-            ?? Object.fromEntries(widgets_values.map((value, n) => [names[n], value]));
-    }""")
-    assert [saved[name] for name in ("method", "k_h", "rounds", "window")] == [
-        "sjd", "3", "3", "auto"]
-    assert page.errors == []
-
-
-# Where the canvas draws a widget, in px of the page.
-PLACE = """([kind, name]) => {
-    const node = app.graph._nodes.find((one) => one.type === kind);
-    const widget = node.widgets.find((one) => one.name === name);
-    const { ds, canvas } = app.canvas, { left, top } = canvas.getBoundingClientRect();
-    const at = (n, px) => (node.pos[n] + px + ds.offset[n]) * ds.scale;
-    return [left + at(0, node.size[0] - 60), top + at(1, widget.y + 10)];
-}"""
-
-
-def type_into(page, node: str, kind: str, name: str, text: str) -> None:
-    """Type into a widget as people do: on the canvas after a click, else in its field."""
-    field = page.page.locator(f"[data-node-id='{node}']").get_by_label(name, exact=True)
-    if not page.page.locator(f"[data-node-id='{node}']").count():
-        page.page.mouse.click(*page.page.evaluate(PLACE, [kind, name]))
-        field = page.page.locator(".graphdialog input")
-    field.fill(text)
-    field.press("Enter")
-    page.rest()
-
-
-def test_a_number_typed_over_auto_is_queued(page):
-    page.open(quick_start())
-    node = page.page.evaluate(ADD, ["SSD_Method"])
-    page.page.evaluate("""() => {
-        const of = (kind) => app.graph._nodes.find((one) => one.type === kind);
-        const sampler = of("SSD_Sampler");
-        of("SSD_Method").connect(0, sampler, sampler.inputs.findIndex(
-            ({ name }) => name === "method"));
-    }""")
-    page.frame()
-    assert page.api_form()[node]["inputs"]["k_v"] == "auto"
-    type_into(page, node, "SSD_Method", "k_v", "2")
-    type_into(page, node, "SSD_Method", "rounds", "1")
-    inputs = page.api_form()[node]["inputs"]
-    assert [inputs[name] for name in ("k_v", "rounds", "k_h")] == ["2", "1", "auto"]
-    page.page.wait_for_function(f"() => /^\\d+ passes/.test(({PLAN})())")
+    page.page.wait_for_function(f"(passes) => ({PLAN})() === passes", arg=passes)
+    sampler, = (node["inputs"] for node in page.api_form().values()
+                if node["class_type"] == "SSD_Sampler")
+    assert sampler["method"] == SSD_CHOICE and sampler["method.rounds"] == 1
     page.run()
-    assert page.page.locator(".ssd-heading:visible").inner_text().startswith("ssd k_v=2 rounds=1")
+    assert page.page.locator(".ssd-heading:visible").inner_text().startswith("ssd rounds=1")
     assert page.errors == []
 
 
@@ -177,17 +121,19 @@ NUMBERS = """(numbers) => {
 }"""
 
 
-def test_numbers_from_other_nodes_take_the_place_of_auto(page):
-    page.open(quick_start(quality="custom"))
+def test_numbers_come_from_other_nodes(page):
+    page.open(quick_start())
+    page.page.evaluate(SET, ["SSD_Sampler", "method", SSD_CHOICE])
+    page.rest()
     numbers = [["PrimitiveInt", 512, "width"], ["PrimitiveInt", 288, "height"],
-               ["PrimitiveInt", 1, "rounds"], ["PrimitiveFloat", 2.5, "cfg"]]
+               ["PrimitiveInt", 1, "method.rounds"], ["PrimitiveFloat", 2.5, "cfg"]]
     page.page.evaluate(NUMBERS, numbers)
     page.frame()
     sampler = next(node for node in page.api_form().values()
                    if node["class_type"] == "SSD_Sampler")
     assert all(isinstance(sampler["inputs"][name], list) for *_, name in numbers)
     shown = page.page.evaluate(SHOWN, "SSD_Sampler")
-    assert {"width", "height", "r / b (rounds)"} <= set(shown) and "k_h" not in shown
+    assert {"width", "height", "r / b (rounds)"} <= set(shown) and "top_k" not in shown
     page.run()
     assert page.page.evaluate("""() => { const { width, height } = document.querySelector(
         ".ssd-pixels"); return [width, height]; }""") == [512, 288]
@@ -215,11 +161,9 @@ def test_an_error_stands_on_its_node_until_the_next_run(page):
     assert page.errors == []
 
 
-def test_the_form_shows_errors_and_notes_and_words_to_click(client, whole_page):
+def test_the_form_shows_errors_and_notes_and_words_to_click(whole_page):
     page = whole_page
-    if client.is_old:
-        pytest.skip("this ComfyUI has no app mode")
-    page.open(quick_start(prompt="a house, a dragon"), app=True)
+    page.open(quick_start(FORM, prompt="a house, a dragon"), app=True)
     page.run()
     note, = page.page.evaluate(TOASTS)
     assert "dragon" in note
@@ -229,7 +173,7 @@ def test_the_form_shows_errors_and_notes_and_words_to_click(client, whole_page):
         .widgets[0].value""") == "a house, a castle, a dragon"
     sentence = fail(page)
     assert [toast for toast in page.page.evaluate(TOASTS) if sentence in toast]
-    page.open(quick_start(prompt=" "), app=True)
+    page.open(quick_start(FORM, prompt=" "), app=True)
     page.page.evaluate("() => app.queuePrompt(0, 1)")
     page.rest()
     outlined = page.page.evaluate("""() => [...document.querySelectorAll("[data-widget-key]")]

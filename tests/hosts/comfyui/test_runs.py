@@ -15,29 +15,34 @@ from support.api_form import api_form
 from support.comfyui_server import server_python, strip_pixels
 from support.tiny_templates import LARGE_MODELS
 
+from ssd_core.output.choices import REFERENCE, SSD_CHOICE
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-TEMPLATES = sorted((ROOT / "workflows").glob("*.json"))
+TEMPLATES = sorted((ROOT / "workflows").glob("*.json"), key=lambda path: path.stem)
 RUNNABLE = [path for path in TEMPLATES if path.stem != LARGE_MODELS]  # by test_backbones
-IDS = ["SSD_LoadModel", "SSD_LoadHeads", "SSD_TrainHeads", "SSD_Sampler", "SSD_Method",
-       "SSD_StartPictures", "SSD_PickPictures", "SSD_FinishPictures", "SSD_Control",
-       "SSD_LoadPicture", "SSD_EditByWords", "SSD_ImageToTokens", "SSD_TokensToImage",
-       "SSD_Compare", "SSD_RunViewer", "SSD_SaveImage", "SSD_Doctor"]
+UNTOUCHED = {"07_redo_a_region": "paint white what is to change"}  # waits for a painted mask
+IDS = ["SSD_LoadModel", "SSD_LoadHeads", "SSD_LoadLora", "SSD_TrainHeads", "SSD_Sampler",
+       "SSD_Finish", "SSD_LoadPicture", "SSD_EditByWords", "SSD_Encode", "SSD_Compare",
+       "SSD_RunViewer", "SSD_RunInfo", "SSD_SaveImage"]
+SSD_KNOBS = {"method.k_h": 5, "method.k_v": 1, "method.rounds": 2, "method.incremental": 0}
 
 
 def graph(client, **sampler) -> dict:
-    """Model 1, sampler 3, a PreviewImage 4 of its pictures, a PreviewAny 5 of its text."""
+    """Model 1, sampler 3, a PreviewImage 4 of its pictures, a PreviewAny 5 of its report."""
+    knobs = SSD_KNOBS if sampler.get("method", SSD_CHOICE) == SSD_CHOICE else {}
     return {
         "1": client.node("SSD_LoadModel"),
-        "3": client.node("SSD_Sampler", model=["1", 0], **{"quality": "custom", **sampler}),
+        "3": client.node("SSD_Sampler", model=["1", 0],
+                         **{"method": SSD_CHOICE, **knobs, **sampler}),
         "4": client.node("PreviewImage", images=["3", 0]),
-        "5": client.node("PreviewAny", source=["3", 3])}
+        "2": client.node("SSD_RunInfo", run=["3", 1]),
+        "5": client.node("PreviewAny", source=["2", 0])}
 
 
 def by_ar(client, **sampler) -> dict:
-    """The same graph with AR connected: slow enough to be looked at."""
-    return graph(client, method=["6", 0], **sampler) | {
-        "6": client.node("SSD_Method", method="ar")}
+    """The same graph by AR: slow enough to be looked at."""
+    return graph(client, method=REFERENCE, **sampler)
 
 
 def pictures(client, run, name: str = "4") -> list[np.ndarray]:
@@ -52,15 +57,13 @@ def shown(file: bytes) -> np.ndarray:
 
 
 def test_all_nodes_are_there(client):
-    assert set(IDS) <= set(client.get("/object_info"))
+    assert {name for name in client.nodes if name.startswith("SSD_")} == set(IDS)
     assert "IMPORT FAILED" not in client.log.read_text()
 
 
 def test_nodes_are_found_by_words_that_people_search_for(client):
     nodes = client.get("/object_info")
-    if "search_aliases" not in nodes["KSampler"]:
-        pytest.skip("this ComfyUI searches names only")
-    assert {"img2img", "outpaint"} <= set(nodes["SSD_ImageToTokens"]["search_aliases"])
+    assert {"img2img", "outpaint"} <= set(nodes["SSD_Encode"]["search_aliases"])
     assert [one for one in IDS if not nodes[one]["search_aliases"]] == []
 
 
@@ -81,6 +84,9 @@ def test_the_pack_adds_little_to_the_time_of_a_start(client, tmp_path):
 @pytest.mark.parametrize("path", RUNNABLE, ids=lambda p: p.stem)
 def test_every_workflow_runs(client, path):
     run = client.run(api_form(json.loads(path.read_text())))
+    if path.stem in UNTOUCHED:
+        assert UNTOUCHED[path.stem] in run.error
+        return
     assert run.end == "execution_success", run.error
     for output in run.history["outputs"].values():
         for entry in output.get("images", []):
@@ -132,7 +138,7 @@ def test_an_interrupt_stops_within_one_pass_and_the_next_run_is_clean(client):
     # One row was told; by the end of the request no whole further row can have come by many.
     assert max(m["row"] for m in run.preview if m["kind"] == "pass") <= 4
     rest = client.run({"1": client.node("SSD_LoadModel"),
-                       "3": client.node("SSD_FinishPictures", model=["1", 0]),
+                       "3": client.node("SSD_Finish", model=["1", 0]),
                        "4": client.node("PreviewImage", images=["3", 0])})
     assert rest.end == "execution_success" and len(pictures(client, rest)) == 4
     whole = client.run(by_ar(client, seed=12, batch_size=4))
@@ -150,22 +156,16 @@ def test_a_second_run_comes_from_the_cache(client):
 
 @pytest.mark.parametrize(("wrong", "words"), [
     ({"seed": -2}, "smaller than min"), ({"keep_rows": 10**9}, "bigger than max"),
-    ({"quality": "Best"}, "not in list"), ({"prompt": " "}, "say what the picture should show"),
+    ({"prompt": " "}, "say what the picture should show"),
     ({"variation": 1.5}, "bigger than max"), ({"batch_size": 0}, "smaller than min")])
 def test_one_fault_is_one_message_on_its_own_widget(client, wrong, words):
-    if client.is_old and "quality" in wrong:
-        run = client.run(graph(client, **wrong))
-        assert run.end == "execution_error" and "quality 'Best': choose one of" in run.error
-        return
     errors = json.loads(client.refused(graph(client, **wrong)))["node_errors"]["3"]["errors"]
     assert [error["extra_info"]["input_name"] for error in errors] == list(wrong)
     assert words in errors[0]["message"] + errors[0]["details"]
 
 
 @pytest.mark.parametrize(("wrong", "sentence"), [
-    ({"k_h": "four"}, "k_h 'four': must be a whole number, or auto"),
-    ({"k_v": 0}, "k_v 0: must lie in"),
-    ({"cfg": "101"}, "cfg 101"), ({"width": "384"}, "width 384: set height, too"),
+    ({"width": 384}, "width 384: set height, too"),
     ({"width": 400, "height": 384}, "the nearest are 384x384"),
     ({"size": "512x512"}, "the nearest are 384x384")])
 def test_a_wrong_number_in_a_field_is_one_sentence(client, wrong, sentence):
@@ -174,9 +174,10 @@ def test_a_wrong_number_in_a_field_is_one_sentence(client, wrong, sentence):
 
 
 @pytest.mark.parametrize("legal", [
-    {"k_h": "3", "k_v": 2, "rounds": " 1 ", "incremental": ""}, {"cfg": "2.5", "top_p": 0.9},
-    {"width": "512", "height": 288}, {"rounds": ["7", 0], "width": ["8", 0], "height": ["9", 0]},
-    {"cfg": ["10", 0], "temperature": ["7", 0]}])
+    {"method.k_h": 3, "method.k_v": 2, "method.rounds": 1}, {"cfg": 2.5, "top_p": 0.9},
+    {"width": 512, "height": 288},
+    {"method.rounds": ["7", 0], "width": ["9", 0], "height": ["8", 0]},
+    {"cfg": ["10", 0], "temperature": ["10", 0]}])
 def test_fields_take_numbers_typed_or_from_a_link(client, legal):
     values = {"7": 1, "8": 288, "9": 512}
     numbers = {name: client.node("PrimitiveInt", value=value) for name, value in values.items()}
@@ -187,7 +188,7 @@ def test_fields_take_numbers_typed_or_from_a_link(client, legal):
     sides = [legal.get(side, 768) for side in ("width", "height")]
     assert [width, height] == [values[side[0]] if isinstance(side, list) else int(side)
                                for side in sides]
-    assert ("rounds 1," in run.text("5")) == ("rounds" in legal), run.text("5")
+    assert ("rounds 1," in run.text("5")) == ("method.rounds" in legal), run.text("5")
 
 
 def test_a_refusal_shows_no_path(client):
@@ -216,8 +217,8 @@ def test_saved_pictures_restore(client, tmp_path):
     from ssd_core.output.recipe import tokens_from_png
 
     prompt = graph(client, seed=30)
-    prompt["6"] = client.node("SSD_SaveImage", images=["3", 0], tokens=["3", 1], stats=["3", 2],
-                       filename_prefix="tests/kept")
+    prompt["6"] = client.node("SSD_SaveImage", images=["3", 0], run=["3", 1],
+                              filename_prefix="tests/kept")
     entry, = client.run(prompt).output("6")["images"]
     path = tmp_path / "kept.png"
     path.write_bytes(client.image(entry))
@@ -241,8 +242,9 @@ def test_kept_rows_and_encoded_pictures(client):
     prompt["6"] = client.node("SSD_Sampler", model=["1", 0], picture=["3", 1], keep_rows=12,
                               prompt="a blue tent")
     prompt["7"] = client.node("PreviewImage", images=["6", 0])
-    prompt["8"] = client.node("SSD_ImageToTokens", model=["1", 0], image=["3", 0], fit="refuse")
-    prompt["9"] = client.node("SSD_TokensToImage", model=["1", 0], tokens=["8", 0])
+    prompt["8"] = client.node("SSD_Encode", model=["1", 0], image=["3", 0],
+                              **{"use.fit": "refuse"})
+    prompt["9"] = client.node("SSD_Finish", model=["1", 0], run=["8", 0])
     prompt["10"] = client.node("PreviewImage", images=["9", 0])
     run = client.run(prompt)
     assert run.end == "execution_success"
@@ -256,7 +258,7 @@ def test_kept_rows_and_encoded_pictures(client):
 
 
 def test_doctor_reports(client):
-    text = client.run({"1": client.node("SSD_Doctor")}).text("1")  # it needs no other node
+    text = client.get("/ssd/doctor")["report"]
     assert "ssd-decoding" in text and "ssd_backbones" in text and "attention" in text
 
 

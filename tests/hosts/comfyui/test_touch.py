@@ -116,7 +116,7 @@ def test_a_click_on_a_thing_draws_other_words_for_it(client, page):
     assert was == old and "green house" in now and "night" in now
     assert page.page.evaluate(DIFFERENT) > 0.3
 
-    for kinds in (5,) * (3 if client.is_old else 2) + (3,):  # back to before the node was added
+    for kinds in (5, 5, 3):  # back to before the node was added
         page.page.keyboard.press("Control+z")
         page.page.wait_for_function("(count) => app.graph._nodes.length === count", arg=kinds)
         page.page.wait_for_timeout(UNDO)

@@ -30,9 +30,16 @@ class Pack:
         return self.module("ssd_core.errors").SSDError
 
     def run(self, node: str, **values):
-        """Execute a node; widgets that are not named have their defaults."""
-        defaults = {i.id: i.default for i in self.schemas[node].inputs if i.widget}
-        return self.nodes[node].execute(**{**defaults, **values}).args
+        """Execute a node; a prompt that is not named has its default.
+
+        method: a choice by its title, or with its knobs.
+        """
+        required = {i.id: i.default for i in self.schemas[node].inputs
+                    if i.widget and not i.optional}
+        lists = {i.id for i in self.schemas[node].inputs if i.io_type.startswith("COMFY_DYNAMIC")}
+        values = {name: {name: value} if name in lists and isinstance(value, str) else value
+                  for name, value in values.items()}
+        return self.nodes[node].execute(**{**required, **values}).args
 
     def preview(self) -> list[dict]:
         return [data for event, data, _ in self.server.sent if event == "ssd.preview"]

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,7 +28,8 @@ TINY = {
     "Emu3-Gen": tiny_checkpoints.emu3,
     "Tar-AR-DTok-256": tiny_image_models.tar,
 }
-FEW = {"quality": "custom", "k_h": 5, "k_v": 8, "rounds": 0, "incremental": 0, "preview": True}
+FEW = {"method": {"method": "SSD (k_h, k_v, r, b/i)", "k_h": 5, "k_v": 8, "rounds": 0,
+                  "incremental": 0}, "preview": True}
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +53,11 @@ def weights(pack):
 
 def load(pack, name, **options):
     return pack.run("SSD_LoadModel", model=name, **options)[0]
+
+
+def without_pixels(pack, run):
+    """The run with its tokens alone, which Finish decodes."""
+    return pack.module("nodes.types").Run(replace(run.tokens, pixels=None))
 
 
 def listed(pack) -> list[str]:
@@ -79,7 +86,7 @@ def held(owner: object, seen: set[int]) -> list[torch.Tensor]:
 def test_every_family_is_found_under_the_name_of_its_folder(pack, models):
     assert set(TINY) <= set(found(pack))
     assert len(listed(pack)) == len(set(listed(pack)))
-    report = pack.run("SSD_Doctor")[0]
+    report = pack.module("nodes.report").doctor()
     assert "Emu3-Gen" in report and "not read" not in report
 
 
@@ -174,7 +181,7 @@ def test_a_replaced_file_is_looked_at_again(pack, models):
     assert "fresh" in found(pack)
     (folder / "model.safetensors").write_bytes(b"nothing")
     assert "fresh" not in found(pack)
-    assert "not read: fresh" in pack.run("SSD_Doctor")[0]
+    assert "not read: fresh" in pack.module("nodes.report").doctor()
     shutil.rmtree(folder)
 
 
@@ -231,24 +238,25 @@ def prompt(tmp_path):
 def test_a_family_draws_previews_and_decodes_again(pack, models, prompt, name):
     """The small ones; all of them draw in a real ComfyUI (tests/hosts/comfyui)."""
     model = load(pack, name)
-    images, tokens, stats, report, *_ = pack.run("SSD_Sampler", model=model,
-                                             prompt=prompt.get(name.split("-")[0], "a red"), **FEW)
+    images, run = pack.run("SSD_Sampler", model=model,
+                           prompt=prompt.get(name.split("-")[0], "a red"), **FEW)
     width, height = model.module.size
     assert images.shape == (1, height, width, 3) and images.std() > 0
-    assert stats.recipes[0]["method"] == "rows" and "no draft heads" in report
+    assert run.recipe()["method"] == "rows" and "no draft heads" in run.report
     assert pack.preview()[-1]["kind"] == "finished"
-    again, = pack.run("SSD_TokensToImage", model=model, tokens=tokens)
+    again, _ = pack.run("SSD_Finish", model=model, run=without_pixels(pack, run))
     assert torch.equal(again, images)
     assert pack.manager.loads[-1][0] == [model.backbone.codec]
 
 
 def test_a_size_of_its_own_is_drawn_kept_and_encoded(pack, models):
     model = load(pack, "Lumina-mGPT-7B-512")
-    images, tokens, *_ = pack.run("SSD_Sampler", model=model, prompt="a red",
-                                  **{**FEW, "size": "1024x256", "preview": False})
+    images, run = pack.run("SSD_Sampler", model=model, prompt="a red",
+                           **{**FEW, "size": "1024x256", "preview": False})
     assert images.shape == (1, 256, 1024, 3)
-    encoded, rows, report, _ = pack.run("SSD_ImageToTokens", model=model, image=images)
-    assert encoded.tokens.shape == tokens.tokens.shape and rows == 16 and "as it is" in report
+    encoded, _, rows = pack.run("SSD_Encode", model=model, image=images, use="a picture")
+    assert encoded.tokens.tokens.shape == run.tokens.tokens.shape
+    assert rows == 16 and "as it is" in encoded.report
 
 
 def test_a_size_of_another_family_is_refused_by_the_backbone(pack, models):
@@ -269,9 +277,11 @@ def test_all_sizes_of_the_bundled_backbone_are_offered_on_every_node(pack):
     bundled = pack.module("ssd_core").load_backbone("postcard", "meta")
     sizes = {f"{width}x{height}" for width, height in bundled.sizes}
     assert len(sizes) == 6
-    lists = [widget.options for schema in pack.schemas.values() for widget in schema.inputs
-             if widget.id == "size"]
-    assert len(lists) == 4 and all(sizes <= set(offered) for offered in lists)
+    use, = (widget for widget in pack.schemas["SSD_Encode"].inputs if widget.id == "use")
+    everywhere = [*(widget for schema in pack.schemas.values() for widget in schema.inputs),
+                  *(widget for option in use.options for widget in option.inputs)]
+    lists = [widget.options for widget in everywhere if widget.id == "size"]
+    assert len(lists) == 3 and all(sizes <= set(offered) for offered in lists)
 
 
 # Memory
@@ -326,9 +336,9 @@ def test_the_refusal_names_a_dtype_that_would_fit(pack, models, weights, card):
 def test_offload_without_a_card_is_a_note_and_changes_nothing(pack, models):
     loaded = load(pack, "Janus-Pro-1B", offload=True)
     assert loaded == load(pack, "Janus-Pro-1B") and loaded.module.offloader is None
-    text, node, _ = next(told for told in pack.server.texts if "384x384" in told[0])
-    assert "Offload is not used" in text and node == "5"
-    assert "Offload" not in pack.server.texts[-1][0]
+    told = [text for text in pack.server.texts if text[0]]  # an empty one clears the last
+    (text, node, _), (later, *_) = told
+    assert "Offload is not used" in text and "Offload" not in later and node == "5"
     assert all(line in text for line in ("384x384", "Short prompts", "small faces suffer most"))
 
 
@@ -343,10 +353,11 @@ def test_with_offload_decoder_and_codec_are_asked_for_in_turn(pack, models, monk
     state = decode.DecodeState
     monkeypatch.setattr(decode, "DecodeState", lambda module, *rest: present.append(
         module.offloader.present is module.decoder) or state(module, *rest))
-    images, tokens, *_ = pack.run("SSD_Sampler", model=model, prompt="a red", **FEW)
+    images, run = pack.run("SSD_Sampler", model=model, prompt="a red", **FEW)
     assert present == [True]  # a run asks where its weights are before anything else
     asked = [patchers for patchers, *_ in pack.manager.loads]
     assert asked == 2 * [[model.backbone.patcher], [model.backbone.codec]]
     pack.manager.loads.clear()
-    assert torch.equal(pack.run("SSD_TokensToImage", model=model, tokens=tokens)[0], images)
+    again, _ = pack.run("SSD_Finish", model=model, run=without_pixels(pack, run))
+    assert torch.equal(again, images)
     assert all(patchers == [model.backbone.codec] for patchers, *_ in pack.manager.loads)

@@ -13,24 +13,38 @@ from support import comfyui_stub
 from support.road import watched
 from support.small_bundle import PIXELS, SIDE
 
-from ssd_core.engine.methods import METHODS
-
 pytestmark = pytest.mark.usefixtures("small_bundle")
 
 WIDGETS = {"k_h": 2, "k_v": 2, "rounds": 1, "prompt": "a blue tent at night", "negative": "a house",
            "seed": 8, "cfg": 1.0, "temperature": 0.5, "top_k": 3, "top_p": 0.3}
 
 
-def sample(pack, model, **values):
-    """(images, tokens, stats, report) of the sampler; few rounds, to be quick."""
-    quick = {"quality": "custom", "k_h": 5, "k_v": 3, "rounds": 0, "incremental": 0, "cfg": 2.0}
-    return pack.run("SSD_Sampler", model=model, **{**quick, **values})[:4]
+SSD = {"k_h": 5, "k_v": 3, "rounds": 0, "incremental": 0}  # few rounds, to be quick
+
+
+def sample(pack, model, method="SSD (k_h, k_v, r, b/i)", **values):
+    """(images, tokens, stats, report) of the sampler, by default with SSD and its knobs."""
+    if method.startswith("SSD"):
+        knobs = {**SSD, **{name: values.pop(name) for name in SSD if name in values}}
+        method = {"method": method, **knobs}
+    images, run = pack.run("SSD_Sampler", model=model, method=method, **{"cfg": 2.0, **values})
+    return images, run.tokens, run.stats, run.report
+
+
+def drawn(pack, model, method, **values):
+    return pack.run("SSD_Sampler", model=model, method=method, **values)[1]
+
+
+def run_of(pack, tokens):
+    return pack.module("nodes.types").Run(tokens)
+
+
+def last_error(pack):
+    return pack.module("nodes.errors").last_error[-1]
 
 
 def test_what_a_run_took_is_kept_for_the_plans_of_later_ones(pack, model):
-    assert "first run on this model: measuring" in pack.run("SSD_Method", method="exact",
-                                                            model=model)[2]
-    report = sample(pack, model, quality="Faithful")[3]
+    report = sample(pack, model, method="Faithful")[3]
     figures = pack.module("nodes.folders").estimates().pictures
     (key, (drawn,)), = figures.entries.items()
     assert model.module.sha256[:16] in key and drawn.passes > 1
@@ -57,7 +71,7 @@ def test_a_sampler_puts_out_picture_tokens_statistics_and_a_report(pack, model):
 
 
 @pytest.mark.parametrize(("values", "rows"), [
-    ({"quality": "Faithful"}, SIDE), ({"quality": "Fast", "batch_size": 2}, 2 * SIDE)])
+    ({"method": "Faithful"}, SIDE), ({"method": "Fast", "batch_size": 2}, 2 * SIDE)])
 def test_progress_counts_rows_and_not_the_passes_that_might_be_needed(pack, model,
                                                                       values, rows):
     """Faithful takes fewer passes than it might: counted against those, it stays below a third."""
@@ -68,11 +82,11 @@ def test_progress_counts_rows_and_not_the_passes_that_might_be_needed(pack, mode
 
 
 def test_progress_of_a_part_and_of_what_is_drawn_below_kept_rows(pack, model):
-    pack.run("SSD_StartPictures", model=model, count=2, part=0.5, cfg=1.0)
+    sample(pack, model, batch_size=2, part=0.5, cfg=1.0)
     assert pack.stubs.bars[-1] == (SIDE // 2, SIDE // 2)
     _, tokens, *_ = sample(pack, model)
     pack.stubs.bars.clear()
-    sample(pack, model, picture=tokens, keep_rows=SIDE - 2)
+    sample(pack, model, picture=run_of(pack, tokens), keep_rows=SIDE - 2)
     assert pack.stubs.bars[-1] == (2, 2) and pack.stubs.bars[0][1] == 2
 
 
@@ -122,39 +136,45 @@ def test_picture_n_of_a_batch_is_the_picture_of_its_seed(pack, model):
 
 def test_kept_rows_stand_token_for_token(pack, model):
     tokens = sample(pack, model)[1]
-    redone = sample(pack, model, seed=99, picture=tokens, keep_rows=6)[1].tokens
+    redone = sample(pack, model, seed=99, picture=run_of(pack, tokens), keep_rows=6)[1].tokens
     assert torch.equal(redone[:, :6], tokens.tokens[:, :6])
     assert not torch.equal(redone[:, 6:], tokens.tokens[:, 6:])
 
 
 def test_one_picture_of_a_batch_is_kept(pack, model):
     tokens = sample(pack, model, batch_size=3)[1]
-    redone = sample(pack, model, seed=99, picture=tokens, keep_rows=6, picture_number=2)[1]
+    redone = sample(pack, model, seed=99, picture=run_of(pack, tokens), keep_rows=6,
+                    picture_number=2)[1]
     assert torch.equal(redone.tokens[0, :6], tokens.tokens[1, :6])
     with pytest.raises(pack.error, match="picture_number 4: the batch of 'picture' has 3"):
-        sample(pack, model, picture=tokens, keep_rows=6, picture_number=4)
+        sample(pack, model, picture=run_of(pack, tokens), keep_rows=6, picture_number=4)
 
 
-def test_the_used_seed_and_the_prompt_are_the_last_outputs(pack, model):
-    outputs = pack.run("SSD_Sampler", model=model, seed=2**64 - 1, cfg=1.0, prompt="a tent")
-    assert outputs[-2:] == (2**64 - 1, "a tent")
-    names = [one.display_name for one in pack.schemas["SSD_Sampler"].outputs]
-    assert names[-2:] == ["seed", "prompt"]
+def test_run_info_tells_the_used_seed_and_the_prompt(pack, model):
+    run = pack.run("SSD_Sampler", model=model, seed=2**64 - 1, cfg=1.0, prompt="a tent")[1]
+    report, prompt, negative, seed, *size, passes = pack.run("SSD_RunInfo", run=run)
+    assert (prompt, negative, seed, size) == ("a tent", "", 2**64 - 1, [PIXELS, PIXELS])
+    assert report == run.report and passes == run.stats.stats["passes"] > 0
+
+
+def test_a_graph_of_two_named_inputs_runs(pack, model):
+    images, run = pack.nodes["SSD_Sampler"].execute(model=model, prompt="a tent").args
+    assert images.shape == (1, PIXELS, PIXELS, 3)
+    assert run.stats.recipes[0]["method"] == "exact" and run.recipe()["prompt"] == "a tent"
 
 
 def test_a_report_names_no_knob_without_a_value_and_no_heads_that_are_not_there(pack, model,
                                                                                 headless):
     for loaded in (headless, model):
-        report = pack.run("SSD_Sampler", model=loaded)[3]
+        report = pack.run("SSD_Sampler", model=loaded)[1].report
         assert "None" not in report and ("drafter heads" in report) == (loaded is model)
-    assert "None" not in pack.run("SSD_Method", method="exact")[2]
 
 
 def test_a_picture_without_keep_rows_is_told_and_the_reverse_is_refused(pack, model):
     with pytest.raises(pack.error, match="keep_rows 3: there is no picture to keep a part of"):
         sample(pack, model, keep_rows=3)
     tokens = sample(pack, model)[1]
-    again, report = sample(pack, model, picture=tokens, seed=99)[1::2]
+    again, report = sample(pack, model, picture=run_of(pack, tokens), seed=99)[1::2]
     assert "note: picture is not used" in report and "kept:" not in report
     assert not torch.equal(again.tokens[:, :3], tokens.tokens[:, :3])
 
@@ -165,41 +185,23 @@ def test_without_heads_ssd_runs_as_rows_and_says_so(pack, headless):
     assert "no draft heads" in pack.preview()[0]["notes"][0]
 
 
-@pytest.mark.parametrize(("node", "link"), [("SSD_Sampler", "method"), ("SSD_Compare", "method_2")])
-def test_a_connected_ssd_without_heads_runs_as_rows_too(pack, headless, node, link):
-    ssd = pack.run("SSD_Method", k_h=5, k_v=3)[0]
-    told = "\n".join(one for one in pack.run(node, model=headless, cfg=1.0, **{link: ssd})
-                     if isinstance(one, str))
-    assert "rows" in told and "there are no draft heads" in told
+def test_ssd_of_a_comparison_without_heads_runs_as_rows_too(pack, headless):
+    table = pack.run("SSD_Compare", model=headless, cfg=1.0,
+                     method_2={"method_2": "SSD (k_h, k_v, r, b/i)", **SSD})[-1]
+    assert "rows" in table and "there are no draft heads" in table
 
 
 def test_by_default_the_product_draws_with_heads_or_without(pack, model, headless):
-    auto = {"quality": "Faithful", "k_h": "auto", "k_v": "auto", "rounds": "auto",
-            "incremental": "auto"}
-    pictures = [sample(pack, loaded, **auto) for loaded in (model, headless)]
+    pictures = [sample(pack, loaded, method="Faithful") for loaded in (model, headless)]
     assert torch.equal(pictures[0][1].tokens, pictures[1][1].tokens)
     for *_, stats, report in pictures:
         assert stats.recipes[0]["method"] == "exact" and "note:" not in report
     assert "heads: postcard/heads.safetensors" in pictures[0][3]
-    assert "Faithful does not use k_v 3" in sample(pack, headless, **{**auto, "k_v": "3"})[3]
-
-
-def test_a_connected_method_overrides_the_widgets_and_says_so(pack, model):
-    method = pack.run("SSD_Method", method="exact")[0]
-    *_, stats, report = sample(pack, model, method=method)
-    assert stats.recipes[0]["method"] == "exact" and "connected method draws" in report
-    assert "connected method draws" in pack.preview()[0]["notes"][0]
-
-
-def test_what_a_connected_method_overrides_is_not_refused(pack, model):
-    method = pack.run("SSD_Method", method="rows", rounds=0)[0]
-    assert "rows" in sample(pack, model, method=method, quality="custom", k_v="auto")[3]
 
 
 def test_a_method_that_needs_heads_names_those_that_do_not(pack, headless):
-    method = pack.run("SSD_Method", method="strict")[0]
     with pytest.raises(pack.error, match="rows or exact"):
-        sample(pack, headless, method=method)
+        sample(pack, headless, method="Leviathan (strict)")
 
 
 def test_words_without_meaning_are_named(pack, model):
@@ -243,7 +245,7 @@ def test_tokens_survive_when_only_the_pixels_ran_out_of_memory(pack, model, monk
     assert isinstance(images, comfyui_stub.ExecutionBlocker) and "tokens are kept" in images.message
     assert "problem: out of memory" in report
     monkeypatch.setattr(type(model.module), "decode", decode)
-    drawn, = pack.run("SSD_TokensToImage", model=model, tokens=tokens)
+    drawn, *_ = pack.run("SSD_Finish", model=model, run=run_of(pack, tokens))
     assert drawn.shape == (1, PIXELS, PIXELS, 3)
 
 
@@ -255,15 +257,15 @@ def test_out_of_memory_says_what_was_needed_and_what_to_turn(pack, model, monkey
     with pytest.raises(pack.error, match=r"MiB are needed.*batch_size"):
         sample(pack, model)
     assert pack.preview()[-1]["reason"] == "failed" and pack.manager.unloads == 1
-    assert "last error: SSDError: out of memory" in pack.run("SSD_Doctor")[0]
+    assert last_error(pack).startswith("SSDError: out of memory")
 
 
 def test_a_preview_without_memory_goes_dark_and_the_run_goes_on(pack, model, monkeypatch):
     def fail(screen, first, last):
         raise comfyui_stub.OutOfMemory
 
-    monkeypatch.setattr(pack.module("ssd_core.output.preview").Preview, "looked_up", fail)
-    monkeypatch.setattr(pack.module("ssd_core.output.preview").Preview, "glanced", fail)
+    for picture in ("looked_up", "glanced", "decoded"):
+        monkeypatch.setattr(pack.module("ssd_core.output.preview").Preview, picture, fail)
     monkeypatch.setattr(pack.module("ssd_core.output.preview"), "BUDGET", 1e6)
     images, _, _, report = sample(pack, model, preview=True)
     assert images.shape == (1, PIXELS, PIXELS, 3) and "problem" not in report
@@ -273,7 +275,6 @@ def test_a_preview_without_memory_goes_dark_and_the_run_goes_on(pack, model, mon
 def test_a_run_is_checked_for_the_device_that_will_draw(pack, model, monkeypatch):
     """The weights rest on the CPU until the run; windows are 48 there and 96 on a card,
     or all cells."""
-    rolling = pack.run("SSD_Method", method="rolling")[0]
     monkeypatch.setattr(pack.module("nodes.requests").mm, "get_torch_device",
                         lambda: torch.device("cuda"))
     checked = []
@@ -285,14 +286,14 @@ def test_a_run_is_checked_for_the_device_that_will_draw(pack, model, monkeypatch
 
     monkeypatch.setattr(pack.module("nodes.running"), "resident", resident)
     with pytest.raises(pack.error, match="the run begins"):
-        sample(pack, model, method=rolling)
+        sample(pack, model, method="Balanced")
     assert model.module.device.type == "cpu" and checked == [SIDE**2]
 
 
-def test_doctor_tells_refusals_too(pack, model):
-    with pytest.raises(pack.error, match="quality 'gone'"):
-        sample(pack, model, quality="gone")
-    assert "last error: SSDError: quality 'gone'" in pack.run("SSD_Doctor")[0]
+def test_refusals_are_kept_as_the_last_error(pack, model):
+    with pytest.raises(pack.error, match="method 'gone'"):
+        sample(pack, model, method="gone")
+    assert last_error(pack).startswith("SSDError: method 'gone'")
 
 
 @pytest.mark.parametrize(("wish", "client"), [(True, "tab"), (True, None), (False, "tab")])
@@ -306,8 +307,9 @@ def test_the_preview_goes_to_the_tab_that_asked(pack, model, wish, client):
 
 def test_compare_draws_its_methods_side_by_side_and_measures(pack, model, monkeypatch):
     monkeypatch.setattr(pack.module("ssd_core.output.preview"), "BUDGET", 1e6)  # tell every pass
-    rows = pack.run("SSD_Method", method="rows", rounds=0)[0]
-    sheet, images, table = pack.run("SSD_Compare", model=model, draw_6="ar", method_6=rows, cfg=1.0)
+    rows = {"method_6": "Rows (SSD without heads)", "rounds": 0}
+    images, _, sheet, table = pack.run("SSD_Compare", model=model, method_1="Reference (AR)",
+                                       method_2="Faithful", method_6=rows, cfg=1.0)
     assert images.shape == (3, PIXELS, PIXELS, 3) and torch.equal(images[0], images[1])
     assert sheet.shape[0] == 1 and sheet.shape[2] > 3 * PIXELS
     lines = table.splitlines()
@@ -324,7 +326,7 @@ def test_compare_draws_its_methods_side_by_side_and_measures(pack, model, monkey
 def test_compare_draws_in_turn_if_the_memory_is_not_there_and_says_so(pack, model, monkeypatch):
     monkeypatch.setattr(pack.module("nodes.weights").mm, "get_free_memory", lambda _: 1000)
     monkeypatch.setattr(pack.module("ssd_core.output.preview"), "BUDGET", 1e6)  # tell every pass
-    images, table = pack.run("SSD_Compare", model=model, cfg=1.0)[1:]
+    images, *_, table = pack.run("SSD_Compare", model=model, method_2="Faithful", cfg=1.0)
     assert torch.equal(images[0], images[1])
     assert "not enough memory to draw with all methods at once" in table
     panels = [m["panel"] for m in pack.preview() if m["kind"] == "pass"]
@@ -346,13 +348,14 @@ def test_only_runs_side_by_side_need_memory_at_once(pack, model, monkeypatch, fr
 
 
 def test_compare_needs_two_methods_and_says_what_cannot_run(pack, headless):
-    for values in ({"draw_2": "none"}, {"draw_1": "none", "draw_2": "none"}):
-        with pytest.raises(pack.error, match="^there is nothing to compare: set draw_1 and draw_2"):
+    for values in ({"method_2": "none"}, {"method_1": "none", "method_2": "none"}):
+        with pytest.raises(pack.error, match="^there is nothing to compare: set method_1 and"):
             pack.run("SSD_Compare", model=headless, **values)
+    strict = "Leviathan (strict)"
     with pytest.raises(pack.error, match="drafts with heads"):
-        pack.run("SSD_Compare", model=headless, draw_1="strict", draw_2="strict")
-    _, images, table = pack.run("SSD_Compare", model=headless, draw_2="strict", draw_3="ssd",
-                                cfg=1.0)
+        pack.run("SSD_Compare", model=headless, method_1=strict, method_2=strict)
+    images, *_, table = pack.run("SSD_Compare", model=headless, method_2=strict,
+                                 method_3={"method_3": "SSD (k_h, k_v, r, b/i)", **SSD}, cfg=1.0)
     assert len(images) == 2 and "left out: 2. strict" in table
     assert "there are no draft heads" in table and "rows" in table
 
@@ -368,34 +371,20 @@ def test_an_interrupt_ends_all_panels_of_a_comparison(pack, model):
 
 def test_a_refusal_shows_as_its_sentence_without_a_path(pack, model):
     with pytest.raises(pack.error) as told:
-        sample(pack, model, quality="gone")
+        sample(pack, model, method="gone")
     kind = type(told.value)
     assert (kind.__module__, kind.__qualname__) == ("builtins", "SSD")  # ComfyUI prints both
 
 
-def test_doctor_needs_no_other_node(pack):
-    assert pack.schemas["SSD_Doctor"].is_output_node
-    output = pack.nodes["SSD_Doctor"].execute()
-    (text, node, tab), = pack.server.texts
-    assert output.ui == {"text": [text]} and "attention" in text and (node, tab) == ("5", "tab")
-
-
 def test_a_map_is_one_sheet_a_picture(pack, model):
-    stats = sample(pack, model, rounds=1, batch_size=2)[2]
-    sheets = pack.run("SSD_RunViewer", stats=stats)[0]
+    run = drawn(pack, model, {"method": "SSD (k_h, k_v, r, b/i)", **SSD, "rounds": 1}, batch_size=2)
+    sheets, stats = pack.run("SSD_RunViewer", run=run)[0], run.stats
     assert sheets.shape[0] == 2 and not torch.equal(sheets[0], sheets[1])
     share = stats.acceptance
     assert np.nanmin(share) == 0 and np.nanmax(share) == 1
 
 
 def test_a_map_of_ar_says_that_nothing_was_verified(pack, model):
-    method = pack.run("SSD_Method", method="ar")[0]
-    stats = sample(pack, model, method=method, cfg=1.0)[2]
-    assert np.isnan(stats.acceptance).all()
-    assert pack.run("SSD_RunViewer", stats=stats)[0].shape[0] == 1
-
-
-@pytest.mark.parametrize("name", sorted(METHODS))
-def test_every_method_runs_with_the_widgets_as_they_stand(pack, name):
-    method = pack.run("SSD_Method", method=name)[0]
-    assert method.name == name and method == type(method)()
+    run = drawn(pack, model, "Reference (AR)", cfg=1.0)
+    assert np.isnan(run.stats.acceptance).all()
+    assert pack.run("SSD_RunViewer", run=run)[0].shape[0] == 1

@@ -35,11 +35,12 @@ def test_a_name_may_have_widgets_of_the_run_and_a_date(pack, node, monkeypatch):
     hidden = SimpleNamespace(prompt=PROMPT, extra_pnginfo={})
     monkeypatch.setattr(pack.nodes[node], "hidden", hidden)
     images = torch.zeros(1, 8, 8, 3)
-    stats = pack.module("nodes.types").RunStats(
-        "ar", {"acceptance": {}}, ({"keep_rows": 0},), torch.zeros(1, 2, 2).numpy(),
-        images.mul(255).byte().numpy())
+    types = pack.module("nodes.types")
+    stats = types.RunStats("ar", {"acceptance": {}}, ({"keep_rows": 0},),
+                           torch.zeros(1, 2, 2).numpy(), images.mul(255).byte().numpy())
+    run = types.Run(types.TokenPictures(torch.zeros(1, 2, 2, dtype=torch.long), "m", "0"), stats)
     values = {"SSD_SaveImage": {"images": images},
-              "SSD_RunViewer": {"stats": stats, "overlay": False, "seconds": "3", "format": "webp"}}
+              "SSD_RunViewer": {"run": run, "overlay": False, "seconds": 3.0, "format": "webp"}}
     entry, = pack.nodes[node].execute(
         filename_prefix="%SSD_Sampler.seed%/%date:hh:mm%", **values[node]).ui["images"]
     assert entry["subfolder"] == "42" and ":" not in entry["filename"]

@@ -44,7 +44,7 @@ def test_no_number_of_any_node_passes_its_limits_by_a_link(pack):
 
 
 def test_a_linked_batch_is_refused_before_it_is_taken_apart(pack, model):
-    assert refusal(pack, "SSD_Sampler", model=model, batch_size=4096, quality="Fast",
+    assert refusal(pack, "SSD_Sampler", model=model, batch_size=4096, method={"method": "Fast"},
                    prompt="a house") == "batch_size 4096: must lie in 1 .. 64"
     request = pack.module("nodes.requests").request_of(
         model, pack.module("ssd_core.output.drawing").Drawing("a house", pictures=4096))
@@ -53,7 +53,7 @@ def test_a_linked_batch_is_refused_before_it_is_taken_apart(pack, model):
 
 
 @pytest.mark.parametrize(("node", "values", "sentence"), [
-    ("SSD_Sampler", {"quality": "Best"}, "quality 'Best': choose one of Faithful"),
+    ("SSD_Sampler", {"method": {"method": "Best"}}, "method 'Best': choose one of Faithful"),
     ("SSD_Sampler", {"prompt": " "}, "prompt: it is empty"),
     ("SSD_Sampler", {"prompt": 5}, "prompt: it is of type int"),
     ("SSD_Sampler", {"preview": 1}, "preview '1': must be"),

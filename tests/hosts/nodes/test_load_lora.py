@@ -22,8 +22,8 @@ def models(loaded):
 
 
 def drawn(pack, model):
-    tokens = pack.run("SSD_Sampler", model=model, prompt="a red fox", preview=False)[1]
-    return tokens.tokens
+    run = pack.run("SSD_Sampler", model=model, prompt="a red fox", preview=False)[1]
+    return run.tokens.tokens
 
 
 def test_the_node_gives_the_model_that_peft_gives_and_leaves_the_other_as_it_was(pack, models):

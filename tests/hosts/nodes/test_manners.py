@@ -12,13 +12,15 @@ ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted((ROOT / "nodes").glob("*.py"))
 HOSTS = ("comfy", "comfy_api", "comfy_execution", "folder_paths", "server")
 # A module imports only from lines above its own; nodes themselves stand on the last one.
-LAYERS = (("newer", "language", "pictures", "reading"), ("limits",),
-          ("errors", "previews", "filenames"),
-          ("widgets", "folders", "types", "frames", "selftesting"),
-          ("schedules", "unfinished", "patchers"), ("inputs", "weights"), ("downloads",),
-          ("requests", "sources", "finished", "keeping", "painters", "draft_heads"),
-          ("running", "fitting"), ("report", "things", "learning"),
-          ("outcome", "drawing", "routes"))
+LAYERS = (("filenames", "finished", "folders", "language", "patchers", "pictures", "previews",
+           "reading", "selftesting", "types", "widgets"),
+          ("frames", "inputs", "schedules", "unfinished", "weights"),
+          ("downloads", "draft_heads", "fitting", "keeping", "learning", "limits", "painters",
+           "requests", "sources"),
+          ("errors", "panels"),
+          ("running",),
+          ("decoding", "report", "things"),
+          ("drawing", "outcome", "routes"))
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 
 

@@ -76,10 +76,9 @@ def test_a_page_may_ask_for_what_it_missed(pack, sampled):
 
 
 def test_a_stopped_run_is_there_as_far_as_it_came(pack, sampled):
-    token_by_token = pack.run("SSD_Method", method="ar")[0]
     pack.manager.interrupt_at = 3 * SIDE  # later than the first row's last cell
     with pytest.raises(comfyui_stub.InterruptProcessingException):
-        sampled(method=token_by_token)
+        sampled(method={"method": "Reference (AR)"})
     messages = pack.module("nodes.previews").messages_for("flow")
     assert [m["kind"] for m in messages][0] == "started" and messages[-1]["kind"] == "cancelled"
     painted = [(m["first"], m["last"]) for m in messages if m["kind"] == "rows"]
@@ -112,8 +111,9 @@ def test_without_a_preview_nothing_is_kept(pack, sampled):
 def test_the_ways_to_ask_are_registered(pack):
     pack.module("nodes.routes").register()
     assert set(pack.server.asked) == {
-        f"/ssd/{name}" for name in ("cancel", "download", "language", "model", "models", "outlook",
-                                   "plan", "preview", "quote", "sizes", "things", "words")}
+        f"/ssd/{name}" for name in ("cancel", "doctor", "download", "language", "model", "models",
+                                   "outlook", "plan", "preview", "quote", "sizes",
+                                   "things", "words")}
 
 
 def test_prompts_of_scripts_have_no_workflow(pack):
@@ -131,7 +131,7 @@ def test_what_another_pack_left_in_torch_changes_no_picture(sampled, monkeypatch
         return own(q, k, v, **options)
 
     def tokens():
-        return sampled(seed=7)[1].tokens
+        return sampled(seed=7)[1].tokens.tokens
 
     own, expected = F.scaled_dot_product_attention, tokens()
     monkeypatch.setattr(F, "scaled_dot_product_attention", masked_by_nothing)
@@ -148,7 +148,7 @@ def test_what_another_pack_left_in_torch_changes_no_picture(sampled, monkeypatch
 def test_the_title_names_the_quality_and_no_knobs(pack, sampled, monkeypatch, language, title):
     module = pack.module("nodes.language")
     monkeypatch.setattr(module, "PAGES", {pack.server.client_id: language})
-    sampled(quality="Faithful")
+    sampled(method={"method": "Faithful"})
     assert pack.preview()[0]["label"] == title
 
 

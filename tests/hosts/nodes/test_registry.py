@@ -240,7 +240,7 @@ def test_a_workflow_names_no_paths(pack, models):
 
 
 def test_doctor_says_what_was_found_and_what_was_not(pack, models):
-    lines = pack.run("SSD_Doctor")[0].splitlines()
+    lines = pack.module("nodes.report").doctor().splitlines()
     assert {"  postcard (bundled), with draft heads", "  mine", "  sets/mine, with draft heads",
             "  elsewhere [postcard]"} <= set(lines)
     assert any("not read: broken (" in line for line in lines)

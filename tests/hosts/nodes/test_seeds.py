@@ -19,26 +19,35 @@ TOP = -(-SIDE // 3)  # rows
 
 @pytest.fixture
 def started(pack, model):
-    """(started, overview, images) of three seeds by AR, the top third of each."""
-    return pack.run("SSD_StartPictures", model=model, seed=20, count=3, part=1 / 3, cfg=1.0)
+    """(images, run) of three seeds, the top third of each."""
+    return pack.run("SSD_Sampler", model=model, seed=20, batch_size=3, part=1 / 3, cfg=1.0)
+
+
+def finish(pack, model, begun, pictures):
+    """(images, tokens, stats, report) of the pictures with these numbers."""
+    images, run = pack.run("SSD_Finish", model=model, run=begun, pictures=pictures)
+    return images, run.tokens, run.stats, run.report
+
+
+def ar_run(pack, model, **values):
+    return pack.run("SSD_Sampler", model=model, method="Reference (AR)", seed=5, cfg=1.0, **values)
 
 
 def test_only_the_tops_are_drawn_and_each_has_its_seed(pack, started):
-    begun, overview, images = started
+    images, begun = started
     assert [recipe["seed"] for recipe in begun.recipes] == [20, 21, 22]
     assert {recipe["stopped_rows"] for recipe in begun.recipes} == {TOP}
-    assert images.shape == (3, PIXELS, PIXELS, 3) and overview.shape[0] == 1
+    assert images.shape == (3, PIXELS, PIXELS, 3)
     below = images[:, TOP * 16 :]
     assert below.min() == below.max() and images[:, : TOP * 16].std() > 0.01
     assert pack.preview()[-1] == {**pack.preview()[-1], "kind": "cancelled", "reason": "paused"}
 
 
 def test_a_finished_seed_is_the_picture_that_the_sampler_draws(pack, model, started):
-    picked, = pack.run("SSD_PickPictures", started=started[0], pictures="3, 1")
-    images, tokens, stats, report = pack.run("SSD_FinishPictures", model=model, started=picked)
+    images, tokens, stats, report = finish(pack, model, started[1], "3, 1")
     for n, seed in enumerate((22, 20)):
         alone = pack.run("SSD_Sampler", model=model, seed=seed, cfg=1.0)
-        assert torch.equal(tokens.tokens[n], alone[1].tokens[0])
+        assert torch.equal(tokens.tokens[n], alone[1].tokens.tokens[0])
         assert torch.equal(images[n], alone[0][0])
         assert stats.recipes[n]["seed"] == seed and f"seeds: {seed}" in report
     assert stats.stats["passes"] == sum(recipe["passes"] for recipe in stats.recipes)
@@ -54,9 +63,8 @@ def test_one_more_picked_leaves_the_finished_ones_alone(pack, model, started, mo
     monkeypatch.setattr(request, "events", lambda self: drawn.append(self.seeds) or events(self))
 
     def finished(pictures):
-        picked, = pack.run("SSD_PickPictures", started=started[0], pictures=pictures)
         drawn.clear()
-        return pack.run("SSD_FinishPictures", model=model, started=picked)
+        return finish(pack, model, started[1], pictures)
 
     images, tokens, stats, _ = finished("3")
     both = finished("1, 3")
@@ -67,28 +75,32 @@ def test_one_more_picked_leaves_the_finished_ones_alone(pack, model, started, mo
 
 
 def test_pictures_that_were_begun_with_heads_ask_for_them(pack, model, headless):
-    begun = pack.run("SSD_StartPictures", model=model, count=2, part=1 / 3, cfg=1.0,
-                     quality="custom")[0]
+    begun = pack.run("SSD_Sampler", model=model, batch_size=2, part=1 / 3, cfg=1.0,
+                     method={"method": "SSD (k_h, k_v, r, b/i)", "rounds": 0,
+                             "incremental": 0})[1]
     with pytest.raises(pack.error, match="choose the same ones in 'heads' of Load Model"):
-        pack.run("SSD_FinishPictures", model=headless, started=begun)
+        finish(pack, headless, begun, "all")
 
 
-def test_nothing_picked_makes_the_nodes_behind_wait(pack, started):
-    waiting, = pack.run("SSD_PickPictures", started=started[0])
-    assert isinstance(waiting, comfyui_stub.ExecutionBlocker) and waiting.message is None
+def test_nothing_picked_makes_the_nodes_behind_wait(pack, model, started):
+    waiting = pack.run("SSD_Finish", model=model, run=started[1])
+    assert len(waiting) == 2 and all(
+        isinstance(each, comfyui_stub.ExecutionBlocker) and each.message is None
+        for each in waiting)
     assert "Nothing is picked yet" in pack.server.texts[-1][0]
 
 
 @pytest.mark.parametrize(("text", "wanted"), [
-    ("2", [2]), (" 3, 1 ,3", [3, 1]), ("1-3", [1, 2, 3]), ("2 - 3 1", [2, 3, 1]), ("1，3", [1, 3])])
+    ("2", [2]), (" 3, 1 ,3", [3, 1]), ("1-3", [1, 2, 3]), ("2 - 3 1", [2, 3, 1]), ("1，3", [1, 3]),
+    (" All", [1, 2, 3]), ("", [])])
 def test_numbers_are_read_as_people_write_them(pack, text, wanted):
-    assert pack.module("nodes.pick_pictures").numbers(text, 3) == wanted
+    assert pack.module("nodes.finish").picked(text, 3) == wanted
 
 
 @pytest.mark.parametrize("text", ["0", "4", "3-1", "one", "1-", "2-9", "99999"])
 def test_other_numbers_are_refused_with_the_range(pack, text):
-    with pytest.raises(pack.error, match="numbers from 1 to 3"):
-        pack.module("nodes.pick_pictures").numbers(text, 3)
+    with pytest.raises(pack.error, match="write numbers from 1 to 3"):
+        pack.module("nodes.finish").picked(text, 3)
 
 
 @pytest.fixture
@@ -105,21 +117,20 @@ def recipes_in(file) -> list[dict]:
 
 
 def test_an_interrupted_run_is_kept_and_finished(pack, model, unfinished):
-    """With nothing connected to 'started', as after a restart of ComfyUI."""
-    finish = partial(pack.run, "SSD_FinishPictures", model=model)
+    """With nothing connected to 'run', as after a restart of ComfyUI."""
+    finish = partial(pack.run, "SSD_Finish", model=model)
     with pytest.raises(pack.error, match="no interrupted run is kept"):
         finish()
-    before = pack.nodes["SSD_FinishPictures"].fingerprint_inputs()
-    ar = pack.run("SSD_Method", method="ar")[0]
+    before = pack.nodes["SSD_Finish"].fingerprint_inputs()
     pack.manager.interrupt_at = 2 * SIDE + 5
     with pytest.raises(comfyui_stub.InterruptProcessingException):
-        pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0, batch_size=2)
-    assert "They are kept: Finish Pictures" in pack.server.texts[-1][0]
-    assert pack.nodes["SSD_FinishPictures"].fingerprint_inputs() != before
+        ar_run(pack, model, batch_size=2)
+    assert "They are kept: Finish" in pack.server.texts[-1][0]
+    assert pack.nodes["SSD_Finish"].fingerprint_inputs() != before
     assert [one["seed"] for one in recipes_in(unfinished)] == [5, 6]
-    tokens = finish()[1].tokens
-    whole = pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0, batch_size=2)
-    assert torch.equal(tokens, whole[1].tokens)
+    tokens = finish()[1].tokens.tokens
+    whole = ar_run(pack, model, batch_size=2)
+    assert torch.equal(tokens, whole[1].tokens.tokens)
     unfinished.write_text("{}")
     with pytest.raises(pack.error, match="unfinished.json cannot be read"):
         finish()
@@ -134,9 +145,8 @@ def test_a_row_that_was_shown_is_kept_even_if_its_frame_ends_the_run(pack, model
     monkeypatch.setattr(pack.nodes["SSD_Sampler"], "hidden",
                         SimpleNamespace(unique_id="5", extra_pnginfo=None))
     monkeypatch.setattr(pack.module("nodes.running").Bar, "show", interrupted)
-    ar = pack.run("SSD_Method", method="ar")[0]
     with pytest.raises(comfyui_stub.InterruptProcessingException):
-        pack.run("SSD_Sampler", model=model, method=ar, cfg=1.0)
+        ar_run(pack, model)
     recipe, = recipes_in(unfinished)
     assert recipe["stopped_rows"] == max(m["last"] for m in pack.preview() if m["kind"] == "rows")
 
@@ -146,26 +156,24 @@ def test_tokens_are_kept_if_the_run_is_stopped_while_they_become_pixels(pack, mo
     def interrupted(*_):
         raise comfyui_stub.InterruptProcessingException
 
-    ar = pack.run("SSD_Method", method="ar")[0]
     with monkeypatch.context() as patched:
         patched.setattr(pack.module("nodes.running"), "images_of", interrupted)
         with pytest.raises(comfyui_stub.InterruptProcessingException):
-            pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0)
+            ar_run(pack, model)
     assert f"Stopped after {SIDE} of {SIDE} rows" in pack.server.texts[-1][0]
-    tokens = pack.run("SSD_FinishPictures", model=model)[1].tokens
-    whole = pack.run("SSD_Sampler", model=model, method=ar, seed=5, cfg=1.0)
-    assert torch.equal(tokens, whole[1].tokens)
+    tokens = pack.run("SSD_Finish", model=model)[1].tokens.tokens
+    whole = ar_run(pack, model)
+    assert torch.equal(tokens, whole[1].tokens.tokens)
 
 
 def test_what_a_stopped_node_had_finished_before_is_kept_with_the_rest(pack, model, started,
                                                                        unfinished):
     before = pack.manager.checks
-    one, = pack.run("SSD_PickPictures", started=started[0], pictures="1")
-    pack.run("SSD_FinishPictures", model=model, started=one)
+    finish(pack, model, started[1], "1")
     pack.module("nodes.finished").FINISHED.clear()  # as after a restart
     pack.manager.interrupt_at = 2 * pack.manager.checks - before + 1
     with pytest.raises(comfyui_stub.InterruptProcessingException):
-        pack.run("SSD_FinishPictures", model=model, started=started[0])
+        finish(pack, model, started[1], "all")
     first, *others = recipes_in(unfinished)
     assert first["stopped_rows"] == SIDE
     assert [recipe["seed"] for recipe in others] == [21, 22]
@@ -174,7 +182,7 @@ def test_what_a_stopped_node_had_finished_before_is_kept_with_the_rest(pack, mod
 
 def test_a_run_is_played_again_as_it_was_shown(pack, model):
     drawn = pack.run("SSD_Sampler", model=model, cfg=1.0)
-    replayed = partial(pack.nodes["SSD_RunViewer"].execute, stats=drawn[2], seconds="3",
+    replayed = partial(pack.nodes["SSD_RunViewer"].execute, run=drawn[1], seconds=3.0,
                        format="webp", filename_prefix="films/a")
     output = replayed(overlay=False)
     sheet, frames, fps = output.args
@@ -188,21 +196,16 @@ def test_a_run_is_played_again_as_it_was_shown(pack, model):
 
 def test_a_film_has_the_length_that_is_asked_for(pack, model):
     view = partial(pack.run, "SSD_RunViewer", format="do not save",
-                   stats=pack.run("SSD_Sampler", model=model, cfg=1.0)[2])
-    lasts = {seconds: len(frames) / fps for seconds in ("auto", "", "3", 6.0, 6)
+                   run=pack.run("SSD_Sampler", model=model, cfg=1.0)[1])
+    lasts = {seconds: len(frames) / fps for seconds in (0.0, 3.0, 6.0)
              for _, frames, fps in [view(seconds=seconds)]}
-    assert lasts["auto"] == lasts[""] == lasts["3"], "a short run takes 3 seconds"
-    assert lasts[6] - lasts["3"] == pytest.approx(3)
-    for wrong, said in (("0", "seconds 0: must lie above 0, at most 60"), (61, "seconds 61: must"),
-                        ("long", "seconds 'long': must be a number, or auto"),
-                        ("nan", "seconds 'nan': must be a number"), (True, "seconds 'True': must")):
-        with pytest.raises(pack.error, match=f"^{said}"):
-            view(seconds=wrong)
+    assert lasts[0] == lasts[3], "a short run takes 3 seconds"
+    assert lasts[6] - lasts[3] == pytest.approx(3)
 
 
 def test_without_a_preview_the_rows_appear_one_by_one(pack, model):
-    stats = pack.run("SSD_Sampler", model=model, cfg=1.0, preview=False)[2]
-    _, frames, _ = pack.run("SSD_RunViewer", stats=stats, format="do not save")
+    run = pack.run("SSD_Sampler", model=model, cfg=1.0, preview=False)[1]
+    _, frames, _ = pack.run("SSD_RunViewer", run=run, format="do not save")
     assert len(frames) == SIDE + 1 and not torch.equal(frames[3], frames[4])
 
 

@@ -11,7 +11,7 @@ from support.rehearsal import Rehearsal
 
 pytestmark = pytest.mark.usefixtures("small_bundle")
 CPU = torch.device("cpu")
-RUN = {"quality": "Faithful", "preview": False, "prompt": "a red house"}
+RUN = {"method": "Faithful", "preview": False, "prompt": "a red house"}
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def parts(layer) -> list[torch.Tensor]:
 
 
 def drawn(pack, model) -> torch.Tensor:
-    return pack.run("SSD_Sampler", model=model, **RUN)[1].tokens
+    return pack.run("SSD_Sampler", model=model, **RUN)[1].tokens.tokens
 
 
 @pytest.mark.parametrize("kept", [1, 2])

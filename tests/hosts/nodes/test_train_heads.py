@@ -83,9 +83,10 @@ def test_drafts_learn_with_a_bar_and_the_model_then_has_them(pack, card, tiny):
     assert any("Step 2 of 12, about" in said for said, *_ in pack.server.texts)
     assert not list(learned_file(pack).parent.glob("*.ckpt"))
     assert pack.run("SSD_LoadModel", model="tiny", dtype="fp32")[0].heads is model.heads
-    drawn = pack.run("SSD_Sampler", model=model, quality="custom", prompt="a red house",
-                     method=pack.run("SSD_Method", method="ssd", k_h=2, k_v=1)[0])
-    assert "ssd" in drawn[3] and "there are no draft heads" not in drawn[3]
+    drawn = pack.run("SSD_Sampler", model=model, prompt="a red house", method={
+        "method": "SSD (k_h, k_v, r, b/i)", "k_h": 2, "k_v": 1})
+    report = drawn[1].report
+    assert "ssd" in report and "there are no draft heads" not in report
 
 
 def test_it_learns_again_only_when_there_are_enough_new_pictures(pack, card, tiny):

@@ -23,111 +23,97 @@ def schedules(pack):
     return pack.module("nodes.schedules")
 
 
-AUTO = dict.fromkeys(("k_h", "k_v", "rounds", "incremental"), "auto")
+SSD_CHOICE = "SSD (k_h, k_v, r, b/i)"
 
 
-@pytest.mark.parametrize(("quality", "name", "most"), [
+@pytest.mark.parametrize(("title", "name", "most"), [
     ("Faithful", "exact", 576), ("Balanced", "rolling", 72), ("Fast", "rolling", 48)])
-def test_a_quality_is_a_method_of_its_own_whatever_the_numbers(schedules, quality, name, most):
-    method = schedules.of_quality(quality, AUTO)
-    assert method == schedules.of_quality(quality, {**AUTO, "k_h": "3"}) and method.name == name
-    plan, text = schedules.plan_for(method, None)
-    assert 0.9 * most < plan.passes_max <= most and f"{plan.passes_max}" in text
-    assert schedules.idle_knobs(quality, AUTO) is None
-    touched = {**AUTO, "k_h": "3", "incremental": 1}
-    assert "does not use k_h 3, incremental 1: choose 'custom'" in schedules.idle_knobs(
-        quality, touched)
-    assert schedules.idle_knobs("custom", touched) is None
+def test_a_speed_is_a_method_of_its_own(schedules, title, name, most):
+    method, named = schedules.chosen({"method": title})
+    assert method.name == name and not named
+    plan = schedules.plan_for(method, None)
+    assert 0.9 * most < plan.passes_max <= most
+    assert f"{plan.passes_max} passes" in schedules.passes_line(plan) or plan.prior_passes
 
 
-def test_an_unknown_quality_is_told(schedules):
-    with pytest.raises(Exception, match="quality 'Best': choose one of Faithful, Balanced, Fast"):
-        schedules.of_quality("Best", AUTO)
+def test_an_unknown_choice_is_told_and_a_knob_of_another_one_too(schedules):
+    with pytest.raises(Exception, match="method 'Best': choose one of Faithful, Balanced, Fast"):
+        schedules.chosen("Best")
+    with pytest.raises(Exception, match="method SJD has no knob k_h: it has window, "):
+        schedules.chosen({"method": "SJD", "k_h": 3})
+    with pytest.raises(Exception, match=r"^k_h 0: must lie in 1 \.\. "):
+        schedules.chosen({"method": SSD_CHOICE, "k_h": 0})
 
 
 def test_the_sampler_starts_with_the_product_s_own_method(schedules, pack):
-    assert schedules.of_quality(schedules.FAITHFUL, AUTO) == pack.module(
+    listed = next(one for one in pack.schemas["SSD_Sampler"].inputs if one.id == "method")
+    assert schedules.chosen({"method": listed.default})[0] == pack.module(
         "ssd_core.engine.methods").default_method()
 
 
-def test_custom_is_ssd_and_auto_leaves_a_number_to_the_model(schedules, pack):
+def test_ssd_takes_its_numbers_and_the_model_s_own_where_there_are_none(schedules, pack):
     preset = pack.module("ssd_core.engine.methods").PAPER_PRESETS["Lumina-mGPT"]
 
     def drawn(**numbers):
-        method = schedules.of_quality("custom", {**AUTO, **numbers}).resolve(preset)
+        method, named = schedules.chosen({"method": SSD_CHOICE, **numbers})
+        assert named
+        method = method.resolve(preset)
         return method.k_h, method.k_v, method.rounds, method.incremental
 
-    assert drawn() == (5, 2, 5, 4)
-    assert drawn(k_v="3") == (5, 3, 5, 4)
-    assert drawn(rounds=0, incremental="0") == (5, 2, 0, 0)
+    assert drawn() == drawn(k_h=-1, k_v=-1) == (5, 2, 5, 4)
+    assert drawn(k_v=3) == (5, 3, 5, 4)
+    assert drawn(rounds=0, incremental=0) == (5, 2, 0, 0)
 
 
-# Fields for a number or "auto"
+# Numbers
 
 
-@pytest.mark.parametrize(("value", "cfg"), [
-    ("auto", None), (" Auto ", None), ("", None), ("2.5", 2.5), (" 2.5\n", 2.5), ("3", 3.0),
-    (3, 3.0), (2.5, 2.5), ("1e1", 10.0)])
-def test_a_number_comes_as_text_or_by_a_link_and_auto_is_the_model_s_own(pack, value, cfg):
-    sampling_of = pack.module("nodes.requests").sampling_of
-    assert sampling_of({"seed": 7, "cfg": value}).cfg == cfg
+@pytest.mark.parametrize(("value", "cfg"), [(-1, None), (-1.0, None), (3, 3.0), (2.5, 2.5)])
+def test_minus_one_is_the_model_s_own_number(pack, value, cfg):
+    assert pack.module("nodes.requests").sampling_of({"seed": 7, "cfg": value}).cfg == cfg
 
 
 @pytest.mark.parametrize(("knob", "value", "said"), [
-    ("cfg", "two", "cfg 'two': must be a number, or auto"),
-    ("cfg", "nan", "cfg 'nan': must be a number"), ("cfg", True, "cfg 'True': must be a number"),
-    ("cfg", float("inf"), "cfg 'inf': must be a number"),
-    ("cfg", "0.5", "cfg 0.5: must lie in 1 .. 100"), ("cfg", 101, "cfg 101: must lie in 1 .. 100"),
-    ("k_h", "2.5", "k_h '2.5': must be a whole number, or auto"),
-    ("k_h", 2.5, "k_h '2.5': must be a whole number"), ("k_h", "-1", "k_h -1: must lie in 1"),
-    ("k_h", "9" * 5000, "k_h '" + "9" * 20 + "': must be a whole number"),
-    ("width", "wide", "width 'wide': must be a whole number, or auto"),
-    ("picture_number", "first", "picture_number 'first': must be a whole number, or all"),
-    ("picture_number", 1.5, "picture_number '1.5': must be a whole number, or all")])
-def test_other_text_is_refused_in_one_line(pack, model, knob, value, said):
-    tokens = pack.module("nodes.types").TokenPictures.of(
-        model.module, torch.zeros(1, 24, 24, dtype=torch.long))
+    ("cfg", 0.5, "cfg 0.5: must lie in 1 .. 100"), ("cfg", 101, "cfg 101: must lie in "),
+    ("cfg", float("nan"), "cfg"), ("cfg", float("inf"), "cfg"), ("cfg", "two", "cfg"),
+    ("picture_number", 2, "picture_number 2: the batch of 'picture' has 1")])
+def test_other_numbers_are_refused_in_one_line(pack, model, knob, value, said):
+    types = pack.module("nodes.types")
+    run = types.Run(types.TokenPictures.of(
+        model.module, torch.zeros(1, 24, 24, dtype=torch.long)))
     with pytest.raises(pack.error, match=f"^{said}") as refused:
-        pack.run("SSD_Sampler", model=model, quality="custom", picture=tokens, keep_rows=3,
-                 **{"height": 384, knob: value})
+        pack.run("SSD_Sampler", model=model, picture=run, keep_rows=3, **{knob: value})
     assert "\n" not in str(refused.value) and len(str(refused.value)) < 200
-
-
-def test_a_link_may_bring_a_whole_number_as_float(pack):
-    """As nodes that calculate do."""
-    knobs = {knob.name: knob for knob in pack.module("nodes.schedules").schedule_knobs()}
-    value = pack.module("nodes.widgets").value_of(knobs["k_h"], 3.0)
-    assert value == 3 and isinstance(value, int)
 
 
 # Sizes
 
 
 @pytest.mark.parametrize(("widgets", "asked"), [
-    ({}, None), ({"size": "640x384"}, (640, 384)), ({"width": "384", "height": 640}, (384, 640)),
-    ({"size": "640x384", "width": 384.0, "height": "640"}, (384, 640)), ({"size": ""}, None)])
+    ({}, None), ({"size": "640x384"}, (640, 384)), ({"width": 384, "height": 640}, (384, 640)),
+    ({"size": "640x384", "width": 384, "height": 640}, (384, 640))])
 def test_width_and_height_take_the_place_of_the_list(pack, widgets, asked):
-    plain = {"size": "auto", "width": "auto", "height": "auto"}
+    plain = {"size": "auto", "width": 0, "height": 0}
     assert pack.module("nodes.requests").asked_size({**plain, **widgets}) == asked
 
 
 @pytest.mark.parametrize(("widgets", "said"), [
-    ({"width": "384"}, "width 384: set height, too, or set width to auto"),
-    ({"height": 640}, "height 640: set width, too, or set height to auto"),
-    ({"width": 400, "height": "380"},
+    ({"width": 384}, "width 384: set height, too, or set width to 0"),
+    ({"height": 640}, "height 640: set width, too, or set height to 0"),
+    ({"width": 400, "height": 380},
      "size 400x380: postcard does not draw it; the nearest are 384x384"),
-    ({"width": 640, "height": "300"},
+    ({"width": 640, "height": 300},
      "size 640x300: postcard does not draw it; the nearest are 512x288"),
-    ({"width": 0, "height": -5}, "size 0x-5: postcard does not draw it; the nearest are ")])
+    ({"width": 8, "height": 8}, "size 8x8: postcard does not draw it; the nearest are ")])
 def test_a_pair_that_is_none_says_what_to_do(pack, model, widgets, said):
-    for node in ("SSD_Sampler", "SSD_StartPictures", "SSD_Compare"):
+    for node in ("SSD_Sampler", "SSD_Compare"):
         with pytest.raises(pack.error, match=f"^{said}"):
             pack.run(node, model=model, **widgets)
 
 
 def test_a_picture_is_drawn_at_the_width_and_height_of_other_nodes(pack, model):
     requests = pack.module("nodes.requests")
-    size = requests.asked_size({"size": "auto", "width": 512, "height": "288"})
+    size = requests.asked_size({"size": "auto", "width": 512, "height": 288})
     request = requests.request_of(
         model, pack.module("ssd_core.output.drawing").Drawing("a house", size=size))
     assert request.sized.size == (512, 288)
@@ -136,64 +122,40 @@ def test_a_picture_is_drawn_at_the_width_and_height_of_other_nodes(pack, model):
 # Method
 
 
-def test_ssd_comes_first_and_every_knob_of_it_arrives(pack):
-    plain = pack.run("SSD_Method")[0]
-    assert plain == type(plain)() and plain.name == "ssd"
-    for knob in ({"k_h": "2"}, {"k_v": 2}, {"rounds": "1"}, {"incremental": 3},
-                 {"acceptance": "coupled"}, {"fused_commit": True}, {"draft_choice": "argmax"},
-                 {"draft_temperature": 0.5}):
-        (name, value), = knob.items()
-        assert str(getattr(pack.run("SSD_Method", **knob)[0], name)) == str(value)
+def test_every_knob_of_every_choice_arrives(pack, schedules):
+    listed = next(one for one in pack.schemas["SSD_Sampler"].inputs if one.id == "method")
+    assert len(listed.options) > 10
+    for option in listed.options:
+        for one in option.inputs:
+            values = getattr(one, "options", None) or (
+                [False, True] if one.io_type == "BOOLEAN" else [one.min, one.max])
+            for value in [v for v in values if v not in (None, -1)]:
+                method = schedules.chosen({"method": option.key, one.id: value})[0]
+                assert getattr(method, one.id) == value, (option.key, one.id)
 
 
-def test_only_the_knobs_of_the_chosen_method_count_and_others_are_named(pack):
-    method, _, text = pack.run("SSD_Method", method="sjd", k_h="3", window=8, fused_commit=True)
-    assert method.window == 8
-    assert text.endswith("note: sjd does not use k_h 3, fused_commit on")
-    assert "note:" not in pack.run("SSD_Method", method="mtp", k_h=3)[2]
-    with pytest.raises(pack.error, match="^method 'gone': choose one of ssd, ar"):
-        pack.run("SSD_Method", method="gone")
-
-
-def test_auto_is_the_method_s_own_and_zero_is_zero(pack):
-    rows = pack.run("SSD_Method", method="rows", rounds=0)[0]
+def test_a_number_of_another_method_is_its_own(schedules):
+    rows = schedules.chosen({"method": "Rows (SSD without heads)", "rounds": 0})[0]
     assert rows.rounds == 0 and rows.incremental is None
-    assert pack.run("SSD_Method", method="mtp")[0].rounds == 1
-    assert pack.run("SSD_Method", method="exact", window="48")[0].window == 48
-    assert pack.run("SSD_Method", method="strict", drafts="vertical")[0].drafts == "vertical"
+    assert schedules.chosen("MTP")[0].rounds == 1
+    faithful, named = schedules.chosen({"method": "Faithful", "window": 48})
+    assert faithful.window == 48 and named, "it is not the speed alone any more"
 
 
-def test_a_plan_follows_the_connected_model(pack, model):
-    _, passes, text = pack.run("SSD_Method", k_h=5, k_v=1, rounds=2, model=model)
-    assert "24x24 (postcard)" in text and f"{passes} passes; AR takes 576" in text
-    _, passes, text = pack.run("SSD_Method", method="exact")
-    assert passes == 576 and "at most 576" in text
-
-
-def test_the_page_gets_a_method_s_passes_before_anything_runs(pack):
+def test_the_page_gets_a_method_s_passes_and_the_model_s_numbers_before_anything_runs(
+        pack, schedules):
     plan_of = pack.module("nodes.routes").plan_of
-    widgets = {"method": "ssd", "k_h": "5", "k_v": 1, "rounds": "1", "incremental": "auto"}
-    passes = pack.run("SSD_Method", **widgets)[1]
+    widgets = {"method": SSD_CHOICE, "method.k_h": 5, "method.k_v": 1, "method.rounds": 1,
+               "method.incremental": 0}
+    plan = schedules.plan_for(schedules.chosen(
+        {"method": SSD_CHOICE, "k_h": 5, "k_v": 1, "rounds": 1, "incremental": 0})[0], None)
     for name in ("", "postcard"):
-        assert plan_of(widgets, name).startswith(f"{passes} passes; AR takes 576")
-    assert "method 'gone': choose one of" in plan_of({"method": "gone"}, "postcard")
-    assert plan_of({**widgets, "k_h": "5 or"}, "") == "k_h '5 or': must be a whole number, or auto"
+        told = plan_of(widgets, name)
+        assert told["plan"].startswith(f"{plan.passes} of 576 passes")
+        assert {"k_h", "k_v", "rounds", "incremental"} <= set(told["own"])
+    assert "method 'gone': choose one of" in plan_of({"method": "gone"}, "postcard")["plan"]
+    assert plan_of({**widgets, "method.k_h": 0}, "")["plan"].startswith("k_h 0: must lie in 1 ..")
     assert pack.manager.loads == []
-
-
-def test_a_widget_names_the_methods_of_its_knob_for_the_page(pack):
-    inputs = {one.id: one for one in pack.schemas["SSD_Method"].inputs if one.widget}
-    assert inputs["fused_commit"].extra_dict["methods"] == ["ssd", "rows"]
-    assert {name for name, one in inputs.items()
-            if not getattr(one, "extra_dict", None)} == {"method"}
-
-
-def test_a_connected_method_names_only_the_widgets_that_were_set(pack):
-    chosen = pack.module("nodes.requests").chosen_method
-    method = pack.module("nodes.schedules").AR()
-    assert chosen(method, "Faithful", AUTO) == (method, [])
-    assert chosen(method, "Fast", {**AUTO, "rounds": "2"})[1] == [
-        "the connected method draws: quality Fast, rounds 2 of this node are not used"]
 
 
 # Validation
@@ -251,7 +213,7 @@ def test_found_models_and_heads_are_listed_and_load(pack, registry, root):
         assert options(pack, node, "heads") == ["auto", "none", "some [postcard]"]
     loaded, = pack.run("SSD_LoadModel", model="mine", heads="some [postcard]")
     assert loaded.backbone.path.parent.name == "mine" and loaded.heads.module.k_h >= 1
-    assert "mine" in pack.run("SSD_Doctor")[0]
+    assert "mine" in pack.module("nodes.report").doctor()
 
 
 def test_the_bundled_model_loads_in_int8_and_beside_it_in_fp32(pack):
@@ -268,7 +230,7 @@ def test_the_bundled_model_loads_in_int8_and_beside_it_in_fp32(pack):
 def test_foreign_files_are_not_offered_and_doctor_says_why(pack, registry, root):
     copy(root, "heads.safetensors", Path(registry["ssd_backbones"], "wrong"))
     assert "wrong" not in options(pack, "SSD_LoadModel", "model")
-    assert "not read: wrong" in pack.run("SSD_Doctor")[0]
+    assert "not read: wrong" in pack.module("nodes.report").doctor()
 
 
 def test_a_link_to_nothing_takes_no_node_down(pack, registry):
@@ -307,7 +269,8 @@ def test_auto_heads_are_the_model_s_own_and_the_node_says_which(pack):
     for values in ({}, {"heads": "auto"}):
         pack.server.texts.clear()
         assert pack.run("SSD_LoadModel", **values)[0].heads.path.name == "heads.safetensors"
-        (text, node, _) = pack.server.texts[-1]
+        *cleared, (text, node, _) = pack.server.texts
+        assert all(not before for before, *_ in cleared)
         assert node == "5" and "Draft heads: postcard/heads.safetensors, made for postcard" in text
     bare, = pack.run("SSD_LoadModel", heads="none")
     assert bare.heads is None and "Draft heads: none." in pack.server.texts[-1][0]
@@ -351,26 +314,35 @@ def test_heads_of_another_model_are_refused(pack, registry, model, node, tmp_pat
 # Pictures
 
 
+def encode(pack, model, image, **use):
+    """(tokens, rows, report) of the picture."""
+    run, mask, rows = pack.run("SSD_Encode", model=model, image=image,
+                               use={"use": "a picture", **use})
+    assert mask.shape == (1, *run.tokens.pixels.shape[1:3])
+    return run.tokens, rows, run.report
+
+
 def test_encode_and_decode_are_each_others_inverse_in_shape(pack, model):
     image = torch.rand(2, 384, 384, 3)
-    tokens, rows, report, _ = pack.run("SSD_ImageToTokens", model=model, image=image)
+    tokens, rows, report = encode(pack, model, image=image)
     assert tokens.tokens.shape == (2, 24, 24) and rows == 24 and "as it is" in report
-    assert pack.run("SSD_TokensToImage", model=model, tokens=tokens)[0].shape == image.shape
+    run = pack.module("nodes.types").Run(tokens)
+    assert pack.run("SSD_Finish", model=model, run=run, pictures="all")[0].shape == image.shape
 
 
 def test_encode_crops_the_middle_when_asked(pack, model):
     image = torch.rand(1, 448, 512, 3)
-    cut = pack.run("SSD_ImageToTokens", model=model, image=image, fit="crop")
-    middle = pack.run("SSD_ImageToTokens", model=model, image=image[:, 32:416, 64:448])
+    cut = encode(pack, model, image=image, fit="crop")
+    middle = encode(pack, model, image=image[:, 32:416, 64:448])
     assert torch.equal(cut[0].tokens, middle[0].tokens) and "middle 384x384" in cut[2]
-    large = pack.run("SSD_ImageToTokens", model=model, image=torch.rand(1, 800, 900, 3),
+    large = encode(pack, model, image=torch.rand(1, 800, 900, 3),
                      fit="crop")
     assert large[0].tokens.shape == cut[0].tokens.shape and "middle 768x768" in large[2]
 
 
 @pytest.mark.parametrize("width", [384, 768])
 def test_encode_leaves_room_below_when_asked(pack, model, width):
-    tokens, rows, report, _ = pack.run("SSD_ImageToTokens", model=model, fit="extend below",
+    tokens, rows, report = encode(pack, model, fit="extend below",
                                       image=torch.rand(1, width * 25 // 48, width, 3))
     assert rows == 12 and "12 of 24 rows" in report
     assert tokens.pixels.shape == (1, width, width, 3)
@@ -380,7 +352,7 @@ def test_encode_leaves_room_below_when_asked(pack, model, width):
     ("scale and crop", (200, 512), 24), ("scale and crop", (900, 500), 24),
     ("scale to width", (200, 512), 9), ("scale to width", (900, 500), 24)])
 def test_encode_scales_when_asked(pack, model, fit, size, rows):
-    _, there, report, _ = pack.run("SSD_ImageToTokens", model=model, fit=fit,
+    _, there, report = encode(pack, model, fit=fit,
                                   image=torch.rand(1, *size, 3))
     assert there == rows and report.startswith(f"scaled {size[1]}x{size[0]} to ")
 
@@ -395,35 +367,35 @@ def test_a_picture_is_encoded_at_the_size_that_is_asked_for(pack, model, monkeyp
 
     monkeypatch.setattr(type(model.module), "apply_size", apply_size)
     monkeypatch.setattr(model.module, "sizes", ((384, 384), (640, 384), (384, 640)))
-    wide = pack.run("SSD_ImageToTokens", model=model, fit="scale and crop", size="640x384",
+    wide = encode(pack, model, fit="scale and crop", size="640x384",
                     image=torch.rand(1, 384, 384, 3))
     assert wide[0].tokens.shape == (1, 24, 40) and wide[1] == 24 and "640x640" in wide[2]
-    tall = pack.run("SSD_ImageToTokens", model=model, fit="extend below", size="384x640",
+    tall = encode(pack, model, fit="extend below", size="384x640",
                     image=torch.rand(1, 384, 384, 3))
     assert tall[0].tokens.shape == (1, 40, 24) and tall[1] == 24 and "24 of 40" in tall[2]
     with pytest.raises(pack.error, match="384x640"):
-        pack.run("SSD_ImageToTokens", model=model, size="8x8", image=torch.rand(1, 8, 8, 3))
+        encode(pack, model, size="8x8", image=torch.rand(1, 8, 8, 3))
 
 
 def test_a_first_photograph_is_encoded_and_the_node_says_how(pack, model):
     for height, width in ((300, 200), (200, 300), (900, 500)):
         pack.server.texts.clear()
-        tokens, rows, report, _ = pack.run("SSD_ImageToTokens", model=model,
-                                           image=torch.rand(1, height, width, 3))
+        tokens, rows, report = encode(pack, model, image=torch.rand(1, height, width, 3))
         assert rows == tokens.tokens.shape[1] and "cut the middle" in report
         assert pack.server.texts[-1][0] == report
 
 
 def test_grey_pictures_are_pictures_and_what_is_none_is_refused_in_one_line(pack, model):
     grey = torch.rand(1, 384, 384, 1)
-    colour = pack.run("SSD_ImageToTokens", model=model, image=grey.expand(-1, -1, -1, 3))[0]
+    colour = encode(pack, model, image=grey.expand(-1, -1, -1, 3))[0]
     for same in (grey, torch.cat((grey, grey * 0), -1), grey[0]):  # with transparency, alone
-        tokens = pack.run("SSD_ImageToTokens", model=model, image=same)[0]
+        tokens = encode(pack, model, image=same)[0]
         assert tokens.tokens.equal(colour.tokens)
         pack.run("SSD_SaveImage", images=same, filename_prefix="grey")
     for wrong, said in ((grey[:0], "there is no picture in it"),
                         (grey * float("nan"), "values that are not numbers")):
-        for node, values in (("SSD_ImageToTokens", {"model": model, "image": wrong}),
+        for node, values in (("SSD_Encode", {"model": model, "image": wrong,
+                                             "use": "a picture"}),
                              ("SSD_SaveImage", {"images": wrong}),
                              ("SSD_EditByWords", {"model": model, "image": wrong})):
             with pytest.raises(pack.error, match=f"^images?: .*{said}"):
@@ -444,14 +416,14 @@ def test_a_scaled_picture_keeps_its_shape(pack):
     ("refuse", (384, 512)), ("crop", (200, 512)), ("extend below", (200, 512))])
 def test_encode_resizes_only_when_asked(pack, model, fit, size):
     with pytest.raises(pack.error, match="choose fit 'scale and crop'"):
-        pack.run("SSD_ImageToTokens", model=model, fit=fit, image=torch.rand(1, *size, 3))
+        encode(pack, model, fit=fit, image=torch.rand(1, *size, 3))
 
 
 def test_tokens_of_another_backbone_are_refused(pack, model):
     kind = pack.module("nodes.types").TokenPictures
     foreign = kind(torch.zeros(1, 24, 24, dtype=torch.long), "other", "0" * 64)
     with pytest.raises(pack.error, match="other"):
-        pack.run("SSD_TokensToImage", model=model, tokens=foreign)
+        pack.run("SSD_Finish", model=model, run=pack.module("nodes.types").Run(foreign))
 
 
 # Files
@@ -472,32 +444,30 @@ def save(pack, **values):
 
 
 def test_saved_pictures_carry_workflow_parameters_and_recipe(pack, drawn, model):
-    images, tokens, stats, *_ = drawn
-    paths, opened = save(pack, images=images, tokens=tokens, stats=stats)
+    images, run = drawn
+    paths, opened = save(pack, images=images, run=run)
     for n, (path, image) in enumerate(zip(paths, opened, strict=True)):
         assert json.loads(image.info["prompt"]) == {"5": {}}
         assert json.loads(image.info["workflow"]) == {"n": 1}
         assert f"Seed: {7 + n}" in image.info["parameters"]
         kept, how = pack.module("ssd_core.output.recipe").tokens_from_png(path, model.module)
-        assert torch.equal(kept[0], tokens.tokens[n]) and how == "tokens from its recipe"
+        assert torch.equal(kept[0], run.tokens.tokens[n]) and how == "tokens from its recipe"
 
 
 def test_a_changed_picture_does_not_pass_for_its_tokens(pack, drawn, model):
-    images, _, stats, *_ = drawn
-    paths, _ = save(pack, images=1 - images, stats=stats)
+    images, run = drawn
+    paths, _ = save(pack, images=1 - images, run=run)
     _, how = pack.module("ssd_core.output.recipe").tokens_from_png(paths[0], model.module)
     assert "changed" in how
 
 
 def test_disable_metadata_leaves_nothing(pack, drawn):
     pack.stubs.args.disable_metadata = True
-    _, opened = save(pack, images=drawn[0], tokens=drawn[1], stats=drawn[2])
+    _, opened = save(pack, images=drawn[0], run=drawn[1])
     assert all(image.info == {} for image in opened)
 
 
-def test_parts_of_different_runs_are_not_saved_together(pack, drawn, model):
+def test_pictures_are_not_saved_with_another_run(pack, drawn, model):
     other = pack.run("SSD_Sampler", model=model, cfg=1.0, seed=1)
-    with pytest.raises(pack.error, match="2 pictures"):
-        save(pack, images=drawn[0], stats=other[2])
-    with pytest.raises(pack.error, match="different runs"):
-        save(pack, images=other[0], tokens=drawn[1], stats=other[2])
+    with pytest.raises(pack.error, match="2 pictures, but the run drew 1: connect images and run"):
+        save(pack, images=drawn[0], run=other[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from copy import copy
 from itertools import combinations
 from pathlib import Path
 
@@ -14,19 +15,19 @@ from support.api_form import api_form
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted((ROOT / "workflows").glob("*.json"))
-SEEDED = ("SSD_Sampler", "SSD_StartPictures", "SSD_Compare", "SSD_EditByWords")
 # What the nodes with a seed do with it after a run, in their order.
-AFTER_A_RUN = {"01_quick_start": ["randomize"],
-               "02_ar_beside_ssd": ["fixed"] * 2,  # one seed for both, from a node of its own
-               "03_compare_methods": ["randomize"],
-               "04_rounds": ["fixed"] * 3,
-               "05_start_pick_finish": ["fixed"],  # its pictures are picked by number
+AFTER_A_RUN = {"01_quick_start.app": ["randomize"], "01_quick_start": ["randomize"],
+               "02_ar_beside_ssd": ["fixed"], "03_compare_methods": ["randomize"],
+               "04_rounds": ["fixed"] * 2,
+               "05_start_pick_finish": ["fixed", "randomize"],  # pictures are picked by number
                "06_keep_the_top": ["fixed", "randomize"],  # the first picture stays
-               "07_redo_a_region": ["fixed", "randomize"], "08_edit_by_words": ["fixed"] * 2,
-               "09_variations": ["fixed"] * 4, "10_run_viewer": ["fixed"], "11_upscale": ["fixed"],
+               "07_redo_a_region": ["randomize"], "08_edit_by_words": ["fixed"] * 2,
+               "09_variations": ["fixed"] * 2, "10_run_viewer": ["fixed"], "11_upscale": ["fixed"],
                "12_large_models": ["randomize"]}
 CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline", "PrimitiveInt",
-        "ImageScaleBy", "ImageSharpen", "SaveImage", "SolidMask", "MaskComposite"}
+        "ImageScaleBy", "ImageSharpen", "SaveImage", "LoadImage"}
+FORM = FILES[0]  # the quick start as ComfyUI's page shows an app
+DYNAMIC = "COMFY_DYNAMICCOMBO_V3"
 SHOWING = ("PreviewImage", "SaveImage")
 
 
@@ -43,33 +44,54 @@ def own_nodes(workflow: dict) -> list[dict]:
     return [node for node in workflow["nodes"] if node["type"].startswith("SSD_")]
 
 
+def slots(pack, node: dict) -> list:
+    """The inputs of a node's schema that hold values, each with those of the choice made there."""
+    named = node.get("widgets_values_named", {})
+    return [one for slot in pack.schemas[node["type"]].inputs if slot.widget
+            for one in (slot, *own_inputs(slot, named.get(slot.id)))]
+
+
+def own_inputs(slot, choice) -> list:
+    """What the choice of a list shows below it, by the names under which ComfyUI saves them."""
+    options = slot.options if slot.io_type == DYNAMIC else []
+    return [renamed(one, f"{slot.id}.{one.id}") for option in options if option.key == choice
+            for one in option.inputs]
+
+
+def renamed(slot, name: str):
+    one = copy(slot)
+    one.id = name
+    return one
+
+
 def widgets(pack, node: dict) -> list[str]:
     """Names of a node's saved values in order; the page puts its own control behind a seed."""
     names = []
-    for slot in (i for i in pack.schemas[node["type"]].inputs if i.widget):
+    for slot in slots(pack, node):
         names.append(slot.id)
         if getattr(slot, "control_after_generate", None):
             names.append("control_after_generate")
     return names
 
 
-def test_they_are_numbered_and_at_most_twelve():
-    assert [path.stem[:3] for path in FILES] == [f"{n:02}_" for n in range(1, 13)]
+def test_they_are_numbered_and_the_first_is_a_form_too():
+    assert FORM.stem == f"{FILES[1].stem}.app"
+    assert [path.stem[:3] for path in FILES[1:]] == [f"{n:02}_" for n in range(1, 13)]
 
 
 def test_the_quick_start_is_three_nodes():
-    kinds = [node["type"] for node in read(FILES[0])["nodes"]]
+    kinds = [node["type"] for node in read(FILES[1])["nodes"]]
     assert sorted(kinds) == ["SSD_LoadModel", "SSD_Sampler", "SaveImage"]
 
 
 def test_the_quick_start_is_a_form_of_five_inputs_words_to_click_and_one_picture():
-    workflow = read(FILES[0])
+    workflow = read(FORM)
     kinds = {node["id"]: node["type"] for node in workflow["nodes"]}
     form = workflow["extra"]["linearData"]
     assert workflow["extra"]["linearMode"] is True
     assert [(kinds[node], widget) for node, widget in form["inputs"]] == [
         ("SSD_Sampler", name) for name in (
-            "prompt", "ssd_words", "seed", "size", "quality", "complete_prompt")]
+            "prompt", "ssd_words", "seed", "size", "method", "complete_prompt")]
     assert [kinds[node] for node in form["outputs"]] == ["SaveImage"]
 
 
@@ -77,7 +99,7 @@ def test_every_template_has_a_form_of_widgets_and_results(path):
     workflow = read(path)
     nodes = {node["id"]: node for node in workflow["nodes"]}
     form = workflow["extra"]["linearData"]
-    assert workflow["extra"]["linearMode"] is (path == FILES[0])
+    assert workflow["extra"]["linearMode"] is (path == FORM)
     assert len(form["inputs"]) >= 2 and form["outputs"]
     for node, widget in form["inputs"]:
         if widget == "ssd_words":  # words to click: an element of the page, not an input
@@ -142,15 +164,16 @@ def test_graphs_are_wide_rather_than_tall(path):
 
 
 def test_values_are_legal(pack, path):
-    for node in api_form(read(path)).values():
-        if node["class_type"] in CORE:
-            continue
-        for slot in (i for i in pack.schemas[node["class_type"]].inputs if i.widget):
-            value = node["inputs"][slot.id]
-            if isinstance(value, list):
+    for node in own_nodes(read(path)):
+        linked = {slot["name"] for slot in node["inputs"] if slot.get("link") is not None}
+        for slot in slots(pack, node):
+            value = node["widgets_values_named"][slot.id]
+            if slot.id in linked:
                 continue
             if slot.io_type == "COMBO":
                 assert value in slot.options
+            elif slot.io_type == DYNAMIC:
+                assert value in [option.key for option in slot.options]
             elif slot.io_type in ("INT", "FLOAT"):
                 assert slot.min <= value <= slot.max
 
@@ -172,9 +195,9 @@ def test_links_join_equal_types(pack, path):
 
 def test_a_run_changes_the_seed_unless_the_template_is_about_one_picture(path):
     """The first run draws the thumbnail in any case: the page changes a seed after a run."""
-    seeded = [node for node in own_nodes(read(path)) if node["type"] in SEEDED]
-    assert [node["widgets_values_named"]["control_after_generate"]
-            for node in seeded] == AFTER_A_RUN[path.stem]
+    named = [node.get("widgets_values_named", {}) for node in own_nodes(read(path))]
+    kept = [values["control_after_generate"] for values in named if "seed" in values]
+    assert kept == AFTER_A_RUN[path.stem]
 
 
 def test_a_picture_dropped_on_the_page_keeps_its_seed():
@@ -197,7 +220,7 @@ def test_every_workflow_has_a_thumbnail(path):
 def test_all_but_the_quick_start_have_a_note():
     noted = [path for path in FILES
              if any(node["type"] == "MarkdownNote" for node in read(path)["nodes"])]
-    assert noted == FILES[1:]
+    assert noted == FILES[2:]
 
 
 BLUEPRINTS = sorted((ROOT / "subgraphs").glob("*.json"))
@@ -212,21 +235,20 @@ def test_a_blueprint_is_one_node_around_nodes_of_ours(pack, path):
     assert whole["extra"]["BlueprintSearchAliases"] and inside["essentials_category"]
     nodes = {node["id"]: node for node in inside["nodes"]}
     for node in nodes.values():
-        names = widgets(pack, node)
-        values = dict(zip(names, node.get("widgets_values", []), strict=True))
-        shown = {slot["name"] for slot in inside["inputs"]} & set(values)
-        assert {name: values[name] for name in shown} == {
-            name: outside["widgets_values_named"][name] for name in shown}, node["type"]
+        assert list(node.get("widgets_values_named", {})) == widgets(pack, node), node["type"]
     for link in inside["links"]:
         source, target = nodes.get(link["origin_id"]), nodes.get(link["target_id"])
         ends = [source and source["outputs"][link["origin_slot"]]["type"],
                 target and target["inputs"][link["target_slot"]]["type"]]
         assert any(ends) and set(ends) <= {link["type"], None}
+        if source is None and (shown := target["inputs"][link["target_slot"]]).get("widget"):
+            name = inside["inputs"][link["origin_slot"]]["name"]
+            assert outside["widgets_values_named"][name] == target["widgets_values_named"][
+                shown["name"]]
 
 
 def test_the_blueprints_draw_redo_and_finish():
     kinds = [{node["type"] for node in read(path)["definitions"]["subgraphs"][0]["nodes"]}
              for path in BLUEPRINTS]
     assert kinds == [{"SSD_LoadModel", "SSD_Sampler"}, {"SSD_LoadModel", "SSD_Sampler"},
-                     {"SSD_LoadModel", "SSD_StartPictures", "SSD_PickPictures",
-                      "SSD_FinishPictures"}]
+                     {"SSD_LoadModel", "SSD_Sampler", "SSD_Finish"}]

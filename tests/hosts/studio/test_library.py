@@ -169,7 +169,7 @@ def test_an_estimate_is_given_for_what_is_loaded_here_or_known(library, name):
     estimate = library.fit(name, wished(prompt="a"))
     line, chinese = (fit_view(estimate, language)["text"] for language in ("en", "zh"))
     assert "weights" in line and "keys and values" in line and "\n" not in line
-    assert "约需" in chinese and not re.search("[a-z]{3}", chinese)
+    assert "约需" in chinese and not re.search("(?!int[48])[a-z]{3}", chinese)
 
 
 @pytest.mark.parametrize("free", [0, 2 << 30, 5 << 30, 7 << 30])

@@ -11,8 +11,21 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 from support import comfyui_stub  # noqa: E402
 
 
+def nested(one) -> dict:
+    """The inputs of a list's choices, each once, by their name below the list."""
+    found = {}
+    for option in getattr(one, "options", None) or ():
+        for each in getattr(option, "inputs", ()):
+            found.setdefault(f"{one.id}.{each.id}", each)
+    return found
+
+
 def texts(schema) -> dict:
-    inputs = {i.id: {"name": i.display_name, "tooltip": i.tooltip} for i in schema.inputs}
+    inputs = {}
+    for one in schema.inputs:
+        every = {one.id: one, **nested(one)}
+        inputs |= {name.replace(".", "_"): {"name": i.display_name, "tooltip": i.tooltip}
+                   for name, i in every.items()}  # as the page looks them up
     outputs = {str(n): {"name": output.display_name, "tooltip": output.tooltip}
                for n, output in enumerate(schema.outputs)}
     told = {"display_name": schema.display_name, "description": schema.description,
@@ -27,9 +40,18 @@ def slots(schema) -> dict:
 
 
 def widgets(schema) -> list[dict]:
-    """What a saved workflow holds of a node's widgets, and the values of a new node."""
-    return [{"name": i.id, "type": i.io_type, "default": i.default, "optional": bool(i.optional)}
-            for i in schema.inputs if i.widget]
+    """What a saved workflow holds of a node's widgets, and the values of a new node.
+
+    choices: of a list whose choices have widgets of their own, these by choice.
+    """
+    return [described(i.id, i) for i in schema.inputs if i.widget]
+
+
+def described(name, i) -> dict:
+    choices = {option.key: [described(f"{name}.{each.id}", each) for each in option.inputs]
+               for option in (i.options if nested(i) else ())}
+    return {"name": name, "type": i.io_type, "default": i.default, "optional": bool(i.optional),
+            **({"choices": choices} if choices else {})}
 
 
 def main() -> None:

@@ -3,10 +3,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { addFold, fit, fitLoaded } from "../../../web/comfy/advanced.js";
 import { nameChoices } from "../../../web/comfy/choices.js";
+import { addFold, fitLoaded, foldNew } from "../../../web/comfy/folding.js";
 import { idOf, nodeAt, sourceOf, targetsOf } from "../../../web/comfy/graph.js";
 import { Sizes, modelOf } from "../../../web/comfy/known.js";
+import { attachMethods } from "../../../web/comfy/methods.js";
 import { numbersIn, pickByClick, toggled } from "../../../web/comfy/picking.js";
 import { queryOf } from "../../../web/comfy/plan.js";
 import { editOf } from "../../../web/comfy/rewording.js";
@@ -62,24 +63,61 @@ test("a node inside subgraphs has an execution id, and is found by it", () => {
 });
 
 test("a method is planned with its widgets and the connected model", () => {
-  const schedule = { type: "SSD_Method", inputs: [{ name: "model", link: null }],
-    widgets: [{ name: "method", value: "ssd" }, { name: "rounds", value: "2" },
-      { name: "ssd_plan", serialize: false }] };
-  const nodes = graph({ 1: loader("a"), 2: schedule, 3: { ...schedule, inputs: [] } },
+  const drawing = { type: "SSD_Sampler", inputs: [{ name: "model", link: null }],
+    widgets: [{ name: "method", value: "SJD" }, { name: "method.window", value: 2 },
+      { name: "seed", value: 3 }, { name: "ssd_plan", serialize: false }] };
+  const nodes = graph({ 1: loader("a"), 2: drawing, 3: { ...drawing, inputs: [] } },
     [[7, 1, 0, 2, 0]]);
-  const widgets = '{"method":"ssd","rounds":"2"}';
-  assert.deepEqual(queryOf(nodes[2]), { widgets, model: "a" });
-  assert.deepEqual(queryOf(nodes[3]), { widgets, model: "" });
+  const widgets = '{"method":"SJD","method.window":2}';
+  const matters = (name) => name.startsWith("method");
+  assert.deepEqual(queryOf(nodes[2], matters), { widgets, model: "a" });
+  assert.deepEqual(queryOf(nodes[3], matters), { widgets, model: "" });
+});
+
+const settled = () => new Promise((resolve) => { setTimeout(resolve, 5); });
+
+test("knobs that nobody touched take the model's numbers, and a touched one stays", async () => {
+  class Compare {} // two lists of methods: no line below either
+  Compare.nodeData = { input: { optional: {
+    method_1: ["COMFY_DYNAMICCOMBO_V3", { default: "SSD" }], size: ["COMBO", {}],
+    method_2: ["COMFY_DYNAMICCOMBO_V3", {}] } } };
+  const [choice, k_h, rounds] = [["method_1", "AR"], ["method_1.k_h", 1], ["method_1.rounds", 1]]
+    .map(([name, value]) => ({ name, value }));
+  const node = Object.assign(new Compare(), { inputs: [{ name: "model", link: null }],
+    widgets: [choice, k_h, rounds, { name: "method_2", value: "AR" }, { name: "seed", value: 3 }] });
+  const nodes = graph({ 1: loader("a"), 2: node }, [[7, 1, 0, 2, 0]]);
+  const own = { a: { k_h: 5, rounds: 2 }, b: { k_h: 8, rounds: 1 } };
+  const asked = [];
+  const methods = attachMethods(node, async (query) => {
+    asked.push(query);
+    return { own: query.list === "method_1" ? own[query.model] : {} };
+  }, () => {});
+  await settled();
+  assert.equal(choice.value, "SSD", "a new node has the schema's own choice");
+  assert.deepEqual(asked.map(({ list, widgets }) => [list, Object.keys(JSON.parse(widgets))]), [
+    ["method_1", ["method_1", "method_1.k_h", "method_1.rounds"]], ["method_2", ["method_2"]]]);
+  assert.deepEqual([k_h.value, rounds.value], [1, 1], "a workflow's numbers stay");
+  choice.callback("SSD");
+  await settled();
+  assert.deepEqual([k_h.value, rounds.value], [5, 2]);
+  rounds.value = 4;
+  rounds.callback(4);
+  await settled();
+  assert.equal(JSON.parse(asked.at(-1).widgets)["method_1.rounds"], 4);
+  nodes[1].widgets[0].value = "b";
+  methods.refresh();
+  await settled();
+  assert.deepEqual([k_h.value, rounds.value], [8, 4]);
 });
 
 test("choices have names in Chinese, and are saved in English", () => {
-  const quality = { name: "quality", value: "Faithful", options: { values: ["Faithful", "x"] } };
+  const method = { name: "method_2", value: "Faithful", options: { values: ["Faithful", "x"] } };
   const size = { name: "size", options: {} };
-  nameChoices({ widgets: [quality, size] }, "zh-CN");
-  assert.deepEqual(["Faithful", "x", null].map(quality.options.getOptionLabel), ["忠实", "x", ""]);
-  assert.equal(quality.value, "Faithful");
+  nameChoices({ widgets: [method, size] }, "zh-CN");
+  assert.deepEqual(["Faithful", "x", null].map(method.options.getOptionLabel), ["忠实", "x", ""]);
+  assert.equal(method.value, "Faithful");
   assert.equal(size.options.getOptionLabel, undefined);
-  const other = { name: "quality", options: {} };
+  const other = { name: "method", options: {} };
   nameChoices({ widgets: [other] }, "en");
   assert.equal(other.options.getOptionLabel, undefined);
 });
@@ -125,7 +163,7 @@ test("a size that came with a workflow stays until another model is connected", 
   assert.equal(size.value, "auto");
 });
 
-test("numbers are read and toggled as Pick Pictures reads them", () => {
+test("numbers are read and toggled as Finish reads them", () => {
   assert.deepEqual(numbersIn(" 3, 1-2 ，x 5-4"), [3, 1, 2]);
   assert.equal(toggled("2 - 4", 5), "2, 3, 4, 5");
   assert.equal(toggled("", 2), "2");
@@ -133,10 +171,10 @@ test("numbers are read and toggled as Pick Pictures reads them", () => {
   assert.equal(toggled("1, 2", 1), "2");
 });
 
-test("a click on a picture writes its number to the connected Pick Pictures node only", () => {
-  const pick = () => ({ type: "SSD_PickPictures", inputs: [{ name: "started" }],
+test("a click on a picture writes its number to the connected Finish node only", () => {
+  const pick = () => ({ type: "SSD_Finish", inputs: [{ name: "run" }],
     widgets: [{ name: "pictures", value: "1" }] });
-  const nodes = graph({ 1: { type: "SSD_StartPictures" }, 2: pick(), 3: pick() }, [[7, 1, 0, 2, 0]]);
+  const nodes = graph({ 1: { type: "SSD_Sampler" }, 2: pick(), 3: pick() }, [[7, 1, 0, 2, 0]]);
   const pictures = [{}, {}, {}];
   let click = null;
   const element = { querySelectorAll: () => pictures, addEventListener: (_, f) => { click = f; } };
@@ -180,67 +218,18 @@ test("advanced inputs fold on the canvas, but for those that are connected", () 
   assert.deepEqual(node.size, [200, 120]);
 });
 
-test("a node counts no folded input in its size, in Nodes 2.0 either, which folds by itself", () => {
-  const widgets = ["seed", "cfg", "top_k"].map((name) => ({ name,
-    options: { advanced: name !== "seed", hidden: name === "top_k" || undefined } }));
-  const node = foldable(widgets);
-  addFold(node, stringsFor("en"), () => false);
-  const options = () => widgets.slice(0, 3).map((one) => [one.options.advanced,
-    one.options.hidden]);
-  assert.deepEqual(options(), [[false, undefined], [true, false], [false, true]]);
-  assert.deepEqual(node.computeSize(), [0, 20]);
-  node.showAdvanced = true;
-  assert.deepEqual(shownOn(node), ["seed", "cfg"]);
-  fit(node);
-  assert.deepEqual(node.size, [200, 40]);
-});
-
-test("a folded input takes no room where the canvas lays out hidden ones too", () => {
-  const own = () => [0, 60];
-  const widgets = [undefined, own].map((computeSize, n) => (
-    { name: `knob_${n}`, computeSize, options: { advanced: true } }));
-  const node = foldable(widgets);
-  addFold(node, stringsFor("en"), () => true);
-  const heights = () => widgets.slice(0, 2).map((one) => one.computeSize?.()[1]);
-  assert.deepEqual(heights(), [-4, -4]);
-  node.showAdvanced = true;
-  assert.deepEqual(heights(), [undefined, 60]);
-});
-
-test("only the chosen method's knobs are shown, and those of others that are connected", () => {
-  const widgets = [combo("method", "ar", []), ...["k_h", "k_v", "delay"].map(
-    (name) => ({ name, value: 3, options: { advanced: name === "k_v" } }))];
-  const node = foldable(widgets, [{ widget: { name: "delay" }, link: null }], {
-    required: { model: ["SSD_MODEL"], method: [["ar", "mtp"], {}],
-      k_h: ["INT", { methods: ["mtp", "rows"] }], k_v: ["INT", { methods: ["rows"] }] },
-    optional: { delay: ["INT", { methods: ["wave"] }] } });
-  addFold(node, stringsFor("en"), () => true);
-  const choose = (name) => {
-    widgets[0].value = name;
-    widgets[0].callback(name);
-    return shownOn(node);
-  };
-  assert.deepEqual(shownOn(node), ["method"]);
-  assert.deepEqual(choose("mtp"), ["method", "k_h"]);
-  assert.equal(node.size[1], 40, "the node is as tall as what it shows");
-  assert.deepEqual(choose("rows"), ["method", "k_h", "ssd_advanced"]);
-  assert.deepEqual(widgets.slice(1, 4).map((one) => one.options.hidden), [false, false, true]);
-  node.inputs[0].link = 4;
-  assert.deepEqual(choose("ar"), ["method", "delay"]);
-  assert.deepEqual(widgets.slice(1, 4).map((one) => one.value), [3, 3, 3]);
-});
-
-test("older frontends fold too, though they tell no widget that it is advanced", () => {
+test("an input that comes with another choice folds, with the control of a seed", () => {
   const control = { name: "control_after_generate", options: {} };
-  const widgets = [{ name: "seed", linkedWidgets: [control], options: {} }, control,
-    { name: "size", options: {} }, { name: "note" }];
-  const node = foldable(widgets, [], { required: { size: [["auto"], {}] },
-    optional: { seed: ["INT", { advanced: true }], note: ["STRING", { advanced: true }] } });
+  const widgets = [{ name: "method", options: {} }];
+  const node = foldable(widgets);
   addFold(node, stringsFor("en"), () => true);
-  assert.deepEqual(shownOn(node), ["size", "ssd_advanced"]);
+  assert.deepEqual(shownOn(node), ["method"], "nothing is folded: no button");
+  widgets.push({ name: "method.seed", linkedWidgets: [control], options: { advanced: true } },
+    control);
+  foldNew(node);
+  assert.deepEqual(shownOn(node), ["method"]);
   node.showAdvanced = true;
-  assert.deepEqual(shownOn(node), ["seed", "control_after_generate", "size", "note",
-    "ssd_advanced"]);
+  assert.deepEqual(shownOn(node), ["method", "method.seed", "control_after_generate"]);
 });
 
 test("a node that was saved with a blank below its inputs loses it, one with a text keeps it", () => {

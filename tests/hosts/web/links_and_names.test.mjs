@@ -9,16 +9,16 @@ import { fillName, sortTemplates, translate } from "../../../web/comfy/page.js";
 
 test("our types have colours of their own, which no palette takes away but may change", () => {
   assert.equal(new Set(Object.values(COLORS)).size, Object.keys(COLORS).length);
-  const tables = [{ IMAGE: "#64B5F6" }, { SSD_STATS: "" }];
+  const tables = [{ IMAGE: "#64B5F6" }, { SSD_RUN: "" }];
   colorLinks(...tables);
   for (const table of tables) {
-    assert.equal(table.SSD_STATS, COLORS.SSD_STATS);
-    Object.assign(table, { SSD_STATS: "", SSD_TOKENS: "", IMAGE: "#111" });
-    assert.equal(table.SSD_STATS, COLORS.SSD_STATS);
-    Object.assign(table, { SSD_STATS: "#123456" });
-    assert.equal(table.SSD_STATS, "#123456");
+    assert.equal(table.SSD_RUN, COLORS.SSD_RUN);
+    Object.assign(table, { SSD_RUN: "", SSD_MODEL: "", IMAGE: "#111" });
+    assert.equal(table.SSD_RUN, COLORS.SSD_RUN);
+    Object.assign(table, { SSD_RUN: "#123456" });
+    assert.equal(table.SSD_RUN, "#123456");
     assert.equal(table.IMAGE, "#111");
-    assert.ok(Object.keys(table).includes("SSD_TOKENS"));
+    assert.ok(Object.keys(table).includes("SSD_MODEL"));
   }
   assert.match(styleOf(), /--color-datatype-SSD_MODEL: #\w{6}; /);
 });

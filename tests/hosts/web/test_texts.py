@@ -59,9 +59,14 @@ def told(page, pattern):
     return [found for head in heads for found in re.findall(pattern, head)]
 
 
-def is_between(slot):
-    """Whether a page names it only by the first and the last of its kind, such as method_2."""
-    return re.fullmatch(r"(method|draw)_[2-5]", slot) is not None
+def is_told(slot):
+    """Whether a page has it by name: method_1 to method_6 have one line, without their knobs."""
+    return re.fullmatch(r"method_([2-5]|\d_\w+)", slot) is None
+
+
+def as_told(slot):
+    """The input's name in a page of help: method.k_h is a knob of the chosen method."""
+    return re.sub("^method_(?=[a-z])", "method.", slot)
 
 
 def shape(value):
@@ -91,13 +96,13 @@ def test_a_knob_without_words_is_named(generated, monkeypatch):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_a_node_has_gets_its_line_in_its_place(generated, monkeypatch, tmp_path, language):
-    whole = help_page(language, "SSD_Method")
-    line = next(one for one in whole.splitlines(True) if "acceptance" in one)
-    rest = whole.replace(line, "").split("\n\n")[2:]
+    whole = help_page(language, "SSD_Sampler")
+    line = next(one for one in whole.splitlines(True) if re.match(r"- .*\bmin.p", one, re.I))
+    rest = whole.replace(line, "").split("\n\n")[2:]  # without the title and the description
     (tmp_path / "page.md").write_text("\n\n".join(["# Old", "Old.", *rest]), encoding="utf-8")
     monkeypatch.setattr(generated, "page_file", lambda *_: tmp_path / "page.md")
     locales = {language: locale(language) for language in LANGUAGES}
-    assert generated.page(language, "SSD_Method", locales) == whole
+    assert generated.page(language, "SSD_Sampler", locales) == whole
 
 
 def test_chinese_tooltips_of_knobs_name_the_numbers_and_methods_of_the_english_ones(
@@ -136,8 +141,8 @@ def test_slots_have_one_name_in_chinese_wherever_they_are(schemas):
 
 def test_qualities_have_the_chinese_names_that_they_have_elsewhere():
     table = (ROOT / "web" / "comfy" / "choices.js").read_text(encoding="utf-8")
-    faster = [speed for speed in SPEEDS.values() if speed.title in table]
-    assert len(faster) == 3
+    reference, *faster = SPEEDS.values()
+    assert f'"{reference.chinese}（AR）"' in table
     assert all(f'{speed.title}: "{speed.chinese}"' in table for speed in faster)
 
 
@@ -177,15 +182,18 @@ def test_every_node_has_a_help_page_and_no_page_is_without_a_node(schemas, langu
 def test_english_pages_tell_of_every_input_and_output_and_of_no_other(schemas):
     for node, texts in schemas.items():
         found = told(help_page("en", node), r"\*\*([^*]+)\*\*")
-        assert sorted(found) == sorted(name for name in names(texts) if not is_between(name)), node
+        assert sorted(found) == sorted(
+            name for name, slot in zip(names(texts), slots(texts), strict=True)
+            if is_told(slot)), node
 
 
 def test_chinese_pages_tell_of_the_same_under_their_chinese_names(schemas):
     for node, texts in locale("zh").items():
-        found = told(help_page("zh", node), r"\*\*([^*]+)\*\*（`(\w+)`）")
+        found = told(help_page("zh", node), r"\*\*([^*]+)\*\*（`([\w.]+)`）")
         assert sorted(found) == sorted(
-            (name, slot) for name, slot in zip(names(texts), slots(schemas[node]), strict=True)
-            if not is_between(slot)), node
+            (name, as_told(slot))
+            for name, slot in zip(names(texts), slots(schemas[node]), strict=True)
+            if is_told(slot)), node
 
 
 @pytest.mark.parametrize("language, parts", [

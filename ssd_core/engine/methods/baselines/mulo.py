@@ -2,7 +2,9 @@
 
 A low-resolution backbone draws a row, the up-sampler turns it into rows of the target, and one pass
 verifies them. Cells whose pooled probability is below tau are rejected (MuLo-SD Eq. 5). The target
-samples them and their neighbours (Eq. 6, 7) again, one pass each. The down-sampler returns the
+samples them and their neighbours (Eq. 6, 7) again. A cell waits only for those that touch it, so
+that separate islands are sampled together, and within one a row follows the row above (as told of
+the paper's second version; the first samples one cell per pass). The down-sampler returns the
 verified rows to the drafter. The defaults suit 24 x 24 tokens; the paper uses tau 1e-4, k 1000,
 delta 0.1 and radius 3.
 """
@@ -14,6 +16,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -76,7 +79,7 @@ class MuLo(Method):
         state.clock.lap("draft")
 
     def _verified(self, state: DecodeState, rows: range) -> Iterator[Pass]:
-        """Verify rows, then sample rejected cells and their neighbours again, one by one."""
+        """Verify rows, then sample rejected cells and their neighbours again."""
         start, stop = rows.start * state.grid.width, rows.stop * state.grid.width
         first_fed = state.stale
         state.feed(stop)
@@ -88,7 +91,8 @@ class MuLo(Method):
         yield state.record_pass("verify", 1, first_fed, stop,
                                 F.pad(~again, (n_context, 0), value=True),
                                 n_context, F.pad(accepted, (n_context, 0), value=True))
-        yield from resample(state, start, again)
+        turn = turns(again.cpu().numpy(), len(rows), state.grid)
+        yield from resampled(state, start, stop, turn)
         state.final = stop
 
     def _accepted(self, state: DecodeState, start: int, stop: int) -> torch.Tensor:
@@ -165,31 +169,35 @@ def expanded(rejected: torch.Tensor, rows: int, grid: Grid, radius: int) -> torc
     return near & rejected.long().cumsum(1).bool()
 
 
-def resample(state: DecodeState, start: int, again: torch.Tensor) -> Iterator[Pass]:
-    """Sample the slots marked in again [B, n] from slot `start` on with the target, in order.
+def turns(again: np.ndarray, rows: int, grid: Grid) -> np.ndarray:
+    """In which turn each slot is sampled again, int64 [B, n]; 0 for one that stands.
 
-    A pass feeds the last sampled token and the accepted tokens before the next slot, whose keys and
-    values still depend on replaced drafts (MuLo-SD Algorithm 1 conditions on the final tokens). The
-    first slot of a picture needs no pass, because the verification has predicted it.
+    again: [B, n] bool, the slots of `rows` rows. A cell comes after the neighbours before it in
+    raster order, of eight, that are sampled again, too.
     """
-    count = again.sum(1)
-    order = start + (~again).long().argsort(dim=1, stable=True)
-    last = (count - 1).clamp(min=0)[:, None]
-    final = order.gather(1, last)[:, 0].masked_fill(count == 0, state.slots)
-    gaps = order.diff(dim=1).masked_fill(~again.sort(dim=1, descending=True)[0][:, 1:], 0)
-    most, fresh, *widths = torch.cat((count.max()[None], final.min()[None], gaps.amax(0))).tolist()
-    for step in range(most):
-        slot = order.gather(1, last.clamp(max=step))
-        if step:
-            before = order.gather(1, last.clamp(max=step - 1))
-            fed = before + torch.arange(widths[step - 1], device=order.device)
-            fed = fed.minimum((slot - 1).maximum(before))  # a finished picture repeats its last
-            state.feed_each(fed, start + again.shape[1])
+    turn = np.pad(again.reshape(-1, rows, grid.width), ((0, 0), (1, 0), (1, 1))).astype(np.int64)
+    for y in range(1, rows + 1):
+        for x in range(1, grid.width + 1):
+            above = turn[:, y - 1, x - 1 : x + 2].max(1)
+            turn[:, y, x] *= 1 + np.maximum(above, turn[:, y, x - 1])
+    return turn[:, 1:, 1:-1].reshape(again.shape)
+
+
+def resampled(state: DecodeState, start: int, stop: int, turn: np.ndarray) -> Iterator[Pass]:
+    """Sample slots from `start` to `stop` again, those of a turn [B, n] together.
+
+    A pass feeds all slots from the first that the last turn changed, so that the next ones see the
+    final tokens around them; the first turn needs no pass, since verification has predicted it.
+    """
+    slots = state.span(start, stop)
+    turn_of = torch.from_numpy(turn).to(state.tokens.device)
+    for now in range(1, turn.max() + 1):
+        if now > 1:
+            first_fed = state.stale
+            state.feed(stop)
             state.clock.lap("verify")
-            accepted = torch.ones_like(fed, dtype=torch.bool)
-            yield state.record_pass_at(fed, accepted, accepted, n_context=fed.shape[1])
-        tokens = state.judge(state.sampled_at, slot)
-        live = (step < count)[:, None]
-        state.write(slot, torch.where(live, tokens, state.codes(slot)))
-    if most:
-        state.stale = fresh
+            stands = torch.ones_like(turn_of[:, first_fed - start :], dtype=torch.bool)
+            yield state.record_pass("verify", 1, first_fed, stop, stands, stands.shape[1], stands)
+        tokens = state.judge(state.sampled_at, slots)
+        state.write(slots, torch.where(turn_of == now, tokens, state.codes(slots)))
+        state.stale = start + int((turn == now).any(0).argmax())

@@ -1,4 +1,4 @@
-"""Control: a tiny Lumina-mGPT 2.0 draws the lower of two panels, on a small grid."""
+"""Maps and subjects: a tiny Lumina-mGPT 2.0 draws the lower of two panels, on a small grid."""
 
 import shutil
 from pathlib import Path
@@ -20,19 +20,23 @@ def omni(loaded, pack):
     shutil.rmtree(folder)
 
 
+def drawn_below(pack, omni, image, prompt, use, **values):
+    run, _, rows = pack.run("SSD_Encode", model=omni, image=image, use=use)
+    return *pack.run("SSD_Sampler", model=omni, picture=run, prompt=prompt, preview=False,
+                     **values), rows
+
+
 def test_the_picture_is_drawn_below_the_map_and_cut_out(pack, omni):
     edges = torch.rand(2, 100, 200, 3, generator=torch.Generator().manual_seed(1))
-    images, panels, tokens, stats, _ = pack.run(
-        "SSD_Control", model=omni, image=edges, control="canny", prompt="a red ball",
-        batch_size=2, preview=False)
-    assert images.shape == (2, 32, 32, 3) and panels.shape == (2, 64, 32, 3)
-    assert images.equal(panels[:, 32:])
-    scaled, rows, _ = pack.module("nodes.fitting").fitted_to(edges[:1], (32, 32), 4,
-                                                             "scale and crop")
-    assert torch.allclose(panels[:, :24], scaled[:, :24].expand(2, -1, -1, -1), atol=1 / 128)
-    upper, lower = tokens.tokens.chunk(2, dim=1)
+    images, run, rows = drawn_below(pack, omni, edges, "a red ball", "canny", batch_size=2)
+    assert images.shape == (2, 32, 32, 3) and run.tokens.pixels.shape == (2, 64, 32, 3)
+    assert images.equal(run.tokens.pixels[:, 32:])
+    scaled, *_ = pack.module("nodes.fitting").fitted_to(edges[:1], (32, 32), 4, "scale and crop")
+    assert torch.allclose(run.tokens.pixels[:, :24], scaled[:, :24].expand(2, -1, -1, -1),
+                          atol=1 / 128)
+    upper, lower = run.tokens.tokens.chunk(2, dim=1)
     assert upper[0].equal(upper[1]) and not lower[0].equal(lower[1])
-    recipe = stats.recipes[0]
+    recipe = run.recipes[0]
     assert (recipe["keep_rows"], recipe["size"], recipe["method"]) == (rows, "32x64", "exact")
     assert "displays a <canny edge map>" in recipe["prompt"] and recipe["top_k"] == 4096
     assert recipe["prompt"].endswith("comparison:\na red ball")
@@ -40,14 +44,13 @@ def test_the_picture_is_drawn_below_the_map_and_cut_out(pack, omni):
 
 def test_a_subject_is_drawn_by_its_own_words(pack, omni):
     glass = torch.rand(1, 32, 32, 3, generator=torch.Generator().manual_seed(2))
-    inputs = {"model": omni, "image": glass, "control": "subject", "prompt": "on a roof",
-              "preview": False}
-    stats = pack.run("SSD_Control", subject="a glass", **inputs)[3]
-    assert "displays: a glass, while the <lower half> shows" in stats.recipes[0]["prompt"]
+    use = {"use": "subject", "subject": "a glass"}
+    run = drawn_below(pack, omni, glass, "on a roof", use)[1]
+    assert "displays: a glass, while the <lower half> shows" in run.recipes[0]["prompt"]
     with pytest.raises(pack.error, match="subject: empty: say in a few words"):
-        pack.run("SSD_Control", **inputs)
+        drawn_below(pack, omni, glass, "on a roof", "subject")
 
 
 def test_other_backbones_draw_no_panels(pack, model):
     with pytest.raises(pack.error, match="draws no panels: load Lumina-mGPT-2.0-Omni"):
-        pack.run("SSD_Control", model=model, image=torch.rand(1, 64, 64, 3))
+        pack.run("SSD_Encode", model=model, image=torch.rand(1, 64, 64, 3), use="depth")
