@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -11,9 +11,12 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.knobs import KnobSpec
+from ..ssd_core.output.choices import choices, knobs_of
+from ..ssd_core.output.knobs import UNSET_NUMBER, sampling_knobs
 from .language import localized_for_all
 from .types import Run
 from .weights import LoadedModel
+from .widgets import value_of
 
 KINDS = {"INT": int, "FLOAT": float, "STRING": str, "BOOLEAN": bool, "COMBO": str}
 LINKS = {"SSD_MODEL": (LoadedModel, "Load Model"), "SSD_RUN": (Run, "a node with the output run"),
@@ -36,14 +39,17 @@ def complete(node: type[io.ComfyNode], values: Mapping[str, Any]) -> dict[str, A
             check_choice(node, one, chosen)
             known.setdefault(one.id, {one.id: one.extra_dict["default"]})
         elif (value := values.get(one.id)) is not None:
-            check_value(one, value)
+            known[one.id] = checked(one, value, sampling_knobs())
         elif one.io_type in KINDS and one.optional:
             known[one.id] = one.default
     return known
 
 
-def check_value(one: io.Input, value: Any) -> None:
-    """Raise SSDError for a value that this input cannot take."""
+def checked(one: io.Input, value: Any, knobs: Iterable[KnobSpec] = ()) -> Any:
+    """The value as the input takes it, 3 for 3.0; knobs: those that the input may be the widget of.
+
+    Raises SSDError for a value that it cannot take.
+    """
     if one.io_type in LINKS:
         kind, giver = LINKS[one.io_type]
         if not isinstance(value, kind):
@@ -52,7 +58,12 @@ def check_value(one: io.Input, value: Any) -> None:
         asks = one.id == "prompt" and one.default  # Finish can do without
         if asks and (complaint := complaint_about_prompt(value)):
             raise SSDError(f"prompt: {complaint}")
-        spec_of(one).checked(value)
+        own = next((knob for knob in knobs if knob.name == one.id), None)
+        if own and getattr(one, "min", None) == UNSET_NUMBER:  # outside the knob's own range
+            taken = own.checked(value_of(own, value))
+            return value if taken is None else taken
+        return spec_of(one).checked(value)
+    return value
 
 
 def check_choice(node: type[io.ComfyNode], one: io.Input, value: Any) -> None:
@@ -72,7 +83,7 @@ def check_choice(node: type[io.ComfyNode], one: io.Input, value: Any) -> None:
                        + (f"it has {', '.join(own)}" if own else "it has no settings"))
     for name, each in own.items():
         if (given := (value or {}).get(name)) is not None:
-            check_value(each, given)
+            checked(each, given, knobs_of(title) if title in choices() else ())
 
 
 def sent_to(node: type[io.ComfyNode]) -> Mapping[str, Any]:

@@ -200,7 +200,8 @@ def _as(value: Any, kind: type) -> Any:
     if isinstance(value, bool):
         return None
     if kind is int:
-        return int(value) if isinstance(value, Integral) else None
+        whole = isinstance(value, Integral) or isinstance(value, Real) and value % 1 == 0
+        return int(value) if whole else None
     if isinstance(value, int):
         return value if value.bit_length() <= 64 else None
     if isinstance(value, float):
