@@ -114,8 +114,8 @@ class Call:
         return coerce(name, self.values.get(name, default), bool)
 
     def ids(self, name: str = "ids") -> list[str]:
-        """A list of ids in the body."""
-        ids = listed(name, self.values.get(name))
+        """A list of ids in the body, each once."""
+        ids = list(dict.fromkeys(listed(name, self.values.get(name))))
         require_unicode(name, "".join(ids))
         if not 1 <= len(ids) <= MOST_LISTED:
             raise SSDError(f"{name}: {len(ids)} are listed, send 1 to {MOST_LISTED}")
