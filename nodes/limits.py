@@ -42,6 +42,10 @@ def complete(node: type[io.ComfyNode], values: Mapping[str, Any]) -> dict[str, A
             known[one.id] = checked(one, value, sampling_knobs())
         elif one.io_type in KINDS and one.optional:
             known[one.id] = one.default
+    for one in node.define_schema().inputs:  # what came by a link may be nothing
+        if not one.optional and one.id in values and values[one.id] is None:
+            giver = LINKS[one.io_type][1] if one.io_type in LINKS else "a node that gives it"
+            raise SSDError(f"{one.id}: nothing came by its link: connect {giver}")
     return known
 
 
@@ -52,8 +56,10 @@ def checked(one: io.Input, value: Any, knobs: Iterable[KnobSpec] = ()) -> Any:
     """
     if one.io_type in LINKS:
         kind, giver = LINKS[one.io_type]
-        if not isinstance(value, kind):
+        if isinstance(value, str | int | float):
             raise SSDError(f"{one.id} {str(value)[:40]!r}: connect {giver}")
+        if not isinstance(value, kind):
+            raise SSDError(f"{one.id}: it is of type {type(value).__name__}: connect {giver}")
     elif one.io_type in KINDS:
         asks = one.id == "prompt" and one.default  # Finish can do without
         if asks and (complaint := complaint_about_prompt(value)):
@@ -75,7 +81,9 @@ def check_choice(node: type[io.ComfyNode], one: io.Input, value: Any) -> None:
     title = (value or {}).get(one.id, sent.get(one.id, one.extra_dict["default"]))
     options = {option.key: option.inputs for option in one.options}
     if not isinstance(title, str) or title not in options:
-        raise SSDError(f"{one.id} {str(title)[:40]!r}: choose one of {', '.join(options)}")
+        plain = isinstance(title, str | int | float)
+        shown = f" {str(title)[:40]!r}" if plain else ""
+        raise SSDError(f"{one.id}{shown}: choose one of {', '.join(options)}")
     own = {each.id: each for each in options[title]}
     named = [name.removeprefix(f"{one.id}.") for name in sent if name.startswith(f"{one.id}.")]
     if unknown := [name for name in named if name not in own]:
