@@ -54,7 +54,7 @@ def reserve(paths: Sequence[Path]) -> bool:
 def tidy() -> None:
     """Remove the files that were reserved and are still empty, and the folders made for them."""
     for path in _files:
-        with suppress(OSError, ValueError):  # ValueError: a name with a NUL
+        with suppress(OSError):
             if not path.stat().st_size:
                 path.unlink()
     for folder in _folders:

@@ -69,6 +69,14 @@ def test_lists_and_texts_are_checked_alike(pack, node, values, sentence):
     assert refusal(pack, node, **values).startswith(sentence)
 
 
+@pytest.mark.parametrize("node", ["SSD_LoadModel", "SSD_LoadHeads", "SSD_LoadLora",
+                                  "SSD_LoadPicture"])
+def test_a_name_of_another_type_is_refused_before_anything_runs(pack, node):
+    """ComfyUI leaves the check of these lists to the node, and hands it whatever was sent."""
+    for wrong in (1.5, True, ["a"], {"a": 1}):
+        assert "not text" in pack.nodes[node].validate_inputs(wrong)
+
+
 def test_what_is_not_a_number_is_refused_before_it_reaches_the_history(pack):
     """ComfyUI accepts NaN for a number, and its history is then no JSON."""
     handler = pack.module("nodes.limits").without_nan
