@@ -26,7 +26,8 @@ class LoadHeads(io.ComfyNode):
 
     @classmethod
     def validate_inputs(cls, heads: str | None = None) -> bool | str:
-        return localized_for_all(folders.complaint_about_heads(heads) or "") or True
+        wrong = folders.complaint_of_type(heads) or folders.complaint_about_heads(heads)
+        return localized_for_all(wrong or "") or True
 
     @classmethod
     def fingerprint_inputs(cls, heads: str | None = None) -> str:

@@ -43,7 +43,8 @@ class LoadLora(io.ComfyNode):
 
     @classmethod
     def validate_inputs(cls, lora: str | None = None) -> bool | str:
-        return localized_for_all(complaint(lora) or "") or True
+        wrong = folders.complaint_of_type(lora) or complaint(lora)
+        return localized_for_all(wrong or "") or True
 
     @classmethod
     def fingerprint_inputs(cls, lora: str | None = None, **_: object) -> str:

@@ -63,7 +63,8 @@ class LoadModel(io.ComfyNode):
     @classmethod
     def validate_inputs(cls, model: str | None = None) -> bool | str:
         """Heads are checked by ComfyUI: it repeats a complaint for each input that this takes."""
-        return localized_for_all(folders.complaint_about_backbone(model) or "") or True
+        wrong = folders.complaint_of_type(model) or folders.complaint_about_backbone(model)
+        return localized_for_all(wrong or "") or True
 
     @classmethod
     def fingerprint_inputs(cls, model: str | None = None, heads: str | None = None, **_) -> str:

@@ -21,7 +21,7 @@ from ..ssd_core.output.recipe import (
     recipe_tokens,
 )
 from .errors import readable_errors
-from .folders import fingerprint
+from .folders import complaint_of_type, fingerprint
 from .language import localized, localized_for_all
 from .types import EDIT, Run, RunType, TokenPictures
 
@@ -57,6 +57,8 @@ class LoadPicture(io.ComfyNode):
 
     @classmethod
     def validate_inputs(cls, image: str | None = None, text: str | None = None) -> bool | str:
+        if wrong := complaint_of_type(image):
+            return localized_for_all(wrong)
         if image is None or text or folder_paths.exists_annotated_filepath(image):
             return True
         return localized_for_all(f"there is no file {image} in ComfyUI's input folder: upload the "

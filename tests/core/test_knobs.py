@@ -54,7 +54,8 @@ def test_legal_values_and_none_pass():
     assert Record(3, 0.5).share == 0.5 and Record(number=-1).number >= 0
     with pytest.raises(TypeError):
         Record(1, 1.0, "a", True, 0, 7)
-    assert type(Record(np.int64(3)).count) is int
+    for three in (np.int64(3), 3.0, np.float32(3)):
+        assert type(Record(three).count) is int
     assert Record(count=LARGEST, share=0.1, choice="b", switch=True).count == LARGEST
     assert Record(count=None).count is None
 

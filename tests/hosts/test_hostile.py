@@ -109,7 +109,7 @@ def test_any_value_works_or_is_refused_in_one_line(here, capsys, command, value)
     ("edit V house", "pipe"), ("edit V house", "/dev/zero"), ("vary V", "pipe.png"),
     ("edit x.png house --mask=V", "pipe"), ("generate boat --keep=V --keep-rows=2", "pipe"),
     ("generate V --strict-words", "a" * 2600), ("V", "v" * 2600),
-    ("generate boat --size=V", "9" * 2600)])
+    ("generate boat --size=V", "9" * 2600), ("generate boat --backbone=V", "nul\0.png")])
 def test_what_can_never_work_is_refused_in_one_line(here, capsys, command, value):
     line = arguments(command.split(), value)
     check(capsys, line)
