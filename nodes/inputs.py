@@ -10,16 +10,10 @@ from functools import cache
 
 from comfy_api.v0_0_2 import io
 
-from ..ssd_core.backbones import postcard
-from ..ssd_core.backbones.chameleon import sizes_for
-from ..ssd_core.backbones.emu3 import AREA, RATIOS, size_for
-from ..ssd_core.backbones.emu3_5 import SIZES as EMU3_5_SIZES
-from ..ssd_core.backbones.glm_image import SIZES as GLM_SIZES
-from ..ssd_core.backbones.lumina2 import TWO_PANELS
+from ..ssd_core.backbones import sizes as known_sizes
 from ..ssd_core.model.grid import LONGEST_SIDE
-from ..ssd_core.output.choices import BY_SPEED, FAITHFUL, REFERENCE, SSD_CHOICE
+from ..ssd_core.output.choices import BY_SPEED, FAITHFUL, REFERENCE, SPEEDS, SSD_CHOICE
 from ..ssd_core.output.knobs import MOST_PICTURES, sampling_knobs
-from ..ssd_core.output.labels import SPEEDS
 from ..ssd_core.weights.catalogue import CATALOGUE
 from . import widgets
 from .types import ModelType, RunType
@@ -87,11 +81,12 @@ def subject(own_size: str = "the model's own") -> list[io.Input]:
 @cache
 def sizes() -> list[str]:
     """auto, then the known models' sizes: squares, then the shapes of Emu3, Lumina-mGPT ..."""
-    postcards = [postcard.size_of(grid, scale) for scale in (1, 2) for grid in postcard.GRIDS]
+    postcards = [known_sizes.postcard(grid, scale) for scale in (1, 2)
+                 for grid in known_sizes.POSTCARD_GRIDS]
     squares = sorted({postcards[0], *(row.size for row in CATALOGUE.values())})
-    shapes = [*postcards, *(size_for(ratio, AREA) for ratio in RATIOS)]
-    shapes += [size for side in (512, 768, 1024) for size in sizes_for(side)]
-    shapes += [TWO_PANELS, *EMU3_5_SIZES, *GLM_SIZES]
+    shapes = [*postcards, *known_sizes.emu3()]
+    shapes += [size for side in (512, 768, 1024) for size in known_sizes.lumina(side)]
+    shapes += [known_sizes.TWO_PANELS, *known_sizes.EMU3_5, *known_sizes.GLM_IMAGE]
     return [AUTO, *dict.fromkeys(f"{w}x{h}" for w, h in squares + shapes)]
 
 
