@@ -12,8 +12,7 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.knobs import KnobSpec
 from .language import localized_for_all
-from .types import Run
-from .weights import LoadedModel
+from .types import LoadedModel, Run
 
 KINDS = {"INT": int, "FLOAT": float, "STRING": str, "BOOLEAN": bool, "COMBO": str}
 LINKS = {"SSD_MODEL": (LoadedModel, "Load Model"), "SSD_RUN": (Run, "a node with the output run"),
