@@ -67,7 +67,7 @@ def fitted_to(image: torch.Tensor, size: tuple[int, int], rows: int,
     picture_size = size_of(image)
     if picture_size == size:
         return image, rows, f"encoded {named(picture_size)} as it is"
-    if fit == FILL or fit == FIT_WIDTH:
+    if fit in (FILL, FIT_WIDTH):
         image, note = scaled(image, size, fit)
         fitted, rows, done = fitted_to(image, size, rows, CROP if fit == FILL else EXTEND)
         return fitted, rows, f"{note}, {done}"

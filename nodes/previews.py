@@ -97,7 +97,7 @@ def painted_over(old: dict, new: dict) -> bool:
         return False
     if (old["kind"], old["panel"]) != (new["kind"], new["panel"]):
         return False
-    return new["kind"] == "cells" or new["first"] <= old["first"] and old["last"] <= new["last"]
+    return new["kind"] == "cells" or (new["first"] <= old["first"] and old["last"] <= new["last"])
 
 
 def filed(rows: dict) -> dict:

@@ -585,7 +585,7 @@ def kept_by(request: Request) -> torch.Tensor | None:
     their picture may not be drawn, and the codec also reads the cells below them.
     """
     drawing = request.drawing
-    if drawing.keep is None or drawing.keep_mask is None and drawing.keep_pixels is None:
+    if drawing.keep is None or (drawing.keep_mask is None and drawing.keep_pixels is None):
         return None
     known = ~request.region.mask
     return known if known.any() else None

@@ -106,8 +106,8 @@ def test_int8_streams_into_the_decoder_and_the_image_head_alone(folders, plain, 
     quantised = {name for name, module in backbone.named_modules()
                  if isinstance(module, Int8Matrix)}
     assert quantised == {name for name, _ in plain[layout].named_parameters()
-                         if name.startswith("decoder.layers.")
-                         and "norm" not in name and "bias" not in name
+                         if (name.startswith("decoder.layers.")
+                         and "norm" not in name and "bias" not in name)
                          or name in ("head", "projection")}
 
 

@@ -261,7 +261,7 @@ class RowSchedule(Method):
         """
         width = region.grid.width
         _, end = region.span(0, width)
-        return not self.fused_commit or region.first < width and region.next(width) != end
+        return not self.fused_commit or (region.first < width and region.next(width) != end)
 
     def _group_rounds(self, grid: Grid) -> int:
         """Rounds for a group of row 0: one, as in the paper, or enough for it to converge."""
