@@ -525,7 +525,7 @@ def resolved_method(method: Method, preset: Preset, heads: bool,
     if heads or not fall_back or not isinstance(method, SSD):
         return method.resolve(preset), None
     rows = Rows(method.k_h, method.k_v, method.rounds, method.incremental,
-                method.acceptance, method.fused_commit, method.tolerance)
+                method.acceptance, method.fused_commit)
     return rows.resolve(preset), FALLBACK_NOTE
 
 
