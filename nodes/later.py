@@ -10,7 +10,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    pass
+    from ..ssd_core.engine.edits import look
+    from ..ssd_core.output import changed_words, heatmap, kept_rows, labels, recipe, replay
+    from ..ssd_core.runs import comparison, request
+    from ..ssd_core.train import own_pictures
+    from ..ssd_core.weights import advice, model_size
+    from . import (
+        decoding,
+        downloads,
+        draft_heads,
+        facts,
+        finished,
+        fitting,
+        keeping,
+        learning,
+        outcome,
+        panels,
+        report,
+        requests,
+        running,
+        schedules,
+        sources,
+        things,
+        unfinished,
+        weights,
+    )
 
 ROOMS = {"changed_words": "output", "heatmap": "output", "kept_rows": "output", "labels": "output",
          "recipe": "output", "replay": "output", "comparison": "runs", "request": "runs",
@@ -28,7 +52,9 @@ class Later:
         return getattr(import_module(self._path, __package__), name)
 
 
-def __getattr__(name: str) -> Later:
-    if name.startswith("_"):
-        raise AttributeError(name)
-    return Later(f"..ssd_core.{ROOMS[name]}.{name}" if name in ROOMS else f".{name}")
+if not TYPE_CHECKING:  # a type checker sees the modules themselves
+
+    def __getattr__(name: str) -> Later:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return Later(f"..ssd_core.{ROOMS[name]}.{name}" if name in ROOMS else f".{name}")
