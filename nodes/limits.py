@@ -14,8 +14,7 @@ from ..ssd_core.model.knobs import KnobSpec
 from ..ssd_core.output.choices import choices, knobs_of
 from ..ssd_core.output.knobs import UNSET_NUMBER, sampling_knobs
 from .language import localized_for_all
-from .types import Run
-from .weights import LoadedModel
+from .types import LoadedModel, Run
 from .widgets import value_of
 
 KINDS = {"INT": int, "FLOAT": float, "STRING": str, "BOOLEAN": bool, "COMBO": str}

@@ -9,9 +9,9 @@ from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.engine.methods import AR, METHODS
 from ssd_core.model.knobs import KnobSpec
 from ssd_core.model.noise import STRENGTHS
+from ssd_core.output.choices import SPEEDS
 from ssd_core.output.knob_words import KNOB_WORDS
 from ssd_core.output.knobs import MOST_PICTURES, all_knobs, sampling_knobs
-from ssd_core.output.labels import SPEEDS
 from ssd_core.output.replay import can_write_mp4
 from ssd_core.weights.memory import WEIGHT_BYTES
 

@@ -216,7 +216,7 @@ def edit_by_words() -> Graph:
     graph.show("first_picture", "first", 0, 3, "First picture")
     graph.show("map", "edit", 3, 3, "Where the words act")
     graph.show("second_picture", "edit", 0, 3, "Edited")
-    graph.sizes |= {name: (320, 235) for name in ("first_picture", "map", "second_picture")}
+    graph.sizes |= dict.fromkeys(("first_picture", "map", "second_picture"), (320, 235))
     graph.app(["first_picture", "second_picture"], first="prompt seed",
               edit="prompt reach hold seed")
     return graph

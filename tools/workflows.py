@@ -26,8 +26,8 @@ from ssd_core.weights.catalogue import CATALOGUE
 
 sys.path.append(str(ROOT / "tests"))
 
-from support.comfyui_page import Page, comfyui_page  # noqa: E402
-from support.comfyui_server import Client, Run, comfyui  # noqa: E402
+from support.comfyui_page import Page, comfyui_page
+from support.comfyui_server import Client, Run, comfyui
 
 COLUMN_GAP, ROW_GAP, SIDE = 50, 30, 512  # px
 NO_ID = "00000000-0000-0000-0000-000000000000"  # every page gives it one of its own

@@ -134,7 +134,7 @@ class KnobSpec:
         return ("on" if self.default else "off") if self.kind is bool else str(self.default)
 
 
-def knob(default: Any, help: str, **spec: Any) -> Any:  # noqa: A002
+def knob(default: Any, help: str, **spec: Any) -> Any:
     """A dataclass field that is a knob; spec: further fields of its KnobSpec.
 
     The annotation is the type of all values but None.

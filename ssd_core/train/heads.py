@@ -49,7 +49,7 @@ from ..weights.memory import MemoryEstimate, Setting, empty_caches, is_out_of_me
 from ..weights.model_size import ModelSize
 from ..weights.quantize import unquantise_image_head
 from ..weights.registry import ModelRegistry
-from . import judging, row
+from . import HEADS, KINDS, LEAST_STEPS, ROW, judging, row
 from .checkpoints import Checkpoint, Stopped, Watch, shapes_of, training_steps
 from .common import (
     Say,
@@ -71,16 +71,12 @@ from .versions import save_version
 CELLS_AT_ONCE = 16 * 576  # of all pictures in a teacher pass; larger batches go in parts
 Measure = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 NUMBERS_AT_ONCE = 1 << 27  # of a distribution over codes in one chunk
-HEADS, ROW, BOTH = judging.HEADS, judging.ROW, "both"
-KINDS = {HEADS: (HEADS,), ROW: (ROW,), BOTH: (HEADS, ROW)}
 LOSSES = ("smooth_l1", "scaled", "kl", "scaled+kl")
 DISK_BYTES, CHECKPOINT_BYTES, LEARNING_BYTES = 2, 12, 16  # per parameter
 LARGE = 512  # hidden size from which the paper's rate suits
 K_H, K_V = 5, 3  # heads of the bundled model
 TRAINED = ("scale", "loss", "pictures", "steps", "row_pictures", "row_steps")  # of a file
 BATCH, OWN_BATCH = 16, 4  # pictures of a step; the second of one's own pictures
-# Of each kind from one's own pictures, of which there may be few: results/learned.md
-LEAST_STEPS = {HEADS: 200, ROW: 500}
 STATES = 22  # float32 hidden states of a cell alive at once, of teacher and head: measured
 # Adds the gradients of a batch, with up to so many cells in a pass; returns the batch's loss.
 Learn = Callable[[Pictures, list[bool], int], float]

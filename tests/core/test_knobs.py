@@ -8,7 +8,7 @@ import pytest
 
 from ssd_core import Grid, Sampling, SSDError, methods
 from ssd_core.backbones.base import Preset
-from ssd_core.backbones.emu3 import AREA, PATCH, RATIOS, size_for
+from ssd_core.backbones.sizes import EMU3_PATCH, emu3
 from ssd_core.engine.methods import METHODS
 from ssd_core.model.grid import LONGEST_SIDE
 from ssd_core.model.knobs import LARGEST, KnobRecord, knob, specs
@@ -94,7 +94,7 @@ def test_a_chinese_label_begins_with_the_name_of_the_widget():
 def test_a_draft_is_no_longer_than_a_side_of_the_largest_picture():
     grids = [row.grid for row in CATALOGUE.values()]
     sides = [max(grid.rows, grid.columns) for grid in grids]
-    sides += [max(size_for(ratio, AREA)) // PATCH for ratio in RATIOS]
+    sides += [max(size) // EMU3_PATCH for size in emu3()]
     assert max(sides) <= LONGEST_SIDE < 2 * max(sides)
     widest = methods.Rows(LONGEST_SIDE, LONGEST_SIDE).resolve(Preset())
     assert widest.plan(Grid(9, 9)).passes

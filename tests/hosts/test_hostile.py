@@ -85,7 +85,7 @@ def check(capsys, line: list[str]) -> None:
     told = capsys.readouterr().err.splitlines()
     assert code in (0, 2), line
     assert sum(each.startswith("error:") for each in told) == (code == 2), (line, told)
-    assert code == 0 or told[-1].startswith("error:") and len(told[-1]) <= LONGEST, (line, told)
+    assert code == 0 or (told[-1].startswith("error:") and len(told[-1]) <= LONGEST), (line, told)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes among its files")

@@ -22,7 +22,7 @@ def asked(pack, **knobs):
 
 def line(pack, **knobs):
     values = {"method": SSD, **{f"method.{name}": value for name, value in knobs.items()}}
-    return pack.module("nodes.routes").plan_of(values, "postcard")
+    return pack.module("nodes.facts").plan_of(values, "postcard")
 
 
 def test_there_are_thirteen_nodes_and_none_is_a_method(pack):

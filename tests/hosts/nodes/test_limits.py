@@ -22,7 +22,7 @@ def numbers(pack):
 
 def refusal(pack, node, **values) -> str:
     """What a node says of values; it is given nothing else that it could start with."""
-    asked = {name: None for name in inspect.signature(pack.nodes[node].execute).parameters}
+    asked = dict.fromkeys(inspect.signature(pack.nodes[node].execute).parameters)
     defaults = {i.id: i.default for i in pack.schemas[node].inputs if i.widget}
     with pytest.raises(pack.error) as refused:
         pack.nodes[node].execute(**{**asked, **defaults, **values})

@@ -80,7 +80,7 @@ def test_a_stopped_run_is_there_as_far_as_it_came(pack, sampled):
     with pytest.raises(comfyui_stub.InterruptProcessingException):
         sampled(method={"method": "Reference (AR)"})
     messages = pack.module("nodes.previews").messages_for("flow")
-    assert [m["kind"] for m in messages][0] == "started" and messages[-1]["kind"] == "cancelled"
+    assert next(m["kind"] for m in messages) == "started" and messages[-1]["kind"] == "cancelled"
     painted = [(m["first"], m["last"]) for m in messages if m["kind"] == "rows"]
     assert painted and len(set(painted)) == len(painted)
 

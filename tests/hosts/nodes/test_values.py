@@ -146,7 +146,7 @@ def test_a_number_of_another_method_is_its_own(schedules):
 
 def test_the_page_gets_a_method_s_passes_and_the_model_s_numbers_before_anything_runs(
         pack, schedules):
-    plan_of = pack.module("nodes.routes").plan_of
+    plan_of = pack.module("nodes.facts").plan_of
     widgets = {"method": SSD_CHOICE, "method.k_h": 5, "method.k_v": 1, "method.rounds": 1,
                "method.incremental": 0}
     plan = schedules.plan_for(schedules.chosen(

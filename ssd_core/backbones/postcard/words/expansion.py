@@ -265,8 +265,9 @@ class Writer:
         words = [*self.reading.words, END]
         before = [(word, after) for word, after in pairwise(words) if word.meaning[0] == attribute]
         return not self.chinese and all(
-            word.word in _WEATHER_ADJECTIVES and after.word != "sky" and after.meaning[0] != "time"
-            or word.typed.lower() in _LIGHT_ADJECTIVES and after.meaning[0] != "time"
+            (word.word in _WEATHER_ADJECTIVES and after.word != "sky"
+             and after.meaning[0] != "time")
+            or (word.typed.lower() in _LIGHT_ADJECTIVES and after.meaning[0] != "time")
             for word, after in before)
 
     @property

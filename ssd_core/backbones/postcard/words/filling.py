@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import TypeVar
 
 from .captions import PLURAL
@@ -142,7 +142,7 @@ def relate(reading: Reading, total: int) -> list[str]:
         unseen.append("between")
         for thing in things:
             thing.free = True
-    for first, second in zip(things, things[1:], strict=False):
+    for first, second in pairwise(things):
         if word := _unseen(reading, first, second):
             unseen.append(word)
             first.free = second.free = True
