@@ -169,6 +169,7 @@ _CHINESE: dict[str, str] = {
     "草地": "on a meadow ,", "草原": "on a meadow ,", "草坪": "on a meadow ,",
     "麦田": "in a wheat field ,", "田野": "in a field ,", "沙漠": "in the desert ,",
     "沙滩": "on the sandy beach ,", "雪地": "in the snow ,", "雪原": "in the snow ,",
+    "沙地": "on the sand ,",
     "雪": "in the snow ,",
     "湖": "on a lake ,", "湖面": "on a lake ,", "湖上": "on a lake ,", "湖边": "on a lake ,",
     "湖水": "on a lake ,", "海": "on the sea ,", "大海": "on the sea ,",

@@ -105,11 +105,13 @@ def _water(pieces: Sequence[Said], n: int) -> str | None:
 
 def _is_ashore(pieces: Sequence[Said], n: int) -> bool:
     """Whether a thing stands beside this water, as in "a house by the lake", "a lake house"."""
-    kinds = _kinds(pieces)
+    kinds, typed = _kinds(pieces), _typed(pieces[n])
     if not kinds or kinds & {*_AFLOAT}:
         return False
-    return (_typed(pieces[n]) in _LANDED or _thing_behind(pieces, n) is not None
-            or _is_beside(pieces, n))
+    if kinds == {"lighthouse"} and "beach" not in (pieces[n].words or ()):
+        return _water(pieces, n) == "lake" and _is_beside(pieces, n)  # on its rock in the sea
+    return (typed in _LANDED or _is_beside(pieces, n)
+            or (typed.isascii() and _thing_behind(pieces, n) is not None))
 
 
 def _is_beside(pieces: Sequence[Said], n: int) -> bool:

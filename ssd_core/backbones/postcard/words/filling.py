@@ -356,7 +356,9 @@ class Filler:
 
     def _sky(self, scene: Scene) -> str | None:
         time, lit = scene["time"] or "day", scene["light"] not in (None, "none")
-        odds = rare(sky_odds(time, lit), lambda sky: is_faint(scene.get("ridge"), "sky", sky))
+        snowy = scene.get("ground") == "snow"
+        odds = rare(sky_odds(time, lit), lambda sky: (
+            is_faint(scene.get("ridge"), "sky", sky) or (snowy and sky == "rain")))
         return self.die.throw("sky", odds, lambda sky: self._allowed("sky", sky)
                               and sky in skies_of(time) and (has_light(sky) or not lit))
 
