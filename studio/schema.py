@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 from ssd_core import __version__
@@ -37,7 +38,7 @@ def schema_view(services: Services, language: str) -> dict:
     loaded = services.library.current
     backbone = loaded.backbone
     return {"version": __version__, "language": language, "local": services.local,
-            "settings": first_values(backbone.preset),
+            "settings": {**first_values(backbone.preset), "seed": str(random.getrandbits(32))},
             "knobs": [knob_view(knob, language) for knob in ordered_knobs()],
             "methods": [method_view(name, language) for name in METHODS],
             "qualities": qualities(backbone, language), "as_chosen": AS_CHOSEN,

@@ -80,6 +80,8 @@ def test_the_schema_describes_every_setting_in_the_language_of_the_page(client, 
     knobs = {knob["name"]: knob for knob in schema["knobs"]}
     assert set(knobs) == set(KNOBS)
     assert {*as_json(wished()), *KNOBS, "reach", "hold"} == {*schema["settings"]}
+    again = client.get("/api/schema?language=en").json()["settings"]
+    assert again["seed"] != schema["settings"]["seed"]  # the first picture of each visit is new
     assert (knobs["k_h"]["label"].startswith("k_h:")) is (place == 0)
     assert knobs["cfg"]["optional"] and not knobs["seed"]["optional"]
     assert knobs["seed"]["high"] is None

@@ -33,10 +33,10 @@ _PARTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("ridge", "forest"): ("a forest behind", "a dark forest far away", "before the woods"),
     ("ground", "meadow"): ("on a meadow", "in the grass", "in a grassy meadow"),
     ("ground", "field"): ("in a field", "in the wheat", "in a wheat field"),
-    ("ground", "sand"): ("on the sand", "in the desert", "on the sandy beach"),
+    ("ground", "sand"): ("on the sand", "in the desert", "in the sandy desert"),
     ("ground", "snow"): ("in the snow", "on the snow", "in deep snow"),
     ("ground", "lake"): ("on a lake", "on a calm lake", "on the lake"),
-    ("ground", "sea"): ("on the sea", "by the ocean", "among the waves"),
+    ("ground", "sea"): ("on the sea", "on the ocean", "among the waves"),
     ("path", "road"): ("by a road", "along the road", "a winding road"),
     ("path", "river"): ("by a river", "along the river", "a winding river"),
     ("path", "flowers"): ("among flowers", "flowers everywhere", "full of flowers"),
@@ -311,7 +311,7 @@ def _vocabulary() -> tuple[str, ...]:
     tables = (*_PARTS.values(), *_NOUNS.values(), *_COLOUR_WORDS.values(), *_PLACE_WORDS.values())
     texts = [text for table in (*tables, *_MANY.values()) for text in table]
     texts += [*_LIGHT_PARTS, *_LIGHT_ALONE, *_ONE, *_SOME, *_FIRST, *_LATER]
-    texts += ["sun moon stands and a an , .", *_VERBS.values(), *_SKY_ADJECTIVES.values()]
+    texts += ["sun moon beach stands and a an , .", *_VERBS.values(), *_SKY_ADJECTIVES.values()]
     texts += _TIME_NOUNS.values()
     words = {word for text in texts for word in text.split() if "{" not in word}
     return tuple(sorted(words))
