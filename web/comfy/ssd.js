@@ -7,7 +7,7 @@ import { nameChoices } from "./choices.js";
 import { showReport } from "./doctor.js";
 import { Downloads } from "./downloads.js";
 import { make } from "../preview/elements.js";
-import { addFold, fit, fitLoaded, foldNew, nameFold } from "./folding.js";
+import { addFold, fit, fitLoaded, foldNew, foldUnused, nameFold } from "./folding.js";
 import { idOf, nodeAt, widgetOf } from "./graph.js";
 import { Known, LOADER, Sizes } from "./known.js";
 import { colorLinks, styleOf } from "./link_colors.js";
@@ -272,6 +272,7 @@ function attach(node) {
 /** Show a node's choices and inputs as they are now: some may be new. */
 function refold(node) {
   foldNew(node);
+  foldUnused(node);
   nameChoices(node, language());
 }
 

@@ -159,7 +159,7 @@ function drawWhereOpaque(context, bitmap) {
   context.globalCompositeOperation = "source-over";
 }
 
-const LEGIBLE = { phone: 150, screen: 240 }; // px that a panel needs for its figures
+const LEGIBLE = { phone: 150, screen: 200 }; // px that a panel needs for its figures
 const WORDS = 140; // px of words above and below a panel's pictures
 
 /**
