@@ -23,8 +23,7 @@ TITLES = {
     "Read me": "说明", "Model": "模型", "Words": "提示词", "Draw": "绘制", "Picture": "图像",
     "Pictures": "图像", "Press Run": "点击“运行”", "Prompt for all": "共用提示词",
     "Seed for all": "共用种子", "AR beside SSD": "AR 与 SSD", "Report": "报告",
-    "Sheet": "对比图", "Table": "表格",
-    "Compare": "比较", "r = 0": "r = 0", "r = 2": "r = 2",
+    "Sheet": "对比图", "Compare": "比较", "r = 0": "r = 0", "r = 2": "r = 2",
     "Where drafts were accepted": "草稿在哪里被接受",
     "1. Start": "1. 开始", "2. Finish": "2. 完成", "3. Save": "3. 保存",
     "Rows to keep": "保留的行数", "First picture": "第一张",
@@ -90,8 +89,8 @@ def compare_methods() -> Graph:
     graph.sampler("compare", 1, kind="SSD_Compare", prompt="a red house by a lake", seed=2,
                   **SEED_CHANGES, **methods)
     graph.show("sheet", "compare", 2, 2, "Sheet")
-    graph.sizes |= {"sheet": (460, 480), "table": (460, 240)}
-    graph.tell("table", "compare", 3, 2, "Table")
+    graph.sizes |= {"note": (300, 260), "model": (300, 0), "compare": (860, 0),
+                    "sheet": (360, 560)}
     graph.app(["sheet"], compare=" ".join(["prompt", "seed", *methods]))
     return graph
 
