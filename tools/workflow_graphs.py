@@ -58,11 +58,12 @@ def ar_beside_ssd() -> Graph:
     graph = Graph(["save"], ["Model", "Compare", "Pictures"])
     graph.note("One prompt and one seed, drawn twice. AR takes a forward pass for every token. SSD "
                "drafts whole rows with the model's draft heads, and the model verifies each row "
-               "r times. The passes stand below the pictures.\n\nBelow **method_2**: **k_h** and "
-               "**k_v** say how far ahead the heads draft, **r / b** and **i** how often a row is "
+               "r times. Rest on the line below a picture to read its passes.\n\nBelow "
+               "**method_2**: **k_h** and **k_v** say how far ahead the heads draft, **r / b** and **i** how often a row is "
                "verified.",
                "同一提示词、同一种子，画两次。AR 每个词元需要一次前向计算。SSD 用模型的"
-               "草稿头起草整行，再由模型把每行检查 r 次。前向次数写在图像下方。"
+               "草稿头起草整行，再由模型把每行检查 r 次。"
+               "把鼠标停在图像下方的文字上，可看到前向次数。"
                "\n\n**method_2** 的下方：**k_h** 和 **k_v** 决定草稿头起草多远，"
                "**r / b** 和 **i** 决定每行检查几次。")
     graph.model()
