@@ -59,8 +59,8 @@ def ar_beside_ssd() -> Graph:
     graph.note("One prompt and one seed, drawn twice. AR takes a forward pass for every token. SSD "
                "drafts whole rows with the model's draft heads, and the model verifies each row "
                "r times. Rest on the line below a picture to read its passes.\n\nBelow "
-               "**method_2**: **k_h** and **k_v** say how far ahead the heads draft, **r / b** and **i** how often a row is "
-               "verified.",
+               "**method_2**: **k_h** and **k_v** say how far ahead the heads draft, "
+               "**r / b** and **i** how often a row is verified.",
                "同一提示词、同一种子，画两次。AR 每个词元需要一次前向计算。SSD 用模型的"
                "草稿头起草整行，再由模型把每行检查 r 次。"
                "把鼠标停在图像下方的文字上，可看到前向次数。"
