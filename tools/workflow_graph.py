@@ -85,7 +85,3 @@ class Graph:
         """The content of app mode: widget names by node, and the nodes of the results."""
         self.shown = shown
         self.form = [(node, name) for node, names in widgets.items() for name in names.split()]
-
-    def tell(self, name: str, source: str, output: int, column: int, title: str) -> None:
-        self.add(name, "PreviewAny", column, title)
-        self.link(source, output, name, "source")

@@ -202,7 +202,7 @@ def _as(value: Any, kind: type) -> Any:
     if isinstance(value, bool):
         return None
     if kind is int:
-        whole = isinstance(value, Integral) or isinstance(value, Real) and value % 1 == 0
+        whole = isinstance(value, Integral) or (isinstance(value, Real) and value % 1 == 0)
         return int(value) if whole else None
     if isinstance(value, int):
         return value if value.bit_length() <= 64 else None

@@ -367,7 +367,7 @@ def nearest(piece: str) -> str | None:
 
 def _is_slip(typed: str, word: str) -> bool:
     """Whether a hand that meant `word` may have typed this: people rarely miss the first letter."""
-    return _swapped(typed, word) or typed[0] == word[0] and _one_letter_off(typed, word)
+    return _swapped(typed, word) or (typed[0] == word[0] and _one_letter_off(typed, word))
 
 
 def _first_difference(a: str, b: str) -> int:

@@ -54,12 +54,12 @@ KIND = {"house": 0.2, "tree": 0.12, "boat": 0.2, "lighthouse": 0.12, "castle": 0
 COLOUR = {"red": 0.4, "blue": 0.3, "yellow": 0.2, "purple": 0.06, "pink": 0.04}
 # The colours that kinds have in the world; the others have any.
 USUAL: dict[str, Odds[str]] = {
-    **dict.fromkeys(("house", "houses"), {"red": 0.5, "white": 0.4, "yellow": 0.1}),
-    **dict.fromkeys(("church", "lighthouse"), {"white": 0.7, "red": 0.3}),
-    **dict.fromkeys(("castle", "tower", "windmill", "bridge"), {"white": 0.75, "red": 0.25}),
-    **dict.fromkeys(("boat", "boats"), {"white": 0.35, "red": 0.35, "blue": 0.3}),
+    **{kind: {"red": 0.5, "white": 0.4, "yellow": 0.1} for kind in ("house", "houses")},
+    **{kind: {"white": 0.7, "red": 0.3} for kind in ("church", "lighthouse")},
+    **{kind: {"white": 0.75, "red": 0.25} for kind in ("castle", "tower", "windmill", "bridge")},
+    **{kind: {"white": 0.35, "red": 0.35, "blue": 0.3} for kind in ("boat", "boats")},
     "tent": {"orange": 0.4, "green": 0.2, "blue": 0.2, "red": 0.2},
-    **dict.fromkeys(("tree", "trees", "pine"), {"green": 1.0})}
+    **{kind: {"green": 1.0} for kind in ("tree", "trees", "pine")}}
 FALL = {"orange": 0.6, "yellow": 0.4}  # of leaves in autumn
 PALE = {"field": ("yellow",), "sand": ("yellow", "white"), "snow": ("white",)}  # hardly visible
 _BETWEEN = ("between", "之间", "中间")
