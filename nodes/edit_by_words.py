@@ -48,7 +48,7 @@ class EditByWords(DrawingNode):
                               tooltip="Where the words may act: white. Without a mask, "
                                       "everywhere."),
                 io.String.Input("prompt", multiline=True, dynamic_prompts=True,
-                                default="a blue house by a lake",
+                                default="a blue house by a river",
                                 tooltip="What the picture should show: its old prompt with the "
                                         "words changed that are to change."),
                 io.String.Input("old_prompt", display_name="old prompt", multiline=True,

@@ -55,7 +55,7 @@ def prompts() -> list[io.Input]:
     """prompt, negative."""
     return [
         io.String.Input("prompt", multiline=True, dynamic_prompts=True,
-                        default="a red house by a lake",
+                        default="a red house by a river",
                         tooltip="What the picture should show. If the model knows only some "
                                 "words, you can click them on the node; the help of SSD Sampler "
                                 "lists them. The report names words that it does not know."),

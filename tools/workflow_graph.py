@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-PROMPT = "a red house by a lake"
+PROMPT = "a red house by a river"
 # The page's own widget behind a seed: what it does with the seed after a run.
 SEED_STAYS = {"control_after_generate": "fixed"}
 SEED_CHANGES = {"control_after_generate": "randomize"}

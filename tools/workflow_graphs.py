@@ -39,7 +39,7 @@ def quick_start() -> Graph:
     graph = Graph(["save"], ["Model", "Press Run", "Picture"])
     graph.sizes = {"model": (300, 0), "save": (420, 480)}
     graph.model()
-    graph.sampler("sampler", 1, prompt="a red house by a lake", seed=2, **SEED_CHANGES)
+    graph.sampler("sampler", 1, prompt="a red house by a river", seed=2, **SEED_CHANGES)
     graph.add("save", "SaveImage", 2, filename_prefix="SSD/postcard")
     graph.link("sampler", 0, "save", "images")
     graph.app(["save"], sampler="prompt ssd_words seed size method complete_prompt")
@@ -87,7 +87,7 @@ def compare_methods() -> Graph:
     graph.model()
     methods = {f"method_{n}": name for n, name in enumerate(
         (REFERENCE, FAITHFUL, BALANCED, "SJD"), 1)}
-    graph.sampler("compare", 1, kind="SSD_Compare", prompt="a red house by a lake", seed=2,
+    graph.sampler("compare", 1, kind="SSD_Compare", prompt="a red house by a river", seed=2,
                   **SEED_CHANGES, **methods)
     graph.show("sheet", "compare", 2, 2, "Sheet")
     graph.sizes |= {"note": (300, 260), "model": (300, 0), "compare": (860, 0),
@@ -154,7 +154,7 @@ def keep_the_top() -> Graph:
                "*编码*。")
     graph.model()
     graph.sampler("first", 1, "First picture", seed=7,
-                  prompt=f"a red house on the left, by a lake, {ABOVE}")
+                  prompt=f"a red house on the left, by a river, {ABOVE}")
     graph.add("rows", "PrimitiveInt", 0, "Rows to keep", value=8)
     graph.sizes["rows"] = (320, 0)
     graph.sampler("second", 2, "Its top, another ground", seed=22,

@@ -1,6 +1,6 @@
 /**
  * Folds a node's advanced inputs on the classic canvas, as Nodes 2.0 does by itself: a button shows
- * them. On both it folds the lists of methods that nobody uses yet. Hidden inputs keep their values.
+ * them. On both it folds lists of methods that are not used yet. Hidden inputs keep their values.
  */
 
 import { derive } from "./chain.js";

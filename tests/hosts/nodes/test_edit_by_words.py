@@ -43,7 +43,7 @@ def test_what_the_words_do_not_change_keeps_tokens_and_pixels(pack, model, drawn
 
 
 def test_words_that_change_nothing_draw_nothing(pack, model, drawn):
-    images, run, mask, _ = edit(pack, model, picture=drawn[1], prompt="a red house by a lake")
+    images, run, mask, _ = edit(pack, model, picture=drawn[1], prompt="a red house by a river")
     assert run.tokens.tokens.equal(drawn[1].tokens.tokens) and images.equal(drawn[0])
     assert not mask.any() and "nothing was drawn" in run.report
 
@@ -64,7 +64,7 @@ def test_any_image_needs_its_words(pack, model):
     photo = torch.rand(1, 100, 200, 3)
     with pytest.raises(pack.error, match="old prompt: the picture has no recipe"):
         edit(pack, model, image=photo)
-    images = edit(pack, model, image=photo, old_prompt="a red house by a lake")[0]
+    images = edit(pack, model, image=photo, old_prompt="a red house by a river")[0]
     assert images.shape == (1, PIXELS, PIXELS, 3)
     with pytest.raises(pack.error, match="connect a run to 'picture', or"):
         edit(pack, model)

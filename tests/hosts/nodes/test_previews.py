@@ -56,7 +56,7 @@ def test_the_finished_picture_is_the_node_s_ui_in_a_few_messages(pack, sampled):
 def test_one_message_has_the_marks_of_every_cell(pack, sampled):
     judged = sampled().ui["ssd_preview"][0]["messages"][1]
     assert judged["first"] == 0 and [len(line) for line in judged["marks"]] == [SIDE * SIDE]
-    assert "a" in judged["marks"][0] and set(judged["marks"][0]) <= set("arc")
+    assert "a" in judged["marks"][0] and set(judged["marks"][0]) <= set("arcd")
 
 
 def test_a_comparison_keeps_both_panels(pack, sampled):

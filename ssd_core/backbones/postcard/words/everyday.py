@@ -137,8 +137,8 @@ def _thing_behind(pieces: Sequence[Said], n: int) -> Said | None:
 
 
 def _kinds(pieces: Sequence[Said]) -> set[str]:
-    claims = (_MEANING.get(word, ("", "")) for piece in pieces for word in piece.words or ())
-    return {value for attribute, value in claims if attribute == "kind"}
+    meanings = (_MEANING.get(word, ("", "")) for piece in pieces for word in piece.words or ())
+    return {value for attribute, value in meanings if attribute == "kind"}
 
 
 def _typed(piece: Said) -> str:
