@@ -247,6 +247,8 @@ class HeadsRecipe:
               "given several times. The drafts in use go on learning, and what brings no more "
               "than before is not kept.")
     models_dir: str = flag("models", "Folder with ssd_backbones/NAME and ssd_heads/NAME.")
+    lora: list[str] | None = flag(None, "A LoRA with which the pictures were drawn, FILE or "
+                                        "FILE:STRENGTH; may be given several times.")
     start_from: str = flag("", "Heads to continue from, instead of fresh ones: a bundled name, a "
                                "file or a folder. They may be of another backbone with as many "
                                "channels.")
@@ -551,7 +553,8 @@ def load_teacher(recipe: HeadsRecipe, team: Team) -> Backbone:
     source, dtype = recipe.backbone or recipe.file.parent, recipe.dtype
     if dtype == "auto" and auto_dtype(source, pick_device(team.device)) == "int8":
         dtype = "fp32"
-    return load_backbone(source, team.device, dtype)
+    local = ModelRegistry.below(recipe.models_dir)
+    return load_backbone(source, team.device, dtype, lora=list(map(local.lora, recipe.lora or ())))
 
 
 def with_gradients(backbone: Backbone) -> Backbone:
