@@ -11,12 +11,12 @@ from ..ssd_core.engine.methods import Method
 from ..ssd_core.errors import SSDError
 from ..ssd_core.output.choices import REFERENCE, SSD_CHOICE
 from ..ssd_core.output.drawing import Drawing
-from ..ssd_core.runs.comparison import Comparison, runnable
-from . import inputs, outcome, requests, running, schedules, weights
-from .drawing import DrawingNode
+from . import inputs
+from .drawing import DrawingNode, outputs
 from .errors import readable_errors
 from .language import localized
-from .types import COMPARE
+from .later import comparison, outcome, requests, running, schedules, weights
+from .types import COMPARE, LoadedModel
 from .widgets import NONE
 
 USUAL = {"method_1": REFERENCE, "method_2": SSD_CHOICE,
@@ -39,7 +39,7 @@ class Compare(DrawingNode):
                 *(inputs.method(name, usual, without=True) for name, usual in USUAL.items()),
                 inputs.preview(), *inputs.sampling()],
             outputs=[
-                *outcome.outputs(),
+                *outputs(),
                 io.Image.Output(display_name="sheet",
                                 tooltip="All pictures, labelled with passes, seconds, what the "
                                         "method guarantees and the share of AR's tokens."),
@@ -48,11 +48,11 @@ class Compare(DrawingNode):
 
     @classmethod
     @readable_errors
-    def execute(cls, model: weights.LoadedModel, prompt: str, negative: str, preview: bool,
+    def execute(cls, model: LoadedModel, prompt: str, negative: str, preview: bool,
                 complete_prompt: bool, **widgets: Any) -> io.NodeOutput:
         sampling, size = requests.sampling_of(widgets), requests.asked_size(widgets)
         typed = requests.typed_words(prompt, negative)
-        fitting, left_out = runnable(chosen(widgets), lambda method: requests.request_of(
+        fitting, left_out = comparison.runnable(chosen(widgets), lambda method: requests.request_of(
             model, Drawing(prompt, typed.negative, method, sampling, size, expand=complete_prompt),
             named=True))
         if not fitting:
@@ -64,8 +64,9 @@ class Compare(DrawingNode):
         ui = cls.draw(runs, preview, together=together)
         notes = [*left_out, *dict.fromkeys(note for run in runs
                                            for note in (*run.word_notes, *run.notes))]
-        table = Comparison.of((run.result for run in runs), map(localized, notes)).table()
-        return io.NodeOutput(*outcome.of(runs), outcome.sheet_output(runs, notes), table, ui=ui)
+        compared = comparison.Comparison.of((run.result for run in runs), map(localized, notes))
+        return io.NodeOutput(*outcome.of(runs), outcome.sheet_output(runs, notes),
+                             compared.table(), ui=ui)
 
 
 def chosen(widgets: Mapping[str, Any]) -> dict[str, Method]:

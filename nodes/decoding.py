@@ -5,39 +5,17 @@ from __future__ import annotations
 import comfy.model_management as mm
 import torch
 from comfy.utils import ProgressBar
-from comfy_api.v0_0_2 import io
 
 from ..ssd_core.backbones.glm_image import GlmImage
 from ..ssd_core.errors import SSDError
-from ..ssd_core.weights.diffusion import GUIDANCE, STEPS
 from . import painters, running, weights
 from .sources import painted_from
-from .types import TokenPictures
+from .types import LoadedModel, TokenPictures
 
 ROOM = 3 << 30  # bytes besides the weights for a picture of 1024 x 1024 px; not measured
-GLM = "Only for GLM-Image: "
 
 
-def inputs() -> list[io.Input]:
-    """What the diffusion model of GLM-Image needs."""
-    return [
-        io.Image.Input("source", optional=True,
-                       tooltip=f"{GLM}the source pictures that the tokens were drawn from, as SSD "
-                               "Sampler had them."),
-        io.String.Input("prompt", default="", multiline=True, optional=True, advanced=True,
-                        tooltip=f"{GLM}what the pictures show. Empty = the prompts that the "
-                                "tokens were drawn from."),
-        io.Int.Input("seed", default=0, min=0, max=(1 << 64) - 1, control_after_generate=True,
-                     optional=True, advanced=True, tooltip=f"{GLM}the seed of the painting."),
-        io.Int.Input("steps", default=STEPS, min=1, max=200, optional=True, advanced=True,
-                     tooltip=f"{GLM}steps of the diffusion model; more take longer."),
-        io.Float.Input("guidance", default=GUIDANCE, min=1.0, max=20.0, step=0.1, optional=True,
-                       advanced=True,
-                       tooltip=f"{GLM}guidance of the diffusion model; 1 switches it off and "
-                               "halves the work.")]
-
-
-def images_of(model: weights.LoadedModel, tokens: TokenPictures, prompt: str, seed: int, steps: int,
+def images_of(model: LoadedModel, tokens: TokenPictures, prompt: str, seed: int, steps: int,
               guidance: float, source: torch.Tensor | None) -> torch.Tensor:
     """IMAGE [B, H, W, 3] of tokens."""
     if isinstance(model.module, GlmImage):
@@ -47,7 +25,7 @@ def images_of(model: weights.LoadedModel, tokens: TokenPictures, prompt: str, se
         return running.images_of(module, codes)
 
 
-def painted(model: weights.LoadedModel, tokens: TokenPictures, prompt: str, seed: int, steps: int,
+def painted(model: LoadedModel, tokens: TokenPictures, prompt: str, seed: int, steps: int,
             guidance: float, source: torch.Tensor | None) -> torch.Tensor:
     """IMAGE [B, H, W, 3] by the diffusion model; the memory of the rest is freed first."""
     codes, drawn_from = tokens.for_backbone(model.module), painted_from(tokens, source)

@@ -1,4 +1,4 @@
-"""The base class of the nodes that draw."""
+"""The base class of the nodes that draw, and their outputs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from typing import Any
 
 from comfy_api.v0_0_2 import io
 
-from . import limits, previews, running, things
+from . import limits, previews
+from .later import running, things
+from .types import RunType
+
+
+def outputs() -> list[io.Output]:
+    return [
+        io.Image.Output(display_name="images", tooltip="The pictures."),
+        RunType.Output(display_name="run",
+                       tooltip="The pictures as tokens, with words, seed, statistics and report: "
+                               "for Save Image, Run Viewer, Run Info, Finish, Edit by Words and "
+                               "'picture' of SSD Sampler.")]
 
 
 class DrawingNode(io.ComfyNode):

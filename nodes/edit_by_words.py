@@ -9,21 +9,21 @@ from typing import Any
 import torch
 from comfy_api.v0_0_2 import io
 
-from ..ssd_core.engine.edits.look import change_map
 from ..ssd_core.engine.edits.words import Edit
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.grid import Grid
 from ..ssd_core.model.knobs import specs
 from ..ssd_core.model.sampling import Sampling
-from ..ssd_core.output.changed_words import changed_words
 from ..ssd_core.output.drawing import Drawing, sampling_of
 from ..ssd_core.output.picture_files import redrawn_cells
 from ..ssd_core.output.unknown import require_something_known
 from ..ssd_core.output.words import Words, drawn_words
-from . import fitting, inputs, outcome, requests, running, weights
-from .drawing import DrawingNode
+from . import inputs
+from .drawing import DrawingNode, outputs
 from .errors import readable_errors
-from .types import EDIT, Run, RunType, TokenPictures
+from .later import changed_words, fitting, look, outcome, requests, running, weights
+from .pictures import FILL
+from .types import EDIT, LoadedModel, Run, RunType, TokenPictures
 from .widgets import widget
 
 KNOBS = {spec.name: spec for spec in specs(Edit)}
@@ -48,7 +48,7 @@ class EditByWords(DrawingNode):
                               tooltip="Where the words may act: white. Without a mask, "
                                       "everywhere."),
                 io.String.Input("prompt", multiline=True, dynamic_prompts=True,
-                                default="a blue house by a lake",
+                                default="a blue house by a river",
                                 tooltip="What the picture should show: its old prompt with the "
                                         "words changed that are to change."),
                 io.String.Input("old_prompt", display_name="old prompt", multiline=True,
@@ -57,7 +57,7 @@ class EditByWords(DrawingNode):
                                         "tokens were drawn from."),
                 inputs.seed(), widget(KNOBS["reach"]), widget(KNOBS["hold"]), inputs.preview()],
             outputs=[
-                *outcome.outputs(),
+                *outputs(),
                 io.Mask.Output(display_name="mask", tooltip="White where cells were drawn anew."),
                 io.Image.Output(display_name="map",
                                 tooltip="How much the new words change each cell: the brighter, "
@@ -66,7 +66,7 @@ class EditByWords(DrawingNode):
 
     @classmethod
     @readable_errors
-    def execute(cls, model: weights.LoadedModel, prompt: str, old_prompt: str, seed: int,
+    def execute(cls, model: LoadedModel, prompt: str, old_prompt: str, seed: int,
                 reach: float, hold: bool, preview: bool, picture: Run | None = None,
                 image: torch.Tensor | None = None, mask: torch.Tensor | None = None
                 ) -> io.NodeOutput:
@@ -77,17 +77,17 @@ class EditByWords(DrawingNode):
         return io.NodeOutput(*outcome.of(runs), redrawn(runs), maps(model, runs), ui=ui)
 
 
-def pictures_of(model: weights.LoadedModel, picture: Run | None,
+def pictures_of(model: LoadedModel, picture: Run | None,
                 image: torch.Tensor | None) -> TokenPictures:
     """The pictures to edit; those of an image are encoded."""
     if picture is not None:
         return picture.tokens
     if image is None:
         raise SSDError("there is no picture to edit: connect a run to 'picture', or an image")
-    return fitting.encoded(model, image, fitting.FILL)[0]
+    return fitting.encoded(model, image, FILL)[0]
 
 
-def requests_of(model: weights.LoadedModel, source: TokenPictures,
+def requests_of(model: LoadedModel, source: TokenPictures,
                 mask: torch.Tensor | None, prompt: str, old_prompt: str, seed: int,
                 **knobs: Any) -> list:
     """A request for each picture: pictures of a batch may have different old words."""
@@ -105,12 +105,12 @@ def requests_of(model: weights.LoadedModel, source: TokenPictures,
             keep_mask=None if known is None or not known[n % len(known)].any()
             else known[n % len(known)],
             keep_pixels=None if source.pixels is None else source.pixels[n : n + 1])
-        made.append(requests.request_of(weights.LoadedModel(model.backbone), drawing,
+        made.append(requests.request_of(LoadedModel(model.backbone), drawing,
                                         fall_back=False))
     return made
 
 
-def words_of(model: weights.LoadedModel, recipe: dict | None, old: str,
+def words_of(model: LoadedModel, recipe: dict | None, old: str,
              new: str) -> tuple[str, str]:
     """Old and new words to draw from."""
     require_something_known(model.module, new)
@@ -119,7 +119,7 @@ def words_of(model: weights.LoadedModel, recipe: dict | None, old: str,
     if recipe is None:
         raise SSDError("old prompt: the picture has no recipe that tells its words: write what it "
                        "shows")
-    return changed_words(model.module, recipe, new)
+    return changed_words.changed_words(model.module, recipe, new)
 
 
 def redrawn(runs: Sequence[running.NodeRun]) -> torch.Tensor:
@@ -128,14 +128,14 @@ def redrawn(runs: Sequence[running.NodeRun]) -> torch.Tensor:
                       if run.result.edit is not None])
 
 
-def maps(model: weights.LoadedModel, runs: Sequence[running.NodeRun]) -> torch.Tensor:
+def maps(model: LoadedModel, runs: Sequence[running.NodeRun]) -> torch.Tensor:
     """IMAGE [B, H, W, 3]: the change map of every run, grey."""
     made = []
     with weights.resident([model.backbone], max(run.request.bytes_needed for run in runs)):
         for run in runs:
             request, drawing = run.request, run.request.drawing
             assert drawing.keep is not None and drawing.edit is not None
-            change = change_map(request.sized, drawing.keep, drawing.edit.old_prompt,
+            change = look.change_map(request.sized, drawing.keep, drawing.edit.old_prompt,
                                 request.words[0].prompt, guidance=request.sampling.cfg,
                                 min_p=request.sampling.min_p)
             made.append(as_pixels(run, change)[..., None].expand(-1, -1, -1, 3))

@@ -8,13 +8,14 @@ from typing import Any
 import torch
 from comfy_api.v0_0_2 import io
 
-from ..ssd_core.backbones.prompts.two_panels import MAPS, SUBJECT, TWO_PANELS
-from . import inputs, panels, requests, weights
+from ..ssd_core.backbones.prompts.two_panels import MAPS, SUBJECT
+from ..ssd_core.backbones.sizes import TWO_PANELS
+from . import inputs
 from .errors import readable_errors
-from .fitting import CROP, EXTEND, FILL, FIT_WIDTH, REFUSE, encoded, fitted_mask, size_of
 from .language import localized, show_text
-from .pictures import rgb
-from .types import EDIT, Run, RunType
+from .later import fitting, panels, requests
+from .pictures import CROP, EXTEND, FILL, FIT_WIDTH, REFUSE, rgb
+from .types import EDIT, LoadedModel, Run, RunType
 
 PICTURE = "a picture"
 SIDES = f"{TWO_PANELS[0]}x{TWO_PANELS[1] // 2}"  # px of one panel
@@ -52,18 +53,18 @@ class Encode(io.ComfyNode):
 
     @classmethod
     @readable_errors
-    def execute(cls, model: weights.LoadedModel, image: torch.Tensor, use: Mapping[str, Any],
+    def execute(cls, model: LoadedModel, image: torch.Tensor, use: Mapping[str, Any],
                 mask: torch.Tensor | None = None) -> io.NodeOutput:
         if (kind := use["use"]) != PICTURE:
             tokens, rows = panels.upper(model, image, kind, use.get("subject", ""))
             return io.NodeOutput(Run(tokens), torch.zeros(1, 64, 64), rows)
         fit = use.get("fit", FILL)
-        tokens, rows, report = encoded(model, image, fit, requests.asked_size(use))
+        tokens, rows, report = fitting.encoded(model, image, fit, requests.asked_size(use))
         assert tokens.pixels is not None
         all_rows, (height, width) = tokens.tokens.shape[1], tokens.pixels.shape[1:3]
         said = f"{report}; {rows} of {all_rows} rows of tokens are the picture's"
-        white = torch.zeros(1, height, width) if mask is None else fitted_mask(
-            mask, size_of(rgb(image)), (width, height), all_rows, fit)
+        white = torch.zeros(1, height, width) if mask is None else fitting.fitted_mask(
+            mask, fitting.size_of(rgb(image)), (width, height), all_rows, fit)
         show_text(cls.hidden.unique_id, said)
         return io.NodeOutput(Run(tokens, report=localized(said)), white, rows)
 

@@ -13,13 +13,13 @@ from comfy_execution.graph_utils import ExecutionBlocker
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.output.drawing import method_of
-from ..ssd_core.output.recipe import to_bytes
-from ..ssd_core.runs.request import Request, draws_ars_picture
-from . import decoding, finished, inputs, outcome, running, unfinished, weights
-from .drawing import DrawingNode
+from . import inputs
+from .drawing import DrawingNode, outputs
 from .errors import readable_errors
 from .language import show_text
-from .types import DRAW, Run, RunType
+from .later import decoding, finished, outcome, request, running, unfinished
+from .later import recipe as stored
+from .types import DRAW, LoadedModel, Run, RunType
 
 ALL = "all"
 NOTHING_YET = ("Nothing is picked yet: click the pictures you like on the sampler, or write their "
@@ -45,8 +45,8 @@ class Finish(DrawingNode):
                                             f"or write their numbers, for example 1, 3 or 2-4, or "
                                             f"{ALL}. Empty = none yet, if several are begun: the "
                                             "nodes after it wait."),
-                    inputs.preview(), *decoding.inputs()],
-            outputs=outcome.outputs(),
+                    inputs.preview(), *inputs.painting()],
+            outputs=outputs(),
             search_aliases=["resume", "continue", "unfinished", "interrupted", "cancelled",
                             "recover", "pick", "choose", "select seeds", "vae decode", "decode",
                             "tokens to image", "glm-image", "diffusion"])
@@ -61,7 +61,7 @@ class Finish(DrawingNode):
 
     @classmethod
     @readable_errors
-    def execute(cls, model: weights.LoadedModel, pictures: str, preview: bool, prompt: str,
+    def execute(cls, model: LoadedModel, pictures: str, preview: bool, prompt: str,
                 seed: int, steps: int, guidance: float, run: Run | None = None,
                 source: torch.Tensor | None = None) -> io.NodeOutput:
         if run is None:
@@ -77,7 +77,7 @@ class Finish(DrawingNode):
         return io.NodeOutput(images, with_pixels(run, tokens, images, wanted))
 
     @classmethod
-    def rest(cls, model: weights.LoadedModel, recipes: Sequence[dict],
+    def rest(cls, model: LoadedModel, recipes: Sequence[dict],
              preview: bool) -> io.NodeOutput:
         """Draw the rows below those of stopped runs."""
         keys = [finished.key_of(recipe, model.module) for recipe in recipes]
@@ -95,7 +95,7 @@ def with_pixels(run: Run, tokens, images: torch.Tensor, wanted: Sequence[int]) -
     if stats is not None:
         chosen = [n - 1 for n in wanted or range(1, len(run.tokens.tokens) + 1)]
         stats = replace(stats, recipes=tokens.recipes, acceptance=stats.acceptance[chosen],
-                        pictures=to_bytes(images))
+                        pictures=stored.to_bytes(images))
     return Run(replace(tokens, pixels=images), stats, run.report)
 
 
@@ -108,14 +108,14 @@ def keep(keys: Sequence[str], runs: Sequence[running.NodeRun]) -> None:
             finished.keep(key, drawn)
 
 
-def rest_of(recipe: dict, model: weights.LoadedModel) -> Request:
+def rest_of(recipe: dict, model: LoadedModel) -> request.Request:
     """The request that draws the rows below those of a stopped run."""
-    needs_heads = recipe["heads"] is not None and not draws_ars_picture(method_of(recipe))
+    needs_heads = recipe["heads"] is not None and not request.draws_ars_picture(method_of(recipe))
     if needs_heads and model.heads is None:
         raise SSDError("these pictures were begun with draft heads: choose the same ones in "
                        "'heads' of Load Model")
     rows = min(recipe["stopped_rows"], recipe["tokens"]["shape"][0] - 1)
-    return Request.of_recipe({**recipe, "keep_rows": rows}, model.module,
+    return request.Request.of_recipe({**recipe, "keep_rows": rows}, model.module,
                              model.heads.module if model.heads else None, mm.get_torch_device())
 
 

@@ -10,14 +10,11 @@ from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.memory import MemoryEstimate
 from ..ssd_core.weights.model_size import ModelSize
 from . import weights
-from .pictures import rgb, stack
-from .types import TokenPictures
-
-REFUSE, CROP, EXTEND = "refuse", "crop", "extend below"
-FILL, FIT_WIDTH = "scale and crop", "scale to width"
+from .pictures import CROP, EXTEND, FILL, FIT_WIDTH, REFUSE, rgb, stack
+from .types import LoadedModel, TokenPictures
 
 
-def encoded(model: weights.LoadedModel, image: torch.Tensor, fit: str,
+def encoded(model: LoadedModel, image: torch.Tensor, fit: str,
             size: tuple[int, int] | None = None) -> tuple[TokenPictures, int, str]:
     """The tokens of pictures, the rows that these fill, and a note on how they were fitted."""
     image = rgb(image)
@@ -70,7 +67,7 @@ def fitted_to(image: torch.Tensor, size: tuple[int, int], rows: int,
     picture_size = size_of(image)
     if picture_size == size:
         return image, rows, f"encoded {named(picture_size)} as it is"
-    if fit == FILL or fit == FIT_WIDTH:
+    if fit in (FILL, FIT_WIDTH):
         image, note = scaled(image, size, fit)
         fitted, rows, done = fitted_to(image, size, rows, CROP if fit == FILL else EXTEND)
         return fitted, rows, f"{note}, {done}"

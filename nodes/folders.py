@@ -51,6 +51,13 @@ def fingerprint(path: Path | None) -> str:
     return "" if path is None else f"{path}:{os.stat(path).st_mtime_ns}"
 
 
+def complaint_of_type(name: object) -> str | None:
+    """What is wrong with a name that a program sent; None if it is text, or linked."""
+    if name is None or isinstance(name, str):
+        return None
+    return f"it is of type {type(name).__name__}, not text: send a name"
+
+
 # Backbones
 
 

@@ -10,27 +10,36 @@ from functools import cache
 
 from comfy_api.v0_0_2 import io
 
-from ..ssd_core.backbones import postcard
-from ..ssd_core.backbones.chameleon import sizes_for
-from ..ssd_core.backbones.emu3 import AREA, RATIOS, size_for
-from ..ssd_core.backbones.emu3_5 import SIZES as EMU3_5_SIZES
-from ..ssd_core.backbones.glm_image import SIZES as GLM_SIZES
-from ..ssd_core.backbones.lumina2 import TWO_PANELS
+from ..ssd_core.backbones import sizes as known_sizes
 from ..ssd_core.model.grid import LONGEST_SIDE
-from ..ssd_core.output.choices import BY_SPEED, FAITHFUL, REFERENCE, SSD_CHOICE
+from ..ssd_core.output.choices import BY_SPEED, FAITHFUL, REFERENCE, SPEEDS, SSD_CHOICE
 from ..ssd_core.output.knobs import MOST_PICTURES, sampling_knobs
-from ..ssd_core.output.labels import SPEEDS
+from ..ssd_core.train import BOTH, HEADS, ROW
 from ..ssd_core.weights.catalogue import CATALOGUE
-from . import widgets
+from ..ssd_core.weights.diffusion import GUIDANCE, STEPS
+from . import folders, widgets
 from .types import ModelType, RunType
 from .widgets import AUTO
 
 SIDES = ("width", "height")
 MOST_PIXELS = 8192  # of a side
+DRAFTS = {"both": BOTH, "heads": HEADS, "row drafter": ROW}  # what Train Draft Heads teaches
+GLM = "Only for GLM-Image: "
 
 
 def model(optional: bool = False, tooltip: str = "From Load Model.") -> io.Input:
     return ModelType.Input("model", optional=optional, tooltip=tooltip)
+
+
+def heads() -> io.Input:
+    return io.Combo.Input("heads", options=folders.heads_choices(), default=folders.AUTO,
+                          optional=True,
+                          tooltip="Draft heads, small networks that draft rows for the model to "
+                                  "check. auto = this model's own if there are any; the node says "
+                                  "which. none = no heads: Faithful, Balanced and Fast need none, "
+                                  "and SSD drafts rows without them. The other entries are files "
+                                  "in the model folder ssd_heads, with their model in brackets; "
+                                  "heads of another model are refused when the node runs.")
 
 
 def method(name: str = "method", default: str = FAITHFUL, without: bool = False) -> io.Input:
@@ -46,7 +55,7 @@ def prompts() -> list[io.Input]:
     """prompt, negative."""
     return [
         io.String.Input("prompt", multiline=True, dynamic_prompts=True,
-                        default="a red house by a lake",
+                        default="a red house by a river",
                         tooltip="What the picture should show. If the model knows only some "
                                 "words, you can click them on the node; the help of SSD Sampler "
                                 "lists them. The report names words that it does not know."),
@@ -87,11 +96,12 @@ def subject(own_size: str = "the model's own") -> list[io.Input]:
 @cache
 def sizes() -> list[str]:
     """auto, then the known models' sizes: squares, then the shapes of Emu3, Lumina-mGPT ..."""
-    postcards = [postcard.size_of(grid, scale) for scale in (1, 2) for grid in postcard.GRIDS]
+    postcards = [known_sizes.postcard(grid, scale) for scale in (1, 2)
+                 for grid in known_sizes.POSTCARD_GRIDS]
     squares = sorted({postcards[0], *(row.size for row in CATALOGUE.values())})
-    shapes = [*postcards, *(size_for(ratio, AREA) for ratio in RATIOS)]
-    shapes += [size for side in (512, 768, 1024) for size in sizes_for(side)]
-    shapes += [TWO_PANELS, *EMU3_5_SIZES, *GLM_SIZES]
+    shapes = [*postcards, *known_sizes.emu3()]
+    shapes += [size for side in (512, 768, 1024) for size in known_sizes.lumina(side)]
+    shapes += [known_sizes.TWO_PANELS, *known_sizes.EMU3_5, *known_sizes.GLM_IMAGE]
     return [AUTO, *dict.fromkeys(f"{w}x{h}" for w, h in squares + shapes)]
 
 
@@ -159,3 +169,22 @@ def source() -> io.Input:
                                   "the prompt what becomes of them. They are scaled by "
                                   "themselves; all pictures of a batch are drawn from all of "
                                   "them.")
+
+
+def painting() -> list[io.Input]:
+    """What the diffusion model of GLM-Image needs."""
+    return [
+        io.Image.Input("source", optional=True,
+                       tooltip=f"{GLM}the source pictures that the tokens were drawn from, as SSD "
+                               "Sampler had them."),
+        io.String.Input("prompt", default="", multiline=True, optional=True, advanced=True,
+                        tooltip=f"{GLM}what the pictures show. Empty = the prompts that the "
+                                "tokens were drawn from."),
+        io.Int.Input("seed", default=0, min=0, max=(1 << 64) - 1, control_after_generate=True,
+                     optional=True, advanced=True, tooltip=f"{GLM}the seed of the painting."),
+        io.Int.Input("steps", default=STEPS, min=1, max=200, optional=True, advanced=True,
+                     tooltip=f"{GLM}steps of the diffusion model; more take longer."),
+        io.Float.Input("guidance", default=GUIDANCE, min=1.0, max=20.0, step=0.1, optional=True,
+                       advanced=True,
+                       tooltip=f"{GLM}guidance of the diffusion model; 1 switches it off and "
+                               "halves the work.")]

@@ -8,8 +8,7 @@ from ..ssd_core.errors import SSDError
 from ..ssd_core.model.grid import Grid
 from ..ssd_core.output.picture_files import redrawn_cells
 from ..ssd_core.output.words import Words, inherited
-from .types import TokenPictures
-from .weights import LoadedModel
+from .types import LoadedModel, TokenPictures
 
 
 def picked(picture: TokenPictures | None, place: int) -> TokenPictures | None:

@@ -16,7 +16,7 @@ from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.engine.heads import stored_heads
 from ..ssd_core.engine.tuning import duration
 from ..ssd_core.errors import SSDError
-from ..ssd_core.train import heads
+from ..ssd_core.train import BOTH, ROW, heads
 from ..ssd_core.train.checkpoints import Stopped
 from ..ssd_core.train.expected import kind_that_fits, learning_bytes, learning_seconds
 from ..ssd_core.train.own_pictures import (
@@ -28,10 +28,11 @@ from ..ssd_core.train.own_pictures import (
 )
 from ..ssd_core.weights.find import is_heads
 from . import folders, selftesting, weights
+from .inputs import DRAFTS
 from .language import show_text
 from .patchers import READING
+from .types import LoadedModel
 
-KINDS = {"both": heads.BOTH, "heads": heads.HEADS, "row drafter": heads.ROW}
 CHECKPOINTS = (".ckpt", ".row.ckpt")
 REMEDY = "choose kind 'row drafter', or dtype int8 in Load Model"
 
@@ -40,12 +41,12 @@ REMEDY = "choose kind 'row drafter', or dtype int8 in Load Model"
 class Lessons:
     """What drafts of a model are to learn: the recipe, and the pictures that there are."""
 
-    model: weights.LoadedModel
+    model: LoadedModel
     recipe: heads.HeadsRecipe
     own: OwnPictures
 
     @classmethod
-    def of(cls, model: weights.LoadedModel, folder: str, kind: str, epochs: int) -> Lessons:
+    def of(cls, model: LoadedModel, folder: str, kind: str, epochs: int) -> Lessons:
         recipe = with_room(recipe_of(model.backbone.path, folder, kind, epochs), model.backbone)
         return cls(model, recipe, own_pictures(recipe.pictures_from or (), model.module))
 
@@ -77,7 +78,7 @@ class Lessons:
         enough = 1 if self.drafts().heads is None else max(1, min(wanted, len(self.own)))
         return self.begun or self.new_pictures >= enough
 
-    def drafts(self) -> weights.LoadedModel:
+    def drafts(self) -> LoadedModel:
         """The model with the drafts that learned before, or as it came if there are none."""
         if not is_heads(self.recipe.file):
             return self.model
@@ -88,17 +89,17 @@ class Lessons:
 
 
 def recipe_of(backbone: Path, folder: str, kind: str, epochs: int) -> heads.HeadsRecipe:
-    return heads.HeadsRecipe(folders.registry().drafts_file(backbone), kind=KINDS[kind],
+    return heads.HeadsRecipe(folders.registry().drafts_file(backbone), kind=DRAFTS[kind],
                              pictures_from=[str(folders.pictures_folder(folder))], epochs=epochs)
 
 
 def with_room(recipe: heads.HeadsRecipe, backbone: weights.LoadedBackbone) -> heads.HeadsRecipe:
     """The recipe for both kinds of drafts, or for the row drafter if only that has room to learn.
     """
-    if recipe.kind != heads.BOTH:
+    if recipe.kind != BOTH:
         return recipe
     kind = kind_that_fits(backbone.module, recipe, room_beside(backbone))
-    return replace(recipe, kind=kind or heads.ROW)
+    return replace(recipe, kind=kind or ROW)
 
 
 def room_beside(backbone: weights.LoadedBackbone) -> int:

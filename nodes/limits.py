@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -11,9 +11,11 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.knobs import KnobSpec
+from ..ssd_core.output.choices import choices, knobs_of
+from ..ssd_core.output.knobs import UNSET_NUMBER, sampling_knobs
 from .language import localized_for_all
-from .types import Run
-from .weights import LoadedModel
+from .types import LoadedModel, Run
+from .widgets import value_of
 
 KINDS = {"INT": int, "FLOAT": float, "STRING": str, "BOOLEAN": bool, "COMBO": str}
 LINKS = {"SSD_MODEL": (LoadedModel, "Load Model"), "SSD_RUN": (Run, "a node with the output run"),
@@ -36,23 +38,37 @@ def complete(node: type[io.ComfyNode], values: Mapping[str, Any]) -> dict[str, A
             check_choice(node, slot, chosen)
             known.setdefault(slot.id, {slot.id: slot.extra_dict["default"]})
         elif (value := values.get(slot.id)) is not None:
-            check_value(slot, value)
+            known[slot.id] = checked(slot, value, sampling_knobs())
         elif slot.io_type in KINDS and slot.optional:
             known[slot.id] = slot.default
+    for slot in node.define_schema().inputs:  # what came by a link may be nothing
+        if not slot.optional and slot.id in values and values[slot.id] is None:
+            giver = LINKS[slot.io_type][1] if slot.io_type in LINKS else "a node that gives it"
+            raise SSDError(f"{slot.id}: nothing came by its link: connect {giver}")
     return known
 
 
-def check_value(slot: io.Input, value: Any) -> None:
-    """Raise SSDError for a value that this input cannot take."""
+def checked(slot: io.Input, value: Any, knobs: Iterable[KnobSpec] = ()) -> Any:
+    """The value as the input takes it, 3 for 3.0; knobs: those that the input may be the widget of.
+
+    Raises SSDError for a value that it cannot take.
+    """
     if slot.io_type in LINKS:
         kind, giver = LINKS[slot.io_type]
-        if not isinstance(value, kind):
+        if isinstance(value, str | int | float):
             raise SSDError(f"{slot.id} {str(value)[:40]!r}: connect {giver}")
+        if not isinstance(value, kind):
+            raise SSDError(f"{slot.id}: it is of type {type(value).__name__}: connect {giver}")
     elif slot.io_type in KINDS:
         asks = slot.id == "prompt" and slot.default  # Finish can do without
         if asks and (complaint := complaint_about_prompt(value)):
             raise SSDError(f"prompt: {complaint}")
-        spec_of(slot).checked(value)
+        own = next((knob for knob in knobs if knob.name == slot.id), None)
+        if own and getattr(slot, "min", None) == UNSET_NUMBER:  # outside the knob's own range
+            taken = own.checked(value_of(own, value))
+            return value if taken is None else taken
+        return spec_of(slot).checked(value)
+    return value
 
 
 def check_choice(node: type[io.ComfyNode], slot: io.Input, value: Any) -> None:
@@ -64,7 +80,9 @@ def check_choice(node: type[io.ComfyNode], slot: io.Input, value: Any) -> None:
     title = (value or {}).get(slot.id, sent.get(slot.id, slot.extra_dict["default"]))
     options = {option.key: option.inputs for option in slot.options}
     if not isinstance(title, str) or title not in options:
-        raise SSDError(f"{slot.id} {str(title)[:40]!r}: choose one of {', '.join(options)}")
+        plain = isinstance(title, str | int | float)
+        shown = f" {str(title)[:40]!r}" if plain else ""
+        raise SSDError(f"{slot.id}{shown}: choose one of {', '.join(options)}")
     own = {each.id: each for each in options[title]}
     named = [name.removeprefix(f"{slot.id}.") for name in sent if name.startswith(f"{slot.id}.")]
     if unknown := [name for name in named if name not in own]:
@@ -72,7 +90,7 @@ def check_choice(node: type[io.ComfyNode], slot: io.Input, value: Any) -> None:
                        + (f"it has {', '.join(own)}" if own else "it has no settings"))
     for name, each in own.items():
         if (number := (value or {}).get(name)) is not None:
-            check_value(each, number)
+            checked(each, number, knobs_of(title) if title in choices() else ())
 
 
 def sent_to(node: type[io.ComfyNode]) -> Mapping[str, Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from comfy_api.v0_0_2 import io
 
-from . import folders, inputs, weights
-from .draft_heads import heads, with_heads
+from . import folders, inputs
 from .errors import readable_errors
 from .language import localized_for_all, show_text
-from .types import LOAD, ModelType
+from .later import draft_heads
+from .types import LOAD, LoadedModel, ModelType
 
 
 class LoadHeads(io.ComfyNode):
@@ -18,7 +18,8 @@ class LoadHeads(io.ComfyNode):
             node_id="SSD_LoadHeads", display_name="Load Draft Heads (SSD)", category=LOAD,
             description="Gives a loaded model other draft heads, for example to compare two files "
                         "of heads. Load Model finds a model's own heads by itself.",
-            inputs=[inputs.model(tooltip="The model that these heads were made for."), heads()],
+            inputs=[inputs.model(tooltip="The model that these heads were made for."),
+                    inputs.heads()],
             outputs=[ModelType.Output(display_name="model",
                                       tooltip="The same model with these heads.")],
             hidden=[io.Hidden.unique_id],
@@ -26,7 +27,8 @@ class LoadHeads(io.ComfyNode):
 
     @classmethod
     def validate_inputs(cls, heads: str | None = None) -> bool | str:
-        return localized_for_all(folders.complaint_about_heads(heads) or "") or True
+        wrong = folders.complaint_of_type(heads) or folders.complaint_about_heads(heads)
+        return localized_for_all(wrong or "") or True
 
     @classmethod
     def fingerprint_inputs(cls, heads: str | None = None) -> str:
@@ -34,7 +36,7 @@ class LoadHeads(io.ComfyNode):
 
     @classmethod
     @readable_errors
-    def execute(cls, model: weights.LoadedModel, heads: str) -> io.NodeOutput:
-        loaded, line = with_heads(model.backbone, heads)
+    def execute(cls, model: LoadedModel, heads: str) -> io.NodeOutput:
+        loaded, line = draft_heads.with_heads(model.backbone, heads)
         show_text(cls.hidden.unique_id, line)
         return io.NodeOutput(loaded)

@@ -9,10 +9,11 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.backbones.reading.adapters import STRENGTHS
 from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.registry import NONE
-from . import folders, inputs, weights
+from . import folders, inputs
 from .errors import readable_errors
 from .language import localized_for_all, show_text
-from .types import LOAD, ModelType
+from .later import weights
+from .types import LOAD, LoadedModel, ModelType
 
 
 class LoadLora(io.ComfyNode):
@@ -43,7 +44,8 @@ class LoadLora(io.ComfyNode):
 
     @classmethod
     def validate_inputs(cls, lora: str | None = None) -> bool | str:
-        return localized_for_all(complaint(lora) or "") or True
+        wrong = folders.complaint_of_type(lora) or complaint(lora)
+        return localized_for_all(wrong or "") or True
 
     @classmethod
     def fingerprint_inputs(cls, lora: str | None = None, **_: object) -> str:
@@ -51,14 +53,14 @@ class LoadLora(io.ComfyNode):
 
     @classmethod
     @readable_errors
-    def execute(cls, model: weights.LoadedModel, lora: str, strength: float) -> io.NodeOutput:
+    def execute(cls, model: LoadedModel, lora: str, strength: float) -> io.NodeOutput:
         if lora == NONE:
             return io.NodeOutput(model)
         backbone = with_lora(model.backbone, lora_path(lora), strength)
         drafts = weights.heads(model.heads.path, backbone) if model.heads else None
         named = ", ".join(f"{each.name} {each.strength:g}" for each in backbone.module.lora)
         show_text(cls.hidden.unique_id, f"LoRA: {named}.")
-        return io.NodeOutput(weights.LoadedModel(backbone, drafts))
+        return io.NodeOutput(LoadedModel(backbone, drafts))
 
 
 def choices() -> list[str]:

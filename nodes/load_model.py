@@ -5,15 +5,12 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.graphs import MODES
-from ..ssd_core.output.labels import known_lines
-from ..ssd_core.weights.advice import advice_lines
 from ..ssd_core.weights.catalogue import CATALOGUE
 from ..ssd_core.weights.eight_bits import EITHER
-from ..ssd_core.weights.model_size import stored_dtype
-from . import folders, weights
-from .draft_heads import heads, with_heads
+from . import folders, inputs
 from .errors import readable_errors
 from .language import clear_text, localized_for_all, show_text
+from .later import advice, draft_heads, labels, model_size, weights
 from .types import LOAD, ModelType
 
 NO_CARD = ("Offload is not used: it frees the memory of a graphics card, and ComfyUI runs on the "
@@ -35,7 +32,7 @@ class LoadModel(io.ComfyNode):
                                tooltip="Bundled models, those in the model folder ssd_backbones, "
                                        "and known ones. If you choose one that is not here yet, "
                                        "the node offers its download."),
-                heads(),
+                inputs.heads(),
                 io.Combo.Input("dtype", options=DTYPES, default="auto", optional=True,
                                tooltip="Precision of the weights. auto = int8 for postcard (fp32 "
                                        "on a CPU that is slow with integers), fp32 for other "
@@ -63,7 +60,8 @@ class LoadModel(io.ComfyNode):
     @classmethod
     def validate_inputs(cls, model: str | None = None) -> bool | str:
         """Heads are checked by ComfyUI: it repeats a complaint for each input that this takes."""
-        return localized_for_all(folders.complaint_about_backbone(model) or "") or True
+        wrong = folders.complaint_of_type(model) or folders.complaint_about_backbone(model)
+        return localized_for_all(wrong or "") or True
 
     @classmethod
     def fingerprint_inputs(cls, model: str | None = None, heads: str | None = None, **_) -> str:
@@ -75,11 +73,12 @@ class LoadModel(io.ComfyNode):
                 graphs: str) -> io.NodeOutput:
         clear_text(cls.hidden.unique_id)
         backbone = weights.backbone(folders.backbone_path(model), dtype, offload, graphs)
-        loaded, line = with_heads(backbone, heads)
-        lines = advice_lines(CATALOGUE[model]) if model in CATALOGUE else []
+        loaded, line = draft_heads.with_heads(backbone, heads)
+        lines = advice.advice_lines(CATALOGUE[model]) if model in CATALOGUE else []
         if dtype == EITHER:
-            lines.append(f"dtype 8bit is {stored_dtype(loaded.module)} on this machine")
+            lines.append(f"dtype 8bit is {model_size.stored_dtype(loaded.module)} on this machine")
         if offload and not weights.may_offload():
             lines.append(NO_CARD)
-        show_text(cls.hidden.unique_id, "\n".join([*lines, line, *known_lines(loaded.module)]))
+        lines += [line, *labels.known_lines(loaded.module)]
+        show_text(cls.hidden.unique_id, "\n".join(lines))
         return io.NodeOutput(loaded)

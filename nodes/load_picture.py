@@ -12,17 +12,12 @@ from comfy_execution.graph_utils import ExecutionBlocker
 from PIL import Image
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.output import kept_rows
 from ..ssd_core.output.picture_files import layers, opened
-from ..ssd_core.output.recipe import (
-    pixels_sha256,
-    read_recipe,
-    recipe_of,
-    recipe_tokens,
-)
 from .errors import readable_errors
-from .folders import fingerprint
+from .folders import complaint_of_type, fingerprint
 from .language import localized, localized_for_all
+from .later import kept_rows
+from .later import recipe as stored
 from .types import EDIT, Run, RunType, TokenPictures
 
 ENCODE = "use Load Image and Encode, which guesses the tokens from the pixels"
@@ -57,6 +52,8 @@ class LoadPicture(io.ComfyNode):
 
     @classmethod
     def validate_inputs(cls, image: str | None = None, text: str | None = None) -> bool | str:
+        if wrong := complaint_of_type(image):
+            return localized_for_all(wrong)
         if image is None or text or folder_paths.exists_annotated_filepath(image):
             return True
         return localized_for_all(f"there is no file {image} in ComfyUI's input folder: upload the "
@@ -73,12 +70,12 @@ class LoadPicture(io.ComfyNode):
             return of_text(text)
         path = file_of(image)
         with opened(path) as png:
-            own, (colours, alpha) = recipe_of(path, png), layers(png)
+            own, (colours, alpha) = stored.recipe_of(path, png), layers(png)
             pixels = np.array(colours)
         recipe = own or painted_over(path, pixels)
         check_whole(path, recipe, pixels)
         picture = torch.from_numpy(pixels)[None].float() / 255
-        tokens = TokenPictures(recipe_tokens(recipe)[None], recipe["backbone"]["name"],
+        tokens = TokenPictures(stored.recipe_tokens(recipe)[None], recipe["backbone"]["name"],
                                recipe["backbone"]["sha256"], (recipe,), picture)
         return io.NodeOutput(picture, Run(tokens), mask_of(alpha))
 
@@ -116,11 +113,11 @@ def painted_over(path: Path, pixels: np.ndarray) -> dict:
 
     The mask editor saves the pixels with the mask, but without the recipe.
     """
-    sha256 = pixels_sha256(pixels)
+    sha256 = stored.pixels_sha256(pixels)
     for name in choices():
         file = Path(folder_paths.get_input_directory(), name)
         try:
-            recipe = read_recipe(file)
+            recipe = stored.read_recipe(file)
         except SSDError:
             continue
         if recipe.get("pixels_sha256") == sha256:
@@ -134,5 +131,5 @@ def check_whole(path: Path, recipe: dict, pixels: np.ndarray) -> None:
     if "stopped_rows" in recipe:
         raise SSDError(f"{path}: only {recipe['stopped_rows']} of its rows were drawn: drop it "
                        "onto ComfyUI's page and draw it again")
-    if recipe.get("pixels_sha256") != pixels_sha256(pixels):
+    if recipe.get("pixels_sha256") != stored.pixels_sha256(pixels):
         raise SSDError(f"{path}: it was changed since its recipe was written: {ENCODE}")

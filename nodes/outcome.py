@@ -1,4 +1,4 @@
-"""The outputs of nodes that draw: the pictures, and the run that drew them."""
+"""What nodes that draw put out: the pictures, and the run that drew them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from comfy_api.v0_0_2 import io
 from comfy_execution.graph_utils import ExecutionBlocker
 
 from ..ssd_core.engine.run_statistics import together
@@ -14,16 +13,7 @@ from ..ssd_core.output.recipe import to_bytes
 from ..ssd_core.runs.comparison import Comparison
 from . import report, running
 from .language import localized
-from .types import Run, RunStats, RunType, TokenPictures, image_of
-
-
-def outputs() -> list[io.Output]:
-    return [
-        io.Image.Output(display_name="images", tooltip="The pictures."),
-        RunType.Output(display_name="run",
-                       tooltip="The pictures as tokens, with words, seed, statistics and report: "
-                               "for Save Image, Run Viewer, Run Info, Finish, Edit by Words and "
-                               "'picture' of SSD Sampler.")]
+from .types import Run, RunStats, TokenPictures, image_of
 
 
 def image_output(

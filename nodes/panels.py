@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from ..ssd_core.backbones.prompts import two_panels
-from . import fitting, weights
+from . import fitting
 from .pictures import rgb
-from .types import TokenPictures
+from .types import LoadedModel, TokenPictures
 
 
-def upper(model: weights.LoadedModel, image: torch.Tensor, kind: str,
+def upper(model: LoadedModel, image: torch.Tensor, kind: str,
           subject: str) -> tuple[TokenPictures, int]:
     """The tokens of two panels, the upper one the first of these images, and that one's rows.
 
@@ -27,7 +27,7 @@ def upper(model: weights.LoadedModel, image: torch.Tensor, kind: str,
     return replace(tokens, panel=(kind, subject)), rows
 
 
-def words(known: TokenPictures, model: weights.LoadedModel,
+def words(known: TokenPictures, model: LoadedModel,
           prompt: str) -> tuple[str, int, tuple[int, int]]:
     """What draws the lower panel: prompt, rows that stay, size."""
     assert known.panel is not None

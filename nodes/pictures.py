@@ -9,6 +9,10 @@ import torch
 
 from ..ssd_core.errors import SSDError
 
+# How a picture comes to a size that the model draws.
+REFUSE, CROP, EXTEND = "refuse", "crop", "extend below"
+FILL, FIT_WIDTH = "scale and crop", "scale to width"
+
 
 def rgb(image: torch.Tensor, name: str = "image") -> torch.Tensor:
     """An IMAGE as [B, H, W, 3]: grey is grey in all three channels, transparency is left out.

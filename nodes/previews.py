@@ -15,12 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import folder_paths
 from comfy_api.v0_0_2 import io
 from server import PromptServer
 
-from ..ssd_core.output.preview import Preview
+if TYPE_CHECKING:
+    from ..ssd_core.output.preview import Preview
 
 EVENT = "ssd.preview"
 UI = "ssd_preview"  # a key that ComfyUI ignores: it must not show the picture a second time
@@ -95,7 +97,7 @@ def painted_over(old: dict, new: dict) -> bool:
         return False
     if (old["kind"], old["panel"]) != (new["kind"], new["panel"]):
         return False
-    return new["kind"] == "cells" or new["first"] <= old["first"] and old["last"] <= new["last"]
+    return new["kind"] == "cells" or (new["first"] <= old["first"] and old["last"] <= new["last"])
 
 
 def filed(rows: dict) -> dict:

@@ -15,7 +15,7 @@ from ..ssd_core.output.knobs import sampling_knobs
 from ..ssd_core.output.words import Words
 from ..ssd_core.runs.request import Request
 from .inputs import SIDES
-from .weights import LoadedModel
+from .types import LoadedModel
 from .widgets import AUTO, values_of
 
 

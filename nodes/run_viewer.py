@@ -9,13 +9,12 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.files import atomic_write
-from ..ssd_core.output.heatmap import acceptance_sheet
-from ..ssd_core.output.replay import FILMS, FilmFrame, grown, moments, side_by_side
 from .errors import readable_errors
 from .filenames import new_file, place_for
+from .later import heatmap, replay
 from .types import COMPARE, Run, RunStats, RunType, image_of
 
-NO_FILE = "do not save"
+FORMATS, NO_FILE = ("webp", "mp4"), "do not save"
 LONGEST = 60.0  # seconds of a film
 
 
@@ -38,7 +37,7 @@ class RunViewer(io.ComfyNode):
                                tooltip="Length of the film without the still at its end. 0 = as "
                                        "long as the run took, but at least 3 and at most 12 "
                                        "seconds."),
-                io.Combo.Input("format", options=[*FILMS, NO_FILE], default="webp", optional=True,
+                io.Combo.Input("format", options=[*FORMATS, NO_FILE], default="webp", optional=True,
                                tooltip="What to save in the output folder. webp plays in browsers "
                                        "and chats, mp4 in video editors."),
                 io.String.Input("filename_prefix", default="SSD/run", optional=True,
@@ -71,30 +70,30 @@ class RunViewer(io.ComfyNode):
             return io.NodeOutput(*values)
         height, width = frames.shape[1:3]
         place = place_for(filename_prefix, width, height, cls.hidden.prompt)
-        file = save(FILMS[format](film), format, *place)
+        file = save(replay.FILMS[format](film), format, *place)
         return io.NodeOutput(*values, ui={"images": [file], "animated": (True,)})
 
 
 def map_of(stats: RunStats) -> torch.Tensor:
     """IMAGE of a sheet for each picture: its cells by how often their drafts were accepted."""
     acceptance = stats.stats["acceptance"]
-    return image_of(acceptance_sheet(share, acceptance, picture, stats.label)
+    return image_of(heatmap.acceptance_sheet(share, acceptance, picture, stats.label)
                     for share, picture in stats.cells())
 
 
-def film_of(stats: RunStats, overlay: bool, seconds: float | None) -> Iterator[FilmFrame]:
+def film_of(stats: RunStats, overlay: bool, seconds: float | None) -> Iterator[replay.FilmFrame]:
     """The frames of the run from its preview; without one, the finished pictures row by row."""
     if stats.messages:
-        return moments(stats.messages, overlay, seconds)
+        return replay.moments(stats.messages, overlay, seconds)
     if stats.pictures is None:
         raise SSDError("there is nothing to show: the tokens could not be decoded, and the "
                        "sampler's preview was off")
     rows = stats.acceptance.shape[1]
     first = stats.recipes[0]["keep_rows"]
-    films = [grown(picture, rows, first, **({"length": seconds} if seconds else {}))
+    films = [replay.grown(picture, rows, first, **({"length": seconds} if seconds else {}))
              for picture in stats.pictures]
-    return (FilmFrame(side_by_side([frame.picture for frame in shown]), shown[0].seconds)
-            for shown in zip(*films, strict=True))
+    return (replay.FilmFrame(replay.side_by_side([frame.picture for frame in shown]),
+                             shown[0].seconds) for shown in zip(*films, strict=True))
 
 
 def save(film: bytes, suffix: str, folder: str, name: str, counter: int,

@@ -31,7 +31,8 @@ from . import errors, previews, selftesting, unfinished
 from .finished import Finished
 from .frames import Frame, open_log
 from .language import clear_text, is_chinese, localized, page_language, show_text
-from .weights import LoadedHeads, LoadedModel, LoadedWeights, is_oom, resident
+from .types import LoadedModel
+from .weights import LoadedHeads, LoadedWeights, is_oom, resident
 
 REMEDY = ("lower batch_size or k_v, set cfg to 1, or choose a smaller dtype or offload in Load "
           "Model")

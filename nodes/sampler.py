@@ -10,10 +10,11 @@ import torch
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.output.drawing import Drawing
-from . import inputs, keeping, outcome, panels, requests, running, schedules, sources, weights
-from .drawing import DrawingNode
+from . import inputs
+from .drawing import DrawingNode, outputs
 from .errors import readable_errors
-from .types import DRAW, Run
+from .later import keeping, outcome, panels, requests, running, schedules, sources
+from .types import DRAW, LoadedModel, Run
 
 
 class Sampler(DrawingNode):
@@ -29,14 +30,14 @@ class Sampler(DrawingNode):
                 *inputs.subject("that of a picture of which a part stays, else the model's own"),
                 inputs.method(), inputs.batch_size(), inputs.part(),
                 *inputs.known_rows(), inputs.preview(), *inputs.sampling()],
-            outputs=outcome.outputs(),
+            outputs=outputs(),
             search_aliases=["ksampler", "speculative decoding", "autoregressive", "text to image",
                             "row by row", "variation", "postcard", "janus", "generate",
                             "method", "schedule", "rounds", "start pictures", "controlnet"])
 
     @classmethod
     @readable_errors
-    def execute(cls, model: weights.LoadedModel, prompt: str, negative: str,
+    def execute(cls, model: LoadedModel, prompt: str, negative: str,
                 method: Mapping[str, Any], batch_size: int, part: float, keep_rows: int,
                 preview: bool, complete_prompt: bool, picture_number: int,
                 picture: Run | None = None, mask: torch.Tensor | None = None,

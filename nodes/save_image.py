@@ -10,9 +10,9 @@ from comfy.cli_args import args
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.output.recipe import CHUNK, parameters, pixels_sha256, save_png, to_bytes
 from .errors import readable_errors
 from .filenames import new_file, place_for
+from .later import recipe as stored
 from .pictures import rgb
 from .types import TOOLS, Run, RunType
 
@@ -54,7 +54,7 @@ class SaveImage(io.ComfyNode):
                              else chunks(cls.hidden, picture, run, n))
             own = name.replace("%batch_num%", str(n))
             with new_file(folder, own, counter, "png") as (file, counter):
-                save_png(file, picture, recipe, extra)
+                stored.save_png(file, picture, recipe, extra)
             saved.append({"filename": file.name, "subfolder": subfolder, "type": "output"})
         return io.NodeOutput(images, ui={"images": saved})
 
@@ -81,8 +81,10 @@ def chunks(hidden, picture: torch.Tensor, run: Run | None,
     if run is None or not run.recipes:
         return None, extra
     recipe, pixels = run.recipes[n], run.tokens.pixels
-    decoded = None if pixels is None else to_bytes(pixels[n])
-    if decoded is not None and np.array_equal(decoded, to_bytes(picture)):
+    decoded = None if pixels is None else stored.to_bytes(pixels[n])
+    if decoded is not None and np.array_equal(decoded, stored.to_bytes(picture)):
         return recipe, extra
-    changed = {**recipe, "pixels_sha256": "" if decoded is None else pixels_sha256(decoded)}
-    return None, {**extra, "parameters": parameters(changed), CHUNK: json.dumps(changed)}
+    sha256 = "" if decoded is None else stored.pixels_sha256(decoded)
+    changed = {**recipe, "pixels_sha256": sha256}
+    return None, {**extra, "parameters": stored.parameters(changed),
+                  stored.CHUNK: json.dumps(changed)}

@@ -16,10 +16,9 @@ from ..ssd_core.engine.methods import Exact, Method
 from ..ssd_core.engine.tuning import Machine, tune
 from ..ssd_core.output import choices
 from ..ssd_core.output.labels import prior_text
-from .widgets import values_of
+from .widgets import LIST, values_of
 
 CPU = torch.device("cpu")
-LIST = "method"  # the widget
 
 
 def chosen(value: Mapping[str, Any] | str, name: str = LIST) -> tuple[Method, bool]:

@@ -10,12 +10,12 @@ from ..ssd_core.errors import SSDError
 from ..ssd_core.output.drawing import drawing_of
 from . import weights
 from .pictures import rgb
-from .types import TokenPictures
+from .types import LoadedModel, TokenPictures
 
 ROOM = 1 << 30  # bytes besides the weights of the encoder; not measured
 
 
-def fields_of(model: weights.LoadedModel, source: torch.Tensor | None) -> dict:
+def fields_of(model: LoadedModel, source: torch.Tensor | None) -> dict:
     """The field of Drawing for an IMAGE [B, H, W, C] of source pictures, all for each picture."""
     if source is None:
         return {}

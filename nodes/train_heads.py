@@ -5,12 +5,12 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.train.heads import HEADS, LEAST_STEPS, ROW
-from ..ssd_core.train.own_pictures import pngs_below
-from . import folders, inputs, learning, weights
+from ..ssd_core.train import HEADS, LEAST_STEPS, ROW
+from . import folders, inputs
 from .errors import readable_errors
 from .language import localized, localized_for_all, show_text
-from .types import LOAD, ModelType
+from .later import learning, own_pictures
+from .types import LOAD, LoadedModel, ModelType
 
 NEW_PICTURES = 20
 
@@ -33,7 +33,7 @@ class TrainHeads(io.ComfyNode):
                                         "pictures of this very model count, saved by Save Image "
                                         "(SSD), the app or the command line. The report counts "
                                         "the others."),
-                io.Combo.Input("kind", options=list(learning.KINDS), default="both", optional=True,
+                io.Combo.Input("kind", options=list(inputs.DRAFTS), default="both", optional=True,
                                tooltip="heads = horizontal and vertical draft heads, for ssd, "
                                        "strict, mtp, hawk and lantern. row drafter = drafts whole "
                                        "rows, for knob 'drafter' = row. both = one after the "
@@ -71,14 +71,15 @@ class TrainHeads(io.ComfyNode):
         if new_pictures == 0:
             return float("nan")  # never equal to itself
         try:
-            pictures = sum(1 for _ in pngs_below([folders.pictures_folder(folder or "")]))
+            paths = own_pictures.pngs_below([folders.pictures_folder(folder or "")])
+            pictures = sum(1 for _ in paths)
         except SSDError:
             return 0
         return pictures // (new_pictures or NEW_PICTURES)
 
     @classmethod
     @readable_errors
-    def execute(cls, model: weights.LoadedModel, folder: str, kind: str, new_pictures: int,
+    def execute(cls, model: LoadedModel, folder: str, kind: str, new_pictures: int,
                 epochs: int) -> io.NodeOutput:
         node = cls.hidden.unique_id
         lessons = learning.Lessons.of(model, folder, kind, epochs)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from comfy_api.v0_0_2 import io
 from PIL import Image
 
-from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.errors import SSDError
 from ..ssd_core.model.grid import size_of
+
+if TYPE_CHECKING:
+    from ..ssd_core.backbones.base import Backbone
+    from .weights import LoadedBackbone, LoadedHeads
 
 # The menu's folders
 LOAD, DRAW, EDIT, COMPARE, TOOLS = (
@@ -24,6 +28,18 @@ RunType = io.Custom("SSD_RUN")
 def image_of(pictures: Iterable[np.ndarray | Image.Image]) -> torch.Tensor:
     """Convert uint8 pictures of one size to an IMAGE: float 0..1 [B, H, W, 3]."""
     return torch.from_numpy(np.stack([np.asarray(picture) for picture in pictures])).float() / 255
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """SSD_MODEL: a backbone and the draft heads that go with it, None without any."""
+
+    backbone: LoadedBackbone
+    heads: LoadedHeads | None = None
+
+    @property
+    def module(self) -> Backbone:
+        return self.backbone.module
 
 
 @dataclass(frozen=True)

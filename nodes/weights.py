@@ -89,18 +89,6 @@ class LoadedBackbone(LoadedWeights):
                 "faster"] if waiting else []
 
 
-@dataclass(frozen=True)
-class LoadedModel:
-    """SSD_MODEL: a backbone and the draft heads that go with it, None without any."""
-
-    backbone: LoadedBackbone
-    heads: LoadedHeads | None = None
-
-    @property
-    def module(self) -> Backbone:
-        return self.backbone.module
-
-
 class ManagedOffloader:
     """The engine's `DeviceOffloader` for ComfyUI: loads the decoder or the codec when a run needs
     it.

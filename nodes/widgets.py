@@ -19,6 +19,7 @@ from ..ssd_core.output.knobs import UNSET_NUMBER, from_number
 AUTO = "auto"  # the entry of a list that leaves the choice to the model
 LABELS = {"rounds": "r / b (rounds)", "incremental": "i (staged rounds)"}  # as the paper has them
 NONE = "none"  # the choice of no method
+LIST = "method"  # the widget
 
 
 def widgets(knobs: Iterable[KnobSpec], **extra: Mapping[str, Any]) -> list[io.Input]:

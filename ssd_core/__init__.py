@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from .weights.load import load_backbone, load_heads
 
 __version__ = version()
-__all__ = ["Edit", "Finished", "Grid", "Pass", "Plan", "FinalRows", "SSDError", "Sampling",
-           "Started", "Thing",
-           "change_map", "compare", "generate", "load_backbone", "load_heads", "methods", "plan",
-           "object_map", "thing_at", "things_of"]
+__all__ = ["Edit", "FinalRows", "Finished", "Grid", "Pass", "Plan", "SSDError", "Sampling",
+           "Started", "Thing", "change_map", "compare", "generate", "load_backbone", "load_heads",
+           "methods", "object_map", "plan", "thing_at", "things_of"]
 _HOMES = {"methods": ".engine", **dict.fromkeys(("generate", "plan"), ".engine.decode"),
           **dict.fromkeys(("Finished", "Pass", "Plan", "FinalRows", "Started"), ".engine.events"),
           **dict.fromkeys(("change_map", "object_map"), ".engine.edits.look"),

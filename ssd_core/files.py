@@ -241,7 +241,7 @@ def read_safetensors(path: Path,
             refuse_newer(path, found := metadata.get("format", "none"), format_name)
             if found != format_name:
                 raise SSDError(f"{path}: its format is {found!r}, expected {format_name!r}")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise SSDError(f"{path}: not a whole safetensors file ({first_line(error)}): get it again"
                        ) from error

@@ -47,8 +47,6 @@ _retrying: ContextVar[bool] = ContextVar("retrying", default=False)
 def combination(device: torch.device) -> str:
     """Device, driver, torch and program version, which together decide what works."""
     if device.type == "cuda" and torch.cuda.is_available():
-        pass
-
         name = f"{torch.cuda.get_device_name(device)}, driver {driver_version() or 'unknown'}"
     else:
         name = f"{device.type} {platform.machine()}"

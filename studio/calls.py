@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -114,8 +114,8 @@ class Call:
         return coerce(name, self.values.get(name, default), bool)
 
     def ids(self, name: str = "ids") -> list[str]:
-        """A list of ids in the body."""
-        ids = listed(name, self.values.get(name))
+        """A list of ids in the body, each once."""
+        ids = list(dict.fromkeys(listed(name, self.values.get(name))))
         require_unicode(name, "".join(ids))
         if not 1 <= len(ids) <= MOST_LISTED:
             raise SSDError(f"{name}: {len(ids)} are listed, send 1 to {MOST_LISTED}")
@@ -167,6 +167,8 @@ def answering(services: Services, endpoint: Endpoint,
             return await run_in_threadpool(respond, endpoint, call)
         except SSDError as error:
             return failed(services, language, str(error), getattr(error, "status", 400))
+        except ClientDisconnect:  # in the middle of the body; nobody reads the answer
+            return Response(status_code=400)
         except Exception as error:
             log.exception("%s", endpoint.__name__)
             services.worker.last_error = fault(error)

@@ -15,9 +15,10 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import stored_heads
 from ssd_core.state_files import StateFile
+from ssd_core.train import BOTH, KINDS, ROW
 from ssd_core.train.checkpoints import Stopped
 from ssd_core.train.expected import kind_that_fits, learning_bytes, learning_seconds
-from ssd_core.train.heads import BOTH, KINDS, ROW, HeadsRecipe, Run, learn, prepare
+from ssd_core.train.heads import HeadsRecipe, Run, learn, prepare
 from ssd_core.train.own_pictures import LEAST, OwnPictures, new_pictures, own_pictures
 from ssd_core.weights.memory import is_out_of_memory
 

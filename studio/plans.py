@@ -17,9 +17,10 @@ from ssd_core.engine.methods.window import Tunable
 from ssd_core.engine.own_runs import KnownMethod, known_of, name_of
 from ssd_core.engine.prior_passes import ENOUGH, is_postcard
 from ssd_core.engine.tuning import brief, duration
+from ssd_core.output.choices import SPEEDS
 from ssd_core.output.drawing import Drawing
 from ssd_core.output.guarantees import guarantee_holds
-from ssd_core.output.labels import SPEEDS, percent
+from ssd_core.output.labels import percent
 from ssd_core.output.unknown import limits_of, objects_in
 from ssd_core.runs.cost_estimate import CostEstimate
 from ssd_core.runs.request import FALLBACK_NOTE, Request

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 from ssd_core import __version__
@@ -9,9 +10,9 @@ from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.engine.methods import AR, METHODS
 from ssd_core.model.knobs import KnobSpec
 from ssd_core.model.noise import STRENGTHS
+from ssd_core.output.choices import SPEEDS
 from ssd_core.output.knob_words import KNOB_WORDS
 from ssd_core.output.knobs import MOST_PICTURES, all_knobs, sampling_knobs
-from ssd_core.output.labels import SPEEDS
 from ssd_core.output.replay import can_write_mp4
 from ssd_core.weights.memory import WEIGHT_BYTES
 
@@ -37,7 +38,7 @@ def schema_view(services: Services, language: str) -> dict:
     loaded = services.library.current
     backbone = loaded.backbone
     return {"version": __version__, "language": language, "local": services.local,
-            "settings": first_values(backbone.preset),
+            "settings": {**first_values(backbone.preset), "seed": str(random.getrandbits(32))},
             "knobs": [knob_view(knob, language) for knob in ordered_knobs()],
             "methods": [method_view(name, language) for name in METHODS],
             "qualities": qualities(backbone, language), "as_chosen": AS_CHOSEN,

@@ -10,8 +10,10 @@ import os
 import socket
 import sys
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import wraps
 from importlib.util import find_spec
+from typing import Any
 
 import gradio as gr
 from gradio import processing_utils
@@ -39,6 +41,21 @@ LOOK = 0.2  # seconds between looks at Gradio's queue, where programs' calls wai
 async def fetch_nothing(url: str, *_: object, **__: object) -> str:
     """Replaces Gradio's download of files that a request names by address."""
     raise gr.Error("files are not fetched from elsewhere: send the file", print_exception=False)
+
+
+def reading_quietly(read: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Gradio's reading of a call's values; it would print a traceback for too few of them."""
+    @wraps(read)
+    async def reading(*args: Any, **options: Any) -> Any:
+        try:
+            return await read(*args, **options)
+        except gr.Error:
+            raise
+        except Exception as error:
+            raise gr.Error("the values of this call cannot be read: send those that "
+                           "/gradio_api/info lists", print_exception=False) from error
+
+    return reading
 
 
 def routes(services: Services) -> list[BaseRoute]:
@@ -126,6 +143,7 @@ def serve(services: Services, host: str, port: int | None, share: bool, browser:
             ssr_mode=False, enable_monitoring=False, state_session_capacity=64, mcp_server=mcp,
             root_path=root)
     running = server.get_blocks()
+    running.preprocess_data = reading_quietly(running.preprocess_data)
     queue = running._queue  # which looks for calls every millisecond, and for progress in them
     queue.sleep_when_free, queue.progress_update_sleep_when_free = LOOK, 4 * LOOK
     if browser:  # with the environment as it was

@@ -21,9 +21,9 @@ from ssd_core.engine.tuning import PLAIN_AR
 from ssd_core.model.grid import Grid
 from ssd_core.model.knobs import KnobSpec
 from ssd_core.model.sampling import Sampling
+from ssd_core.output.choices import SPEEDS
 from ssd_core.output.drawing import DRAWN, READERS, Drawing, drawing_of
 from ssd_core.output.knobs import all_knobs, check_pictures, sampling_knobs
-from ssd_core.output.labels import SPEEDS
 from ssd_core.output.outside import taken_in
 from ssd_core.output.words import drawn_words
 from ssd_core.runs.request import Request

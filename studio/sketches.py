@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import torch
 
 from ssd_core import SSDError
+from ssd_core.output.choices import SPEEDS
 from ssd_core.output.drawing import Drawing
-from ssd_core.output.labels import SPEEDS
 from ssd_core.runs.live import LiveRun
 from ssd_core.runs.request import Request, identity
 

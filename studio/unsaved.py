@@ -23,7 +23,7 @@ class Pictures:
     def put(self, id_: str, png: bytes, stamp: int = 0) -> None:
         with self._lock:
             self._pngs[id_] = png, stamp
-            while len(self._pngs) > MOST or self._bytes() > MOST_BYTES and len(self._pngs) > 1:
+            while len(self._pngs) > MOST or (self._bytes() > MOST_BYTES and len(self._pngs) > 1):
                 self._pngs.popitem(last=False)
 
     def get(self, id_: str) -> bytes | None:

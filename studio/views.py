@@ -314,7 +314,7 @@ def source_view(source: Redoable, language: str) -> dict:
             "negative_expanded": drawn.negative if drawn else None}
 
 
-def restored_view(drawing: Drawing, text: str, named: Mapping[str, str] = {}) -> dict:  # noqa: B006
+def restored_view(drawing: Drawing, text: str, named: Mapping[str, str] = {}) -> dict:
     """Settings of a picture; the switch of what is filled in stays as it is."""
     raw = {**as_json(drawing), **named}
     del raw["expand"]

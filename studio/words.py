@@ -17,8 +17,9 @@ from typing import Protocol
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS, Exact, Rolling
 from ssd_core.engine.own_runs import name_of
+from ssd_core.output.choices import SPEEDS, QualityPreset
 from ssd_core.output.knob_words import KNOB_WORDS
-from ssd_core.output.labels import SPEEDS, QualityPreset, label, speed_of
+from ssd_core.output.labels import label, speed_of
 
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
 CHOSEN = re.compile(r"(?:^|;\s*)ssd-language=(en|zh)(?:;|$)")  # in a cookie

@@ -18,18 +18,10 @@ from method_tables import rows_of
 
 from ssd_core import methods, plan
 from ssd_core.engine.heads import DraftHeads
+from ssd_core.train import BOTH, ROW
 from ssd_core.train.common import gigabytes
 from ssd_core.train.expected import kind_that_fits, learning_bytes, learning_products
-from ssd_core.train.heads import (
-    BATCH,
-    BOTH,
-    CHECKPOINT_BYTES,
-    DISK_BYTES,
-    K_H,
-    K_V,
-    ROW,
-    HeadsRecipe,
-)
+from ssd_core.train.heads import BATCH, CHECKPOINT_BYTES, DISK_BYTES, K_H, K_V, HeadsRecipe
 from ssd_core.train.self_distill import MOST_AT_ONCE
 from ssd_core.weights.cards import roofline
 from ssd_core.weights.catalogue import CATALOGUE, GB, KnownBackbone

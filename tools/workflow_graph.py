@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-PROMPT = "a red house by a lake"
+PROMPT = "a red house by a river"
 # The page's own widget behind a seed: what it does with the seed after a run.
 SEED_STAYS = {"control_after_generate": "fixed"}
 SEED_CHANGES = {"control_after_generate": "randomize"}
@@ -85,7 +85,3 @@ class Graph:
         """The content of app mode: widget names by node, and the nodes of the results."""
         self.shown = shown
         self.form = [(node, name) for node, names in widgets.items() for name in names.split()]
-
-    def tell(self, name: str, source: str, output: int, column: int, title: str) -> None:
-        self.add(name, "PreviewAny", column, title)
-        self.link(source, output, name, "source")

@@ -23,8 +23,7 @@ TITLES = {
     "Read me": "说明", "Model": "模型", "Words": "提示词", "Draw": "绘制", "Picture": "图像",
     "Pictures": "图像", "Press Run": "点击“运行”", "Prompt for all": "共用提示词",
     "Seed for all": "共用种子", "AR beside SSD": "AR 与 SSD", "Report": "报告",
-    "Sheet": "对比图", "Table": "表格",
-    "Compare": "比较", "r = 0": "r = 0", "r = 2": "r = 2",
+    "Sheet": "对比图", "Compare": "比较", "r = 0": "r = 0", "r = 2": "r = 2",
     "Where drafts were accepted": "草稿在哪里被接受",
     "1. Start": "1. 开始", "2. Finish": "2. 完成", "3. Save": "3. 保存",
     "Rows to keep": "保留的行数", "First picture": "第一张",
@@ -40,7 +39,7 @@ def quick_start() -> Graph:
     graph = Graph(["save"], ["Model", "Press Run", "Picture"])
     graph.sizes = {"model": (300, 0), "save": (420, 480)}
     graph.model()
-    graph.sampler("sampler", 1, prompt="a red house by a lake", seed=2, **SEED_CHANGES)
+    graph.sampler("sampler", 1, prompt="a red house by a river", seed=2, **SEED_CHANGES)
     graph.add("save", "SaveImage", 2, filename_prefix="SSD/postcard")
     graph.link("sampler", 0, "save", "images")
     graph.app(["save"], sampler="prompt ssd_words seed size method complete_prompt")
@@ -59,11 +58,12 @@ def ar_beside_ssd() -> Graph:
     graph = Graph(["save"], ["Model", "Compare", "Pictures"])
     graph.note("One prompt and one seed, drawn twice. AR takes a forward pass for every token. SSD "
                "drafts whole rows with the model's draft heads, and the model verifies each row "
-               "r times. The passes stand below the pictures.\n\nBelow **method_2**: **k_h** and "
-               "**k_v** say how far ahead the heads draft, **r / b** and **i** how often a row is "
-               "verified.",
+               "r times. Rest on the line below a picture to read its passes.\n\nBelow "
+               "**method_2**: **k_h** and **k_v** say how far ahead the heads draft, "
+               "**r / b** and **i** how often a row is verified.",
                "同一提示词、同一种子，画两次。AR 每个词元需要一次前向计算。SSD 用模型的"
-               "草稿头起草整行，再由模型把每行检查 r 次。前向次数写在图像下方。"
+               "草稿头起草整行，再由模型把每行检查 r 次。"
+               "把鼠标停在图像下方的文字上，可看到前向次数。"
                "\n\n**method_2** 的下方：**k_h** 和 **k_v** 决定草稿头起草多远，"
                "**r / b** 和 **i** 决定每行检查几次。")
     graph.model()
@@ -87,11 +87,11 @@ def compare_methods() -> Graph:
     graph.model()
     methods = {f"method_{n}": name for n, name in enumerate(
         (REFERENCE, FAITHFUL, BALANCED, "SJD"), 1)}
-    graph.sampler("compare", 1, kind="SSD_Compare", prompt="a red house by a lake", seed=2,
+    graph.sampler("compare", 1, kind="SSD_Compare", prompt="a red house by a river", seed=2,
                   **SEED_CHANGES, **methods)
     graph.show("sheet", "compare", 2, 2, "Sheet")
-    graph.sizes |= {"sheet": (460, 480), "table": (460, 240)}
-    graph.tell("table", "compare", 3, 2, "Table")
+    graph.sizes |= {"note": (300, 260), "model": (300, 0), "compare": (860, 0),
+                    "sheet": (360, 560)}
     graph.app(["sheet"], compare=" ".join(["prompt", "seed", *methods]))
     return graph
 
@@ -154,7 +154,7 @@ def keep_the_top() -> Graph:
                "*编码*。")
     graph.model()
     graph.sampler("first", 1, "First picture", seed=7,
-                  prompt=f"a red house on the left, by a lake, {ABOVE}")
+                  prompt=f"a red house on the left, by a river, {ABOVE}")
     graph.add("rows", "PrimitiveInt", 0, "Rows to keep", value=8)
     graph.sizes["rows"] = (320, 0)
     graph.sampler("second", 2, "Its top, another ground", seed=22,
@@ -216,7 +216,7 @@ def edit_by_words() -> Graph:
     graph.show("first_picture", "first", 0, 3, "First picture")
     graph.show("map", "edit", 3, 3, "Where the words act")
     graph.show("second_picture", "edit", 0, 3, "Edited")
-    graph.sizes |= {name: (320, 235) for name in ("first_picture", "map", "second_picture")}
+    graph.sizes |= dict.fromkeys(("first_picture", "map", "second_picture"), (320, 235))
     graph.app(["first_picture", "second_picture"], first="prompt seed",
               edit="prompt reach hold seed")
     return graph

@@ -26,15 +26,18 @@ from ssd_core.weights.catalogue import CATALOGUE
 
 sys.path.append(str(ROOT / "tests"))
 
-from support.comfyui_page import Page, comfyui_page  # noqa: E402
-from support.comfyui_server import Client, Run, comfyui  # noqa: E402
+from support.comfyui_page import Page, comfyui_page
+from support.comfyui_server import Client, Run, comfyui
 
 COLUMN_GAP, ROW_GAP, SIDE = 50, 30, 512  # px
+# Px that a node is tall before it draws, so that the page leaves room for its picture, and after.
+# Both fit on a laptop's screen, at the zoom at which a graph of this height opens.
+TO_DRAW, DRAWN = 860, 990
 NO_ID = "00000000-0000-0000-0000-000000000000"  # every page gives it one of its own
 CARD, TITLE, LINE = (910, 512), 44, 30  # px
 PAINTED_OVER, PAINTED_PART = "3.jpg", (190, 370, 520, 670)  # a castle, and the box around it in px
 
-BUILD = """async ([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
+BUILD = """async ([nodes, links, sizes, muted, titles, columnGap, rowGap, toDraw, drawn]) => {
     app.graph.clear();
     app.graph.id = crypto.randomUUID();  // else the new nodes show pictures of earlier runs
     const made = {}, columns = [];
@@ -63,12 +66,7 @@ BUILD = """async ([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
     await new Promise((resolve) => setTimeout(resolve, 1000));  // knobs of new choices are folded
     const nameOf = (node) => Object.keys(made).find((name) => made[name] === node);
     const boxes = [], border = 15, head = 50;  // of the boxes, px
-    // The room of the pictures that a node shows once it draws.
-    const pictures = ({ size: [width], widgets }) => {
-        const methods = widgets.filter((w) => /^method_\\d$/.test(w.name) && w.value !== "none");
-        const across = Math.min(2, Math.max(1, methods.length));
-        return Math.ceil(methods.length / 2 || 1) * (width / across + 10);
-    };
+    const draws = ({ widgets }) => widgets?.some(({ name }) => name === "ssd_preview");
     let x = 0;
     for (const [column, nodes] of columns.entries()) {
         let y = 0, width = 0;
@@ -79,12 +77,12 @@ BUILD = """async ([nodes, links, sizes, muted, titles, columnGap, rowGap]) => {
             const [wide, high] = sizes[nameOf(node)] ?? [usual, 0];
             const tall = { PreviewImage: 320, MarkdownNote: 260, PreviewAny: 200,
                            SSD_SaveImage: 380, SSD_RunViewer: 480, SaveImage: 380 }[node.type] ?? 0;
-            node.setSize([Math.max(least[0], wide), Math.max(least[1], high || tall)]);
+            const whole = draws(node) ? toDraw : high || tall;
+            node.setSize([Math.max(least[0], wide), Math.max(least[1], whole)]);
             node.pos = [x, y];
             // Nodes 2.0 draws every widget taller than the size that is saved here.
             const shown = node.widgets?.filter((w) => !w.hidden).length ?? 0;
-            y += node.size[1] + 24 + 8 * shown + rowGap;
-            if (node.widgets?.some((w) => w.name === "ssd_preview")) y += pictures(node);
+            y += (draws(node) ? drawn : node.size[1] + 24 + 8 * shown) + rowGap;
             width = Math.max(width, node.size[0]);
         }
         const box = boxes.at(-1);
@@ -118,7 +116,7 @@ def build(page: Page, graph: Graph) -> tuple[dict, dict, dict[str, str]]:
     """(workflow, API form, node ids by name) from ComfyUI's page."""
     workflow, ids = json.loads(page.page.evaluate(
         BUILD, [graph.nodes, graph.links, graph.sizes, graph.muted, graph.columns, COLUMN_GAP,
-                ROW_GAP]))
+                ROW_GAP, TO_DRAW, DRAWN]))
     page.frame()
     return workflow, page.api_form(), {name: str(id_) for name, id_ in ids.items()}
 

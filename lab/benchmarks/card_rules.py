@@ -150,7 +150,7 @@ def runs(rows: Rows) -> Finding:
 
 def last(rows: Rows, way: str, key: str) -> float:
     """The value of the last picture drawn in this way."""
-    return ([math.nan] + numbers(where(rows, way=way), key))[-1]
+    return ([math.nan, *numbers(where(rows, way=way), key)])[-1]
 
 
 def eight(rows: Rows) -> Finding:

@@ -35,9 +35,10 @@ from ssd_core.engine.events import finished
 from ssd_core.engine.methods import Method
 from ssd_core.engine.tuning import filled
 from ssd_core.model.grid import size_of
+from ssd_core.output.choices import SPEEDS
 from ssd_core.output.drawing import Drawing
 from ssd_core.output.guarantees import NEEDED, heads_use
-from ssd_core.output.labels import SPEEDS, label
+from ssd_core.output.labels import label
 from ssd_core.output.pixels import pixels
 from ssd_core.output.recipe import to_bytes
 from ssd_core.runs.batch.queue import work

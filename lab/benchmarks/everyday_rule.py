@@ -202,7 +202,7 @@ def numbered(words: Sequence[str]) -> tuple[list[str], list[int | None]]:
     numbers: list[int | None] = []
     waiting: list[str] = []  # a number whose noun may still come
     for word in words:
-        attribute, value = meaning("", word)
+        attribute, _value = meaning("", word)
         if attribute == "count":
             remaining, waiting = [*remaining, *waiting], [word]
             continue

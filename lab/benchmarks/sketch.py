@@ -27,9 +27,9 @@ from ssd_core.backbones.postcard.words.captions import fresh_prompt
 from ssd_core.engine.edits.words import Edit
 from ssd_core.engine.methods import AR, Exact
 from ssd_core.files import write_text
+from ssd_core.output.choices import SPEEDS
 from ssd_core.output.drawing import Drawing
 from ssd_core.output.guarantees import identical_share
-from ssd_core.output.labels import SPEEDS
 from ssd_core.runs.batch.workers import LoadedModels
 from ssd_core.runs.request import Request
 

@@ -23,7 +23,7 @@ from stand_in_table import draw, error, nll
 
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Exact, Method, Rolling, Rows
-from ssd_core.train.heads import HEADS, LEAST_STEPS
+from ssd_core.train import HEADS, LEAST_STEPS
 
 WITHOUT = {"exact": Exact(), "rolling, 1/8": Rolling(fewer=8), "rows, r = 1": Rows(rounds=1),
            "rows, r = 2": Rows(rounds=2)}

@@ -44,7 +44,7 @@ def plot(rows: list[dict], key: str, unit: str, path: Path, quality: tuple[str, 
     axes = figure.subplots()
     temperatures = sorted({row["temperature"] for row in rows})
     for row in rows:
-        point, _, bars = axes.errorbar(
+        _point, _, bars = axes.errorbar(
             row[key], row[quality[0]], row[f"{quality[0]}_se"], row[f"{key}_se"],
             color=ink(row["guarantee"]), markersize=8, elinewidth=1,
             fmt=MARKERS[temperatures.index(row["temperature"]) % len(MARKERS)])

@@ -27,7 +27,13 @@ from ssd_core.files import read_safetensors
 from ssd_core.model.grid import Grid
 from ssd_core.model.transformer import DecoderShape
 from ssd_core.train.checkpoints import Checkpoint, training_steps
-from ssd_core.train.common import descend, mixed_precision, set_rate, trapezoid
+from ssd_core.train.common import (
+    descend,
+    mixed_precision,
+    require_least,
+    set_rate,
+    trapezoid,
+)
 from ssd_core.weights.load import load_backbone
 
 from ..postcards import SQUARE, WORDS, Frame
@@ -192,6 +198,8 @@ def losses(backbone: Postcard, probes: Probes, batch: Batch, things: float,
 
 def train(recipe: BackboneRecipe) -> dict:
     """Train, save `backbone.safetensors` in recipe.out and return the held-out metrics."""
+    require_least(recipe, pictures=1, reading_steps=0, reading_batch=1, steps=1, batch=1,
+                  held_out=1, workers=0)
     require_muon()  # before hours of painting
     generator = torch.Generator().manual_seed(recipe.seed)
     backbone = start(recipe, generator)

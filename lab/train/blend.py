@@ -26,6 +26,7 @@ from ssd_core.backbones.codecs.vq import ByteTable, VQTokenizer
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.backbones.postcard.words.captions import fresh_caption
 from ssd_core.backbones.postcard.words.world import Frame, frame_of, scene_of
+from ssd_core.errors import SSDError
 from ssd_core.model.knobs import flag
 from ssd_core.model.sampling import Sampling, guide, probabilities
 from ssd_core.train.checkpoints import Checkpoint, training_steps
@@ -84,9 +85,12 @@ class Examples(NamedTuple):
 
 def train(recipe: BlendRecipe) -> dict:
     """Train, save the backbone in recipe.out and return the tokenizer's held-out metrics."""
-    require_least(recipe, pictures=1, sampled=1, steps=1, batch=1)
+    require_least(recipe, pictures=1, sampled=1, steps=1, batch=1, held_out=1)
     source = recipe.backbone or recipe.out
     reader = require_postcard(load_backbone(source, recipe.device, recipe.dtype))
+    if reader.grid != postcard.GRID:
+        raise SSDError(f"{source}: draws {reader.grid} cells, the pictures to learn from have "
+                       f"{postcard.GRID}: name another postcard")
     generator = torch.Generator().manual_seed(recipe.seed)
     shapes = recipe.shapes if len(reader.grids) > 1 else 0.0
     again = counts_by_shape(min(recipe.sampled, recipe.pictures), shapes)

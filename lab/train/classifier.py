@@ -16,7 +16,14 @@ from torch import nn
 from ssd_core.backbones.postcard.words.world import scene_of
 from ssd_core.files import write_safetensors
 from ssd_core.train.checkpoints import Checkpoint, training_steps
-from ssd_core.train.common import cosine, descend, mixed_precision, remember_rates, set_rate
+from ssd_core.train.common import (
+    cosine,
+    descend,
+    mixed_precision,
+    remember_rates,
+    require_least,
+    set_rate,
+)
 
 from .data import HELD_OUT, pictures
 from .features import FORMAT, FeatureNet, moments
@@ -45,6 +52,7 @@ def batch_of(painted: np.ndarray, first_seed: int,
 
 def train(recipe: ClassifierRecipe) -> dict:
     """Train, save `classifier.safetensors` in recipe.out and return the held-out accuracy."""
+    require_least(recipe, pictures=1, steps=1, batch=1, held_out=1, reference=2)
     torch.manual_seed(recipe.seed)
     generator = torch.Generator().manual_seed(recipe.seed)
     painted = pictures(recipe.pictures, recipe.out)

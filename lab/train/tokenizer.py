@@ -27,7 +27,14 @@ from ssd_core.errors import SSDError
 from ssd_core.files import write_safetensors
 from ssd_core.model.knobs import flag
 from ssd_core.train.checkpoints import Checkpoint, training_steps
-from ssd_core.train.common import cosine, descend, mixed_precision, remember_rates, set_rate
+from ssd_core.train.common import (
+    cosine,
+    descend,
+    mixed_precision,
+    remember_rates,
+    require_least,
+    set_rate,
+)
 from ssd_core.weights.load import load_backbone
 
 from ..postcards import check, postcard
@@ -97,6 +104,8 @@ def kmeans(latents: torch.Tensor, codes: int, rounds: int,
     def pick(count: int) -> torch.Tensor:
         return latents[torch.randperm(len(latents), generator=generator)[:count]]
 
+    if len(latents) < codes:
+        raise SSDError(f"{len(latents)} patches for {codes} codes: raise --pictures and --patches")
     book = pick(codes)
     for _ in range(rounds):
         owner = torch.cat([torch.cdist(part, book).argmin(-1) for part in latents.split(8192)])
@@ -155,6 +164,12 @@ def crop_of(painted: np.ndarray, side: int, generator: torch.Generator) -> np.nd
 
 def train(recipe: TokenizerRecipe) -> dict:
     """Train, save `tokenizer.safetensors` in recipe.out and return the held-out metrics."""
+    require_least(recipe, pictures=1, patches=1, rounds=0, refill=0, steps=1, batch=1, channels=1,
+                  blocks=0, crop=1, held_out=1)
+    if recipe.channels % 8:
+        raise SSDError(f"channels {recipe.channels}: must be a multiple of 8")
+    if recipe.crop % PATCH or recipe.crop > 288:
+        raise SSDError(f"crop {recipe.crop}: must be a multiple of {PATCH}, at most 288")
     torch.manual_seed(recipe.seed)
     generator = torch.Generator().manual_seed(recipe.seed)
     painted = [pictures(count, recipe.out, frame=frame)

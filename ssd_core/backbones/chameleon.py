@@ -13,7 +13,7 @@ import torch
 
 from ..errors import SSDError
 from ..model.transformer import DecoderShape
-from . import presets
+from . import presets, sizes
 from .codecs.find import draws, read_codec
 from .prompts.text import read_text, require_length
 from .reading.checkpoint import Checkpoint
@@ -22,10 +22,8 @@ from .reading.weights import Concat, Slice, Source, decoder_shape, pieces, two_s
 from .shared_vocabulary import SharedVocabulary, Vocabulary, code_range, vocabulary_sources
 
 FAMILY = "Chameleon (Lumina-mGPT, Anole)"
-STEP = 32  # px per step of Lumina-mGPT's size tokens
 TARGETS = "512, 768 or 1024"  # Lumina-mGPT was trained for the area of one of these squares
 TARGET = re.compile(r"(?i)lumina.*(?<!\d)(512|768|1024)(?!\d)")
-MAX_ASPECT = 4
 VOCABULARY = 65536  # ids of Chameleon; Lumina-mGPT 2.0 has more (lumina2.py)
 FIRST_CODE, CODES = 4, 8192  # for files that do not name the picture tokens
 THETA, EPS = 10_000.0, 1e-5  # of the published models
@@ -60,7 +58,8 @@ class Lumina(Chameleon):
     def tokenize(self, prompt: str) -> list[int]:
         text, (width, height) = self.vocabulary.text, self.size
         text.require_plain(prompt)
-        sides = [text.id(f"<reserved{8800 + side // STEP:05}>") for side in (height, width)]
+        steps = (side // sizes.LUMINA_STEP for side in (height, width))
+        sides = [text.id(f"<reserved{8800 + number:05}>") for number in steps]
         return self.in_template(self.instruction(prompt), sides)
 
     def instruction(self, prompt: str) -> str:
@@ -86,20 +85,6 @@ class Anole(Chameleon):
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         return [prompt_ids[0], prompt_ids[-1]]
-
-
-def sizes_for(target: int) -> tuple[tuple[int, int], ...]:
-    """Sizes (width, height) in px that a Lumina-mGPT for target x target was trained on.
-
-    All multiples of 32 px that fill the area without exceeding it, with sides at most 4 : 1; the
-    square comes first.
-    """
-    cells = (target // STEP) ** 2
-    steps = ((w, h) for w in range(cells, 0, -1)
-             for h in range(max(cells // (w + 1), 1), cells // w + 1)
-             if max(w, h) <= MAX_ASPECT * min(w, h))
-    sizes = [(w * STEP, h * STEP) for w, h in steps]
-    return ((target, target), *(size for size in sizes if size != (target, target)))
 
 
 def target_of(checkpoint: Checkpoint) -> int:
@@ -206,7 +191,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ch
         backbone = (Lumina if lumina else Anole)(shape, vocabulary, constants.theta)
     if lumina:
         target = target_of(checkpoint)
-        backbone.sizes, backbone.name = sizes_for(target), f"lumina-mgpt-7b-{target}"
+        backbone.sizes, backbone.name = sizes.lumina(target), f"lumina-mgpt-7b-{target}"
     codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes))
     backbone.load(checkpoint, sources_of(checkpoint, vocabulary, shape), codec, device, dtype)
     if not (backbone.head.is_meta or backbone.head.any()):

@@ -14,7 +14,7 @@ import torch
 from ..errors import SSDError, first_line
 from ..files import is_here, refuse_partial, small_text
 from ..model.transformer import DecoderShape
-from . import presets
+from . import presets, sizes
 from .codecs.find import draws, read_codec
 from .codecs.movq import movq_of
 from .prompts.own_words import OwnWords
@@ -25,9 +25,6 @@ from .reading.weights import decoder_shape, two_sizes
 from .shared_vocabulary import SharedVocabulary, Vocabulary, code_range, vocabulary_sources
 
 FAMILY = "Emu3"
-PATCH = 8
-AREA = 720 * 720  # px of its training pictures, at any aspect ratio
-RATIOS = ((1, 1), (5, 4), (4, 5), (4, 3), (3, 4), (3, 2), (2, 3), (16, 9), (9, 16), (2, 1), (1, 2))
 SLOTS, END = 9216, 3  # longest training sequence; tokens that close a picture
 IDS, HEAD_DIM, THETA, EPS = 184622, 128, 1e6, 1e-5  # published models
 Q_NORM = "model.layers.0.self_attn.q_norm.weight"  # only Emu3.5 has it (emu3_5.py)
@@ -59,24 +56,18 @@ LAYOUTS = (TensorNames("model.", "lm_head.weight"),
            TensorNames("model.text_model.", "lm_head.weight"))  # newer ports
 
 
-def size_for(ratio: tuple[int, int], area: float) -> tuple[int, int]:
-    """(width, height) in px with an area of about `area` px, rounded to whole cells."""
-    scale = (area / (ratio[0] * ratio[1])) ** 0.5 / PATCH
-    return round(ratio[0] * scale) * PATCH, round(ratio[1] * scale) * PATCH
-
-
 class Emu3(SharedVocabulary):
     """Rows end with a forced token; the prompt states the grid in digits."""
 
     name = "emu3-gen"
-    patch = PATCH
+    patch = sizes.EMU3_PATCH
     preset = presets.EMU3
     own_words = OWN_WORDS
 
     def __init__(self, shape: DecoderShape, vocabulary: Vocabulary, theta: float,
-                 area: float = AREA) -> None:
+                 area: float = sizes.EMU3_AREA) -> None:
         super().__init__(shape, vocabulary, theta)
-        self.sizes = tuple(size_for(ratio, area) for ratio in RATIOS)
+        self.sizes = sizes.emu3(area)
         self.begin, self.picture, self.cells = map(vocabulary.text.id, (BEGIN, PICTURE, CELLS))
 
     def apply_size(self) -> None:
@@ -173,7 +164,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Em
     vocabulary = vocabulary_of(read_words(checkpoint, two_sizes(checkpoint, layout.embedding)[0]))
     with torch.device("meta"):
         backbone = Emu3(shape, vocabulary, constants.theta,
-                        number(checkpoint, config, "image_area", AREA))
+                        number(checkpoint, config, "image_area", sizes.EMU3_AREA))
     codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes), movq_of)
     sources = vocabulary_sources(vocabulary, shape, layout.prefix, layout.head)
     backbone.load(checkpoint, sources, codec, device, dtype)

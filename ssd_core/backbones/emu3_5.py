@@ -32,14 +32,12 @@ from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import head_key, number, read_constants, require_names
 from .reading.weights import decoder_shape, two_sizes
 from .shared_vocabulary import SharedVocabulary, Vocabulary, vocabulary_sources
+from .sizes import EMU3_5, EMU3_5_PATCH
 
 FAMILY = "Emu3.5"
 PREFIX, EMBEDDING, HEAD = LAYOUTS[0].prefix, LAYOUTS[0].embedding, LAYOUTS[0].head
 QUERY = Q_NORM.replace("q_norm", "q_proj")
 IDS = 282_926  # of the published models
-PATCH = 16
-GRIDS = ((64, 64), (55, 73), (73, 55), (47, 85), (85, 47), (52, 78), (78, 52), (41, 97))
-SIZES = tuple((columns * PATCH, rows * PATCH) for rows, columns in GRIDS)
 PROMPT_LIMIT = 2048
 TURN = "<|extra_100|>"  # ends the turn
 TEMPLATE = "You are a helpful assistant for t2i task. USER: {prompt} ASSISTANT: "
@@ -51,9 +49,9 @@ class Emu35(SharedVocabulary):
     """Rows end with a forced token; the prompt states the grid in digits."""
 
     name = "emu3.5-image"
-    patch = PATCH
+    patch = EMU3_5_PATCH
     preset = presets.EMU3_5
-    sizes = SIZES
+    sizes = EMU3_5
     prompt_limit = PROMPT_LIMIT
 
     def __init__(self, shape: DecoderShape, vocabulary: Vocabulary, theta: float) -> None:

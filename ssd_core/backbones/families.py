@@ -4,17 +4,17 @@ A family is a module with FAMILY (its name), matches(checkpoint) -> bool (decide
 and load(checkpoint, device, dtype) -> Backbone. Each family has one entry in FAMILIES.
 """
 
-from . import (
-    chameleon,
-    emu3,
-    emu3_5,
-    glm_image,
-    janus,
-    llamagen,
-    lumina2,
-    postcard,
-    simplear,
-    tar,
-)
+from __future__ import annotations
 
-FAMILIES = (postcard, janus, llamagen, tar, chameleon, lumina2, emu3, emu3_5, simplear, glm_image)
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
+FAMILIES = ("postcard", "janus", "llamagen", "tar", "chameleon", "lumina2", "emu3", "emu3_5",
+            "simplear", "glm_image")
+
+
+@cache
+def families() -> tuple[ModuleType, ...]:
+    """The modules, imported when a checkpoint is read."""
+    return tuple(import_module(f".{name}", __package__) for name in FAMILIES)

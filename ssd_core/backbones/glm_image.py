@@ -25,7 +25,7 @@ from ..model.grid import Grid
 from ..model.kv_cache import KVCache
 from ..model.sampling import Sampling
 from ..model.transformer import Decoder, DecoderShape, axes_angles
-from . import presets
+from . import presets, sizes
 from .base import SMALL_SLOTS, Backbone, empty
 from .codecs.codec import in_float32
 from .codecs.colours import CodeColours, read_colours
@@ -60,9 +60,6 @@ UNUSED = (r"model\.visual\..*", r"model\.vqmodel\.(quantize\.embedding|(post_)?q
 PAINTER = "the node Finish paints their pixels"
 PIXELS = f"the pictures show a false colour for each code; {PAINTER}"
 FITTED = f"the pictures show one colour for each code; {PAINTER}"
-SIZES = ((1024, 1024), (1152, 896), (896, 1152), (1216, 832), (832, 1216), (1344, 768),
-         (768, 1344), (1152, 768), (768, 1152), (512, 512), (768, 768), (1536, 1024),
-         (1024, 1536), (1536, 1536), (2048, 1152), (1152, 2048), (2048, 2048))
 
 
 def sketch_grid(grid: Grid) -> Grid:
@@ -265,7 +262,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Gl
     backbone.sha256 = fill(backbone, sources, checkpoint, device, dtype).hexdigest()
     backbone.picture_codec = read_colours(checkpoint, codes, STEP, device, dtype,
                                           backbone.sha256)
-    backbone.sizes = SIZES
+    backbone.sizes = sizes.GLM_IMAGE
     backbone.apply_size()
     return backbone.eval()
 

@@ -37,7 +37,7 @@ class Widths:
 
 
 @torch.inference_mode()
-def rounding(backbone: Backbone, widths: Widths = Widths(),  # noqa: B008
+def rounding(backbone: Backbone, widths: Widths = Widths(),
              call: Callable[[Work], torch.Tensor] = lambda work: work()) -> float:
     """Root-mean-square difference of logits between passes of different width; 0: same bits.
 

@@ -23,21 +23,20 @@ from .chameleon import (
     Lumina,
     is_chameleon,
     shape_in,
-    sizes_for,
     sources_of,
 )
 from .codecs.find import draws, read_codec
 from .codecs.movq import movqgan_of
 from .prompts.text import read_text
-from .prompts.two_panels import CONTROLS, DUAL_PANEL, TWO_PANELS
+from .prompts.two_panels import CONTROLS, DUAL_PANEL
 from .reading.checkpoint import Checkpoint, read_json
 from .reading.decoder_config import read_constants
 from .reading.weights import two_sizes
 from .shared_vocabulary import Vocabulary
+from .sizes import LUMINA_2, TWO_PANELS
 
 FAMILY = "Lumina-mGPT 2.0"
 FIRST_CODE, CODES = 155_000, 16_384  # of the published models; their code writes these numbers too
-TARGET = 768  # px along a side of the square whose area it was trained for
 OMNI, PLAIN = "omni", "lumina-mgpt-2.0"  # in names; the files of the two are alike otherwise
 CODEC = "put movqgan_270M.ckpt of ai-forever/MoVQGAN into its subfolder vq"
 
@@ -48,7 +47,7 @@ class Lumina2(Lumina):
     name = "lumina-mgpt-2.0"
     patch = 8
     preset = presets.LUMINA_2
-    sizes = (*sizes_for(TARGET), TWO_PANELS)
+    sizes = LUMINA_2
     two_panels = TWO_PANELS
 
     def instruction(self, prompt: str) -> str:

@@ -64,4 +64,4 @@ every: WeakSet[KeptSession] = WeakSet()
 
 def release_all() -> bool:
     """Free the sessions of all backbones; returns whether there was any."""
-    return any([session.release() for session in list(every)])
+    return any([session.release() for session in list(every)])  # noqa: C419  releases all

@@ -127,6 +127,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(arguments: Sequence[str] | None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if any("\0" in each for each in arguments):  # by a program; no shell passes one
+        return complain("error: a NUL character is in no name and no word: remove it", WRONG_INPUT)
     try:
         code = typer.main.get_command(app).main(arguments, "ssd", standalone_mode=False) or 0
     except SSDError as error:

@@ -90,7 +90,8 @@ def ar_in(dtypes: Sequence[str], entrants: Sequence[Entrant], loading: Loading
         try:
             check_room(first.request.backbone, dtype)
             backbone, _ = load(replace(loading, dtype=dtype), [])
-            request = replace(first.request, backbone=backbone).by(AR())
+            drawing = replace(first.request.drawing, method=AR())
+            request = replace(first.request, backbone=backbone, heads=None, drawing=drawing)
             request.check()
         except SSDError as error:
             note(f"AR in {dtype} is left out: {error}")

@@ -195,7 +195,7 @@ def knob_option(knob: KnobSpec, panel: str | None) -> inspect.Parameter:
 
 
 def option(name: str, kind: Any, default: Any, panel: str | None,
-           help: str | None = None,  # noqa: A002
+           help: str | None = None,
            names: tuple[str, ...] = (), also: str = "") -> inspect.Parameter:
     """A parameter that typer makes an option of; names: instead of the name's own. also: see
     `KnobSpec`.

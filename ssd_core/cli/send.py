@@ -8,12 +8,14 @@ from typing import Annotated
 
 import typer
 
+from ..errors import SSDError
 from ..files import require_file, write_text
 from ..output.letter import letter
 from .options import Json
 from .output import Reporter
 from .paths import check_writable, free
 
+PAGES = (".html", ".htm")
 Picture = Annotated[Path, typer.Argument(
     metavar="PICTURE", show_default=False,
     help="A picture of any kind; its words stand on the back if it was saved with its settings.")]
@@ -26,6 +28,8 @@ def command(picture: Picture, out: Out = None, json: Json = False) -> None:
     report = Reporter(json)
     require_file(picture)
     if out:
+        if out.suffix.lower() not in PAGES:
+            raise SSDError(f"--out {out}: a postcard is a web page; end the name with .html")
         check_writable([out])
     out = out or free(lambda ending: [picture.with_name(f"{picture.stem}{ending}.html")])[0]
     drawn = datetime.fromtimestamp(picture.stat().st_mtime)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import importlib
 import json as json_module
+import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -44,9 +46,19 @@ def stages() -> None:
     pass
 
 
+def require_numbers(recipe: Any) -> None:
+    """Raise SSDError for a number that no generator or optimizer takes."""
+    for name, value in vars(recipe).items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise SSDError(f"{name} {value}: must be a number")
+    if not 0 <= recipe.seed < 1 << 63:
+        raise SSDError(f"seed {recipe.seed}: must lie in 0 .. 2^63 - 1")
+
+
 def stage_command(stage: str) -> Any:
     """A stage's module as a command, with one flag per field of its recipe."""
     from ..train.common import keep_freed_memory, silent
+    from ..weights.load import pick_device
 
     if stage not in OF_HEADS:
         take("ssd_lab")
@@ -58,6 +70,9 @@ def stage_command(stage: str) -> Any:
             raise SSDError(f"train {stage} runs in one process, {launched()} were started: only "
                            f"train {', '.join(TOGETHER)} shares its work")
         keep_freed_memory()
+        require_numbers(recipe)
+        if stage not in OF_HEADS and hasattr(recipe, "device"):
+            recipe = replace(recipe, device=str(pick_device(recipe.device)))
         say = note if is_first() else silent
         train = partial(module.train, say=say) if stage in TELL_COSTS else module.train
         result = train(recipe)

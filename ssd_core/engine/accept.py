@@ -51,18 +51,6 @@ def residual_weights(draft_probs: torch.Tensor, target_probs: torch.Tensor) -> t
     return torch.where(weights.amax(-1, keepdim=True) > 0, weights, target_probs)
 
 
-def prefix(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
-           uniforms: torch.Tensor, noise: torch.Tensor) -> AcceptResult:
-    """Accept drafts up to the first rejection and repair the rejected draft; later drafts stay.
-
-    Lossless up to the repaired token (Leviathan et al.). `accepted` is False for all later drafts.
-    """
-    accepted = accept_mask(tokens, draft_probs, target_probs, uniforms).long().cumprod(-1).bool()
-    repaired = sample(residual_weights(draft_probs, target_probs), noise)
-    first = F.pad(accepted, (1, 0), value=True)[:, :-1] & ~accepted
-    return AcceptResult(torch.where(first, repaired, tokens), accepted)
-
-
 def grouped(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
             uniforms: torch.Tensor, noise: torch.Tensor, group: torch.Tensor,
             inside: torch.Tensor) -> AcceptResult:
@@ -147,9 +135,3 @@ def siblings(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torc
     repaired = sample(weights, noise)
     drafted = tokens.gather(1, accepted_index.clamp(max=count - 1)[:, None])[:, 0]
     return torch.where(accepted_index < count, drafted, repaired), accepted_index
-
-
-def rejection_probs(draft_probs: torch.Tensor, target_probs: torch.Tensor) -> torch.Tensor:
-    """The probability [B, n] of rejecting a draft sampled from q: the total variation of q and p.
-    """
-    return (target_probs - draft_probs).clamp_(min=0).sum(-1)

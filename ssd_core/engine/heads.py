@@ -90,7 +90,7 @@ class DraftHead(nn.Module):
     No matrix has a bias.
     """
 
-    def __init__(self, hidden: int, space: HeadFeatures = HeadFeatures()) -> None:  # noqa: B008
+    def __init__(self, hidden: int, space: HeadFeatures = HeadFeatures()) -> None:
         super().__init__()
         d, m = hidden, 2 * hidden
         self.space = space
@@ -139,7 +139,7 @@ class DraftHeads(nn.Module):
     """k_h horizontal and k_v vertical heads of one backbone; `row` is a row drafter or None."""
 
     def __init__(self, hidden: int, k_h: int, k_v: int, metadata: dict | None = None,
-                 space: HeadFeatures = HeadFeatures(), row: bool = False) -> None:  # noqa: B008
+                 space: HeadFeatures = HeadFeatures(), row: bool = False) -> None:
         super().__init__()
         self.horizontal = nn.ModuleList(DraftHead(hidden, space) for _ in range(k_h))
         self.vertical = nn.ModuleList(DraftHead(hidden, space) for _ in range(k_v))

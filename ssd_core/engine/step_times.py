@@ -105,7 +105,7 @@ def measured(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads
     """
     device, weights = backbone.device, backbone.decoder.parameters()
     bytes_read = sum(weight.numel() * weight.element_size() for weight in weights)
-    if device.type == "meta" or device.type == "cpu" and bytes_read > TOO_LONG * READS:
+    if device.type == "meta" or (device.type == "cpu" and bytes_read > TOO_LONG * READS):
         return None
     passes = Passes(backbone, pictures, branches, heads)
     step_times = replace(passes.direct(threads, limit), rest=passes.rest())
@@ -257,7 +257,7 @@ def several(pass_of: Callable[[int], float], cells: int) -> list[float]:
     if first > TOO_LONG * 1000:
         return [first]
     each: list[float] = []
-    while len(each) < 2 or len(each) < REPEATS and sum(each) < EACH * 1000:
+    while len(each) < 2 or (len(each) < REPEATS and sum(each) < EACH * 1000):
         each.append(pass_of(cells))
     return each
 

@@ -134,7 +134,7 @@ class KnobSpec:
         return ("on" if self.default else "off") if self.kind is bool else str(self.default)
 
 
-def knob(default: Any, help: str, **spec: Any) -> Any:  # noqa: A002
+def knob(default: Any, help: str, **spec: Any) -> Any:
     """A dataclass field that is a knob; spec: further fields of its KnobSpec.
 
     The annotation is the type of all values but None.
@@ -188,8 +188,10 @@ def derived(record: T, **values: Any) -> T:
 def coerce(name: str, value: Any, kind: type) -> Any:
     """Return `value` as an int, float, str or bool; raise SSDError naming it if it is not one."""
     converted = _as(value, kind)
-    if converted is None:
+    if converted is None and isinstance(value, str | Real):
         raise SSDError(f"{name} {str(value)[:40]!r}: must be {WANTED[kind]}")
+    if converted is None:
+        raise SSDError(f"{name}: must be {WANTED[kind]}, not of type {type(value).__name__}")
     return converted
 
 
@@ -200,7 +202,8 @@ def _as(value: Any, kind: type) -> Any:
     if isinstance(value, bool):
         return None
     if kind is int:
-        return int(value) if isinstance(value, Integral) else None
+        whole = isinstance(value, Integral) or (isinstance(value, Real) and value % 1 == 0)
+        return int(value) if whole else None
     if isinstance(value, int):
         return value if value.bit_length() <= 64 else None
     if isinstance(value, float):

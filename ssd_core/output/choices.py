@@ -7,19 +7,43 @@ names, and AR last. A choice shows its own knobs alone, as numbers, lists and sw
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any
 
-from ..backbones.base import Preset
-from ..engine.methods import AR, METHODS, SSD, Method, Rolling
+from ..backbones.presets import Preset
+from ..engine.methods import AR, METHODS, SSD, Exact, Method, Rolling, default_method
 from ..engine.methods.rolling import USUAL_FEWER
 from ..errors import SSDError
 from ..model.knobs import KnobSpec
 from .knobs import visible_knobs
-from .labels import DEFAULT, SPEEDS
 
-FAITHFUL = SPEEDS[DEFAULT].title
+
+@dataclass(frozen=True)
+class QualityPreset:
+    """A choice of speed: its names in English and Chinese, its method, and what it guarantees."""
+
+    title: str
+    chinese: str
+    method: Method
+    guarantee: str
+
+
+# From slowest to fastest; none needs draft heads. The budgets are the same for every model: they do
+# as well on stand-ins that are as hard as Janus-Pro and Lumina-mGPT. Of `rolling` on real weights
+# nothing is known (lab/benchmarks/results/budgets.md).
+SPEEDS = {
+    "plain": QualityPreset("Reference", "参考", AR(), "token by token, the slowest"),
+    "faithful": QualityPreset("Faithful", "忠实", Exact(),
+                      "the picture of normal decoding in fewer forward passes; the report "
+                      "says if it is identical"),
+    "balanced": QualityPreset("Balanced", "均衡", Rolling(),
+                      "a similar picture in at most an eighth of the passes, on slow cards a "
+                      "sixth"),
+    "fast": QualityPreset("Fast", "快速", Rolling(fewer=12.0),
+                  "at most a twelfth of the passes; details suffer"),
+}
+FAITHFUL = next(speed.title for speed in SPEEDS.values() if speed.method == default_method())
 SSD_CHOICE = "SSD (k_h, k_v, r, b/i)"
 REFERENCE = "Reference (AR)"
 BY_SPEED = {speed.title: speed.method for speed in SPEEDS.values() if speed.method != AR()}

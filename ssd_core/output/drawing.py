@@ -67,7 +67,7 @@ class Drawing:
 
     def __post_init__(self) -> None:
         require_fields(self, "size", "pictures")
-        coerce("pictures", self.pictures, int)
+        object.__setattr__(self, "pictures", coerce("pictures", self.pictures, int))
 
     @property
     def seeds(self) -> list[int]:

@@ -33,7 +33,8 @@ def read(text: str) -> tuple[Drawing, dict[str, str]]:
         raw = json.loads(text)
         drawing = Drawing.from_json({name: raw[name] for name in KEPT if name in raw})
         keep, mask, rows = drawing.keep, drawing.keep_mask, drawing.keep_rows
-        if keep is None or rows > keep.shape[1] or mask is not None and mask.shape != keep[0].shape:
+        if keep is None or rows > keep.shape[1] or (
+                mask is not None and mask.shape != keep[0].shape):
             raise ValueError("rows and mask do not fit the tokens")
         return drawing, {key: str(raw["backbone"][key]) for key in ("name", "sha256")}
     except (ValueError, TypeError, KeyError, RecursionError, SSDError) as error:

@@ -62,15 +62,11 @@ KNOB_WORDS: dict[str, Words] = {
     "fewer": Words("Fewer: how many times fewer passes (rolling)", "少多少倍前向（rolling）",
                    "整张图像的前向次数至多是 AR 的几分之一；给出预算时以预算为准。"),
     "acceptance": Words("Acceptance rule", "接受规则",
-                        "residual：论文的规则。coupled：用种子自己的噪声重新采样。prefix："
-                        "与 strict 一样只接受到第一个被拒处。三者都会在不再有变化时提前结束。"),
+                        "residual：论文的规则。coupled：用种子自己的噪声重新采样。"
+                        "两者都会在不再有变化时提前结束。"),
     "fused_commit": Words("Fused commit: one forward pass fewer per block",
                           "合并提交：每块少一次前向",
                           "把一块的提交与下一块的第一轮检查合并：每块少一次前向。"),
-    "tolerance": Words("Tolerance: rejected cells per row that end the rounds (ssd, rows)",
-                       "容差：每行至多拒绝多少单元格就结束检查（ssd、rows）",
-                       "某一轮预计每行拒绝的单元格不超过此数时，跳过该块余下的轮次；"
-                       "0 表示只在不再有变化时跳过。"),
     "draft_choice": Words("Draft selection", "草稿选取",
                           "如何从草稿头的分布中取草稿：采样，或取最可能的词元。"),
     "draft_temperature": Words("Draft temperature", "草稿温度", "草稿的温度，与采样温度相乘。"),

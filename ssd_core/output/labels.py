@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from ..backbones.base import Backbone
 from ..backbones.presets import Preset
 from ..engine.events import Plan
-from ..engine.methods import AR, Exact, Method, Rolling, default_method
+from ..engine.methods import Method
 from ..engine.methods.rolling import USUAL_FEWER
 from ..engine.methods.ssd import RowSchedule
 from ..engine.own_runs import KnownMethod, known_of
 from ..engine.prior_passes import ENOUGH, is_postcard
 from ..engine.tuning import duration
+from .choices import SPEEDS, QualityPreset
 
 UNMEASURED = "first run on this model: measuring"
 
@@ -102,30 +103,6 @@ def percent(share: float) -> str:
     return f"{math.floor(share * 100)}%"
 
 
-@dataclass(frozen=True)
-class QualityPreset:
-    """A choice of speed: its names in English and Chinese, its method, and what it guarantees."""
-
-    title: str
-    chinese: str
-    method: Method
-    guarantee: str
-
-
-# From slowest to fastest; none needs draft heads. The budgets are the same for every model: they do
-# as well on stand-ins that are as hard as Janus-Pro and Lumina-mGPT. Of `rolling` on real weights
-# nothing is known (lab/benchmarks/results/budgets.md).
-SPEEDS = {
-    "plain": QualityPreset("Reference", "参考", AR(), "token by token, the slowest"),
-    "faithful": QualityPreset("Faithful", "忠实", Exact(),
-                      "the picture of normal decoding in fewer forward passes; the report "
-                      "says if it is identical"),
-    "balanced": QualityPreset("Balanced", "均衡", Rolling(),
-                      "a similar picture in at most an eighth of the passes, on slow cards a "
-                      "sixth"),
-    "fast": QualityPreset("Fast", "快速", Rolling(fewer=12.0),
-                  "at most a twelfth of the passes; details suffer"),
-}
 # Knobs that are chosen for the machine, and the shares of AR's passes that Balanced takes.
 MACHINES = re.compile(r" (window|cells|budget)=\S+| fewer=[68](\.0)?(?= |$)")
 
@@ -135,6 +112,3 @@ def speed_of(name: str) -> QualityPreset | None:
     name = MACHINES.sub("", name)
     return next((speed for speed in SPEEDS.values()
                  if label(speed.method.resolve(Preset())) == name), None)
-
-
-DEFAULT = next(name for name, speed in SPEEDS.items() if speed.method == default_method())

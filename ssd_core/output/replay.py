@@ -141,7 +141,8 @@ class ReplayCanvas:
     def _paint(self, number: int, strip: np.ndarray, message: Mapping) -> None:
         """Paint a strip uint8 [h, w, 4]; colours of single cells wait for `seen`."""
         pixels, finished = self.pixels[number], self.finished[number]
-        sharp = bool(message.get("refined") or message["kind"] == "cells" and message.get("known"))
+        known = message["kind"] == "cells" and message.get("known")
+        sharp = bool(message.get("refined") or known)
         if sharp or message["top"] < len(finished):
             paste(pixels, strip, message["top"], finished)
         cells, decoded = self.soft[number], len(finished) * self.rows // len(pixels)

@@ -525,7 +525,7 @@ def resolved_method(method: Method, preset: Preset, heads: bool,
     if heads or not fall_back or not isinstance(method, SSD):
         return method.resolve(preset), None
     rows = Rows(method.k_h, method.k_v, method.rounds, method.incremental,
-                method.acceptance, method.fused_commit, method.tolerance)
+                method.acceptance, method.fused_commit)
     return rows.resolve(preset), FALLBACK_NOTE
 
 
@@ -585,7 +585,7 @@ def kept_by(request: Request) -> torch.Tensor | None:
     their picture may not be drawn, and the codec also reads the cells below them.
     """
     drawing = request.drawing
-    if drawing.keep is None or drawing.keep_mask is None and drawing.keep_pixels is None:
+    if drawing.keep is None or (drawing.keep_mask is None and drawing.keep_pixels is None):
         return None
     known = ~request.region.mask
     return known if known.any() else None

@@ -20,17 +20,8 @@ from ..weights.catalogue import KnownBackbone
 from ..weights.fit import gib
 from ..weights.memory import free_bytes
 from ..weights.model_size import ModelSize
-from .heads import (
-    BOTH,
-    HEADS,
-    KINDS,
-    LEARNING_BYTES,
-    ROW,
-    HeadsRecipe,
-    as_before,
-    steps_of,
-    working_bytes,
-)
+from . import BOTH, HEADS, KINDS, ROW
+from .heads import LEARNING_BYTES, HeadsRecipe, as_before, steps_of, working_bytes
 from .own_pictures import MOST_HELD_OUT, share_held_out
 
 SLOWER = 2.0  # than one large product: measured on a CPU, whose passes reach 0.5 to 0.7 of it

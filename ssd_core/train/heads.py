@@ -49,7 +49,7 @@ from ..weights.memory import MemoryEstimate, Setting, empty_caches, is_out_of_me
 from ..weights.model_size import ModelSize
 from ..weights.quantize import unquantise_image_head
 from ..weights.registry import ModelRegistry
-from . import judging, row
+from . import HEADS, KINDS, LEAST_STEPS, ROW, judging, row
 from .checkpoints import Checkpoint, Stopped, Watch, shapes_of, training_steps
 from .common import (
     Say,
@@ -71,16 +71,12 @@ from .versions import save_version
 CELLS_AT_ONCE = 16 * 576  # of all pictures in a teacher pass; larger batches go in parts
 Measure = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 NUMBERS_AT_ONCE = 1 << 27  # of a distribution over codes in one chunk
-HEADS, ROW, BOTH = judging.HEADS, judging.ROW, "both"
-KINDS = {HEADS: (HEADS,), ROW: (ROW,), BOTH: (HEADS, ROW)}
 LOSSES = ("smooth_l1", "scaled", "kl", "scaled+kl")
 DISK_BYTES, CHECKPOINT_BYTES, LEARNING_BYTES = 2, 12, 16  # per parameter
 LARGE = 512  # hidden size from which the paper's rate suits
 K_H, K_V = 5, 3  # heads of the bundled model
 TRAINED = ("scale", "loss", "pictures", "steps", "row_pictures", "row_steps")  # of a file
 BATCH, OWN_BATCH = 16, 4  # pictures of a step; the second of one's own pictures
-# Of each kind from one's own pictures, of which there may be few: results/learned.md
-LEAST_STEPS = {HEADS: 200, ROW: 500}
 STATES = 22  # float32 hidden states of a cell alive at once, of teacher and head: measured
 # Adds the gradients of a batch, with up to so many cells in a pass; returns the batch's loss.
 Learn = Callable[[Pictures, list[bool], int], float]
@@ -251,6 +247,8 @@ class HeadsRecipe:
               "given several times. The drafts in use go on learning, and what brings no more "
               "than before is not kept.")
     models_dir: str = flag("models", "Folder with ssd_backbones/NAME and ssd_heads/NAME.")
+    lora: list[str] | None = flag(None, "A LoRA with which the pictures were drawn, FILE or "
+                                        "FILE:STRENGTH; may be given several times.")
     start_from: str = flag("", "Heads to continue from, instead of fresh ones: a bundled name, a "
                                "file or a folder. They may be of another backbone with as many "
                                "channels.")
@@ -555,7 +553,8 @@ def load_teacher(recipe: HeadsRecipe, team: Team) -> Backbone:
     source, dtype = recipe.backbone or recipe.file.parent, recipe.dtype
     if dtype == "auto" and auto_dtype(source, pick_device(team.device)) == "int8":
         dtype = "fp32"
-    return load_backbone(source, team.device, dtype)
+    local = ModelRegistry.below(recipe.models_dir)
+    return load_backbone(source, team.device, dtype, lora=list(map(local.lora, recipe.lora or ())))
 
 
 def with_gradients(backbone: Backbone) -> Backbone:

@@ -22,11 +22,11 @@ from ..engine.methods import SSD, Exact, Method
 from ..engine.region import region_of
 from ..model.sampling import Sampling, guide
 from ..runs.request import resolved_method
+from . import HEADS, ROW
 from .picture_files import Pictures
 from .processes import Team
 from .teacher import branch, teach
 
-HEADS, ROW = "heads", "row"
 JUDGED = 6  # pictures that are drawn, each as often as there are drafts to compare
 NUMBERS_AT_ONCE = 1 << 27  # of a distribution over codes in one chunk
 

@@ -46,7 +46,7 @@ class Pictures:
 
 def of_prompts(prompts: list[list[int]]) -> dict[str, torch.Tensor]:
     """Return prompts' ids as the tensors of a file."""
-    return {"prompts": torch.tensor(sum(prompts, []), dtype=torch.int32),
+    return {"prompts": torch.tensor([id_ for ids in prompts for id_ in ids], dtype=torch.int32),
             "prompt_lengths": torch.tensor([len(ids) for ids in prompts], dtype=torch.int32)}
 
 
@@ -62,7 +62,7 @@ def read_pictures(path: Path, backbone: Backbone) -> Pictures:
         prompts = tensors["prompts"].split(tensors["prompt_lengths"].tolist())
         grid, tokens = backbone.resized(size).grid, tensors["tokens"]
         whole = tuple(tokens.shape) == (len(prompts), grid.rows, grid.columns)
-        whole = whole and bool(0 <= tokens.min() and tokens.max() < backbone.codes)
+        whole = whole and bool(tokens.min() >= 0 and tokens.max() < backbone.codes)
     except (KeyError, TypeError, ValueError, RuntimeError):
         whole = False
     if not whole:

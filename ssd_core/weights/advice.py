@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..backbones.chameleon import sizes_for
-from ..backbones.emu3 import RATIOS
-from ..backbones.emu3_5 import GRIDS
-from ..backbones.lumina2 import Lumina2
+from ..backbones import sizes
 from .catalogue import KnownBackbone
 
 
@@ -106,8 +103,9 @@ def advice_lines(row: KnownBackbone) -> list[str]:
 
 def sizes_text(row: KnownBackbone) -> str:
     """The default size in pixels, and which others are allowed."""
-    others = {"Lumina-mGPT": len(sizes_for(row.size[0])), "Emu3": len(RATIOS),
-              "Lumina-mGPT 2.0": len(Lumina2.sizes), "Emu3.5": len(GRIDS)}.get(row.family, 1)
+    others = {"Lumina-mGPT": len(sizes.lumina(row.size[0])), "Emu3": len(sizes.EMU3_RATIOS),
+              "Lumina-mGPT 2.0": len(sizes.LUMINA_2),
+              "Emu3.5": len(sizes.EMU3_5)}.get(row.family, 1)
     if row.family == "GLM-Image":
         return "{}x{} and any sides of 256 to 2048 in steps of 32".format(*row.size)
     more = f" and {others - 1} other shapes" if others > 1 else ""

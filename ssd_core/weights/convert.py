@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -42,6 +42,7 @@ def convert(path: Path, out: Path | None = None, shard_bytes: int = SHARD_BYTES,
         raise SSDError(f"{path}: weights lie in several folders: name one of them with --out")
     if shard_bytes <= 0:
         raise SSDError(f"shards of {shard_bytes} bytes: must be above 0")
+    require_own_names(checkpoints)
     written = []
     for checkpoint in checkpoints:
         folder = checkpoint.folder if out is None else user_path(out)
@@ -49,6 +50,17 @@ def convert(path: Path, out: Path | None = None, shard_bytes: int = SHARD_BYTES,
         if out is not None:
             written += copy_json(checkpoint.folder, folder)
     return written
+
+
+def require_own_names(checkpoints: Sequence[Checkpoint]) -> None:
+    """Raise SSDError if two models would become files of the same name."""
+    known: dict[Path, Path] = {}
+    for checkpoint in checkpoints:
+        file = checkpoint.files[0]
+        first = known.setdefault(checkpoint.folder / model_name(file), file)
+        if first != file:
+            raise SSDError(f"{first} and {file.name}: both would become {model_name(file)}"
+                           ".safetensors: convert them one by one, each with its own --out")
 
 
 def is_torch(model: Path) -> bool:

@@ -16,7 +16,7 @@ from types import ModuleType
 from safetensors import safe_open
 
 from ..backbones import BACKBONES
-from ..backbones.families import FAMILIES
+from ..backbones.families import families
 from ..backbones.reading.checkpoint import (
     Checkpoint,
     attempt,
@@ -127,7 +127,7 @@ def find_backbone(name_or_path: str | Path, model: str = "") -> tuple[Checkpoint
         raise SSDError(f"{headless.files[0]}: {HEAD} is missing, and config.json does not tie it "
                        "to the embedding: get the complete model")
     raise SSDError(f"{path}: no backbone known here, {what_is_in(checkpoints)}; families: "
-                   f"{', '.join(family.FAMILY for family in FAMILIES)}")
+                   f"{', '.join(family.FAMILY for family in families())}")
 
 
 Matches = list[tuple[Checkpoint, ModuleType]]
@@ -138,7 +138,7 @@ def families_of(checkpoint: Checkpoint) -> Matches | SSDError:
     the error that a file beside it raised.
     """
     try:
-        views = ([(view, family) for family in FAMILIES if family.matches(view)]
+        views = ([(view, family) for family in families() if family.matches(view)]
                  for view in checkpoint.views())
         return next(filter(None, views), [])
     except SSDError as error:
@@ -152,7 +152,7 @@ def lacks_head(checkpoint: Checkpoint) -> bool:
             whole = copy(view)
             whole.shapes = {**view.shapes, HEAD: shape}
             with suppress(SSDError):
-                return any(family.matches(whole) for family in FAMILIES)
+                return any(family.matches(whole) for family in families())
     return False
 
 

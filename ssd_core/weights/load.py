@@ -23,7 +23,7 @@ from ..backbones.base import Backbone
 from ..backbones.drafter import FORMAT as SAMPLERS_FORMAT
 from ..backbones.drafter import Drafter, read_drafter
 from ..backbones.estimates import Estimates
-from ..backbones.families import FAMILIES
+from ..backbones.families import families
 from ..backbones.invariance import Widths, rounding
 from ..backbones.offload import DeviceOffloader
 from ..backbones.reading.adapters import Adapters
@@ -81,10 +81,10 @@ def backbone_of(model: nn.Module, files: str | Path | None = None) -> Backbone:
     tensors lie on several devices.
     """
     checkpoint = LoadedModel(model, folder_of(model, files))
-    family = next((family for family in FAMILIES if family.matches(checkpoint)), None)
+    family = next((family for family in families() if family.matches(checkpoint)), None)
     if family is None:
         raise SSDError(f"{type(model).__name__}: no backbone known here; families: "
-                       f"{', '.join(family.FAMILY for family in FAMILIES)}")
+                       f"{', '.join(family.FAMILY for family in families())}")
     return family.load(checkpoint, *checkpoint.place())
 
 

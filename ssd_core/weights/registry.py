@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..backbones import BACKBONES, postcard
+from ..backbones import BACKBONES
 from ..backbones.reading.adapters import CONFIG as ADAPTER_CONFIG
 from ..backbones.reading.adapters import hash_of as lora_hash
 from ..backbones.reading.adapters import split as split_lora
@@ -389,7 +389,7 @@ def named(path: Path) -> str:
 
 def bundled_models() -> dict[str, LocalModel]:
     """The backbones that come with the program, by name; a folder may hold two dtypes of one."""
-    return {name: LocalModel(name, postcard.FAMILY, path, path / HEADS_FILE, "Apache-2.0")
+    return {name: LocalModel(name, name, path, path / HEADS_FILE, "Apache-2.0")
             for name in BACKBONES if (path := bundled(name))}
 
 

@@ -281,22 +281,6 @@ def test_residual_does_not_have_the_joint_distribution():
 
 
 @given(st.integers(0, 99))
-def test_prefix_accepts_and_repairs_as_strict_does_and_leaves_the_rest(seed):
-    draws = Draws(4 * 6, seed)
-    p, q = distribution(seed, 4, 6), distribution(seed + 100, 4, 6)
-    drafting, repair = (draws.fresh(purpose).view(4, 6, 1)
-                        for purpose in (Purpose.DRAFT, Purpose.REPAIR))
-    drafts, uniforms = sample(q, drafting), draws.uniform().view(4, 6)
-    result = accept.prefix(drafts, q, p, uniforms, repair)
-    bonus = torch.cat((p, p[:, :1]), 1), torch.cat((repair, repair[:, :1]), 1)
-    tokens, count = accept.strict(drafts, q, bonus[0], uniforms, bonus[1])
-    assert result.accepted.sum(-1).tolist() == count.tolist()
-    for picture, stop in enumerate(count.tolist()):
-        assert result.tokens[picture, : stop + 1].equal(tokens[picture, : min(stop + 1, 6)])
-        assert result.tokens[picture, stop + 1 :].equal(drafts[picture, stop + 1 :])
-
-
-@given(st.integers(0, 99))
 def test_a_group_of_one_token_is_the_residual_rule(seed):
     draws = Draws(64, seed)
     p, q = distribution(seed, 1, 64), distribution(seed + 100, 1, 64)

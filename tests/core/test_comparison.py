@@ -40,7 +40,7 @@ def test_methods_that_need_heads_are_left_out_with_the_reason():
     assert needing and not needing & set(result.results)
     line = next(line for line in result.left_out if "heads" in line)
     assert line.startswith("left out: ") and all(name in line for name in needing)
-    assert line in result.table() and not result.left_out == []
+    assert line in result.table() and result.left_out != []
 
 
 def test_what_is_wrong_with_the_prompt_leaves_nothing_out():

@@ -338,7 +338,7 @@ def test_hidden_prompt_slots_change_nothing_and_seen_ones_do():
             return self.hides
 
         def unconditional(self, prompt_ids: list[int]) -> list[int]:
-            return prompt_ids[:-1] + [7]
+            return [*prompt_ids[:-1], 7]
 
     for method in (methods.AR(), methods.Rows(rounds=2, acceptance="coupled"), methods.Exact()):
         backbone, sampling = Hiding(), Sampling(seed=3, cfg=2.0)

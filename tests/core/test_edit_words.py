@@ -208,7 +208,7 @@ def test_maps_are_tables_of_the_cells():
     model, picture = backbone(True), parent()[0]
     change = change_map(model, picture, OLD, NEW[0])
     assert change.shape == (6, 7) and change.dtype == torch.float32
-    assert 0 <= change.min() and 0 < change.max() <= 1
+    assert change.min() >= 0 and 0 < change.max() <= 1
     assert change_map(model, picture, OLD, OLD).max() == 0
     assert change_map(model, picture, OLD, NEW[0], guidance=6.0).mean() > change.mean()
     thing = object_map(model, picture[None], OLD, "a hut")

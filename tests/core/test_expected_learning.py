@@ -12,9 +12,9 @@ from support.mock_backbone import MockBackbone
 
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.model.grid import Grid
-from ssd_core.train import expected, heads, row
+from ssd_core.train import BOTH, HEADS, ROW, expected, heads, row
 from ssd_core.train.expected import kind_that_fits, learning_bytes, learning_seconds
-from ssd_core.train.heads import BOTH, HEADS, ROW, HeadsRecipe
+from ssd_core.train.heads import HeadsRecipe
 from ssd_core.train.picture_files import Pictures
 from ssd_core.weights.catalogue import CATALOGUE, GB
 from ssd_core.weights.model_size import ModelSize

@@ -17,9 +17,7 @@ from ssd_core.engine.run_statistics import Stopwatch
 
 READS = ("item", "tolist", "__int__", "__float__", "__bool__", "__index__", "cpu", "numpy")
 MORE = {  # reads a pass beyond the one
-    "ssd-staged": 1, "ssd-tolerant": 1, "ssd-coupled-staged": 1, "ssd-fused-staged": 1,
-    "ssd-prefix": 1,  # these: the first cell of a row
-    "ssd-prefix-row": 1,  # whether drafts behind a repair are left over
+    "ssd-staged": 1, "ssd-coupled-staged": 1, "ssd-fused-staged": 1,  # the first cell of a row
     "mulo": 1, "mulo-far": 1}  # how many cells to sample again
 
 

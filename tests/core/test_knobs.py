@@ -8,7 +8,7 @@ import pytest
 
 from ssd_core import Grid, Sampling, SSDError, methods
 from ssd_core.backbones.base import Preset
-from ssd_core.backbones.emu3 import AREA, PATCH, RATIOS, size_for
+from ssd_core.backbones.sizes import EMU3_PATCH, emu3
 from ssd_core.engine.methods import METHODS
 from ssd_core.model.grid import LONGEST_SIDE
 from ssd_core.model.knobs import LARGEST, KnobRecord, knob, specs
@@ -54,7 +54,8 @@ def test_legal_values_and_none_pass():
     assert Record(3, 0.5).share == 0.5 and Record(number=-1).number >= 0
     with pytest.raises(TypeError):
         Record(1, 1.0, "a", True, 0, 7)
-    assert type(Record(np.int64(3)).count) is int
+    for three in (np.int64(3), 3.0, np.float32(3)):
+        assert type(Record(three).count) is int
     assert Record(count=LARGEST, share=0.1, choice="b", switch=True).count == LARGEST
     assert Record(count=None).count is None
 
@@ -93,7 +94,7 @@ def test_a_chinese_label_begins_with_the_name_of_the_widget():
 def test_a_draft_is_no_longer_than_a_side_of_the_largest_picture():
     grids = [row.grid for row in CATALOGUE.values()]
     sides = [max(grid.rows, grid.columns) for grid in grids]
-    sides += [max(size_for(ratio, AREA)) // PATCH for ratio in RATIOS]
+    sides += [max(size) // EMU3_PATCH for size in emu3()]
     assert max(sides) <= LONGEST_SIDE < 2 * max(sides)
     widest = methods.Rows(LONGEST_SIDE, LONGEST_SIDE).resolve(Preset())
     assert widest.plan(Grid(9, 9)).passes

@@ -26,6 +26,9 @@ def test_at_its_limits_it_is_hawk(row_end, tree, limit):
     ours, theirs = (events(backbone, method, PEOPLE, heads=heads, sampling=sampling)[-1]
                     for method in (methods.Lantern(4, **tree, **limit), hawk))
     assert ours.tokens.equal(theirs.tokens) and ours.stats["passes"] == theirs.stats["passes"]
+    for method in (methods.Lantern(4, **tree, **limit), methods.GSD(group=0)):
+        assert method.guarantee_on(backbone.grid) == "same distribution"
+        assert type(method)().guarantee_on(backbone.grid) == "relaxed"
 
 
 @pytest.mark.parametrize("tree", TREES, ids=["chain", "tree"])

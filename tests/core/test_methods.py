@@ -29,9 +29,6 @@ UNDER_TEST = {
     "ssd-coupled-staged": methods.SSD(k_h=2, k_v=2, rounds=2, incremental=1, acceptance="coupled"),
     "ssd-fused": methods.SSD(k_h=3, k_v=1, rounds=2, fused_commit=True),
     "ssd-fused-staged": methods.SSD(k_h=3, k_v=2, rounds=2, incremental=1, fused_commit=True),
-    "ssd-tolerant": methods.SSD(k_h=3, k_v=2, rounds=4, incremental=1, tolerance=2),
-    "ssd-prefix": methods.SSD(k_h=3, k_v=2, rounds=3, incremental=1, acceptance="prefix"),
-    "ssd-prefix-row": methods.SSD(k_h=3, k_v=1, rounds=2, acceptance="prefix", drafter="row"),
     "ssd-argmax": methods.SSD(k_h=3, k_v=1, rounds=1, draft_choice="argmax"),
     "strict-horizontal": methods.Strict(k_h=3),
     "strict-vertical": methods.Strict("vertical", k_h=4),
@@ -165,7 +162,7 @@ SCHEDULED = [name for name, method in UNDER_TEST.items()
              if plan(Grid(4, 4), method).passes is not None]
 
 
-RULES = ("residual", "coupled", "prefix")
+RULES = ("residual", "coupled")
 
 
 def never(tokens, *rest):
@@ -451,22 +448,18 @@ def test_perfect_drafts_need_few_passes():
 # Strict has AR's distribution: the joint of a whole small picture, enumerated
 
 
-PREFIX = [methods.SSD(k_h=2, k_v=k_v, rounds=9, acceptance="prefix", drafter=drafter)
-          for k_v, drafter in ((1, "heads"), (2, "heads"), (1, "row"))]
-
 ROUNDS_ENOUGH = [  # for every draft, so that the last round of each is behind final tokens
     methods.MTP(k_h=2, rounds=2), methods.SSD(k_h=1, k_v=1, rounds=3),
     methods.SSD(k_h=1, k_v=2, rounds=3, incremental=3, drafter="row"),
     methods.Rows(k_h=1, k_v=1, rounds=3, draft="copy", fused_commit=True)]
 TOO_FEW = [
     methods.MTP(k_h=2, rounds=1), methods.SSD(k_h=1, k_v=1, rounds=1),
-    methods.SSD(k_h=2, k_v=1, rounds=1, acceptance="prefix"), methods.SSD(k_h=2, k_v=1, rounds=3),
-    methods.SSD(k_h=1, k_v=1, rounds=3, draft_choice="argmax"),
-    methods.SSD(k_h=1, k_v=1, rounds=3, tolerance=1.5)]
+    methods.SSD(k_h=2, k_v=1, rounds=3),
+    methods.SSD(k_h=1, k_v=1, rounds=3, draft_choice="argmax")]
 
 
 @in_turn([methods.AR(), methods.Exact(), methods.Strict(k_h=3), methods.Strict("vertical", k_h=2),
-          *PREFIX, *ROUNDS_ENOUGH])
+          *ROUNDS_ENOUGH])
 def test_lossless_methods_have_the_joint_distribution(small, method):
     grid, codes, sampling = SMALL[small]
     backbone = MockBackbone(grid, codes, seed=4)

@@ -21,8 +21,8 @@ from ssd_core.model.grid import Grid
 from ssd_core.model.sampling import Sampling
 from ssd_core.output.drawing import Drawing
 from ssd_core.output.recipe import make_recipe, save_png
-from ssd_core.train import checkpoints, heads, judging, own_pictures, row, versions
-from ssd_core.train.heads import BOTH, HeadsRecipe, Room
+from ssd_core.train import BOTH, checkpoints, heads, judging, own_pictures, row, versions
+from ssd_core.train.heads import HeadsRecipe, Room
 from ssd_core.train.own_pictures import COPY, OTHER, PARTLY, PLAIN
 from ssd_core.train.processes import ALONE
 from ssd_lab.evaluate.metrics import nll

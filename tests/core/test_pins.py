@@ -242,8 +242,7 @@ def counted(model: MockBackbone, method, kept, mask, total: int) -> torch.Tensor
 SAME = [methods.AR(), methods.Exact(), methods.Strict(k_h=3), methods.Strict("vertical", k_h=2),
         methods.SJD(3), methods.SJD(3, guess="parent"), methods.SJD(3, tree_width=2),
         methods.SJD(3, continuation=False), methods.Hawk(3, 2, 1, 1, 9), methods.MTP(2, 2),
-        methods.SSD(k_h=1, k_v=1, rounds=3), methods.Wave(9, 2), methods.Wave(9, 2, "residual"),
-        methods.SSD(k_h=2, k_v=1, rounds=9, acceptance="prefix")]
+        methods.SSD(k_h=1, k_v=1, rounds=3), methods.Wave(9, 2), methods.Wave(9, 2, "residual")]
 BROKEN = [methods.SSD(k_h=2, k_v=2, rounds=0), methods.Rows(k_h=1, k_v=1, rounds=0),
           methods.Wave(1, 3, "none")]
 FIXED = torch.tensor([[False, True, False], [False, True, False]])
@@ -392,9 +391,9 @@ def test_rows_below_a_free_cell_at_the_end_of_its_row_are_reported(method):
 
 @pytest.mark.parametrize("grid", [Grid(6, 7), Grid(6, 1)], ids=str)
 @pytest.mark.parametrize("fused", [False, True])
-def test_a_group_of_one_free_cell_leaves_the_rule_of_the_prefix_nothing_to_verify(grid, fused):
+def test_a_group_of_one_free_cell_leaves_nothing_to_verify(grid, fused):
     model = MockBackbone(grid, codes=12)
-    method = methods.SSD(3, 1, 2, acceptance="prefix", fused_commit=fused)
+    method = methods.SSD(3, 1, 2, fused_commit=fused)
     box = (slice(2, 4), slice(0, 1))
     codes = torch.arange(grid.cells).view(1, grid.rows, grid.columns) % 12
     drawn = tokens(model, method, WORDS, heads=random_heads(model), keep=codes,

@@ -1,5 +1,7 @@
 """A budget of passes is kept, and a generous one gives AR's picture."""
 
+import itertools
+
 import pytest
 import torch
 from hypothesis import given
@@ -47,7 +49,7 @@ def test_a_pace_ends_with_the_last_cell_and_never_asks_for_more_than_it_says(cel
     schedule = Schedule(list(range(0, 2 * cells, 2)), min(passes, cells - 1), slack)
     must = [schedule.must(done) for done in range(schedule.passes + 3)]
     assert must[0] == schedule.due(0) == 0 and must[schedule.passes] == must[-1] == cells - 1
-    steps = [after - before for before, after in zip(must, must[1:], strict=False)]
+    steps = [after - before for before, after in itertools.pairwise(must)]
     assert min(steps) >= 0 and max(steps) <= schedule.most
     assert all(own <= schedule.due(done) for done, own in enumerate(must))
 

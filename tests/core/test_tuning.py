@@ -421,5 +421,5 @@ def test_the_real_measurement_leads_to_a_choice(monkeypatch, tmp_path):
     monkeypatch.setattr(step_times, "free_now", lambda most: most)
     backbone = MockBackbone(Grid(6, 8))
     asked = requested(backbone, random_heads(backbone), methods.Exact(), Sampling(1), "a sun")
-    assert asked.tuning.cost and asked.tuning.ar and "plain AR" in asked.tuning.text or (
+    assert (asked.tuning.cost and asked.tuning.ar and "plain AR" in asked.tuning.text) or (
         asked.method == methods.AR())

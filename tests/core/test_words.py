@@ -264,7 +264,7 @@ def test_render_draws_what_generate_draws_from_a_short_prompt(ssd, folder, capsy
     for number, (path, prompt) in enumerate(zip(
             sorted(Path("r").glob("*.png")), ("a red house", "a house, no trees", "a boat"),
             strict=True)):
-        alone, _ = ssd("generate", prompt, "--seed", 5 + number, "--method", "ar", "--out", "x.png")
+        ssd("generate", prompt, "--seed", 5 + number, "--method", "ar", "--out", "x.png")
         first, second = read_recipe(path), read_recipe(Path("x.png"))
         for key in ("tokens", "prompt", "negative", "prompt_expanded", "negative_expanded", "seed"):
             assert first[key] == second[key], key

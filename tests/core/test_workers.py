@@ -121,7 +121,7 @@ def test_a_worker_loads_as_the_flags_say(tmp_path):
 
 
 def test_batches_begin_at_the_same_numbers_however_many_there_are():
-    assert batches(7, 3) == [range(0, 3), range(3, 6), range(6, 7)]
+    assert batches(7, 3) == [range(3), range(3, 6), range(6, 7)]
     assert batches(9, 3)[:2] == batches(7, 3)[:2] and batches(0, 3) == []
 
 

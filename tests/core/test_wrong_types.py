@@ -119,8 +119,8 @@ def test_one_picture_of_tokens_is_decoded():
     (lambda: load_backbone("postcard", graphs=np.zeros(3)),
      "graphs '[0. 0. 0.]': choose auto or off"),
     (lambda: compare(BACKBONE, 5), "prompt '5': must be text"),
-    (lambda: compare(BACKBONE, "a sun", pictures=np.zeros(3)), "pictures '[0. 0. 0.]': must be "
-     "a whole number"),
+    (lambda: compare(BACKBONE, "a sun", pictures=np.zeros(3)), "pictures: must be a whole "
+     "number, not of type ndarray"),
     (lambda: generate(BACKBONE, ["a", 5], kinds.AR()),
      "prompts: must be text or a Sequence of text, not a list"),
     (lambda: requested(BACKBONE, HEADS, kinds.SSD, Sampling(), "a sun"),

@@ -12,12 +12,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 from PIL import Image
+from support.mock_backbone import tiny_postcard
 from support.road import watched
 
 from ssd_core import kept_files
 from ssd_core.backbones import postcard
 from ssd_core.backbones.estimates import StoredPictures, StoredStepTimes
-from ssd_core.backbones.postcard import Postcard
+from ssd_core.backbones.postcard import Postcard, save
 from ssd_core.cli import main, session
 from ssd_core.cli.specs import parse_method, parse_methods
 from ssd_core.engine import step_times
@@ -25,6 +26,7 @@ from ssd_core.engine.events import FinalRows
 from ssd_core.engine.heads import DraftHeads, save_heads
 from ssd_core.engine.methods import METHODS, SSD, Exact
 from ssd_core.errors import SSDError
+from ssd_core.model.grid import Grid
 from ssd_core.model.transformer import DecoderShape
 from ssd_core.output.guarantees import NEEDED, by_guarantee, heads_use
 from ssd_core.output.packed import tokens_sha256
@@ -69,7 +71,7 @@ def ssd(saved, tmp_path, monkeypatch, capsys):
 
 
 def test_one_picture_is_checked_and_prepared_once(ssd):
-    with watched() as road:
+    with watched(most=555) as road:
         assert ssd("generate", "a red house", "--method", "ssd", "--out", "house.png").code == 0
     assert road.complaints == []
 
@@ -249,6 +251,19 @@ def test_bench_tells_ratios_against_the_fastest_ar_and_against_ar_in_the_same_dt
     assert own["ratio_in_dtype"] == ar["median_seconds"] / own["median_seconds"]
     assert all(row["threads"] >= 1 for row in rows) and run.json["processor"]
     assert run.json["load"] == "idle" or run.json["load"].startswith(("busy", "unknown"))
+
+
+def test_bench_gives_ar_in_another_dtype_no_heads_of_the_first(ssd, monkeypatch):
+    seen = []
+
+    def stop(entrants, *_):
+        seen.extend(entrants)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ssd_core.cli.bench.bench", stop)
+    ssd("bench", "--methods", "ssd", "--ar-dtypes", "bf16", "--dtype", "fp32")
+    first, other = (entrant.request for entrant in seen)
+    assert first.heads and other.heads is None and other.method.name == "ar"
 
 
 def test_bench_leaves_out_a_dtype_that_does_not_fit_and_says_why(ssd, monkeypatch):
@@ -535,6 +550,22 @@ def test_train_flags_are_the_recipes_fields(capsys, monkeypatch, tmp_path):
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"steps": 3}
     assert main(["train", "tokenizer", "--out", str(tmp_path), "--stops", "3"]) == 2
     assert main(["train", "nothing"]) == 2
+
+
+@pytest.mark.parametrize(("arguments", "line"), [
+    ("classifier --reference 1", "reference 1: must be at least 2"),
+    ("classifier --device x", "device 'x' cannot be used here"),
+    ("backbone --batch 0", "batch 0: must be at least 1"),
+    ("tokenizer --rate nan", "rate nan: must be a number"),
+    ("tokenizer --seed -1", "seed -1: must lie in 0 .. 2^63 - 1"),
+    ("tokenizer --crop 100", "crop 100: must be a multiple of 16, at most 288"),
+    ("blend --backbone tiny.safetensors", "draws 8x8 cells, the pictures to learn from have")])
+def test_numbers_that_no_stage_can_train_with_are_refused_before_it_paints(
+        capsys, monkeypatch, tmp_path, arguments, line):
+    monkeypatch.chdir(tmp_path)
+    save(tiny_postcard(grid=Grid(8, 8)), Path("tiny.safetensors"))
+    assert main(["train", *arguments.split(), "--out", "run"]) == 2
+    assert line in capsys.readouterr().err and not Path("run").exists()
 
 
 class Interrupted(session.Bars):

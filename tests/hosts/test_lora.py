@@ -23,7 +23,7 @@ def models(tmp_path_factory):
     """A models folder with a tiny Janus-Pro, the same merged by PEFT, and the adapter."""
     root = tmp_path_factory.mktemp("models")
     folder = janus_original(root / "ssd_backbones" / "Janus-Pro-1B")
-    adapter, merged = peft_lora(folder, root / "loras" / "styles" / "brush")
+    _adapter, merged = peft_lora(folder, root / "loras" / "styles" / "brush")
     merged_copy(folder, merged, root / "ssd_backbones" / "merged" / "Janus-Pro-1B")
     return root
 

@@ -131,8 +131,8 @@ def test_a_full_disk_and_a_kill_at_every_write_lose_nothing(before, tmp_path, mo
         for name, content in old.items():
             if state.get(name) != content:  # replaced as a whole; the oldest version goes at last
                 learned = state.get(HEADS) != old[HEADS] and HEADS in state
-                assert (name in state and readable(name, state[name], apart)
-                        or learned and name in versions), (deed.__name__, name)
+                assert ((name in state and readable(name, state[name], apart))
+                        or (learned and name in versions)), (deed.__name__, name)
     for state in failed:
         assert [name for name, content in state.items() if not content] == []
         assert len([name for name in state if "/heads-" in name]) <= 3

@@ -35,7 +35,7 @@ def test_a_postcard_is_written_where_it_is_wanted(house, capsys):
 
 @pytest.mark.parametrize(("arguments", "line"), [
     (["gone.png"], "gone.png: no such file"), (["."], "a folder, a pipe or a device"),
-    (["house.png", "--out", "."], "it is a folder; name a file"),
+    (["house.png", "--out", "house.png"], "a postcard is a web page; end the name with .html"),
     (["notes.png"], "notes.png: not a whole picture")])
 def test_what_cannot_be_sent_is_told_and_leaves_nothing(house, capsys, arguments, line):
     (house.parent / "notes.png").write_text("no picture")

@@ -75,7 +75,7 @@ def test_a_slow_part_costs_those_that_may_be_skipped(tmp_path):
 def test_a_part_ends_when_the_seconds_are_over_and_nothing_begins_then(tmp_path):
     clock = Clock()
     parts = [part("runs", 40, [{"n": n} for n in range(4)], clock), part("replay", clock=clock)]
-    made, lines = drawn(parts, 20 + session.RESERVE, tmp_path, clock)
+    made, _lines = drawn(parts, 20 + session.RESERVE, tmp_path, clock)
     assert [row.get("n") for row in made.rows["runs"][:-1]] == [0, 1]
     assert "the seconds are over" in made.rows["runs"][-1]["failed"]
     assert "skipped" in made.rows["replay"][0]["failed"]
@@ -84,7 +84,7 @@ def test_a_part_ends_when_the_seconds_are_over_and_nothing_begins_then(tmp_path)
 def test_a_part_that_fails_keeps_its_rows_and_the_next_ones_run(tmp_path):
     parts = [part("attention", rows=[{"a": 1.5}], error=RuntimeError("no | kernel")),
              part("eight"), part("env")]
-    made, lines = drawn(parts, 1000, tmp_path)
+    _made, lines = drawn(parts, 1000, tmp_path)
     assert [line["part"] for line in lines] == ["attention", "attention", "seconds", "eight",
                                                 "seconds", "env", "seconds"]
     assert lines[0]["a"] == 1.5 and "no | kernel" in lines[1]["failed"]
@@ -196,7 +196,7 @@ def test_failed_and_missing_parts_decide_nothing():
     assert list(rules.decisions({"runs": [{"failed": "no memory"}], "env": [{"torch": "2"}]})) == []
     (name, found, decision), = rules.decisions({"runs": [{"failed": "late"}, *drew()]})
     assert name == "runs" and decision == "sessions stay" and "0.38 of the seconds" in found
-    assert all(decision for *_, decision in rules.decisions(dict.fromkeys(rules.RULES, [{}])))
+    assert all(decision for *_, decision in rules.decisions({key: [{}] for key in rules.RULES}))
     assert math.isnan(rules.number({"us": "no kernel"}, "us"))
 
 

@@ -168,7 +168,7 @@ def test_tokens_kept_are_those_that_were_drawn(script, tmp_path):
     backbone = tiny_postcard()
     trial = script.Trial(backbone, 2, 2, script.Sampling(seed=5))
     bench = Shards.of(trial, None, tmp_path)
-    entry = [row.entry for row in script.all_methods([])][0]
+    entry = next(row.entry for row in script.all_methods([]))
     first = bench.all([entry])[entry]
     assert torch.equal(first.tokens, bench.decoded(entry, 0).tokens)
     assert torch.equal(first.tokens, trial.run(entry.method, None).tokens.cpu())

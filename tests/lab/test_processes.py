@@ -154,9 +154,8 @@ def test_an_error_of_one_process_ends_all_with_its_line():
     with pytest.raises(SSDError, match="^process 1: out: cannot be written$"):
         with Member(0, 2, (other,)).agreeing() as facts:
             facts["pictures"] = 3
-    with pytest.raises(SSDError, match="^mine$"):
-        with Member(0, 2, (other,)).agreeing():
-            raise SSDError("mine")
+    with pytest.raises(SSDError, match="^mine$"), Member(0, 2, (other,)).agreeing():
+        raise SSDError("mine")
 
 
 def test_processes_that_start_from_other_files_are_refused():

@@ -76,6 +76,11 @@ def test_the_outcome_loads_and_draws(folder):
     assert rows[0]["frechet"] > 0 and rows[0]["frechet_se"] >= 0
 
 
+def test_more_codes_than_patches_are_refused():
+    with pytest.raises(SSDError, match="20 patches for 32 codes: raise --pictures and --patches"):
+        tokenizer.kmeans(torch.rand(20, 4), 32, 1, torch.Generator())
+
+
 @pytest.mark.parametrize(("loss", "target"), [
     ("scaled", "h_pre"), ("kl", "h_pre"), ("scaled+kl", "h_pre"), ("smooth_l1", "e")])
 def test_heads_learn_by_every_loss(folder, tmp_path, loss, target):

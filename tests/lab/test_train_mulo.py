@@ -59,7 +59,7 @@ def test_the_larger_backbone_then_draws_with_the_smaller(trained, tmp_path):
 
 
 def test_learning_lowers_the_loss(folders):
-    small, large = (load_backbone(path, "cpu", "fp32") for path in folders)
+    _small, large = (load_backbone(path, "cpu", "fp32") for path in folders)
     sampler = mulo.Upsampler(large.picture_codec.code_vectors.shape[1], 2, 8, 1)
     generator = torch.Generator().manual_seed(0)
     codes = large.picture_codec.code_vectors.detach()

@@ -47,7 +47,7 @@ def test_prompts_become_the_worlds_own_words(prompt, words):
 
 def test_chinese_claims_what_english_does():
     assert set(claims(understood("黄昏的湖边，左边有一座紫色的城堡"))) == {
-        Claim("time", "dusk"), Claim("ground", "lake"), Claim("kind", "castle", 0),
+        Claim("time", "dusk"), Claim("path", "river"), Claim("kind", "castle", 0),
         Claim("colour", "purple", 0), Claim("place", "left", 0)}
 
 

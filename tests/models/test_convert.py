@@ -85,6 +85,13 @@ def test_what_is_there_is_not_overwritten(pickle):
     assert target.read_text() == "mine"
 
 
+def test_two_models_of_one_name_are_refused_before_either_is_written(pickle, tmp_path):
+    torch.save({"model": TENSORS}, pickle.with_suffix(".bin"))
+    line = refused(pickle.parent, tmp_path / "out")
+    assert "m.bin and m.pt: both would become m.safetensors" in line
+    assert not (tmp_path / "out").exists()
+
+
 def test_nothing_to_convert(pickle):
     convert(pickle)
     assert "safetensors already" in refused(pickle.parent)

@@ -100,7 +100,7 @@ def contradictions(typed: str, drawn: str, negative: str = "") -> list[Claim]:
 
 def scene_of(drawn: str) -> Scene:
     """The scene that complete words describe."""
-    told: dict = {name: "none" for name in (*NAMES, "light_place")}
+    told: dict = dict.fromkeys((*NAMES, "light_place"), "none")
     things: dict = {}
     for claim in claims(in_words(drawn)):
         about = told if claim.thing is None else things.setdefault(claim.thing, {})

@@ -165,7 +165,7 @@ def test_cancel_stops_at_once_even_where_the_connection_hangs(server):
     start, seen = time.monotonic(), []
     with pytest.raises(hub.DownloadCancelled, match="kept"):
         hub.download(NAME, "models", lambda done, *_: seen.append(done),
-                     lambda: bool(seen) and seen[-1] > 1000 or time.monotonic() > start + 20)
+                     lambda: (bool(seen) and seen[-1] > 1000) or time.monotonic() > start + 20)
     assert time.monotonic() - start < 3 and not Path("models/ssd_backbones", NAME).exists()
     server.hold.set()
     assert_whole(hub.download(NAME))

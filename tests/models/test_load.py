@@ -110,9 +110,9 @@ def test_pixels_of_a_loaded_backbone(saved):
     with torch.inference_mode():
         pictures = backbone.decode(torch.arange(576).view(1, 24, 24) % 32)
         assert pictures.shape == (1, 384, 384, 3) and pictures.dtype == torch.float32
-        assert 0 <= pictures.min() and pictures.max() <= 1
+        assert pictures.min() >= 0 and pictures.max() <= 1
         codes = backbone.encode(pictures)
-    assert codes.shape == (1, 24, 24) and 0 <= codes.min() and codes.max() < 32
+    assert codes.shape == (1, 24, 24) and codes.min() >= 0 and codes.max() < 32
     with pytest.raises(SSDError, match="resize"):
         backbone.encode(pictures[:, :100])
 

@@ -10,7 +10,7 @@ from support.mock_backbone import MockBackbone, events, tokens
 from torch import nn
 
 from ssd_core import SSDError, load_backbone, methods
-from ssd_core.backbones.families import FAMILIES
+from ssd_core.backbones.families import families
 from ssd_core.backbones.offload import DeviceOffloader
 from ssd_core.cli import main
 from ssd_core.engine.events import FinalRows
@@ -31,7 +31,7 @@ def plain(folders):
 @pytest.mark.by_day(3)
 def test_every_layout_is_claimed_by_one_family_alone(folders, plain, layout):
     backbone = plain[layout]
-    family = next(f for f in FAMILIES if type(backbone).__module__.startswith(f.__name__))
+    family = next(f for f in families() if type(backbone).__module__.startswith(f.__name__))
     assert layout.split("-")[0].lower() in f"{family.__name__} {backbone.name}"
     assert backbone.dtype == torch.float32 and len(backbone.sha256) == 64
     assert load_backbone(folders[layout].parent, "cpu").sha256 == backbone.sha256
@@ -106,8 +106,8 @@ def test_int8_streams_into_the_decoder_and_the_image_head_alone(folders, plain, 
     quantised = {name for name, module in backbone.named_modules()
                  if isinstance(module, Int8Matrix)}
     assert quantised == {name for name, _ in plain[layout].named_parameters()
-                         if name.startswith("decoder.layers.")
-                         and "norm" not in name and "bias" not in name
+                         if (name.startswith("decoder.layers.")
+                         and "norm" not in name and "bias" not in name)
                          or name in ("head", "projection")}
 
 

@@ -86,7 +86,7 @@ def test_matrices_in_int8_take_less_and_nothing_else_changes(monkeypatch):
 
 def test_matrices_in_int4_take_less_and_nothing_else_changes(torchao):
     model = decoder()
-    before = {name: weight for name, weight in model.named_parameters()}
+    before = dict(model.named_parameters())
     quantise(model, quantiser("int4", CPU))
     for name, weight in model.named_parameters():
         own = before[name]

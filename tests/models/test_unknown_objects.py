@@ -51,7 +51,8 @@ def test_a_prompt_of_unknown_words_alone_is_known(prompt, nothing):
     ("two trees to the left of the house", ["more than one thing in one place"]),
     ("at dawn and at night", ["both “dawn” and “night”"]),
     ("a snowy beach", ["both “snowy” and “beach”"]),
-    ("two houses with a tree between them", []), ("a house on a hill", [])])
+    ("two houses with a tree between them", []),
+    ("a house by a hill", ["anything on a hill; hills are drawn behind it"])])
 def test_what_no_postcard_shows_is_said_in_both_languages(prompt, said):
     assert limits(prompt) == said
     for limit in said:

@@ -214,13 +214,6 @@ def test_every_module_says_what_it_is():
 
 
 BANNED = {"told", "wish", "kept", "given", "one"}  # they say nothing of what they hold
-# Names that a thing had before it got the field's: one thing has one name.
-RENAMED = frozenset("""
-    verdict verdicts verdict_on close_call close_calls choose_closely chosen_closely rechoose
-    rechosen chosen_again chosen_at choose_at has_choices with_choice passed_at mass refed stood
-    RowsDone rows_done Pinned certain usual_width widest_pass default_size narrowest pace paces
-    paced Pace Paced Paces foreseen Foreseen lent lend lender Lender brake Brake shelf unreplayed
-    no_graphs_reason Lane Lanes CellRule guessed_host""".split())
 PYTHON_ONLY = {"promise", "promises", "Choice"}  # JavaScript has promises, and a page a choice
 
 
@@ -253,7 +246,7 @@ def test_bundled_names_become_paths_in_one_module():
 
 def test_names_say_what_they_hold():
     folders = [ROOT / name for name in ("ssd_core", "nodes", "studio", "lab", "tools")]
-    banned = BANNED | RENAMED | PYTHON_ONLY
+    banned = BANNED | PYTHON_ONLY
     vague = [f"{path.relative_to(ROOT)}: {name}" for folder in folders for path in sources(folder)
              for name in bound_names(path) if name in banned]
     assert not vague, f"choose names that say what they hold instead of these: {vague}"
@@ -279,7 +272,7 @@ def test_names_of_scripts_say_what_they_hold():
     scripts = [*(STUDIO / "web").rglob("*.js"), *(ROOT / "web").rglob("*.js")]
     assert [f"{path.relative_to(ROOT)}: {name}" for path in sorted(scripts)
             for name in bound_in_script(path.read_text(encoding="utf-8"))
-            if name in BANNED | RENAMED] == []
+            if name in BANNED] == []
 
 
 def test_names_of_scripts_are_seen():

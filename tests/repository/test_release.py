@@ -77,7 +77,7 @@ def test_the_pictures_and_documents_of_the_published_readme_are_published(archiv
 
 def test_the_notice_names_every_font_list_and_icon_by_others(archive):
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
-    named = [path for path in re.findall(r"(?:ssd_core|studio)/[\w./*-]+\w", notice)]
+    named = list(re.findall(r"(?:ssd_core|studio)/[\w./*-]+\w", notice))
     assert all(list(ROOT.glob(pattern)) for pattern in named)
     covered = {path.relative_to(ROOT).as_posix()
                for pattern in named for path in ROOT.glob(pattern)}

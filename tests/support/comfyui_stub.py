@@ -259,7 +259,7 @@ class Folders:
                 "get_save_image_path": self.save_path}
 
     def add(self, name, path, is_default=False):
-        paths, suffixes = self.folder_names_and_paths.setdefault(name, ([], set()))
+        paths, _suffixes = self.folder_names_and_paths.setdefault(name, ([], set()))
         if path not in paths:
             paths.append(path)
 

@@ -48,7 +48,7 @@ def hook(event: str, arguments: tuple) -> None:
     if not _watching:
         return
     if event == "open":
-        path, mode, flags = arguments
+        path, _mode, flags = arguments
         if flags & WRITES and not str(path).endswith(".lock"):
             made = os.path.exists(path) if isinstance(path, (str, bytes, Path)) else False
             _watching[-1].write(path, cuts=made and flags & os.O_TRUNC and os.path.getsize(path))

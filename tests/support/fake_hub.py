@@ -79,7 +79,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(refused[0], b"", {"X-Error-Code": refused[1]})
         if path.startswith("/api/models/"):
             return self.answer_listing("/".join(path.split("/")[3:5]), path)
-        root, owner, repo, _, _, name = path.removeprefix("/cdn").split("/", 5)
+        _root, owner, repo, _, _, name = path.removeprefix("/cdn").split("/", 5)
         content = self.hub.repos[f"{owner}/{repo}"][name]
         if len(content) >= 1000 and not path.startswith("/cdn"):
             elsewhere = self.hub.url.replace("127.0.0.1", "localhost")

@@ -210,7 +210,7 @@ def llamagen_t2i_hf(folder: Path) -> Path:
 
 
 def in_hugging_face_names(name: str) -> str:
-    head, dot, rest = name.partition("layers.")
+    _head, dot, rest = name.partition("layers.")
     layer, _, part = rest.partition(".")
     for own, theirs in LLAMAGEN_HF.items():
         if dot and part.startswith(own):

@@ -2,7 +2,7 @@
  * Divides a node's height: the preview takes what it needs, the prompts keep a few lines.
  */
 
-import { derive } from "./chain.js";
+import { chain, derive } from "./chain.js";
 
 const PROMPT = 64; // px that a text widget takes at most
 
@@ -46,6 +46,13 @@ export function followHeight(node, element, isClassic) {
   });
   for (const child of element.children) observer.observe(child);
   return observer;
+}
+
+/** Give a loaded node its saved height: the page's lists of choices shrink it to its widgets. */
+export function keepHeight(node) {
+  chain(node, "onConfigure", ({ size }) => {
+    if (size?.[1] > node.size[1]) node.setSize([node.size[0], size[1]]);
+  });
 }
 
 /** Remove the text that ComfyUI's page shows on a node, and the room that it took. */

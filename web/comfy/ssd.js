@@ -7,7 +7,7 @@ import { nameChoices } from "./choices.js";
 import { showReport } from "./doctor.js";
 import { Downloads } from "./downloads.js";
 import { make } from "../preview/elements.js";
-import { addFold, fit, fitLoaded, foldNew, nameFold } from "./folding.js";
+import { addFold, fit, fitLoaded, foldNew, foldUnused, nameFold } from "./folding.js";
 import { idOf, nodeAt, widgetOf } from "./graph.js";
 import { Known, LOADER, Sizes } from "./known.js";
 import { colorLinks, styleOf } from "./link_colors.js";
@@ -20,7 +20,7 @@ import { markPicked, PICKER, pickByClick } from "./picking.js";
 import { attachPlan } from "./plan.js";
 import { EDIT, hostOf } from "./rewording.js";
 import {
-  Places, addElement, claimRow, followHeight, heightOf, limitTexts, removeText,
+  Places, addElement, claimRow, followHeight, heightOf, keepHeight, limitTexts, removeText,
 } from "./room.js";
 import { stringsFor } from "../preview/strings.js";
 import { showFrames } from "./subgraph_frames.js";
@@ -39,6 +39,7 @@ const SAMPLER = "SSD_Sampler";
 const TOUCHED = [SAMPLER, EDIT];
 const RUN = 1; // the sampler's output
 const VUE_NODES = "Comfy.VueNodes.Enabled";
+const LEGIBLE = 200; // px that a panel needs: four methods side by side keep Compare short
 const MARGIN = 10; // px that classic nodes leave above and below a widget
 
 /** Previews by node; weak, since the frontend also makes nodes that it never puts in a graph. */
@@ -238,7 +239,7 @@ async function restore(nodeId, output) {
 }
 
 function attach(node) {
-  const preview = new NodePreview({ language: language(), smooth: true });
+  const preview = new NodePreview({ language: language(), smooth: true, legible: LEGIBLE });
   preview.element.classList.add("ssd-on-node");
   // Classic nodes keep wheel events from the canvas; Nodes 2.0 handles them before they get here.
   preview.element.addEventListener("wheel", (event) => app.canvas.processMouseWheel(event));
@@ -251,6 +252,7 @@ function attach(node) {
   const observers = [claimRow(preview.element), followHeight(node, preview.element, isClassic)];
   previews.set(node, preview);
   node.size[0] = Math.max(node.size[0], NODES[node.comfyClass]);
+  keepHeight(node);
   chain(node, "onExecuted", (output) => {
     preview.recover();
     outcomes.notedIn(output);
@@ -272,6 +274,7 @@ function attach(node) {
 /** Show a node's choices and inputs as they are now: some may be new. */
 function refold(node) {
   foldNew(node);
+  foldUnused(node);
   nameChoices(node, language());
 }
 

@@ -166,10 +166,10 @@ const WORDS = 140; // px of words above and below a panel's pictures
  * Columns for `count` panels in so many px; the last line is nearly full. Without a height (null)
  * it is as many as stay legible, at least two; with a height, those with the largest pictures.
  */
-export function panelColumns(count, width, height = null) {
+export function panelColumns(count, width, height = null, legible = LEGIBLE.screen) {
   const columns = Array.from({ length: count }, (_, i) => Math.ceil(count / (count - i)));
   if (height === null) {
-    const least = width < 2 * LEGIBLE.screen ? LEGIBLE.phone : LEGIBLE.screen;
+    const least = width < 2 * legible ? LEGIBLE.phone : legible;
     const most = Math.max(2, Math.floor((width + GAP) / (least + GAP)));
     return Math.max(...columns.filter((n) => n <= most));
   }

@@ -28,13 +28,13 @@ export class Preview {
    * and smooth: as in drawing.fit. prompt: as typed, which names the pictures. words: texts that
    * replace some of ours. teach: show the overlay until the first run ends, if the user has not
    * chosen yet. finished: by run, bitmaps of finished pictures, from which the strips are then
-   * painted.
+   * painted. legible: px that a panel needs for its figures, if not the usual ones.
    */
   constructor({ language = "en", fills = false, most, smooth, prompt = "", words = {},
-    teach = false, finished } = {}) {
+    teach = false, finished, legible } = {}) {
     addStyleSheet();
     this.state = IDLE;
-    Object.assign(this, { fills, most, smooth, prompt, finished });
+    Object.assign(this, { fills, most, smooth, prompt, finished, legible });
     this.words = { ...stringsFor(language), ...words };
     this.teaching = teach && recall() === null;
     this.overlay = this.teaching || recall() === "on";
@@ -102,7 +102,7 @@ export class Preview {
   #arrange() {
     const count = Math.max(0, ...this.#panels.keys()) + 1;
     const columns = panelColumns(count, this.panels.clientWidth,
-      this.fills ? this.panels.clientHeight : null);
+      this.fills ? this.panels.clientHeight : null, this.legible);
     this.panels.style.gridTemplateRows = `repeat(${Math.ceil(count / columns)}, ${LINE})`;
     for (const [number, { element }] of this.#panels) {
       element.style.gridColumn = (number % columns) + 1;

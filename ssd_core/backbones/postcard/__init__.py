@@ -26,9 +26,9 @@ from ...files import read_safetensors, sha256_of, write_safetensors
 from ...model.grid import Grid
 from ...model.processor import prefers_column_major
 from ...model.transformer import Decoder, DecoderShape, axial_angles
-from .. import presets
+from .. import presets, sizes
 from ..base import Backbone
-from ..codecs.vq import PATCH, VQTokenizer
+from ..codecs.vq import VQTokenizer
 from ..prompt_guide import Kind, UnknownObject
 from ..prompts.choices import Choices
 from ..prompts.expanded import Expanded
@@ -50,25 +50,19 @@ from .words.phrases import (
 from .words.short_prompts import KINDS, short_prompt
 from .words.spelling import placed, read
 from .words.unknown_objects import names_nothing_known, unknown_objects, without_unknown_objects
-from .words.world import FRAMES
 
 FAMILY = "postcard"
 FORMAT = "ssd-postcard/1"
 CODEC = "picture_codec."
 # The postcard of 192 x 192 pixels, whose world was flat: its format and its weights.
-GRID = Grid(24, 24)
-GRIDS = tuple(Grid(frame.rows, frame.columns) for frame in FRAMES)  # GRID is the first
+GRIDS = sizes.POSTCARD_GRIDS
+GRID = GRIDS[0]
 PROMPT_LENGTH = 40
 CODES = 4096
 SPECIALS = ("<pad>", "<start>", "<image>")
 PAD, START, IMAGE = range(len(SPECIALS))
 SHAPE = DecoderShape(layers=6, hidden=192, heads=3, kv_heads=3, head_dim=64, ffn=512,
                      rotary="interleaved")
-
-
-def size_of(grid: Grid, scale: int = 1) -> tuple[int, int]:
-    """(width, height) in pixels. scale: one of the codec's."""
-    return grid.columns * PATCH * scale, grid.rows * PATCH * scale
 
 
 class Postcard(Backbone):
@@ -109,12 +103,12 @@ class Postcard(Backbone):
     @property
     def grid_and_scale(self) -> dict[tuple[int, int], tuple[Grid, int]]:
         """By size, the larger ones first."""
-        return {size_of(grid, scale): (grid, scale) for scale in self.picture_codec.scales
+        return {sizes.postcard(grid, scale): (grid, scale) for scale in self.picture_codec.scales
                 for grid in self.grids}
 
     @property
     def sizes_of_grid(self) -> tuple[tuple[int, int], ...]:
-        own = (size_of(self.grid, scale) for scale in self.picture_codec.scales)
+        own = (sizes.postcard(self.grid, scale) for scale in self.picture_codec.scales)
         return (self.size, *(size for size in own if size != self.size))
 
     def apply_size(self) -> None:

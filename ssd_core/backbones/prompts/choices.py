@@ -112,10 +112,7 @@ def _with(prompt: str, value: Value, found: re.Match[str] | None) -> str:
     if found is None:
         rest = prompt.rstrip(" .,。，")
         return f"{rest}，{value.chinese}" if is_chinese(prompt) else f"{rest}, {value.phrase}"
-    if is_chinese(prompt):
-        new = value.chinese
-    else:
-        new = value.phrase if " " in found[0] else value.bare
+    new = value.chinese if is_chinese(prompt) else value.phrase if " " in found[0] else value.bare
     return edited(prompt, [(*found.span(), new)])
 
 

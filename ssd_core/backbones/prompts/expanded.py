@@ -94,6 +94,9 @@ def without(prompt: str, cuts: Iterable[tuple[int, int]],
     edits: made besides, as in `edited`.
     """
     cuts = list(cuts)
+    behind = dict(cuts)  # what is added where a cut begins goes behind it
+    edits = [(behind.get(start, start) if start == end else start, behind.get(end, end)
+              if start == end else end, new) for start, end, new in edits]
     prompt = edited(prompt, [*((start, end, CUT) for start, end in cuts), *edits])
     if not cuts:
         return prompt

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 
 from ...errors import SSDError
+from ..sizes import TWO_PANELS
 
-TWO_PANELS = (512, 1024)  # px of both panels, as Omni was trained
 DUAL_PANEL = "Generate a dual-panel image of "
 MAPS = {"depth": "depth map", "canny": "canny edge map"}
 SUBJECT = "subject"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 import math
-import pickle
+import pickle  # noqa: TID251  for the errors of torch.load
 import pickletools
 import re
 import zipfile
@@ -113,7 +113,7 @@ def is_adapter(path: Path) -> bool:
         require_short_header(path)
         with safe_open(path, framework="pt") as file:
             return any(ADAPTER_KEYS.search(name) or OTHER_ADAPTERS.search(name)
-                       for name in file.keys())
+                       for name in file.keys())  # noqa: SIM118  no dict
     return False
 
 
@@ -355,7 +355,7 @@ class SafetensorsFile:
             self._file = safe_open(path, framework="pt")
             self.metadata = self._file.metadata() or {}
             self.shapes = {name: tuple(self._file.get_slice(name).get_shape())
-                           for name in self._file.keys()}
+                           for name in self._file.keys()}  # noqa: SIM118  no dict
         except (SafetensorError, OSError) as error:
             raise SSDError(f"{path}: {damage(path, error)}: get it again") from error
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import chain, permutations
 
 import torch
 import torch.nn.functional as F
@@ -441,7 +441,8 @@ def groups_of(phrases: Sequence[str]) -> list[list[int]]:
     groups: list[list[int]] = []
     for k, phrase in enumerate(phrases):
         same = [group for group in groups if any(alike(phrase, phrases[n]) for n in group)]
-        groups = [group for group in groups if group not in same] + [sorted([*sum(same, []), k])]
+        groups = [*(group for group in groups if group not in same),
+                  sorted([*chain(*same), k])]
     return groups
 
 

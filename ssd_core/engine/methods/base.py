@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Draft = Callable[[DecodeState, int, int], torch.Tensor]
-Redraft = Callable[[DecodeState, int, int, torch.Tensor], torch.Tensor]
 __all__ = ["cells_drafted", "codes_pooled", "drafted_by", "knob", "variation_bound",
            "verification_rounds"]
 
@@ -220,83 +219,39 @@ def vertical_states(state: DecodeState, start: int, rows: int) -> torch.Tensor:
 
 @dataclass
 class Block:
-    """Slots under verification, and the distributions that their tokens were drawn from."""
+    """Slots under verification, and q [B, stop - start, V] that their tokens were drawn from."""
 
     start: int
     stop: int
-    draft_probs: torch.Tensor  # [B, stop - start, V]
+    draft_probs: torch.Tensor
     acceptance: str
     reach: int  # slots drafted at one offset: 1 along the row, a whole row from above
-    redraft: Redraft | None = None  # for `prefix`: drafts the slots after a repair again
-    tolerance: float = 0.0  # expected rejections per row at which a picture's rounds end
-    over: torch.Tensor | None = None  # [B] bool, with a tolerance: pictures whose rounds have ended
 
     def part(self, start: int, stop: int) -> Block:
-        """A block of the slots start..stop-1 with new rounds."""
-        return replace(self, start=start, stop=stop, over=None, draft_probs=self.draft_probs[
+        """A block of the slots start..stop-1."""
+        return replace(self, start=start, stop=stop, draft_probs=self.draft_probs[
             :, start - self.start : stop - self.start])
 
     def verify(self, state: DecodeState, round_: int) -> torch.Tensor:
-        """Accept or repair the slots, and set q of verified slots to p.
-
-        Returns [B, n] bool: which tokens are unchanged.
-        """
+        """Accept or repair every slot, and set q to p; [B, n] bool: which tokens are unchanged."""
         slots = state.span(self.start, self.stop)
-        before = state.codes(slots).clone() if self.tolerance else None
         if self.acceptance == "coupled":
-            unchanged = state.judge(resample_step, state, slots)
-            if before is None:
-                return unchanged
-            target_probs = state.target_probs(slots)
-        else:
-            unchanged, target_probs = state.judge(
-                verify_step, state, slots, self.draft_probs,
-                state.noise.uniform(Purpose.ACCEPT, round_, slots),
-                state.noise.fresh(Purpose.REPAIR, round_, slots), self.acceptance)
-        if before is not None:
-            unchanged, target_probs = self._end_rounds(state, before, unchanged, target_probs)
-        if self.acceptance == "prefix":
-            self._update_prefix(state, unchanged, target_probs)
-        else:
-            self.draft_probs.copy_(target_probs)
+            return state.judge(resample_step, state, slots)
+        unchanged, target_probs = state.judge(
+            verify_step, state, slots, self.draft_probs,
+            state.noise.uniform(Purpose.ACCEPT, round_, slots),
+            state.noise.fresh(Purpose.REPAIR, round_, slots))
+        self.draft_probs.copy_(target_probs)
         return unchanged
-
-    def _end_rounds(self, state: DecodeState, before: torch.Tensor, unchanged: torch.Tensor,
-                    target_probs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Undo this round in pictures whose rounds have ended; mark those that end with it.
-
-        A batch then draws each picture as it would alone. before: [B, n], the tokens before this
-        round. Returns `unchanged` and `target_probs` with the undone pictures corrected.
-        """
-        rejections = accept.rejection_probs(self.draft_probs, target_probs).mean(-1) * self.reach
-        over = rejections <= self.tolerance
-        if self.over is not None:
-            done, over = self.over[:, None], self.over | over
-            slots = slice(self.start, self.stop)
-            state.write(slots, torch.where(done, before, state.codes(slots)))
-            unchanged = unchanged | done
-            target_probs = torch.where(done[..., None], self.draft_probs, target_probs)
-        self.over = over
-        return unchanged, target_probs
-
-    def _update_prefix(self, state: DecodeState, accepted: torch.Tensor,
-                       target_probs: torch.Tensor) -> None:
-        """Set q to p for verified slots; redraft the slots after a repair, or leave them drafts."""
-        verified = F.pad(accepted, (1, 0), value=True)[:, :-1]
-        if self.redraft is not None and not verified.all():
-            self.draft_probs.copy_(self.redraft(state, self.start, self.stop, verified.sum(-1)))
-        self.draft_probs.copy_(torch.where(verified[..., None], target_probs, self.draft_probs))
 
 
 def verify_step(state: DecodeState, slots: Slots, draft_probs: torch.Tensor,
-                uniforms: torch.Tensor, noise: torch.Tensor,
-                acceptance: str) -> tuple[torch.Tensor, torch.Tensor]:
+                uniforms: torch.Tensor, noise: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Capturable: verify slots [B, n] by p/q; unchanged [B, n] bool, and p [B, n, V]."""
     tokens, target_probs = state.codes(slots), state.target_probs(slots)
-    rule = accept.prefix if acceptance == "prefix" else accept.residual
-    result = rule(tokens, draft_probs, target_probs, uniforms, noise)
-    unchanged = result.accepted if acceptance == "prefix" else result.tokens == tokens
-    state.write(slots, result.tokens)
+    repaired = accept.residual(tokens, draft_probs, target_probs, uniforms, noise).tokens
+    unchanged = repaired == tokens
+    state.write(slots, repaired)
     return unchanged, target_probs
 
 
@@ -311,19 +266,16 @@ def resample_step(state: DecodeState, slots: Slots) -> torch.Tensor:
 def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iterator[Pass]:
     """Run verification rounds over a block: the r of the paper's r + 1 passes.
 
-    Stops early once nothing changes, or once few changes are expected in every picture
-    (`Block.tolerance`). Slots before the first change in any picture need no commit: the pass has
-    just stored the keys, values and hidden states of their final tokens. The next pass starts at
-    that change.
+    Stops early once nothing changes. Slots before the first change in any picture need no commit:
+    the pass has just stored the keys, values and hidden states of their final tokens. The next pass
+    starts at that change.
     """
     for number in numbers:
         first_fed = state.stale
         state.feed(block.stop)
-        before, unchanged = block.over, block.verify(state, number)
-        count, over = outcome(block, unchanged)
-        state.stale, converged = block.start + count, unchanged.all(-1)
-        state.stats.converged = (converged if before is None
-                                 else torch.where(before, state.stats.converged, converged))
+        unchanged = block.verify(state, number)
+        state.stale = block.start + int(unchanged.all(0).long().cumprod(0).sum())
+        state.stats.converged = unchanged.all(-1)
         state.stats.add_acceptance(f"{stage}/{number}", unchanged, slice(block.start, block.stop))
         if number == 1:
             state.stats.add_offsets(stage, unchanged, block.stop, block.reach)
@@ -331,20 +283,8 @@ def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iter
         n_context = block.start - first_fed  # negative if the block's first cells are not stale
         fed = F.pad(unchanged, (n_context, 0), value=True)
         yield state.record_pass(stage, number, first_fed, block.stop, fed, max(0, n_context))
-        if state.stale == block.stop or over:
+        if state.stale == block.stop:
             return
-
-
-def outcome(block: Block, unchanged: torch.Tensor) -> tuple[int, bool]:
-    """The number of slots before the first change in any picture, and whether all rounds are over.
-
-    Reads both from the device at once.
-    """
-    prefix = unchanged.all(0).long().cumprod(0).sum()
-    if block.over is None:
-        return int(prefix), False
-    count, over = torch.stack((prefix, block.over.all().long())).tolist()
-    return count, bool(over)
 
 
 def commit(state: DecodeState, stop: int) -> Iterator[Pass]:

@@ -13,8 +13,8 @@ feeding again from `state.stale`, the first slot whose keys and values are not t
 
 Two things differ from the paper. It takes the likeliest draft (`draft_choice` argmax); samples are
 what Eq. 4 and 5 hold for. And the first cell of a block is sampled from p instead of drafted, as
-the commit before it has computed its h. Known cells (regions), `fused_commit`, `tolerance` and the
-rules of `acceptance` besides residual are additions.
+the commit before it has computed its h. Known cells (regions), `fused_commit` and
+`coupled` are additions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from ..state import DecodeState
 from .base import (
     Block,
     Method,
-    Redraft,
     cells_drafted,
     commit,
     drafted_by,
@@ -122,16 +121,11 @@ class RowSchedule(Method):
         visibility="basic", none_means="the model's own, or 0 where rounds are given")
     acceptance: str = knob(
         "residual", "residual: the paper's rule. coupled: sample again with the seed's own noise. "
-                    "prefix: only up to the first rejection, as strict does. With all, rounds "
-                    "stop early once nothing changes.",
-        choices=("residual", "coupled", "prefix"))
+                    "With both, rounds stop early once nothing changes.",
+        choices=("residual", "coupled"))
     fused_commit: bool = knob(
         False, "Merge the commit of a block with the next block's first round: saves one pass "
                "per block.")
-    tolerance: float = knob(
-        0.0, "Skip a block's remaining rounds once a round was expected to reject at most this "
-             "many cells per row; 0 skips them only once nothing changes.", low=0,
-        high=LONGEST_SIDE, step=0.5)
 
     def steps(self, state: DecodeState) -> Iterator[Pass]:
         region, width = state.region, state.grid.width
@@ -189,8 +183,7 @@ class RowSchedule(Method):
         if self.acceptance != "coupled":
             draft_probs[:, :1] = state.target_probs(slice(start, start + 1))
         state.clock.lap("draft")
-        return Block(start, stop, draft_probs, self.acceptance, state.grid.width, self.redraft(),
-                     self.tolerance)
+        return Block(start, stop, draft_probs, self.acceptance, state.grid.width)
 
     def _verify(self, state: DecodeState, block: Block, step: Verify) -> Iterator[Pass]:
         """Verify and repair a block in some rounds, or a later row of it after the rows above."""
@@ -214,10 +207,6 @@ class RowSchedule(Method):
         """Write drafts for the slots of a block, from the row above it; returns q [B, n, V]."""
         raise NotImplementedError
 
-    def redraft(self) -> Redraft | None:
-        """A function that drafts the slots after a repair again; None: drafts would not change."""
-        return None
-
     def plan(self, place: Grid | Region) -> Plan:
         """The passes of the schedule if every draft is rejected."""
         region = Region.of(place)
@@ -227,8 +216,7 @@ class RowSchedule(Method):
                 passes, stale = passes + step.most, region.cell(step.begin)
             elif isinstance(step, Commit) and stale < step.stop:
                 passes, stale = passes + 1, step.stop
-        return make_plan(region, None if self.tolerance else passes, passes,
-                         self._paper_passes(region.grid))
+        return make_plan(region, passes, passes, self._paper_passes(region.grid))
 
     def pass_width(self, grid: Grid) -> int:
         block = self.k_v * (1 + self.fused_commit) * grid.width
@@ -261,11 +249,11 @@ class RowSchedule(Method):
         """
         width = region.grid.width
         _, end = region.span(0, width)
-        return not self.fused_commit or region.first < width and region.next(width) != end
+        return not self.fused_commit or (region.first < width and region.next(width) != end)
 
     def _group_rounds(self, grid: Grid) -> int:
         """Rounds for a group of row 0: one, as in the paper, or enough for it to converge."""
-        converging = self.acceptance != "residual" and self.rounds >= grid.columns
+        converging = self.acceptance == "coupled" and self.rounds >= grid.columns
         return self.k_h if converging else 1
 
     def _paper_passes(self, grid: Grid) -> int | None:
@@ -280,10 +268,7 @@ class RowSchedule(Method):
 
     def check(self) -> None:
         require(((not self.fused_commit or self.rounds >= 1,
-                  "fused_commit merges commits with rounds: set rounds to at least 1"),
-                 (not (self.fused_commit and self.tolerance),
-                  "tolerance ends each picture's rounds separately, fused_commit joins them with "
-                  "the next block's: set tolerance to 0 or switch fused_commit off")))
+                  "fused_commit merges commits with rounds: set rounds to at least 1"),))
 
     def guarantee_on(self, grid: Grid) -> str:
         """Lossless if every draft is a sample and is verified once more after final tokens only.
@@ -302,7 +287,7 @@ class RowSchedule(Method):
         """Whether there is a round for each cell of a block, or of each of its rows in turn."""
         joint = self.rounds >= min(self.k_v, grid.rows) * grid.columns
         staged = not self.fused_commit and min(self.rounds, self.incremental) >= grid.columns
-        return (joint or staged) and not self.tolerance
+        return joint or staged
 
 
 @dataclass(frozen=True)
@@ -339,9 +324,6 @@ class SSD(RowSchedule):
             return self._drafted_by_row(state, start, stop, known_slots(state, 1))
         estimate = vertical_states(state, top, len(drafted.rows))[:, start - top : stop - top]
         return self._drafted(state, estimate, start, stop)
-
-    def redraft(self) -> Redraft | None:
-        return self._drafted_by_row if self.needs_row_drafter() else None
 
     def _drafted_by_row(self, state: DecodeState, start: int, stop: int,
                         known: torch.Tensor) -> torch.Tensor:

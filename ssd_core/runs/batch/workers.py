@@ -104,9 +104,6 @@ def batches(count: int, most: int) -> list[range]:
     return [range(a, min(a + most, count)) for a in range(0, count, most)]
 
 
-pass
-
-
 @dataclass(frozen=True)
 class Place:
     """Where tasks are computed.
@@ -174,9 +171,6 @@ class LocalWorker:
         return task, task.run(self.loaded)
 
 
-pass
-
-
 @dataclass(frozen=True)
 class ModelSpec(LoadOptions):
     """A backbone and its heads, as `load_backbone` and `load_heads` take them.
@@ -198,10 +192,6 @@ class ModelSpec(LoadOptions):
         return LoadedModels(backbone, load_heads(self.heads, backbone) if self.heads else None)
 
 
-pass
-pass
-pass
-
 HEARD = ("auto", "cuda")  # devices where Ray may hand out the cards
 OBJECTS = 256 << 20  # bytes of outcomes that this process has not written yet
 LOOK = 10.0  # seconds without an outcome after which this process checks whether Ray is alive
@@ -212,8 +202,6 @@ LOSSES = 3  # per worker: consecutive losses before the run is given up
 # For a local Ray: nothing listens on the network, and nothing is reported.
 ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token",
          "RAY_USAGE_STATS_ENABLED": "0"}
-
-
 
 
 @dataclass(frozen=True)
@@ -442,12 +430,6 @@ def share(nodes: Iterable[Mapping[str, float]], count: int, device: str) -> dict
     most = max(cores)
     return {"num_cpus": max(per_worker for per_worker in range(1, most + 1)
                             if sum(machine // per_worker for machine in cores) >= count)}
-
-
-pass
-pass
-pass
-pass
 
 
 @dataclass(frozen=True, kw_only=True)

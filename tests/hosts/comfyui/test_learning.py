@@ -10,7 +10,7 @@ from support.mock_backbone import tiny_postcard
 from ssd_core.backbones import postcard
 from ssd_core.model.grid import Grid
 from ssd_core.output.choices import SSD_CHOICE
-from ssd_core.train.heads import LEAST_STEPS
+from ssd_core.train import LEAST_STEPS
 
 WORDS = "a red house"
 

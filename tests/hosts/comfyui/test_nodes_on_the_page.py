@@ -13,6 +13,7 @@ from ssd_core.output.choices import SSD_CHOICE
 
 ROOT = Path(__file__).resolve().parents[3]
 QUICK_START = ROOT / "workflows" / "01_quick_start.json"
+AR_BESIDE_SSD = QUICK_START.with_name("02_ar_beside_ssd.json")
 FORM = QUICK_START.with_suffix(".app.json")
 SEEDS = count(9000)
 HEIGHTS = "() => Object.fromEntries(app.graph._nodes.map((node) => [node.type, node.size[1]]))"
@@ -105,6 +106,19 @@ def test_a_method_shows_its_knobs_and_passes_and_they_act_when_touched(page):
     assert sampler["method"] == SSD_CHOICE and sampler["method.rounds"] == 1
     page.run()
     assert page.page.locator(".ssd-heading:visible").inner_text().startswith("ssd rounds=1")
+    assert page.errors == []
+
+
+def test_compare_shows_the_methods_in_use_and_one_more(page):
+    page.open(json.loads(AR_BESIDE_SSD.read_text(encoding="utf-8")))
+    page.rest()
+    for last in (3, 4):
+        shown = [label for label in page.page.evaluate(SHOWN, "SSD_Compare")
+                 if label.startswith("method_")]
+        assert shown == [f"method_{n}" for n in range(1, last + 1)]
+        page.page.evaluate(SET, ["SSD_Compare", f"method_{last}", "Fast"])
+        page.page.wait_for_timeout(100)
+        page.rest()
     assert page.errors == []
 
 

@@ -41,7 +41,7 @@ def test_a_report_and_the_notes_beside_the_picture(chinese, model):
 @pytest.mark.parametrize("title", ["Faithful", "Balanced", "SSD (k_h, k_v, r, b/i)",
                                    "Leviathan (strict)", "Reference (AR)"])
 def test_a_plan(chinese, title):
-    plan_of = chinese.module("nodes.routes").plan_of
+    plan_of = chinese.module("nodes.facts").plan_of
     plan = plan_of({"method": title}, "postcard")["plan"]
     assert all_chinese(plan) and "a CPU" not in plan, plan
     wrong = plan_of({"method": title, "method.group": "x"}, "postcard")["plan"]

@@ -11,7 +11,7 @@ from PIL import Image
 pytestmark = pytest.mark.usefixtures("small_bundle")
 
 DRAWING = ("SSD_Sampler", "SSD_Compare")
-PROMPT = "a red house by a lake"
+PROMPT = "a red house by a river"
 
 
 @pytest.fixture
@@ -70,11 +70,11 @@ def test_negations_move_and_the_node_says_so(pack, model, sample):
 
 
 def test_a_thing_that_is_not_known_is_left_out_and_said_before_the_first_row(pack, sample):
-    sample(prompt="a dog by a lake")
+    sample(prompt="a dog by a river")
     first = pack.preview()[0]
     assert "postcard does not know, and leaves out: a dog" in first["notes"]
     words = "".join(text for text, _ in first["words"][0])
-    assert words.startswith("by a lake") and "dog" not in words
+    assert words.startswith("by a river") and "dog" not in words
 
 
 def test_of_unknown_words_alone_the_node_draws_nothing(pack, sample):
@@ -114,9 +114,9 @@ def test_each_kept_picture_of_a_batch_has_its_own_words(sample, words_of):
 
 def test_another_prompt_is_expanded_anew(sample, words_of):
     _, parent = sample(seed=3)
-    _, child = sample(seed=99, picture=parent, keep_rows=4, prompt="a tent by a lake")
+    _, child = sample(seed=99, picture=parent, keep_rows=4, prompt="a tent by a river")
     assert words_of(child.recipe()) == words_of(
-        sample(seed=99, prompt="a tent by a lake")[1].recipe())
+        sample(seed=99, prompt="a tent by a river")[1].recipe())
     assert "words of that one" not in child.report
 
 

@@ -71,7 +71,7 @@ def test_a_name_whose_picture_cannot_be_written_stays_free(pack, monkeypatch):
     def fail(*_):
         raise pack.module("ssd_core.errors").SSDError("no room")
 
-    monkeypatch.setattr(pack.module("nodes.save_image"), "save_png", fail)
+    monkeypatch.setattr(pack.module("ssd_core.output.recipe"), "save_png", fail)
     with pytest.raises(Exception, match="no room"):
         pack.run("SSD_SaveImage", images=torch.zeros(1, 8, 8, 3), filename_prefix="none")
     assert not list(pack.stubs.folders.output.glob("none*"))

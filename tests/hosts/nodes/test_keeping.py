@@ -162,7 +162,7 @@ def test_a_saved_picture_comes_back_whole(pack, model, drawn, saved):
     assert run.tokens.tokens.equal(drawn[1].tokens.tokens)
     assert np.array_equal((image * 255).round(), (drawn[0] * 255).round())
     told = pack.run("SSD_RunInfo", run=run)[1:]
-    assert told == ("a red house by a lake", "", 7, PIXELS, PIXELS, 0)
+    assert told == ("a red house by a river", "", 7, PIXELS, PIXELS, 0)
     assert not mask.any()
     redone = redraw(pack, model, picture=run, mask=painted())[0]
     assert redone[:, away(redone)].equal(image[:, away(redone)])

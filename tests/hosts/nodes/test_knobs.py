@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 SSD = "SSD (k_h, k_v, r, b/i)"
 PAPER = {"k_h": 5, "k_v": 1, "rounds": 2, "incremental": 0}
@@ -21,7 +22,7 @@ def asked(pack, **knobs):
 
 def line(pack, **knobs):
     values = {"method": SSD, **{f"method.{name}": value for name, value in knobs.items()}}
-    return pack.module("nodes.routes").plan_of(values, "postcard")
+    return pack.module("nodes.facts").plan_of(values, "postcard")
 
 
 def test_there_are_thirteen_nodes_and_none_is_a_method(pack):
@@ -92,9 +93,11 @@ def test_a_program_need_only_name_model_and_prompt(pack):
     ("SSD_Sampler", {"method": "foo"}, "method 'foo': choose one of Faithful, "),
     ("SSD_Sampler", {"method": {"method": "Fast", "k_h": 3}}, "method Fast has no knob k_h"),
     ("SSD_Sampler", {"method": {"method": SSD, "k_h": "x"}}, "k_h 'x': must be a whole number"),
-    ("SSD_SaveImage", {"images": {}}, "images '{}': connect a node"),
-    ("SSD_RunInfo", {"run": {}}, "run '{}': connect a node"),
+    ("SSD_SaveImage", {"images": {}}, "images: it is of type dict: connect a node"),
+    ("SSD_RunInfo", {"run": {}}, "run: it is of type dict: connect a node"),
     ("SSD_Finish", {"run": 7}, "run '7': connect a node"),
+    ("SSD_LoadHeads", {"model": None}, "model: nothing came by its link: connect Load Model"),
+    ("SSD_Sampler", {"cfg": torch.zeros(2)}, "cfg: must be a number, not of type Tensor"),
 ])
 def test_a_value_of_a_wrong_type_is_one_sentence(pack, headless, node, values, words):
     needs = {i.id for i in pack.schemas[node].inputs}

@@ -22,7 +22,7 @@ def numbers(pack):
 
 def refusal(pack, node, **values) -> str:
     """What a node says of values; it is given nothing else that it could start with."""
-    asked = {name: None for name in inspect.signature(pack.nodes[node].execute).parameters}
+    asked = dict.fromkeys(inspect.signature(pack.nodes[node].execute).parameters)
     defaults = {i.id: i.default for i in pack.schemas[node].inputs if i.widget}
     with pytest.raises(pack.error) as refused:
         pack.nodes[node].execute(**{**asked, **defaults, **values})
@@ -43,6 +43,13 @@ def test_no_number_of_any_node_passes_its_limits_by_a_link(pack):
             assert said.startswith(f"{widget.id} "), (node, said)
 
 
+def test_a_whole_number_with_a_point_arrives_without_it(pack):
+    taken = pack.module("nodes.limits").complete(pack.nodes["SSD_Sampler"], {
+        "batch_size": 3.0, "top_k": -1.0, "cfg": -1.0, "seed": 7.0})
+    assert [type(taken[name]) for name in ("batch_size", "seed")] == [int, int]
+    assert (taken["batch_size"], taken["top_k"], taken["cfg"]) == (3, -1, -1)
+
+
 def test_a_linked_batch_is_refused_before_it_is_taken_apart(pack, model):
     assert refusal(pack, "SSD_Sampler", model=model, batch_size=4096, method={"method": "Fast"},
                    prompt="a house") == "batch_size 4096: must lie in 1 .. 64"
@@ -60,6 +67,14 @@ def test_a_linked_batch_is_refused_before_it_is_taken_apart(pack, model):
     ("SSD_SaveImage", {"filename_prefix": 5}, "filename_prefix '5': must be")])
 def test_lists_and_texts_are_checked_alike(pack, node, values, sentence):
     assert refusal(pack, node, **values).startswith(sentence)
+
+
+@pytest.mark.parametrize("node", ["SSD_LoadModel", "SSD_LoadHeads", "SSD_LoadLora",
+                                  "SSD_LoadPicture"])
+def test_a_name_of_another_type_is_refused_before_anything_runs(pack, node):
+    """ComfyUI leaves the check of these lists to the node, and hands it whatever was sent."""
+    for wrong in (1.5, True, ["a"], {"a": 1}):
+        assert "not text" in pack.nodes[node].validate_inputs(wrong)
 
 
 def test_what_is_not_a_number_is_refused_before_it_reaches_the_history(pack):

@@ -14,7 +14,7 @@ def models(loaded):
     root = Path(loaded.stubs.folders.paths("ssd_backbones")[-1])
     loras = Path(loaded.stubs.folders.paths("loras")[-1])
     folder = janus_original(root / "Janus-Pro-1B")
-    adapter, merged = peft_lora(folder, loras / "brush")
+    _adapter, merged = peft_lora(folder, loras / "brush")
     merged_copy(folder, merged, root / "merged" / "Janus-Pro-1B")
     yield root
     shutil.rmtree(root)

@@ -56,7 +56,7 @@ def test_the_finished_picture_is_the_node_s_ui_in_a_few_messages(pack, sampled):
 def test_one_message_has_the_marks_of_every_cell(pack, sampled):
     judged = sampled().ui["ssd_preview"][0]["messages"][1]
     assert judged["first"] == 0 and [len(line) for line in judged["marks"]] == [SIDE * SIDE]
-    assert "a" in judged["marks"][0] and set(judged["marks"][0]) <= set("arc")
+    assert "a" in judged["marks"][0] and set(judged["marks"][0]) <= set("arcd")
 
 
 def test_a_comparison_keeps_both_panels(pack, sampled):
@@ -80,7 +80,7 @@ def test_a_stopped_run_is_there_as_far_as_it_came(pack, sampled):
     with pytest.raises(comfyui_stub.InterruptProcessingException):
         sampled(method={"method": "Reference (AR)"})
     messages = pack.module("nodes.previews").messages_for("flow")
-    assert [m["kind"] for m in messages][0] == "started" and messages[-1]["kind"] == "cancelled"
+    assert next(m["kind"] for m in messages) == "started" and messages[-1]["kind"] == "cancelled"
     painted = [(m["first"], m["last"]) for m in messages if m["kind"] == "rows"]
     assert painted and len(set(painted)) == len(painted)
 

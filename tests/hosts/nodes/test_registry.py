@@ -85,7 +85,7 @@ def listed(registry) -> dict[str, tuple]:
 
 
 def test_names_are_paths_below_the_folder_and_the_bundled_one_comes_first(registry):
-    assert list(registry.backbones())[0] == "postcard"
+    assert next(iter(registry.backbones())) == "postcard"
     assert set(registry.backbones()) == set(BACKBONES)
     assert [one.name for one in registry.unread()] == ["Anole-7B", "broken"]
     assert all(one.why_not and "\n" not in one.why_not for one in registry.unread())
@@ -225,7 +225,9 @@ def test_the_command_line_draws_with_the_heads_wherever_they_lie(models, place, 
 
 
 def test_every_host_says_the_same_of_what_is_not_here(pack, models, capsys):
-    said = str(pytest.raises(SSDError, Library, models, "Mona-Lisa").value)
+    with pytest.raises(SSDError) as raised:
+        Library(models, "Mona-Lisa")
+    said = str(raised.value)
     assert main(["plan", "--backbone", "Mona-Lisa", "--models-dir", str(models)]) == 2
     assert capsys.readouterr().err == shortened(f"error: --{said}") + "\n"
     assert pack.nodes["SSD_LoadModel"].validate_inputs("Mona-Lisa") == said

@@ -230,7 +230,7 @@ def test_programs_get_frames_and_pages_only_where_the_preview_is_out_of_sight(
 
 
 def test_the_page_lists_the_sizes_of_the_backbone(pack):
-    sizes_of = pack.module("nodes.routes").sizes_of
+    sizes_of = pack.module("nodes.facts").sizes_of
     assert sizes_of("postcard") == [f"{PIXELS}x{PIXELS}"]
     assert sizes_of("Janus-Pro-7B") == ["384x384"] and sizes_of("../postcard") == []
 
@@ -244,7 +244,7 @@ def test_what_links_carry_is_a_handle_that_finds_the_one_copy(pack, model, headl
 
 
 def test_the_page_offers_the_words_of_a_backbone_that_knows_only_some(pack):
-    kinds_of = pack.module("nodes.routes").kinds_of
+    kinds_of = pack.module("nodes.facts").kinds_of
     assert sum(len(kind["chips"]) for kind in kinds_of("postcard")) > 50
     thing = kinds_of("postcard")[0]
     assert thing["role"] == "thing" and "house" in {c["phrases"][0] for c in thing["chips"]}

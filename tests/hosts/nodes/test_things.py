@@ -32,9 +32,9 @@ def asked(pack, run, language="en"):
 
 
 def test_the_page_hears_the_things_of_a_picture_and_what_they_may_become(pack, drawn):
-    _, run = drawn(prompt="a red house by a lake")
+    _, run = drawn(prompt="a red house by a river")
     told = asked(pack, run)
-    assert (told["rows"], told["columns"], told["prompt"]) == (SIDE, SIDE, "a red house by a lake")
+    assert (told["rows"], told["columns"], told["prompt"]) == (SIDE, SIDE, "a red house by a river")
     titles = {choices["kind"]: choices["title"] for choices in told["scene"]}
     assert titles["time"] == "Time of day"
     night = next(option["prompt"] for choices in told["scene"] if choices["kind"] == "time"
@@ -50,9 +50,9 @@ def test_the_seeds_of_all_that_it_depends_on_are_told(pack, drawn):
 
 
 def test_an_edit_has_things_of_its_own_words(pack, drawn):
-    outputs, _ = drawn(prompt="a red house by a lake")
-    _, run = drawn("SSD_EditByWords", picture=outputs[1], prompt="a blue house by a lake")
-    assert asked(pack, run)["prompt"] == "a blue house by a lake"
+    outputs, _ = drawn(prompt="a red house by a river")
+    _, run = drawn("SSD_EditByWords", picture=outputs[1], prompt="a blue house by a river")
+    assert asked(pack, run)["prompt"] == "a blue house by a river"
 
 
 def test_nothing_is_read_while_prompts_wait(pack, drawn, monkeypatch):

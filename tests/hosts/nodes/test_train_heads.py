@@ -167,16 +167,16 @@ def test_memory_is_asked_for_and_what_the_last_run_left_is_freed(pack, card, tin
 
 
 def test_the_page_is_told_before_anything_runs(pack, card, tiny):
-    routes, widgets = pack.module("nodes.routes"), {"folder": "", "kind": "both", "epochs": 3}
+    facts, widgets = pack.module("nodes.facts"), {"folder": "", "kind": "both", "epochs": 3}
     draw(pack, card, 3)
-    assert routes.outlook_of(widgets, "tiny") == (
+    assert facts.outlook_of(widgets, "tiny") == (
         "3 pictures of postcard: drafts learn from 8 or more.")
     draw(pack, card, 12)
-    text = routes.outlook_of(widgets, "tiny")
+    text = facts.outlook_of(widgets, "tiny")
     assert text.startswith("12 pictures of postcard: drafts could learn from them, about ")
     assert text.endswith(" on this processor.")
-    assert "none of this name" in routes.outlook_of({**widgets, "folder": ".."}, "tiny")
-    assert "once the model is loaded" in routes.outlook_of(widgets, "")
+    assert "none of this name" in facts.outlook_of({**widgets, "folder": ".."}, "tiny")
+    assert "once the model is loaded" in facts.outlook_of(widgets, "")
 
 
 def test_a_chinese_page_is_told_in_chinese(pack, card, tiny):
@@ -190,7 +190,7 @@ def test_a_chinese_page_is_told_in_chinese(pack, card, tiny):
         texts += [pack.run(NODE, model=tiny)[1] for _ in range(2)]
         shown = [text for text, *_ in pack.server.texts]
         widgets = {"folder": "", "kind": "both", "epochs": 3}
-        said = pack.module("nodes.routes").outlook_of(widgets, "tiny")
+        said = pack.module("nodes.facts").outlook_of(widgets, "tiny")
     finally:
         language.PAGES.clear()
     for text in (*texts, *shown, said):

@@ -39,7 +39,7 @@ def test_a_speed_is_a_method_of_its_own(schedules, title, name, most):
 def test_an_unknown_choice_is_told_and_a_knob_of_another_one_too(schedules):
     with pytest.raises(Exception, match="method 'Best': choose one of Faithful, Balanced, Fast"):
         schedules.chosen("Best")
-    with pytest.raises(Exception, match="method SJD has no knob k_h: it has window, "):
+    with pytest.raises(Exception, match="method SJD has no knob k_h: it has window"):
         schedules.chosen({"method": "SJD", "k_h": 3})
     with pytest.raises(Exception, match=r"^k_h 0: must lie in 1 \.\. "):
         schedules.chosen({"method": SSD_CHOICE, "k_h": 0})
@@ -74,7 +74,9 @@ def test_minus_one_is_the_model_s_own_number(pack, value, cfg):
 
 
 @pytest.mark.parametrize(("knob", "value", "said"), [
-    ("cfg", 0.5, "cfg 0.5: must lie in 1 .. 100"), ("cfg", 101, "cfg 101: must lie in "),
+    ("cfg", 0.5, "cfg 0.5: must lie in 1 .. 100"), ("cfg", 101, "cfg 101: must lie in 1 .. 100"),
+    ("top_p", 5, "top_p 5: must lie above 0, at most 1"),
+    ("method", {"method": "Balanced", "fewer": 1e5}, r"fewer 100000.0: must lie in 1 .. 1,000"),
     ("cfg", float("nan"), "cfg"), ("cfg", float("inf"), "cfg"), ("cfg", "two", "cfg"),
     ("picture_number", 2, "picture_number 2: the batch of 'picture' has 1")])
 def test_other_numbers_are_refused_in_one_line(pack, model, knob, value, said):
@@ -144,7 +146,7 @@ def test_a_number_of_another_method_is_its_own(schedules):
 
 def test_the_page_gets_a_method_s_passes_and_the_model_s_numbers_before_anything_runs(
         pack, schedules):
-    plan_of = pack.module("nodes.routes").plan_of
+    plan_of = pack.module("nodes.facts").plan_of
     widgets = {"method": SSD_CHOICE, "method.k_h": 5, "method.k_v": 1, "method.rounds": 1,
                "method.incremental": 0}
     plan = schedules.plan_for(schedules.chosen(

@@ -18,6 +18,7 @@ import torch
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
+from support.coroutines import result_of  # noqa: E402
 from support.drawings import wished  # noqa: E402
 from support.road import watched  # noqa: E402
 from support.solo import SIDE  # noqa: E402
@@ -79,6 +80,8 @@ def test_the_schema_describes_every_setting_in_the_language_of_the_page(client, 
     knobs = {knob["name"]: knob for knob in schema["knobs"]}
     assert set(knobs) == set(KNOBS)
     assert {*as_json(wished()), *KNOBS, "reach", "hold"} == {*schema["settings"]}
+    again = client.get("/api/schema?language=en").json()["settings"]
+    assert again["seed"] != schema["settings"]["seed"]  # the first picture of each visit is new
     assert (knobs["k_h"]["label"].startswith("k_h:")) is (place == 0)
     assert knobs["cfg"]["optional"] and not knobs["seed"]["optional"]
     assert knobs["seed"]["high"] is None
@@ -245,7 +248,7 @@ def test_a_drawn_picture_is_saved_listed_and_fed(client, finished, services):
 
 
 def test_one_picture_is_checked_and_prepared_once(services):
-    with watched() as road, closing(Worker()) as worker:
+    with watched(most=580) as road, closing(Worker()) as worker:
         client = serving(replace(services, worker=worker))
         sent = client.post("/api/draw", json={"settings": {**HOUSE, "method": "ssd"}}).json()
         job = worker.job(sent["id"])
@@ -473,10 +476,11 @@ def test_what_cannot_be_listed_is_told(client, services):
 def test_deleted_pictures_come_back_as_they_were(client, services):
     entries = saved(services, 2)
     ids = [entry.id for entry in entries]
+    twice = [*ids, *ids]
     before = [(entry.path.read_bytes(), entry.path.stat().st_mtime_ns) for entry in entries]
-    assert client.post("/api/history/delete", json={"ids": ids}).json() == {"deleted": ids}
+    assert client.post("/api/history/delete", json={"ids": twice}).json() == {"deleted": ids}
     assert not any(entry.path.exists() for entry in entries)
-    assert client.post("/api/history/undo", json={"ids": ids}).json() == {"restored": ids}
+    assert client.post("/api/history/undo", json={"ids": twice}).json() == {"restored": ids}
     assert before == [(entry.path.read_bytes(), entry.path.stat().st_mtime_ns)
                       for entry in entries]
     answer = client.post("/api/history/undo", json={"ids": ids})
@@ -694,6 +698,24 @@ def test_a_fault_of_ours_is_one_line_and_reported(client, services, monkeypatch,
     answer = client.get("/api/models")
     assert answer.status_code == 500 and "an error in this program: KeyError" in line_of(answer)
     assert "Traceback" in caplog.text and services.worker.last_error
+
+
+def test_who_leaves_in_the_middle_of_an_upload_is_no_fault(client, services, caplog):
+    parts = iter(({"type": "http.request", "body": b"a", "more_body": True},
+                  {"type": "http.disconnect"}))
+
+    async def receive():
+        return next(parts)
+
+    async def send(message):
+        pass
+
+    result_of(client.app({
+        "type": "http", "method": "POST", "scheme": "http", "path": "/api/history/add",
+        "query_string": b"", "headers": [(b"host", b"127.0.0.1")], "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80)}, receive, send))
+    assert next(parts, None) is None and caplog.text == ""
+    assert services.worker.last_error is None
 
 
 def test_errors_are_in_the_language_of_the_page(client):

@@ -58,7 +58,7 @@ def test_each_picture_in_turn_is_saved_before_the_next_is_drawn(library, history
 
     job = worker.submit("draw", work)
     assert job.wait(30) and job.state == "done"
-    assert [saved for panel, saved, _ in seen if panel == 1][0] == 1
+    assert next(saved for panel, saved, _ in seen if panel == 1) == 1
     progress = [share for *_, share in seen]
     assert progress == sorted(progress)
     assert all((share <= 0.5) == (panel == 0) for panel, _, share in seen if share != 0.5)

@@ -279,11 +279,11 @@ def test_a_picture_that_was_drawn_without_drafts_is_drawn_without_them(client, s
 
 
 def test_ar_s_picture_needs_no_drafts_of_its_own(client, services, finished, pictures, judged):
-    before, recipe, id_ = tokens(services, finished("/api/draw", settings=as_json(
+    before, _recipe, id_ = tokens(services, finished("/api/draw", settings=as_json(
         wished(prompt="a red house", seed=7, method="exact"))))
     pictures(12)
     lesson(client, services)
     restored = client.get("/api/restore", params={"id": id_}).json()
     assert restored["settings"]["draft_hash"] == "" and "drafts" not in restored["text"]
-    again, new, _ = tokens(services, finished("/api/draw", settings=restored["settings"]))
+    again, _new, _ = tokens(services, finished("/api/draw", settings=restored["settings"]))
     assert again == before

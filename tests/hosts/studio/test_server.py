@@ -389,6 +389,11 @@ def test_who_waits_for_a_call_that_nobody_made_is_answered_in_one_line(app, capf
     assert capfd.readouterr().err == ""
 
 
+def test_a_call_with_too_few_values_prints_no_traceback(app, capfd):
+    assert "event: error" in outcome(app, "draw", "a house")
+    assert capfd.readouterr().err == ""
+
+
 def test_an_app_that_nobody_uses_takes_one_percent_of_a_core_at_most(app):
     """Gradio's queue would wake it a thousand times a second."""
     app.wait_idle()

@@ -173,7 +173,7 @@ def pictures_guarantee_and_tools_are_in_sight(page):
     laid_out(page)
     for there in ("#race-result p", "#race-compare", *(f"{TILES} >> nth={n}" for n in (0, 1))):
         box = page.locator(there).first.bounding_box()
-        assert 0 <= box["y"] and box["y"] + box["height"] <= 768, there
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 768, there
     assert page.evaluate("() => scrollY") == 0
 
 

@@ -32,6 +32,7 @@ test("panels of a wide page stand in lines that are nearly full and legible", ()
   assert.deepEqual(columnsOf(820), [1, 2, 3, 2, 3, 3]); // a laptop's stage
   assert.deepEqual(columnsOf(1200), [1, 2, 3, 4, 3, 3]);
   assert.deepEqual(columnsOf(1600), [1, 2, 3, 4, 5, 6]);
+  assert.equal(panelColumns(4, 830, null, 200), 4); // on a node
 });
 
 test("panels on a phone stand in pairs", () => {

@@ -76,7 +76,7 @@ def test_words_stay_on_the_card_on_a_phone_and_on_a_desk(chromium, opened, size,
     for width, height in ((390, 844), (1280, 800)):
         with lent_page(chromium, viewport={"width": width, "height": height},
                        reduced_motion="reduce", color_scheme="dark") as page:
-            asked, said = opened(page, words, size=size)
+            _asked, said = opened(page, words, size=size)
             assert page.evaluate(FITS), (width, words)
             assert page.locator("#play").is_hidden(), "less motion is wished"
             page.click(".card")

@@ -10,7 +10,7 @@ import pytest
 from support.script_modules import script
 
 from ssd_core.engine.methods import METHODS
-from ssd_core.output.labels import SPEEDS
+from ssd_core.output.choices import SPEEDS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

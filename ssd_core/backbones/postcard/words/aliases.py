@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 
 from .captions import _MEANING, _NOUNS, WORDS
+from .everyday import AUTUMN, ON_TOP, SNOWING, Said, as_meant
 
 _SYNONYMS: dict[str, str] = {
     # things
@@ -62,8 +62,7 @@ _SYNONYMS: dict[str, str] = {
     "sun sinks": "sun at sunset", "sinking sun": "sun at sunset", "dying sun": "sun at sunset",
     "went down": "at sunset", "sun sets": "sun at sunset", "sun rising": "sun at sunrise",
     "rising sun": "sun at sunrise", "rainfall": "rain",
-    "snowing": "snow", "snowfall": "snow", "snowstorm": "snow",
-    "blizzard": "snow", "wintertime": "snow", "sunlight": "sun", "sunbeams": "sun",
+    "wintertime": "snow", "sunlight": "sun", "sunbeams": "sun",
     "sun beams": "sun", "sunlit": "sun", "grey sky": "cloudy sky", "gray sky": "cloudy sky",
     "grey skies": "cloudy sky", "grey day": "cloudy day", "gray day": "cloudy day",
     "gloomy": "cloudy", "heavy sky": "cloudy sky", "orange sky": "sky at sunset",
@@ -85,6 +84,7 @@ _SYNONYMS: dict[str, str] = {
     "alps": "snowy mountains",
     "peak": "peaks", "summit": "peaks", "summits": "peaks", "white peaks": "snowy peaks",
     "white mountains": "snowy mountains", "cliffs": "mountains", "cliff": "mountains",
+    "clifftop": "mountains",
     "wood": "woods",
     "woodland": "forest", "wooded": "forest", "ridge": "hills", "jungle": "forest",
     "forests": "forest", "meadows": "meadow",
@@ -104,12 +104,16 @@ _SYNONYMS: dict[str, str] = {
     "riverbank": "river", "riverside": "river", "wildflowers": "flowers",
     "stream": "river", "brook": "river", "creek": "river", "flower": "flowers",
     "blossoms": "flowers", "poppies": "flowers", "flowery": "flowers",
+    **{words: "snow" for words in SNOWING if words.isascii()},
+    **{words: "" for words in AUTUMN if words.isascii()},
     # places and small words
+    **dict.fromkeys(ON_TOP, "on"),
     "centre": "center", "central": "middle", "centered": "middle", "centred": "middle",
     "lefthand": "left", "righthand": "right",
     "left-hand": "left", "right-hand": "right", "next": "", "beside": "by", "near": "by",
     "inside": "in", "over": "above", "below": "under", "beneath": "under", "within": "in",
-    "standing": "stands", "floating": "floats", "flying": "floats", "flies": "floats",
+    "during": "", "through": "", "across": "", "standing": "stands", "floating": "floats",
+    "flying": "floats", "flies": "floats",
     "shining": "shines", "couple": "pair", "several": "some", "many": "some", "there": "",
     "are": "is", "has": "with", "having": "with", "its": "the", "it": "", "this": "the",
     "image": "picture", "photo": "picture", "drawing": "picture", "landscape": "view",
@@ -165,6 +169,7 @@ _CHINESE: dict[str, str] = {
     "草地": "on a meadow ,", "草原": "on a meadow ,", "草坪": "on a meadow ,",
     "麦田": "in a wheat field ,", "田野": "in a field ,", "沙漠": "in the desert ,",
     "沙滩": "on the sandy beach ,", "雪地": "in the snow ,", "雪原": "in the snow ,",
+    "沙地": "on the sand ,",
     "雪": "in the snow ,",
     "湖": "on a lake ,", "湖面": "on a lake ,", "湖上": "on a lake ,", "湖边": "on a lake ,",
     "湖水": "on a lake ,", "海": "on the sea ,", "大海": "on the sea ,",
@@ -178,6 +183,8 @@ _CHINESE: dict[str, str] = {
     "一棵": "a", "一艘": "a", "一只": "a", "一顶": "a", "一条": "a", "一幅": "a", "两座": "",
     # as small words, so that what stands beside them is read whole
     "小": "", "大": "", "老": "", "下雪": "in the snow ,", "大雪": "in deep snow ,",
+    **dict.fromkeys(("秋天", "秋季", "秋日", "金秋"), ""),
+    **dict.fromkeys(("悬崖", "峭壁"), "rocky mountains ,"),
     "冬天": "in the snow ,", "冬日": "in the snow ,", "暴风雨": "in heavy rain ,",
     "大雨": "in heavy rain ,", "雨天": "in the rain ,", "下雨天": "in the rain ,",
     "薄雾": "in the fog ,", "凌晨": "at dawn ,",
@@ -239,19 +246,13 @@ _WEIGHTED = re.compile(r"(\()(?=[^():]*[^\W\d])[^():]+(:\s*[0-9]*\.?[0-9]+\s*\))
 _LIKE = 0.76  # least likeness of a word that is offered in place of an unknown one, 0..1
 
 
-@dataclass(frozen=True)
-class Said:
-    """A typed piece of a prompt, and its words in the vocabulary.
-
-    words: None if the piece is unknown; () if it has no meaning here.
-    """
-
-    typed: str
-    words: tuple[str, ...] | None
-
-
 def said(prompt: str) -> tuple[Said, ...]:
     """The pieces of a prompt in order; see `Said`."""
+    return as_meant(tuple(_pieces(prompt)))
+
+
+def as_typed(prompt: str) -> tuple[Said, ...]:
+    """The pieces of a prompt, each as it is read alone."""
     return tuple(_pieces(prompt))
 
 
@@ -360,8 +361,13 @@ def nearest(piece: str) -> str | None:
     typed = piece.lower()
     if _IDEOGRAPH.match(typed):
         return next((_ALIKE[sign] for sign in reversed(typed) if sign in _ALIKE), None)
-    near = [] if typed in _OTHER_WORDS else get_close_matches(typed, _OFFERED, 1, _LIKE)
-    return near[0] if near else None
+    near = [] if typed in _OTHER_WORDS else get_close_matches(typed, _OFFERED, 3, _LIKE)
+    return next((word for word in near if _is_slip(typed, word)), None)
+
+
+def _is_slip(typed: str, word: str) -> bool:
+    """Whether a hand that meant `word` may have typed this: people rarely miss the first letter."""
+    return _swapped(typed, word) or (typed[0] == word[0] and _one_letter_off(typed, word))
 
 
 def _first_difference(a: str, b: str) -> int:

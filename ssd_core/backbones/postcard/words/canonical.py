@@ -23,8 +23,8 @@ from .captions import (
     MAX_TOKENS,
     PLURAL,
 )
-from .filling import members_of, shades_of, single
-from .spelling import Reading, read
+from .filling import members_of, shades_of
+from .spelling import Reading, read, single
 from .world import ON_WATER, WATER, has_light, kinds_of, paths_of
 
 Parts = Mapping[str, str]

@@ -33,10 +33,10 @@ _PARTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("ridge", "forest"): ("a forest behind", "a dark forest far away", "before the woods"),
     ("ground", "meadow"): ("on a meadow", "in the grass", "in a grassy meadow"),
     ("ground", "field"): ("in a field", "in the wheat", "in a wheat field"),
-    ("ground", "sand"): ("on the sand", "in the desert", "on the sandy beach"),
+    ("ground", "sand"): ("on the sand", "in the desert", "in the sandy desert"),
     ("ground", "snow"): ("in the snow", "on the snow", "in deep snow"),
     ("ground", "lake"): ("on a lake", "on a calm lake", "on the lake"),
-    ("ground", "sea"): ("on the sea", "by the ocean", "among the waves"),
+    ("ground", "sea"): ("on the sea", "on the ocean", "among the waves"),
     ("path", "road"): ("by a road", "along the road", "a winding road"),
     ("path", "river"): ("by a river", "along the river", "a winding river"),
     ("path", "flowers"): ("among flowers", "flowers everywhere", "full of flowers"),
@@ -273,33 +273,33 @@ def _plain_thing(thing: SceneObject) -> str:
 
 # Words that make a claim; two-word phrases are merged beforehand, see `claims_by`.
 _MEANING: dict[str, tuple[str, str]] = {
-    **{w: ("time", "dawn") for w in ("dawn", "sunrise", "morning")},
-    **{w: ("time", "day") for w in ("day", "noon", "afternoon")},
-    **{w: ("time", "dusk") for w in ("dusk", "sunset", "evening")},
-    **{w: ("time", "night") for w in ("night", "midnight")},
-    **{w: ("sky", "clear") for w in ("clear", "cloudless")},
-    **{w: ("sky", "cloudy") for w in ("cloudy", "clouds")},
-    **{w: ("sky", "starry") for w in ("starry", "stars")},
-    **{w: ("sky", "rain") for w in ("rain", "rainy")},
-    **{w: ("sky", "fog") for w in ("fog", "foggy")},
+    **dict.fromkeys(("dawn", "sunrise", "morning"), ("time", "dawn")),
+    **dict.fromkeys(("day", "noon", "afternoon"), ("time", "day")),
+    **dict.fromkeys(("dusk", "sunset", "evening"), ("time", "dusk")),
+    **dict.fromkeys(("night", "midnight"), ("time", "night")),
+    **dict.fromkeys(("clear", "cloudless"), ("sky", "clear")),
+    **dict.fromkeys(("cloudy", "clouds"), ("sky", "cloudy")),
+    **dict.fromkeys(("starry", "stars"), ("sky", "starry")),
+    **dict.fromkeys(("rain", "rainy"), ("sky", "rain")),
+    **dict.fromkeys(("fog", "foggy"), ("sky", "fog")),
     **{w: ("light", w) for w in ("sun", "moon")},
     "flat": ("ridge", "none"),
     "hills": ("ridge", "hills"),
-    **{w: ("ridge", "mountains") for w in ("mountains", "peaks")},
-    **{w: ("ridge", "snowy") for w in ("snowy mountains", "snowy peaks")},
-    **{w: ("ridge", "forest") for w in ("forest", "woods")},
-    **{w: ("ground", "meadow") for w in ("meadow", "grass", "grassy")},
-    **{w: ("ground", "field") for w in ("field", "wheat")},
-    **{w: ("ground", "sand") for w in ("sand", "desert", "sandy", "beach")},
+    **dict.fromkeys(("mountains", "peaks"), ("ridge", "mountains")),
+    **dict.fromkeys(("snowy mountains", "snowy peaks"), ("ridge", "snowy")),
+    **dict.fromkeys(("forest", "woods"), ("ridge", "forest")),
+    **dict.fromkeys(("meadow", "grass", "grassy"), ("ground", "meadow")),
+    **dict.fromkeys(("field", "wheat"), ("ground", "field")),
+    **dict.fromkeys(("sand", "desert", "sandy", "beach"), ("ground", "sand")),
     "snow": ("ground", "snow"),
     "lake": ("ground", "lake"),
-    **{w: ("ground", "sea") for w in ("sea", "ocean", "waves")},
+    **dict.fromkeys(("sea", "ocean", "waves"), ("ground", "sea")),
     "road": ("path", "road"),
     "river": ("path", "river"),
     "flowers": ("path", "flowers"),
-    **{w: ("count", "one") for w in ("one", "lone", "single")},
-    **{w: ("count", "two") for w in ("two", "pair")},
-    **{w: ("count", "three") for w in ("three", "trio")},
+    **dict.fromkeys(("one", "lone", "single"), ("count", "one")),
+    **dict.fromkeys(("two", "pair"), ("count", "two")),
+    **dict.fromkeys(("three", "trio"), ("count", "three")),
     **{word: ("kind", kind) for kind, words in _NOUNS.items() for word in words},
     **{word: ("colour", colour) for colour, words in _COLOUR_WORDS.items() for word in words},
     **{place: ("place", place) for place in PLACES},
@@ -310,8 +310,8 @@ _MEANING: dict[str, tuple[str, str]] = {
 def _vocabulary() -> tuple[str, ...]:
     tables = (*_PARTS.values(), *_NOUNS.values(), *_COLOUR_WORDS.values(), *_PLACE_WORDS.values())
     texts = [text for table in (*tables, *_MANY.values()) for text in table]
-    texts += [text for text in (*_LIGHT_PARTS, *_LIGHT_ALONE, *_ONE, *_SOME, *_FIRST, *_LATER)]
-    texts += ["sun moon stands and a an , .", *_VERBS.values(), *_SKY_ADJECTIVES.values()]
+    texts += [*_LIGHT_PARTS, *_LIGHT_ALONE, *_ONE, *_SOME, *_FIRST, *_LATER]
+    texts += ["sun moon beach stands and a an , .", *_VERBS.values(), *_SKY_ADJECTIVES.values()]
     texts += _TIME_NOUNS.values()
     words = {word for text in texts for word in text.split() if "{" not in word}
     return tuple(sorted(words))

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from .captions import PLURAL
-from .filling import MOST, single, wanted_of
-from .spelling import Reading
+from .filling import MOST, wanted_of
+from .spelling import Reading, single
 from .world import GROUNDS, PLACES, colours_of, has_light, kinds_of, paths_of, skies_of
 
 

@@ -21,6 +21,7 @@ from .captions import (
     MAX_TOKENS,
     PLURAL,
 )
+from .everyday import COLOURFUL
 from .filling import Filled, Filler, firsts, ruled_out
 from .negations import negations
 from .short_prompts import CHINESE, COMMA, SEVERAL
@@ -159,6 +160,7 @@ class Writer:
         filled = self.filled
         kind, colour, place = filled.kinds[n], filled.colours[n], filled.places[n]
         own = "" if typed is None else self.reading.prompt[typed.own : typed.noun].strip()
+        own = "" if own.lower() in COLOURFUL else own
         if typed is not None and typed.shaded and not typed.colour:
             colour = None
         several, alone = kind in PLURAL, len(self.filled.kinds) == 1
@@ -265,8 +267,9 @@ class Writer:
         words = [*self.reading.words, END]
         before = [(word, after) for word, after in pairwise(words) if word.meaning[0] == attribute]
         return not self.chinese and all(
-            word.word in _WEATHER_ADJECTIVES and after.word != "sky" and after.meaning[0] != "time"
-            or word.typed.lower() in _LIGHT_ADJECTIVES and after.meaning[0] != "time"
+            (word.word in _WEATHER_ADJECTIVES and after.word != "sky"
+             and after.meaning[0] != "time")
+            or (word.typed.lower() in _LIGHT_ADJECTIVES and after.meaning[0] != "time")
             for word, after in before)
 
     @property

@@ -11,12 +11,14 @@ import math
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import TypeVar
 
 from .captions import PLURAL
-from .spelling import Named, Reading, Word
+from .everyday import AUTUMN, ON_TOP, SNOWING
+from .spelling import Named, Reading, Word, single
 from .world import (
+    COLOURS,
     GROUNDS,
     ON_WATER,
     PLACES,
@@ -35,7 +37,8 @@ TIME = {"day": 0.58, "dusk": 0.28, "dawn": 0.09, "night": 0.05}
 SKY = {"day": {"clear": 0.55, "cloudy": 0.41, "rain": 0.02, "fog": 0.02},
        "night": {"starry": 0.7, "cloudy": 0.26, "rain": 0.02, "fog": 0.02}}
 LIT = {"clear": 0.8, "starry": 0.8, "cloudy": 0.2}  # if the sun or the moon is visible
-GROUND = {"meadow": 0.5, "field": 0.18, "sand": 0.14, "snow": 0.1, "lake": 0.04, "sea": 0.04}
+GROUND = {"meadow": 0.6, "field": 0.18, "sand": 0.12, "snow": 0.1}  # in water only if asked for
+RIVERSIDE = {"meadow": 0.9, "field": 0.1}
 AFLOAT = {"lake": 0.5, "sea": 0.5}
 # For things that stand by the water as often as on land.
 ASHORE = {"sea": 0.4, "lake": 0.25, "meadow": 0.2, "sand": 0.15}
@@ -48,10 +51,17 @@ LIGHT = {"none": 0.6, "sun": 0.4, "moon": 0.4}
 KIND = {"house": 0.2, "tree": 0.12, "boat": 0.2, "lighthouse": 0.12, "castle": 0.08,
         "windmill": 0.1, "church": 0.08, "tower": 0.04, "tent": 0.06, "pine": 0.06,
         "balloon": 0.06, "bridge": 0.04}
-COLOUR = {"red": 0.35, "blue": 0.22, "yellow": 0.15, "purple": 0.12, "pink": 0.1, "white": 0.06}
+COLOUR = {"red": 0.4, "blue": 0.3, "yellow": 0.2, "purple": 0.06, "pink": 0.04}
+# The colours that kinds have in the world; the others have any.
+USUAL: dict[str, Odds[str]] = {
+    **{kind: {"red": 0.5, "white": 0.4, "yellow": 0.1} for kind in ("house", "houses")},
+    **{kind: {"white": 0.7, "red": 0.3} for kind in ("church", "lighthouse")},
+    **{kind: {"white": 0.75, "red": 0.25} for kind in ("castle", "tower", "windmill", "bridge")},
+    **{kind: {"white": 0.35, "red": 0.35, "blue": 0.3} for kind in ("boat", "boats")},
+    "tent": {"orange": 0.4, "green": 0.2, "blue": 0.2, "red": 0.2},
+    **{kind: {"green": 1.0} for kind in ("tree", "trees", "pine")}}
+FALL = {"orange": 0.6, "yellow": 0.4}  # of leaves in autumn
 PALE = {"field": ("yellow",), "sand": ("yellow", "white"), "snow": ("white",)}  # hardly visible
-GREEN = {"green": 0.8, "red": 0.1, "yellow": 0.1}
-PLANTS = ("tree", "trees", "pine")
 _BETWEEN = ("between", "之间", "中间")
 # Relations that no postcard shows, as typed. A balloon floats above everything else.
 _UNSEEN = ("behind", "front", "under", "below", "beneath", "underneath", "inside", "atop", "top",
@@ -65,7 +75,6 @@ _GREEN = ("spring", "springtime", "summer", "summertime", "summery", "autumn", "
           "palm", "flowers", "poppies", "wildflowers", "春天", "夏天", "秋天", "春", "夏", "秋")
 _SUNNY = ("sunny", "sunshine", "sunlit", "sunlight", "阳光")
 _CALM = ("calm", "peaceful", "serene", "tranquil", "still", "quiet", "平静", "宁静")
-_SNOWING = ("snowing", "snowfall", "snowstorm", "blizzard", "下雪", "大雪", "大雪纷飞")
 _GREY = ("grey sky", "gray sky", "grey skies", "overcast", "gloomy")
 _FAR = ("behind", "far", "away", "before", "rolling")  # of a ridge as captions name it
 _LIKE = ({"house", "houses"}, {"boat", "boats"}, {"tree", "trees", "pine"})
@@ -73,10 +82,12 @@ Pair = tuple[str, str]  # attribute and value
 Scene = dict[str, str | None]
 
 
-def ground_odds(kinds: tuple[str, ...]) -> Odds[str]:
+def ground_odds(kinds: tuple[str, ...], path: str = "none") -> Odds[str]:
     """Odds of the ground under these things: boats and bridges are on water."""
     if ON_WATER & set(kinds):
-        return AFLOAT
+        return {"lake": 1.0} if path == "river" else AFLOAT
+    if path == "river":
+        return RIVERSIDE
     return ASHORE if "lighthouse" in kinds else GROUND
 
 
@@ -100,10 +111,15 @@ def sky_odds(time: str, lit: bool) -> Odds[str]:
     return LIT if lit else SKY["night" if time == "night" else "day"]
 
 
-def colour_odds(kind: str, ground: str) -> Odds[str]:
-    """Odds of the usual colours of a kind, low if they hardly show on the ground."""
-    return rare(GREEN if kind in PLANTS else COLOUR,
-                lambda colour: colour in PALE.get(ground, ()))
+def colour_odds(kind: str, ground: str, autumn: bool = False) -> Odds[str]:
+    """Odds of the usual colours of a kind, low if they hardly show on the ground.
+
+    All others are left for prompts that rule the usual ones out.
+    """
+    leaves = autumn and kind in ("tree", "trees")
+    odds = FALL if leaves else USUAL.get(kind, COLOUR)
+    return {**dict.fromkeys(COLOURS, 1e-9),
+            **rare(odds, lambda colour: colour in PALE.get(ground, ()))}
 
 
 @dataclass(frozen=True)
@@ -142,7 +158,7 @@ def relate(reading: Reading, total: int) -> list[str]:
         unseen.append("between")
         for thing in things:
             thing.free = True
-    for first, second in zip(things, things[1:], strict=False):
+    for first, second in pairwise(things):
         if word := _unseen(reading, first, second):
             unseen.append(word)
             first.free = second.free = True
@@ -170,7 +186,7 @@ def _unseen(reading: Reading, first: Named, second: Named) -> str:
         return ""
     if "balloon" in (first.kind, second.kind) and set(_OVER) & set(typed):
         return ""
-    if typed[:1] == ["on"] and not any(word.meaning[0] for word in words):
+    if typed[:1] and typed[0] in ("on", *ON_TOP) and not any(word.meaning[0] for word in words):
         return "on"
     chinese = _CHINESE_UNSEEN.match(reading.prompt[first.end : second.start])
     return chinese[0] if chinese else next((word for word in typed if word in _UNSEEN), "")
@@ -218,10 +234,13 @@ def implied(reading: Reading) -> set[Pair]:
         pairs |= {("ground", "snow"), ("ridge", "snowy")}
     if typed & set(_SUNNY):
         pairs |= {("sky", "cloudy")}
+    if "blue sky" in typed:
+        pairs |= {("time", "dawn"), ("time", "dusk"), ("time", "night")}
     if typed & set(_CALM):
         pairs |= {("sky", "rain")}
-    if typed & set(_SNOWING):
-        pairs |= {("sky", "clear"), ("sky", "starry"), ("light", "sun"), ("light", "moon")}
+    if typed & set(SNOWING):
+        pairs |= {*(("sky", sky) for sky in ("clear", "starry", "rain", "fog")),
+                  ("light", "sun"), ("light", "moon")}
     if "starry" in reading.scene.get("sky", ()):
         pairs |= {("light", "sun")}
     if typed & set(_GREY):
@@ -283,6 +302,7 @@ class Filler:
         self.out, self.things = out | implied(reading), reading.things
         self.typed = {name: values[0] for name, values in reading.scene.items()}
         self.hints, self.light_place = reading.hints, reading.light_place
+        self.autumn = any(word.typed.lower() in AUTUMN for word in reading.words)
         self.members = members_of(self.things)
         self.crowded = sum(wanted_of(self.things)) > MOST
         relate(reading, sum(self.members))
@@ -336,14 +356,17 @@ class Filler:
 
     def _sky(self, scene: Scene) -> str | None:
         time, lit = scene["time"] or "day", scene["light"] not in (None, "none")
-        odds = rare(sky_odds(time, lit), lambda sky: is_faint(scene.get("ridge"), "sky", sky))
+        snowy = scene.get("ground") == "snow"
+        odds = rare(sky_odds(time, lit), lambda sky: (
+            is_faint(scene.get("ridge"), "sky", sky) or (snowy and sky == "rain")))
         return self.die.throw("sky", odds, lambda sky: self._allowed("sky", sky)
                               and sky in skies_of(time) and (has_light(sky) or not lit))
 
     def _ground(self, scene: Scene) -> str | None:
         """A ground on which as many of the things as possible may stand."""
         on_land = not ON_WATER & set(self.kinds)  # for a bridge the river leaves
-        grounds, odds = self._allowed_grounds(follow_path=on_land), ground_odds(self.kinds)
+        grounds, odds = self._allowed_grounds(follow_path=on_land), ground_odds(
+            self.kinds, self.typed.get("path", "none"))
         white = any("white" in (thing.colour, thing.colour_hint) for thing in self.things)
 
         def carried(ground: str) -> int:
@@ -410,13 +433,9 @@ class Filler:
         hint = self._said("colour_hint")[n]
         if hint and self._allowed("colour", hint) and hint in colours_of(kind, ground):
             return hint
-        return self.die.throw(f"colour {n}", colour_odds(kind, ground), lambda colour: (
+        odds = colour_odds(kind, ground, self.autumn)
+        return self.die.throw(f"colour {n}", odds, lambda colour: (
             self._allowed("colour", colour) and colour in colours_of(kind, ground)))
-
-
-def single(kind: str) -> str:
-    """The kind of a group's members."""
-    return kind[:-1] if kind in PLURAL else kind
 
 
 def firsts(members: Sequence[int]) -> list[int]:

@@ -12,8 +12,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
+from .aliases import as_typed
 from .canonical import shown_scene
 from .captions import _COLOUR_WORDS, _FIRST, _MEANING, _NOUNS, _PARTS, PLURAL
+from .everyday import stand_ins
 from .filling import MOST, members_of, relate, wanted_of
 from .short_prompts import CHINESE
 from .spelling import _BEFORE_A_PLACE, END, HINTS, Named, Reading, meanings, read
@@ -124,9 +126,11 @@ PHRASES: dict[str, tuple[str, ...]] = {
 
 def limits(prompt: str) -> list[str]:
     """Phrases for what a prompt asks for and no postcard shows, to follow "never draws"."""
-    reading = read(known_part(prompt))
-    return [*_numbers(reading), *(f"one thing “{word}” another"
-                                  for word in relate(reading, sum(members_of(reading.things)))),
+    known = known_part(prompt)
+    reading = read(known)
+    return [*dict.fromkeys(stand_ins(as_typed(known))), *_numbers(reading),
+            *(f"one thing “{word}” another"
+              for word in relate(reading, sum(members_of(reading.things)))),
             *(f"both “{'” and “'.join(_typed(reading, name))}”" for name in _EXCLUSIVE
               if len(_typed(reading, name)) > 1),
             *(f"“{word}” in such a scene" for word in _out_of_place(reading))]

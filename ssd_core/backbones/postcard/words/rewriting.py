@@ -6,6 +6,7 @@ is for its caller to check.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 
@@ -230,7 +231,7 @@ def spans_of(reading: Reading) -> list[Span]:
 
 def gaps_of(prompt: str, spans: Sequence[Span]) -> list[str] | None:
     """What joins the things; None if anything but marks and "and" stands between them."""
-    gaps = [prompt[first[1] : second[0]] for first, second in zip(spans, spans[1:], strict=False)]
+    gaps = [prompt[first[1] : second[0]] for first, second in itertools.pairwise(spans)]
     return gaps if all(_LINK.fullmatch(gap) for gap in gaps) else None
 
 

@@ -28,8 +28,8 @@ CHINESE: dict[str, list[str]] = {value: words.split() for value, words in {
     "starry": "星空 繁星 星星", "rain": "雨中 下雨 雨", "fog": "雾中 大雾 雾", "sun": "太阳",
     "moon": "月光 月亮 明月", "none": "平坦的地平线 地平线", "hills": "山丘 丘陵 小山",
     "mountains": "群山 高山 山脉 山", "snowy": "雪山", "forest": "森林", "meadow": "草地 草原",
-    "field": "麦田 田野", "sand": "沙滩 沙漠", "snow": "雪地", "lake": "湖上 湖面 湖边 湖",
-    "sea": "海上 大海 海面 海边 海", "road": "小路 道路 路", "river": "河边 小河 河流 河",
+    "field": "麦田 田野", "sand": "沙漠 沙地", "snow": "雪地", "lake": "湖上 湖面 湖",
+    "sea": "海上 大海 海面 海", "road": "小路 道路 路", "river": "河边 小河 河流 河",
     "flowers": "花丛 鲜花 野花 花",
 }.items()}
 SEVERAL = {"trees": "树丛", "boats": "船队"}  # for "几棵树", which takes no colour before it

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 
 from .aliases import MARKS, Said, said, simplified
-from .captions import _MEANING
+from .captions import _MEANING, PLURAL
+from .everyday import COLOURFUL, LEAVES, MATERIALS, MIXED
 
 NUMBERS = {"one": 1, "two": 2, "pair": 2, "three": 3, "trio": 3, "four": 4, "five": 5, "six": 6,
            "seven": 7, "eight": 8, "nine": 9, "ten": 10, "dozen": 12, "twenty": 20,
@@ -32,10 +33,6 @@ _OTHER_COLOURS = ("black", "grey", "gray", "brown", "beige", "silver", "turquois
                   "maroon", "colorful", "colourful", "multicolored", "coloured", "colored", "dark",
                   "rainbow", "黑", "灰",
                   "棕", "褐", "银", "彩")
-# What a thing is made of, and the colour for it that captions have.
-MATERIALS = {"stone": "white", "marble": "white", "whitewashed": "white", "brick": "red",
-             "wooden": "red", "timber": "red",  # as barns and cabins are painted
-             "石": "white", "砖": "red", "磚": "red"}
 # Two nouns for one thing, and its kind: "pine tree", "village church".
 _TWO_NOUNS = {("pine", "tree"): "pine", ("pine", "trees"): "pine", ("tree", "trees"): "trees",
               ("houses", "church"): "church"}
@@ -378,14 +375,25 @@ def _phrase(words: Sequence[Word], n: int, kind: str) -> Named:
         first -= len(list(takewhile(lambda word: simplified(word.typed) in _MEASURES,
                                     reversed(words[:first]))))
     before = words[first - 1] if first else None
+    mixed = _is_plural(noun) and any(
+        word.typed.lower() in COLOURFUL for _, word in _before(words, n))
+    if mixed:  # each has its own colour
+        kind, number = single(kind), number or len(MIXED)
     return Named(
         kind, words[first].start, noun.start, noun.end, number=number, article=article,
         plural=_is_plural(noun) or _counted_many(words, n, first), own=words[own].start,
         many=_counted_many(words, n, first),
-        colour_hint=next((MATERIALS[word.typed.lower()] for word in words[own:n]
+        colour_hint=next((MATERIALS[word.typed.lower()] for word in words[own : n + 1]
                           if word.typed.lower() in MATERIALS), None),
         owned=before is not None and (_owns(before) or before.meaning[0] in _SCENERY),
-        shaded=any(word.typed.lower() in _OTHER_COLOURS for _, word in _before(words, n)))
+        shades=[*(LEAVES if kind == "tree" else MIXED)] * mixed,
+        shaded=not mixed and any(
+            word.typed.lower() in _OTHER_COLOURS for _, word in _before(words, n)))
+
+
+def single(kind: str) -> str:
+    """The kind of a group's members."""
+    return kind[:-1] if kind in PLURAL else kind
 
 
 def _is_plural(noun: Word) -> bool:
@@ -404,7 +412,8 @@ def _modifies(word: Word) -> bool:
     typed = word.typed.lower()
     if _IDEOGRAPH.match(typed):
         return typed in _SIZES or (word.unknown and simplified(typed) not in _MEASURES)
-    return (word.unknown and typed.isalpha() and len(typed) > 1 and word.number is None
+    made = not word.word and typed in (*MATERIALS, *COLOURFUL)
+    return ((word.unknown or made) and typed.isalpha() and len(typed) > 1 and word.number is None
             and typed not in _OWNERS and not typed.endswith("ing"))
 
 

@@ -13,6 +13,7 @@ from typing import ClassVar
 import torch
 
 from ....backbones.base import Backbone
+from ....model.grid import Grid
 from ... import accept
 from ...state import DecodeState
 from ..base import knob, require_codebook
@@ -33,6 +34,9 @@ class GSD(Resampling):
              "the draft to all codes.", low=0, high=10, step=0.05)
     name: ClassVar[str] = "gsd"
     guarantee: ClassVar[str] = "relaxed"
+
+    def guarantee_on(self, grid: Grid) -> str:
+        return self.guarantee if self.group else "same distribution"
 
     def check_backbone(self, backbone: Backbone) -> None:
         require_codebook(self, backbone)

@@ -14,6 +14,7 @@ from typing import ClassVar
 import torch
 
 from ....backbones.base import Backbone
+from ....model.grid import Grid
 from ..base import codes_pooled, require_codebook, variation_bound
 from .hawk import Hawk, width
 from .tree import Descent, Fed, descend
@@ -28,6 +29,9 @@ class Lantern(Hawk):
     delta: float = variation_bound(0.1)
     name: ClassVar[str] = "lantern"
     guarantee: ClassVar[str] = "relaxed"
+
+    def guarantee_on(self, grid: Grid) -> str:
+        return self.guarantee if self.delta and self.similar > 1 else "same distribution"
 
     def check_backbone(self, backbone: Backbone) -> None:
         require_codebook(self, backbone)
