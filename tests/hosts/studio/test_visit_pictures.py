@@ -270,5 +270,5 @@ def one_that_the_model_cannot_redraw_is_only_shown(page, app):
     page.locator("#filmstrip button").first.click()
     expect(page.locator("#status")).to_contain_text("70x30")
     expect(page.locator(".edit-picture")).to_be_visible()
-    expect(page.locator(".edit-controls")).to_be_hidden()
+    expect(page.locator(".edit-tools")).to_be_hidden()
     expect(page.locator("#tools [data-tool=full]")).to_be_visible()
