@@ -84,9 +84,11 @@ def fitted(backbone: Backbone, history: History, drawing: Drawing, parent: str) 
 
 def completed(backbone: Backbone, seen: Redoable, drawing: Drawing) -> Drawing:
     """The drawing with its prompt filled in as that of the parent was; see `fitted`."""
-    complete = own_additions(backbone, seen.typed, seen.drawn, seen.seed) if drawing.expand else None
-    fixed = (Words(complete(drawing.prompt), drawing.negative),) if complete else drawing.fixed
-    return replace(drawing, expand=False, fixed=fixed)
+    complete = own_additions(backbone, seen.typed, seen.drawn, seen.seed)
+    if complete is None or not drawing.expand:
+        return replace(drawing, expand=False)
+    whole = Words(complete(drawing.prompt), drawing.negative)
+    return replace(drawing, expand=False, fixed=(whole,))
 
 
 def varies(drawing: Drawing) -> bool:

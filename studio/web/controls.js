@@ -25,11 +25,11 @@ export function controls(app, further) {
 /** "Faithful, 768 × 768, seed 4711". */
 function told({ schema, settings: { values }, planner, words }) {
   const { quality } = planner.answer ?? {};
-  const { label } = schema.qualities.find(({ name }) => name === quality) ?? {};
+  const named = schema.qualities.find(({ name }) => name === quality)?.label;
+  const label = named ?? (planner.answer && words.create.custom);
   const size = (values.size ?? schema.model.sizes[0] ?? "").replace("x", " × ");
   const count = values.pictures > 1 ? `× ${values.pictures}` : "";
-  return [label ?? (planner.answer && words.create.custom), size, count, say(words.stage.seed, values)]
-    .filter(Boolean).join(", ");
+  return [label, size, count, say(words.stage.seed, values)].filter(Boolean).join(", ");
 }
 
 /** Faithful, Balanced, Fast: each makes a few settings. The reference is there to compare with. */

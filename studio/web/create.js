@@ -67,8 +67,11 @@ class Create {
       { class: "button main grow", id: "draw", title: MAC ? "⌘ + Enter" : "Ctrl + Enter" });
     const stop = stopButton(app, "stop", () => app.attempt(
       app.jobs.stop(app.jobs.running)));
-    const label = () => setText(draw, words[this.#asked !== null ? "drawRest"
-      : app.jobs.active.length ? "drawNext" : app.slots.apply.hasChildNodes() ? "drawNew" : "draw"]);
+    const label = () => {
+      const shows = app.slots.apply.hasChildNodes(); // a picture that can be changed
+      setText(draw, words[this.#asked !== null ? "drawRest" : app.jobs.active.length ? "drawNext"
+        : shows ? "drawNew" : "draw"]);
+    };
     new MutationObserver(label).observe(app.slots.apply, { childList: true });
     app.jobs.watch(() => {
       const { running, asking } = app.jobs;
@@ -96,7 +99,7 @@ class Create {
       if (!await this.#isSaid(changes.prompt ?? app.settings.get("prompt"))) return null;
       if (isDropped()) return null;
       return withSeed(app, (settings) => app.jobs.submit(settings.panel ? "control" : "draw",
-        { settings, metadata: savesRecipe() }), changes);
+        { settings, metadata: savesRecipe() }, isDropped), changes);
     });
     if (job === null) {
       takeBack();

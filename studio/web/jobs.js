@@ -62,11 +62,7 @@ export class Jobs {
     });
     this.#asking.push(own);
     this.#tellWatchers();
-    const made = work(() => own.dropped).then((job) => {
-      if (own.dropped && job) this.act(job.id, "stop");
-      return job;
-    });
-    const job = await Promise.race([made, dropped]).finally(() => {
+    const job = await Promise.race([work(() => own.dropped), dropped]).finally(() => {
       this.#asking = this.#asking.filter((each) => each !== own);
     });
     this.#tellWatchers();
@@ -105,12 +101,12 @@ export class Jobs {
 
   /**
    * Ask for a run; resolves to its job, or to a list of jobs. Asked for again before it is over,
-   * the same run is one job.
+   * the same run is one job. isDropped(): whether nobody wants it any more, by `ask`.
    */
-  async submit(path, values) {
+  async submit(path, values, isDropped = () => false) {
     const key = JSON.stringify([path, values]);
     if (this.#sent.has(key)) return this.#sent.get(key);
-    const answer = this.#post(path, values);
+    const answer = this.#post(path, values, isDropped);
     this.#sent.set(key, answer);
     const over = () => this.#sent.delete(key);
     answer.then((made) => Promise.all([made].flat().map(({ id }) => this.ended(id))))
@@ -118,8 +114,9 @@ export class Jobs {
     return answer;
   }
 
-  async #post(path, values) {
+  async #post(path, values, isDropped) {
     const answer = await this.api.post(path, values);
+    if (isDropped()) await this.api.post(`jobs/${answer.id}/stop`); // before it is seen
     await this.refresh();
     return answer.jobs ?? answer;
   }

@@ -103,8 +103,8 @@ class Race {
     if (lineup === null) return;
     const busy = app.jobs.active.length > 0;
     if (!busy) this.#ask();
-    const job = await app.jobs.ask(() => withSeed(app, (settings) => app.jobs.submit("race",
-      { settings, metadata: savesRecipe(), ...lineup })));
+    const job = await app.jobs.ask((isDropped) => withSeed(app, (settings) => app.jobs.submit(
+      "race", { settings, metadata: savesRecipe(), ...lineup }, isDropped)));
     if (job === null) {
       if (!busy && this.#job === null) setText(this.status, "");
       return;

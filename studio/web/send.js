@@ -12,7 +12,8 @@ const SHARED = [["png", "image/png"], ["html", "text/html"]]; // the first one t
 /** A button and its menu for the picture {id, called} that pictureOf() returns. */
 export function sendMenu(app, pictureOf, className = "button plain icon") {
   const words = app.words.send;
-  const made = menuButton(className.includes("icon") ? sign("send", words.send) : words.send, () => items(app, words, pictureOf()), className);
+  const label = className.includes("icon") ? sign("send", words.send) : words.send;
+  const made = menuButton(label, () => items(app, words, pictureOf()), className);
   made.button.dataset.tool = "send";
   made.button.title = words.sendHint;
   return made;

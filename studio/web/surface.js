@@ -36,8 +36,8 @@ const found = new Map(); // by id: the things of a picture
  * The surface with the picture of this id; null if it is gone. options: `entry`, if it is known;
  * `tool` to begin with, `mask` (packed), `size` to extend it to, `take`, whether the prompt becomes
  * its words, or `prompt`, others, `seed` of an edit by them, `note` to tell of it, `job`, an edit
- * that goes on, and `vary`, how far four variations are from it. on: tell(line, bad), progress(share), saved(),
- * shown(entry), and open(id, options) for another picture.
+ * that goes on, and `vary`, how far four variations are from it. on: tell(line, bad),
+ * progress(share), saved(), shown(entry), and open(id, options) for another picture.
  */
 export async function openSurface(app, id, options, on) {
   const [look, entry] = await Promise.all([
@@ -326,12 +326,14 @@ class Surface {
     this.#update();
   }
 
-  /** Other words were chosen: they are drawn at once. */
-  #choose(prompt) {
+  /** Other words were chosen: they are drawn at once, or else the words before are there again. */
+  async #choose(prompt) {
+    const { settings } = this.app;
+    const before = settings.get("prompt");
     keep(KNOWN, true);
     if (this.canvas.mask.count) this.canvas.clear(); // the words alone say what changes
     this.prompt.set(prompt);
-    this.apply();
+    if (!await this.apply() && settings.get("prompt") === prompt) settings.set({ prompt: before });
   }
 
   /** A thing was dragged where no words tell: its cells, old and new, are redrawn. */
@@ -356,19 +358,25 @@ class Surface {
       parent: this.entry.id, old_prompt: this.prompt.old };
   }
 
-  /** Redraw what is painted, or what the words change; several pictures are suggestions. */
+  /**
+   * Redraw what is painted, or what the words change; several pictures are suggestions. Resolves to
+   * whether that is going to be drawn.
+   */
   async apply(pictures = 1) {
     if (this.canvas.mask.count === 0 && !this.prompt.old) {
       this.app.toast(this.words.nothing);
-      return;
+      return false;
     }
     const { seed, ...settings } = { ...this.#settings(), pictures, keep_mask: this.#mask() };
     // Words change the picture that is there, so they are drawn by its own seed
     const own = this.prompt.old === null ? null : this.seed ?? this.entry.seed;
-    await this.#submit(settings, own);
+    return this.#submit(settings, own);
   }
 
-  /** seed: of this run; null: that of the next picture, which then gets another one. */
+  /**
+   * seed: of this run; null: that of the next picture, which then gets another one. Resolves to
+   * whether it is going to be drawn.
+   */
   async #submit(changes, seed = null) {
     const { app } = this;
     enable(this.start, false, this.canvas.element);
@@ -376,18 +384,21 @@ class Surface {
     this.canvas.element.dataset.busy = "true";
     this.#plan(); // no longer
     this.prompt.rest();
-    const ask = (settings) => app.jobs.submit("edit", { settings, metadata: savesRecipe() });
-    const job = await app.jobs.ask(() => (seed === null ? withSeed(app, ask, changes)
-      : app.attempt(ask({ ...changes, seed }))));
+    const job = await app.jobs.ask((isDropped) => {
+      const ask = (settings) => app.jobs.submit("edit", { settings, metadata: savesRecipe() },
+        isDropped);
+      return seed === null ? withSeed(app, ask, changes) : app.attempt(ask({ ...changes, seed }));
+    });
     this.asking = false;
     if (!job) this.#takeBack();
     this.#update();
-    if (!job) return;
+    if (this.#disposed || !job) return job !== null;
     if (this.#job === null) this.#run(job);
     else if (![this.#job, ...this.#next].some(({ id }) => id === job.id)) {
       this.#next.push(job);
       app.toast(app.words.queue.added);
     }
+    return true;
   }
 
   /** What was asked for is not drawn: what was dragged is where it was. */
