@@ -43,7 +43,7 @@ def things():
     house[SIDE // 2:, :SIDE // 2] = True
     blue, right = PROMPT.replace("red", "blue"), PROMPT.replace("left", "right")
     return {"rows": SIDE, "columns": SIDE, "prompt": PROMPT, "scene": [], "things": [{
-        "phrase": "one red house", "name": "red house", "mask": pack_mask(~house),
+        "phrase": "one red house", "name": "red house", "mask": pack_mask(house),
         "box": [SIDE // 2, 0, SIDE // 2, SIDE // 2], "choices": [
             {"kind": "colour", "title": "Colour", "options": [{"label": "blue", "prompt": blue}]},
             {"kind": "place", "title": "Place", "options": [
@@ -126,6 +126,7 @@ def undo_and_favourite(page, app):
     steps = page.locator("#steps button")
     expect(steps).to_have_count(2)
     expect(page.locator(".mask-field[data-busy]")).to_have_count(0)
+    expect(page.locator("#mask-undo")).to_be_enabled()
     with Silence(page):
         page.click("#mask-undo")
         expect(steps.first).to_have_attribute("aria-pressed", "true")
