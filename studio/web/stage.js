@@ -77,9 +77,12 @@ export class Stage {
   async #surface(id, options, turn, run = undefined) {
     const { openSurface } = await import("./surface.js");
     const own = run?.saved.find((picture) => picture.id === id);
-    const view = await this.app.attempt(openSurface(this.app, id, { note: own?.summary,
+    let view = null;
+    const isWanted = () => turn === this.#turn || (view !== null && view === this.#view);
+    view = await this.app.attempt(openSurface(this.app, id, { note: own?.summary,
       ...options }, {
-      tell: (line, bad) => this.#tell(line, bad),
+      isWanted,
+      tell: (line, bad) => isWanted() && this.#tell(line, bad),
       progress: (share) => this.#progress(share),
       saved: () => this.onSaved(),
       shown: (entry) => this.#offer([entry], { replay: this.#runOf(entry.id) !== undefined }),

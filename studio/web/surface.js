@@ -37,7 +37,8 @@ const found = new Map(); // by id: the things of a picture
  * `tool` to begin with, `mask` (packed), `size` to extend it to, `take`, whether the prompt becomes
  * its words, or `prompt`, others, `seed` of an edit by them, `note` to tell of it, `job`, an edit
  * that goes on, and `vary`, how far four variations are from it. on: tell(line, bad),
- * progress(share), saved(), shown(entry), and open(id, options) for another picture.
+ * progress(share), saved(), shown(entry), open(id, options) for another picture, and isWanted(),
+ * whether the picture is still to be shown.
  */
 export async function openSurface(app, id, options, on) {
   const [look, entry] = await Promise.all([
@@ -149,7 +150,8 @@ class Surface {
     const grows = this.size !== "" || finished !== null;
     if (grows) this.canvas.setFree(finished ?? rows);
     if (mask) this.canvas.begin(Mask.unpacked(mask));
-    this.#beginWords(prompt ?? (take ? this.look.prompt : null));
+    const words = prompt ?? (take ? this.look.prompt : null);
+    this.#beginWords(this.on.isWanted() ? words : null);
     this.#notes = note;
     const first = this.#editable && (grows && !mask ? "rows" : tool ?? (mask ? "brush" : "touch"));
     this.#chooseTool(first || "touch");
@@ -495,6 +497,7 @@ class Surface {
   chosen(step) {
     this.suggestions.spread.hidden = true;
     if (this.#job) return false; // the run goes on without being followed
+    if (step.id === this.entry.id) this.#tell();
     this.#go(step);
     return true;
   }
