@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
-from ssd_core import SSDError
+from ssd_core import Sampling, SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.prompts.alternatives import resolved
 from ssd_core.backbones.prompts.expanded import Added, Expanded, edited, pinned
@@ -77,6 +78,26 @@ def as_fixed(drawing: Drawing, fixed: Words,
     made = filled_in(drawing, backbone, names)
     same = made is not None and Words(made.prompt, made.negative) == fixed
     return (names, made) if same else ((), None)
+
+
+def own_additions(backbone: Backbone, typed: Words | None, drawn: Words | None,
+                  seed: int | None) -> Callable[[str], str] | None:
+    """What fills other prompts in as a picture's own one was; None if that is not known.
+
+    typed, drawn, seed: of the picture.
+    """
+    if typed is None or drawn is None or seed is None or typed == drawn:
+        return None
+    own = Drawing(typed.prompt, typed.negative, sampling=Sampling(seed=seed))
+    names, made = as_fixed(own, drawn, backbone)
+    if made is None:
+        return None
+
+    def complete(prompt: str) -> str:
+        whole = filled_in(replace(own, prompt=prompt), backbone, names)
+        return prompt if whole is None else whole.prompt
+
+    return complete
 
 
 def text_of(words: Words) -> str:

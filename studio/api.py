@@ -152,9 +152,9 @@ def submitted(call: Call, order: orders.Order) -> dict:
 def look(call: Call) -> dict:
     """What a redo of a picture would use."""
     services = call.services
-    source = runs.look(services.history, call.entry(call.query("id")).path,
-                       services.library.current.backbone)
-    return source_view(source, call.language)
+    backbone = services.library.current.backbone
+    source = runs.look(services.history, call.entry(call.query("id")).path, backbone)
+    return source_view(source, backbone, call.language)
 
 
 def seeds_start(call: Call) -> dict:

@@ -12,11 +12,11 @@ from ssd_core import SSDError
 from ssd_core.engine.edits.look import Changes
 from ssd_core.output.drawing import Drawing
 
-from .edits import parent_of
+from .edits import completed, parent_of
 from .entries import key_of
 from .history import History
 from .library import Library, Loaded
-from .runs import rows_of, size_of
+from .runs import look, rows_of, size_of
 
 MOST_BYTES = 1 << 28  # of what is kept of a picture between two changes of its words
 
@@ -43,10 +43,12 @@ class ChangeMaps:
             raise SSDError("old_prompt: missing: say what the picture was drawn from")
         old, knobs = drawing.edit.old_prompt, {"guidance": sampling.cfg, "min_p": sampling.min_p}
         key = (loaded.identity, key_of(path), old, *knobs.values())
+        whole = completed(loaded.backbone, look(history, path, loaded.backbone), drawing)
+        prompt = next((words.prompt for words in whole.fixed), drawing.prompt)
         with self._reading:
-            if self._map is None or self._map[0] != (key, drawing.prompt):
+            if self._map is None or self._map[0] != (key, prompt):
                 changes = self._changes(loaded, history, old, path, key, knobs)
-                self._map = (key, drawing.prompt), changes.by(drawing.prompt)
+                self._map = (key, prompt), changes.by(prompt)
             return self._map[1]
 
     def _changes(self, loaded: Loaded, history: History, old: str, path: Path,

@@ -13,12 +13,14 @@ from ssd_core.engine.methods import Exact
 from ssd_core.engine.region import region_of
 from ssd_core.output import picture_files
 from ssd_core.output.drawing import Drawing
+from ssd_core.output.words import Words
 
+from .additions import own_additions
 from .history import Entry, History
 from .jobs import Job
 from .library import Library
 from .results import DrawResult
-from .runs import Work, draw, look, rows_of, size_of, with_more_rows, with_words_of
+from .runs import Redoable, Work, draw, look, rows_of, size_of, with_more_rows, with_words_of
 from .settings import anew
 
 
@@ -55,8 +57,8 @@ def pixels_of(path: Path, size: tuple[int, int] | None) -> torch.Tensor:
 
 
 def fitted(backbone: Backbone, history: History, drawing: Drawing, parent: str) -> Drawing:
-    """The drawing with the size that the mask has; nothing is filled into the prompt. An edit by
-    words is drawn by `exact` where the method cannot.
+    """The drawing with the size that the mask has. `expand` fills the prompt in as the parent's own
+    one was, and adds nothing else. An edit by words is drawn by `exact` where the method cannot.
 
     Raises SSDError if there is no such size, or if the mask keeps what was never drawn.
     """
@@ -76,8 +78,17 @@ def fitted(backbone: Backbone, history: History, drawing: Drawing, parent: str) 
     if known[drawn:].any():
         raise SSDError(f"{path.name}: only {drawn} of its rows were drawn: keep at most those")
     able = drawing.edit is None or drawing.method.takes_words
-    return replace(drawing, size=(width, height), expand=False,
+    return replace(completed(backbone, seen, drawing), size=(width, height),
                    method=drawing.method if able else Exact())
+
+
+def completed(backbone: Backbone, seen: Redoable, drawing: Drawing) -> Drawing:
+    """The drawing with its prompt filled in as that of the parent was; see `fitted`."""
+    complete = own_additions(backbone, seen.typed, seen.drawn, seen.seed)
+    if complete is None or not drawing.expand:
+        return replace(drawing, expand=False)
+    whole = Words(complete(drawing.prompt), drawing.negative)
+    return replace(drawing, expand=False, fixed=(whole,))
 
 
 def varies(drawing: Drawing) -> bool:

@@ -143,7 +143,7 @@ class Redoable:
 
     how: where its tokens come from. finished: rows finished, if it was stopped early. rows,
     columns: of cells at its size. taller: legal sizes "WIDTHxHEIGHT" of the same width. typed,
-    drawn: by its recipe the words that were typed, and those that it was drawn from.
+    drawn, seed: by its recipe the words that were typed, those that it was drawn from, its seed.
     """
 
     how: str
@@ -153,6 +153,7 @@ class Redoable:
     taller: tuple[str, ...] = ()
     typed: Words | None = None
     drawn: Words | None = None
+    seed: int | None = None
 
     @property
     def encoded(self) -> bool:
@@ -173,7 +174,7 @@ def look(history: History, path: Path, backbone: Backbone) -> Redoable:
     with decoded(path) as image:
         recipe = recipe_of(path, image)
         reason = reason_to_encode(recipe, backbone, np.array(upright(image)))
-    words = (typed_words(recipe), drawn_words(recipe)) if recipe else ()
+    words = (typed_words(recipe), drawn_words(recipe), recipe["seed"]) if recipe else ()
     if recipe is None or reason is not None:
         return Redoable(f"encoded: {reason}", None, rows, columns, taller, *words)
     return Redoable("tokens from its recipe", stopped_rows(recipe, rows), rows, columns, taller,

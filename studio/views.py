@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from ssd_core import SSDError
+from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.prompts.alternatives import (
     MOST_ALTERNATIVES,
     every_prompt,
@@ -29,7 +30,7 @@ from ssd_core.weights.hub import DownloadPlan
 from ssd_core.weights.model_size import stored_dtype
 from ssd_core.weights.registry import LocalModel
 
-from .additions import filled
+from .additions import filled, own_additions
 from .alternatives import with_alternative
 from .entries import called, own_name, saved_at
 from .errors import in_language
@@ -302,13 +303,18 @@ def known_source(services: Services, entry: Entry) -> str | None:
         return None
 
 
-def source_view(source: Redoable, language: str) -> dict:
-    """A picture to redo: its rows, the sizes to extend it to, and its words by its recipe."""
+def source_view(source: Redoable, backbone: Backbone, language: str) -> dict:
+    """A picture to redo: its rows, the sizes to extend it to, and its words by its recipe.
+
+    prompt: what was typed, if an edit can fill others in likewise (`completes`), else all words.
+    """
     typed, drawn = source.typed, source.drawn
+    completes = own_additions(backbone, typed, drawn, source.seed) is not None
+    typed = typed if completes else drawn
     return {"how": in_language(language, source.how), "encoded": source.encoded,
             "rows": source.rows, "columns": source.columns,
             "finished": source.finished, "taller": list(source.taller),
-            "prompt": typed.prompt if typed else None,
+            "prompt": typed.prompt if typed else None, "completes": completes,
             "negative": typed.negative if typed else None,
             "prompt_expanded": drawn.prompt if drawn else None,
             "negative_expanded": drawn.negative if drawn else None}

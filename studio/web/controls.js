@@ -1,13 +1,35 @@
 /** Everything beside the prompt that decides how a picture is drawn. */
 
 import { button, make, setText } from "./core/elements.js";
+import { say } from "./core/strings.js";
 import { check, complain, field, knobControl, segments, select, takeNumbers } from "./form.js";
+import { keep, recall } from "./kept.js";
 import { recipeSwitch, seedField } from "./seed.js";
 
-/** The element with all controls. */
-export function controls(app) {
-  return make("div", "stack controls", {},
-    [quality(app), plan(app), shape(app), seedField(app), more(app)]);
+const OPEN = "settings-open";
+
+/** All controls, folded away below one line that tells what is set; more: further elements. */
+export function controls(app, further) {
+  const said = make("span", "hint", { id: "settings-said" });
+  const fold = make("details", "controls", { id: "settings" }, [
+    make("summary", "", {}, [app.words.create.settings, " ", said]), make("div", "stack", {},
+      [quality(app), shape(app), seedField(app), ...further, more(app)])]);
+  fold.open = recall(OPEN, false);
+  fold.addEventListener("toggle", () => keep(OPEN, fold.open));
+  const tell = () => setText(said, told(app));
+  app.settings.watch(tell);
+  app.planner.watch(tell);
+  return fold;
+}
+
+/** "Faithful, 768 × 768, seed 4711". */
+function told({ schema, settings: { values }, planner, words }) {
+  const { quality } = planner.answer ?? {};
+  const named = schema.qualities.find(({ name }) => name === quality)?.label;
+  const label = named ?? (planner.answer && words.create.custom);
+  const size = (values.size ?? schema.model.sizes[0] ?? "").replace("x", " × ");
+  const count = values.pictures > 1 ? `× ${values.pictures}` : "";
+  return [label, size, count, say(words.stage.seed, values)].filter(Boolean).join(", ");
 }
 
 /** Faithful, Balanced, Fast: each makes a few settings. The reference is there to compare with. */
@@ -28,19 +50,15 @@ function quality(app) {
     [make("span", "label", {}, [words.create.quality]), bar.element, about]);
 }
 
-/** What the run will take, or why it cannot be started; what that rests on is a click away. */
-function plan(app) {
+/** What the run will take, or why it cannot be started. */
+export function plan(app) {
   const line = make("p", "small plan", { id: "plan", role: "status" });
-  const times = make("p", "small hint", { id: "step-times" });
-  const figures = make("details", "small hint figures", {},
-    [make("summary", "", {}, [app.words.stage.details]), times]);
   app.planner.watch((answer) => {
     setText(line, answer ? answer.problem ?? answer.text : "");
-    setText(times, answer?.step_times ?? "");
-    figures.hidden = times.textContent === "";
+    line.title = answer?.step_times ?? "";
     line.classList.toggle("bad", Boolean(answer?.problem));
   });
-  return make("div", "planned", {}, [line, figures]);
+  return line;
 }
 
 function shape(app) {

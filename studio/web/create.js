@@ -1,10 +1,11 @@
 /** The place where one draws: prompt and settings at the left, the stage and the last pictures. */
 
 import { addStyleSheet, button, make, setText } from "./core/elements.js";
-import { controls } from "./controls.js";
+import { controls, plan } from "./controls.js";
 import { enable, stopButton } from "./form.js";
 import { recall } from "./kept.js";
 import { promptArea } from "./prompt.js";
+import { rememberPrompt } from "./recent.js";
 import { savesRecipe, withSeed } from "./seed.js";
 import { Stage } from "./stage.js";
 import { Strip } from "./strip.js";
@@ -32,10 +33,13 @@ class Create {
     app.strip = this.strip = new Strip(app, (entry) => this.stage.showPicture(entry));
     this.stage = new Stage(app);
     this.stage.onSaved = () => this.strip.refresh();
-    this.prompt = promptArea(app, this.#buttons());
+    app.slots = { apply: make("span", "slot"), words: make("span", "slot"),
+      line: this.stage.own }; // where the picture on the stage has its own controls
+    const prompt = promptArea(app, make("div", "stack asking", {}, [this.#buttons(),
+      make("div", "row planned", {}, [plan(app), app.slots.words])]));
     section.append(make("div", "create", {}, [
       make("aside", "panel stack", { "aria-label": this.words.panel },
-        [this.prompt.element, controls(app), ...controlPlace(app)]),
+        [prompt, controls(app, controlPlace(app))]),
       make("h1", "unseen", {}, [app.words.places.create]),
       make("div", "stage-side", {}, [this.stage.element, this.strip.element]),
     ]));
@@ -43,6 +47,8 @@ class Create {
       this.strip.refresh();
       this.#goOn();
       import("./sketch.js").then(({ Sketch }) => new Sketch(app, this.stage));
+      import("./run_view.js"); // so that the first run is shown at once
+      addStyleSheet();
     });
   }
 
@@ -52,7 +58,7 @@ class Create {
     if (!shown) return;
     await this.app.jobs.refresh();
     if (this.app.jobs.running) return; // it is shown
-    this.stage.open(shown.edit, shown);
+    this.stage.open(shown.edit, { ...shown, take: false });
   }
 
   #buttons() {
@@ -60,14 +66,25 @@ class Create {
     const draw = button(words.draw, () => this.draw(),
       { class: "button main grow", id: "draw", title: MAC ? "⌘ + Enter" : "Ctrl + Enter" });
     const stop = stopButton(app, "stop", () => app.attempt(
-      app.jobs.act(app.jobs.running.id, "stop")));
+      app.jobs.stop(app.jobs.running)));
+    const label = () => {
+      const shows = app.slots.apply.hasChildNodes(); // a picture that can be changed
+      setText(draw, words[this.#asked !== null ? "drawRest" : app.jobs.active.length ? "drawNext"
+        : shows ? "drawNew" : "draw"]);
+    };
+    new MutationObserver(label).observe(app.slots.apply, { childList: true });
     app.jobs.watch(() => {
-      const { running } = app.jobs;
-      enable(stop, running !== null, draw);
+      const { running, asking } = app.jobs;
+      enable(stop, running !== null || asking, draw);
       stop.title = app.words.stops[running?.kind] ?? words.stopHint;
-      setText(draw, app.jobs.active.length ? words.drawNext : words.draw);
+      label();
     });
-    return make("div", "row buttons", {}, [draw, stop]);
+    app.settings.watch((_, names) => {
+      if (names.includes("prompt")) this.#asked = null;
+      label();
+    });
+    this.label = label;
+    return make("div", "row buttons", {}, [app.slots.apply, draw, stop]);
   }
 
   /**
@@ -76,13 +93,19 @@ class Create {
    */
   async draw(changes = {}) {
     const { app } = this;
-    if (!await this.#isSaid(changes.prompt ?? app.settings.get("prompt"))) return null;
     const busy = app.jobs.active.length > 0;
-    const { prompt } = { ...app.settings.values, ...changes };
-    const job = await withSeed(app, (settings) => app.jobs.submit(
-      settings.panel ? "control" : "draw", { settings, metadata: savesRecipe() }), changes);
-    if (job === null) return null;
-    this.prompt.drawn(prompt);
+    const takeBack = busy ? () => {} : this.stage.asked({ ...app.settings.values, ...changes });
+    const job = await app.jobs.ask(async (isDropped) => {
+      if (!await this.#isSaid(changes.prompt ?? app.settings.get("prompt"))) return null;
+      if (isDropped()) return null;
+      return withSeed(app, (settings) => app.jobs.submit(settings.panel ? "control" : "draw",
+        { settings, metadata: savesRecipe() }, isDropped), changes);
+    });
+    if (job === null) {
+      takeBack();
+      return null;
+    }
+    rememberPrompt(job.settings?.prompt ?? "");
     if (busy) app.toast(app.words.queue.added);
     this.stage.follow(job);
     this.stage.element.scrollIntoView({ block: "nearest" });
@@ -90,19 +113,26 @@ class Create {
   }
 
   #reading = null; // the question what a prompt asks for that cannot be drawn
+  #asked = null; // the prompt of which one was asked whether to draw the rest alone
 
-  /** Whether nothing is drawn that was not said before: a thing that cannot be drawn is asked. */
+  /**
+   * Whether to draw now. With a thing that cannot be drawn the first press of Draw asks, and the
+   * next one answers: the rest is drawn alone.
+   */
   async #isSaid(prompt) {
-    const { planner } = this.app;
+    const { planner, settings } = this.app;
+    const answers = this.#asked === prompt;
     const isRead = () => planner.answer?.settings?.prompt === prompt.trim();
-    if (isRead()) return true;
     for (let tries = 0; tries < 3 && !isRead(); tries += 1) { // other settings may come between
       this.#reading ??= planner.ask().finally(() => { this.#reading = null; });
       await this.#reading;
     }
-    const asks = isRead() && planner.answer.notes.some(({ kind }) => kind === "cannot");
-    if (asks) document.getElementById("draw-without")?.focus();
-    return !asks;
+    const rest = isRead() && planner.answer.notes.find(({ kind }) => kind === "cannot");
+    if (!rest) return true;
+    if (answers) settings.set({ prompt: rest.without });
+    else if (settings.get("prompt") === prompt) this.#asked = prompt;
+    this.label();
+    return answers;
   }
 
   /**

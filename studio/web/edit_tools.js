@@ -4,6 +4,7 @@ import { TOOLS } from "./core/mask_canvas.js";
 import { below } from "./core/mask.js";
 import { button, make, setText } from "./core/elements.js";
 import { field, segments, select } from "./form.js";
+import { icon, sign } from "./icons.js";
 import { Slider } from "./slider.js";
 
 /** The rows that can be kept: all of them only if the picture is extended. */
@@ -18,7 +19,8 @@ export class PaintTools {
   constructor(app, canvas, does) {
     Object.assign(this, { app, words: app.words.edit, canvas, does });
     const { words } = this;
-    const named = (value) => ({ value, label: words[value], title: words[`${value}Hint`] });
+    const named = (value) => ({ value, label: sign(value, words[value]),
+      title: words[`${value}Hint`] });
     this.tools = segments("edit-tool", words.tools, ["touch", ...TOOLS, "rows"].map(named),
       (tool) => canvas.choose(tool));
     this.size = make("input", "", { type: "range", min: "1", max: String(canvas.mostSize),
@@ -30,13 +32,13 @@ export class PaintTools {
     this.clear = this.#button("clear", () => canvas.clear());
     this.undo = this.#button("undo", () => does.undo());
     this.redo = this.#button("redo", () => does.redo());
-    this.element = make("div", "row", {}, [this.tools.element, this.brush, make("div",
-      "row", {}, [this.undo, this.redo, this.invert, this.clear])]);
+    this.element = make("div", "edit-tools", { role: "toolbar", "aria-label": words.tools },
+      [this.tools.element, this.brush, this.undo, this.redo, this.invert, this.clear]);
   }
 
   #button(name, run) {
-    return button(this.words[name], run,
-      { class: "button plain", id: `mask-${name}`, title: this.words[`${name}Hint`] });
+    return button(icon(name), run, { class: "button plain icon", id: `mask-${name}`,
+      "aria-label": this.words[name], title: this.words[`${name}Hint`] });
   }
 
   /** touchable: whether the picture's things can be known. */

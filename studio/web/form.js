@@ -2,6 +2,7 @@
 
 import { button, make } from "./core/elements.js";
 import { say } from "./core/strings.js";
+import { sign } from "./icons.js";
 
 let count = 0; // of controls, for the ids of their labels
 
@@ -50,7 +51,7 @@ export function check(label, on, change) {
 
 /** A button that stops runs; the second click of two would stop the next run. */
 export function stopButton(app, id, stop) {
-  return button(app.words.create.stop, ({ detail }) => detail < 2 && stop(),
+  return button(sign("stop", app.words.create.stop), ({ detail }) => detail < 2 && stop(),
     { class: "button danger", id, disabled: "" });
 }
 
@@ -60,7 +61,7 @@ export function enable(button, on, otherwise) {
   button.disabled = !on;
 }
 
-/** A bar of radio buttons. options: [{value, label, title}]. */
+/** A bar of radio buttons. options: [{value, label, title}]; label: a text, or elements. */
 export function segments(name, label, options, change) {
   count += 1;
   const group = `${name}-${count}`;
@@ -70,7 +71,7 @@ export function segments(name, label, options, change) {
     return input;
   });
   const labels = options.map(({ label: text, title = "" }, i) => make("label", "", { title },
-    [inputs[i], text]));
+    [inputs[i], ...[text].flat()]));
   const element = make("div", "segments", { role: "radiogroup", "aria-label": label }, labels);
   const set = (value) => inputs.forEach((input, i) => {
     input.checked = options[i].value === value;

@@ -2,6 +2,7 @@
 
 import { button, make } from "./core/elements.js";
 import { segments } from "./form.js";
+import { icon } from "./icons.js";
 import { keep, recall } from "./kept.js";
 import { queueMenu } from "./queue.js";
 
@@ -24,7 +25,8 @@ export function headMenu(app) {
   menu.addEventListener("click",
     ({ target }) => target.closest("a, #open-keys") && menu.hidePopover());
   const gear = make("button", "button plain icon", { type: "button", id: "gear",
-    popovertarget: "gear-menu", "aria-label": words.head.gear, title: words.head.gear }, ["⚙"]);
+    popovertarget: "gear-menu", "aria-label": words.head.gear, title: words.head.gear },
+  [icon("gear")]);
   return [...queueMenu(app), model, gear, menu];
 }
 

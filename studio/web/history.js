@@ -161,14 +161,17 @@ class HistoryPlace {
   /** Mark pictures, or unmark them if all are marked. */
   async #star(entries) {
     const on = entries.some(({ favourite }) => !favourite);
-    if (await favour(this.app, entries, on)) this.#update();
+    const done = favour(this.app, entries, on);
+    this.#update();
+    if (!await done) this.#update();
   }
 
   async #remove(ids) {
-    if (!await remove(this.app, ids, () => this.list.refresh())) return;
+    const done = remove(this.app, ids, () => this.list.refresh());
     if (ids.includes(this.panel.entry?.id)) this.panel.hide();
     this.list.drop(ids);
     this.choice.drop(ids);
     this.list.focus();
+    if (!await done || this.list.entries.length === 0) this.list.again();
   }
 }

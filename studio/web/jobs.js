@@ -1,6 +1,7 @@
 /**
  * The visitor's jobs on the server: asked for while one of them is not over, watched by the page,
- * and followed, message by message, by who shows them. Knows nothing of what messages mean.
+ * and followed, message by message, by who shows them. Knows nothing of what messages mean. What
+ * was asked for and is not answered yet is here, too, so that it can be shown and stopped at once.
  */
 
 // ms between an answer and the next question:
@@ -20,6 +21,7 @@ const isActive = (job) => job.state === "running" || job.state === "waiting";
 
 export class Jobs {
   #watchers = new Set();
+  #asking = []; // what was asked for and is not answered, as {dropped}
   #followers = new Set(); // {id, take, after, state, position}
   #sent = new Map(); // by path and values of what was asked for: a promise of its answer
   #timer = null;
@@ -39,6 +41,40 @@ export class Jobs {
 
   get running() {
     return this.list.find((job) => job.state === "running") ?? null;
+  }
+
+  /** Whether a run was asked for that the server has not taken yet. */
+  get asking() {
+    return this.#asking.length > 0;
+  }
+
+  /**
+   * Ask for a run by work(isDropped), which resolves to a job or to null. Resolves to the same, or
+   * to null as soon as `stop` ends it, although the server has not answered.
+   */
+  async ask(work) {
+    const own = { dropped: false };
+    const dropped = new Promise((resolve) => {
+      own.drop = () => {
+        own.dropped = true;
+        resolve(null);
+      };
+    });
+    this.#asking.push(own);
+    this.#tellWatchers();
+    const job = await Promise.race([work(() => own.dropped), dropped]).finally(() => {
+      this.#asking = this.#asking.filter((each) => each !== own);
+    });
+    this.#tellWatchers();
+    return job;
+  }
+
+  /** Stop what was asked for last and is not answered, or else a job. */
+  stop(job) {
+    const last = this.#asking.at(-1);
+    if (!last) return this.act(job.id, "stop");
+    last.drop();
+    return Promise.resolve(true);
   }
 
   job(id) {
@@ -65,12 +101,12 @@ export class Jobs {
 
   /**
    * Ask for a run; resolves to its job, or to a list of jobs. Asked for again before it is over,
-   * the same run is one job.
+   * the same run is one job. isDropped(): whether nobody wants it any more, by `ask`.
    */
-  async submit(path, values) {
+  async submit(path, values, isDropped = () => false) {
     const key = JSON.stringify([path, values]);
     if (this.#sent.has(key)) return this.#sent.get(key);
-    const answer = this.#post(path, values);
+    const answer = this.#post(path, values, isDropped);
     this.#sent.set(key, answer);
     const over = () => this.#sent.delete(key);
     answer.then((made) => Promise.all([made].flat().map(({ id }) => this.ended(id))))
@@ -78,8 +114,9 @@ export class Jobs {
     return answer;
   }
 
-  async #post(path, values) {
+  async #post(path, values, isDropped) {
     const answer = await this.api.post(path, values);
+    if (isDropped()) await this.api.post(`jobs/${answer.id}/stop`); // before it is seen
     await this.refresh();
     return answer.jobs ?? answer;
   }
@@ -195,6 +232,9 @@ export class Jobs {
   #show(jobs) {
     if (JSON.stringify(jobs) === JSON.stringify(this.list)) return;
     this.list = jobs;
-    for (const look of this.#watchers) look(jobs);
+    this.#tellWatchers();
+  }
+  #tellWatchers() {
+    for (const look of this.#watchers) look(this.list);
   }
 }

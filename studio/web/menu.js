@@ -6,11 +6,12 @@ import { make } from "./core/elements.js";
 
 let count = 0;
 
-/** items(): the elements of the menu, made anew whenever it opens. */
+/** label: a text, or elements. items(): the elements of the menu, made whenever it opens. */
 export function menuButton(label, items, className = "button") {
   count += 1;
   const menu = make("div", "menu stack", { popover: "", id: `menu-${count}` });
-  const button = make("button", className, { type: "button", popovertarget: menu.id }, [label]);
+  const button = make("button", className, { type: "button", popovertarget: menu.id },
+    [label].flat());
   menu.addEventListener("beforetoggle", ({ newState }) => {
     if (newState === "open") menu.replaceChildren(...items());
   });

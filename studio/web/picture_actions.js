@@ -79,12 +79,14 @@ function copySelected(text) {
   return copied;
 }
 
-/** Mark pictures as favourites, or take the marks away; returns whether that worked. */
+/** Mark pictures as favourites at once, or take the marks away; resolves to whether it worked. */
 export async function favour(app, entries, favourite) {
-  const ids = entries.map(({ id }) => id);
-  if (!await app.attempt(app.api.post("history/favourite", { ids, favourite }))) return false;
+  const before = entries.map((entry) => entry.favourite);
   for (const entry of entries) entry.favourite = favourite;
-  return true;
+  const ids = entries.map(({ id }) => id);
+  const done = await app.attempt(app.api.post("history/favourite", { ids, favourite }));
+  if (!done) entries.forEach((entry, n) => { entry.favourite = before[n]; });
+  return done !== null;
 }
 
 /**

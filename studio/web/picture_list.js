@@ -50,11 +50,16 @@ export class PictureList {
     return this.#ask({ anew: true });
   }
 
+  /** List anew what matched. */
+  again() {
+    return this.#ask({ anew: true });
+  }
+
   /** Ask whether there are new pictures; what is shown stays where it is. */
   async refresh() {
     if (this.#asking) return;
     if (this.entries.length === 0) {
-      await this.find(this.#query);
+      await this.again();
       return;
     }
     const limit = Math.min(MOST, Math.max(PAGE, this.entries.length));
@@ -84,7 +89,6 @@ export class PictureList {
     this.entries = this.entries.filter(({ id }) => !ids.includes(id));
     this.#fold();
     this.#reach((next ?? this.entries.at(-1))?.id);
-    if (this.entries.length === 0) this.find(this.#query);
   }
 
   /** Show what has become of these pictures: chosen, favourite, open in the panel. */

@@ -21,6 +21,7 @@ export class Planner {
   }
 
   #soon(pause = this.answer ? PAUSE : 0) {
+    if (page) page.body.dataset.stale = "true"; // what is told is of the settings before
     this.#abort?.abort(); // what it tells would be of the settings before
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.ask(), pause);
@@ -45,7 +46,9 @@ export class Planner {
   #tell(answer) {
     this.answer = answer;
     afterClick(() => {
-      if (this.answer === answer) for (const look of this.#watchers) look(answer);
+      if (this.answer !== answer) return;
+      if (page) delete page.body.dataset.stale;
+      for (const look of this.#watchers) look(answer);
     });
   }
 }

@@ -3,10 +3,11 @@
 import { button, make } from "./core/elements.js";
 import { fillIns } from "./fill_ins.js";
 import { Marks, suggestions } from "./marks.js";
-import { recentMenu, rememberPrompt } from "./recent.js";
+import { icon } from "./icons.js";
+import { recentMenu } from "./recent.js";
 import { drawable } from "./word_chips.js";
 
-/** below: the element under the text. Returns {element, drawn(prompt)}. */
+/** below: the element under the text. */
 export function promptArea(app, below) {
   const area = textArea(app, "prompt", app.words.words.placeholder);
   area.setAttribute("aria-describedby", "unknown prompt-notes");
@@ -14,12 +15,11 @@ export function promptArea(app, below) {
   const marks = new Marks(app, area);
   const box = make("div", "prompt-box", {}, [
     make("div", "prompt-text", {}, [marks.layer, area, marks.offer])]);
-  const element = make("div", "stack prompt-area", {}, [
+  return make("div", "stack prompt-area", {}, [
     make("div", "stack prompt-head", {}, [label(app), box]), below,
     make("div", "stack prompt-says", {}, [
       suggestions(app, marks), alternatives(app), notes(app)]), fillIns(app, area),
     drawable(app), negative(app)]);
-  return { element, drawn };
 }
 
 /** The line about `{a|b}`, loaded with the first prompt that has such. */
@@ -47,27 +47,11 @@ function notes(app) {
       ? all.filter(({ kind, text, end }) => !(kind === "unknown" && end) && text !== problem) : [];
     if (JSON.stringify(lines) === shown) return;
     shown = JSON.stringify(lines);
-    element.replaceChildren(...lines.map((line) => (line.kind === "cannot" ? question(app, line)
-      : make("p", line.kind === "refused" ? "small bad" : "small hint",
-        { "data-kind": line.kind }, [line.text]))));
+    element.replaceChildren(...lines.map(({ kind, text }) => make("p",
+      `small ${{ cannot: "question", refused: "bad" }[kind] ?? "hint"}`, { "data-kind": kind },
+      [text])));
   });
   return element;
-}
-
-/** A thing that cannot be drawn: the rest is drawn alone, if one wants. */
-function question(app, { text, without }) {
-  const draw = button(app.words.words.drawWithout, () => {
-    app.settings.set({ prompt: without });
-    app.draw();
-  }, { class: "button small", id: "draw-without" });
-  return make("div", "question", { "data-kind": "cannot" }, [make("p", "small", {}, [text]),
-    draw]);
-}
-
-/** A prompt is drawn: it is kept, and what was asked of it is answered. */
-function drawn(prompt) {
-  rememberPrompt(prompt);
-  document.querySelector("#prompt-notes .question")?.remove();
 }
 
 /** A text area bound to the setting of this name. */
@@ -91,15 +75,18 @@ function drawByKey(app, event) {
   if (!(ctrlKey || metaKey || field)) return;
   event.preventDefault();
   if (field) target.dispatchEvent(new Event("change")); // the browser's own comes later
-  app.draw();
+  const apply = document.querySelector("#edit-apply:enabled");
+  if (apply && target.matches("#prompt")) apply.click();
+  else app.draw();
 }
 
 function label(app) {
   const { words } = app.words;
-  const surprise = button(words.surprise, async () => {
+  const surprise = button(icon("surprise"), async () => {
     const answer = await app.attempt(app.api.get("surprise"));
     if (answer) app.settings.set({ prompt: answer.prompt });
-  }, { class: "button plain small", id: "surprise", title: words.surpriseHint });
+  }, { class: "button plain icon", id: "surprise", "aria-label": words.surprise,
+    title: words.surpriseHint });
   const recent = recentMenu(app);
   return make("div", "row prompt-label", {}, [
     make("label", "label grow", { for: "prompt" }, [words.prompt]), surprise,

@@ -37,9 +37,22 @@ class Queue {
   /** What waits has changed; the focus stays where it is in the list. */
   #show() {
     const { jobs } = this.app;
+    this.#list(jobs.list.filter(({ state }) => state === "waiting"));
+  }
+
+  /** Show a change at once; if the server refuses it, all is as the server says. */
+  async #at(change, promise) {
+    change();
+    const answer = await this.app.attempt(promise);
+    if (answer === null) this.#show();
+    return answer;
+  }
+
+  #list(waiting) {
+    const { jobs } = this.app;
     const focus = this.#focus();
-    this.#waiting = jobs.list.filter(({ state }) => state === "waiting");
-    const none = this.#waiting.length === 0;
+    this.#waiting = waiting;
+    const none = this.#waiting.length === 0 && !this.#joins;
     this.stop.hidden = jobs.running === null;
     this.#count();
     this.list.replaceChildren(...this.#waiting.map((job, n) => this.#row(job, n)));
@@ -48,8 +61,13 @@ class Queue {
     this.button.style.visibility = none ? "hidden" : ""; // its room stays
   }
 
+  /** Whether one more was asked for, which waits behind what is there. */
+  get #joins() {
+    return this.app.jobs.asking && this.app.jobs.active.length > 0;
+  }
+
   #count() {
-    const count = this.#waiting.length;
+    const count = this.#waiting.length + Number(this.#joins);
     const line = this.app.say(this.words.count, { count });
     setText(this.button, this.short.matches ? String(count) : line);
     this.button.setAttribute("aria-label", line);
@@ -86,7 +104,12 @@ class Queue {
     const { app, words } = this;
     const waiting = this.#waiting;
     const prompt = job.settings?.prompt || app.say(words[job.kind] ?? job.kind, job);
-    const move = (before) => () => app.attempt(app.jobs.act(job.id, "move", { before }));
+    const move = (before) => () => this.#at(() => {
+      const to = waiting.findIndex(({ id }) => id === before);
+      const rest = this.#waiting.filter(({ id }) => id !== job.id);
+      const [seat] = to < 0 ? [rest.length] : [rest.indexOf(waiting[to])];
+      this.#list([...rest.slice(0, seat), job, ...rest.slice(seat)]);
+    }, app.jobs.act(job.id, "move", { before }));
     const up = act("up", "↑", words.up, prompt, move(waiting[place - 1]?.id ?? ""));
     const down = act("down", "↓", words.down, prompt, move(waiting[place + 2]?.id ?? ""));
     up.disabled = place === 0;
@@ -104,8 +127,9 @@ class Queue {
   async #remove(job) {
     const { app, words } = this;
     const back = this.#bringBack([job]);
-    const gone = app.jobs[isRepeatable(job) ? "act" : "remove"](job.id, "stop");
-    if (await app.attempt(gone) === null || !isRepeatable(job)) return;
+    const gone = this.#at(() => this.#list(this.#waiting.filter(({ id }) => id !== job.id)),
+      app.jobs[isRepeatable(job) ? "act" : "remove"](job.id, "stop"));
+    if (await gone === null || !isRepeatable(job)) return;
     app.toast(words.removed, { action: { label: app.words.common.undo, run: back } });
   }
 
@@ -113,7 +137,7 @@ class Queue {
   async #empty(action) {
     const { app, words } = this;
     const back = this.#bringBack(action === "stop" ? app.jobs.active : this.#waiting);
-    if (await app.attempt(app.jobs.queue(action)) === null) return;
+    if (await this.#at(() => this.#list([]), app.jobs.queue(action)) === null) return;
     app.toast(words.cleared, { action: { label: app.words.common.undo, run: back } });
   }
 

@@ -47,8 +47,8 @@ class Race {
     this.start = button(words.start, () => this.#begin(),
       { class: "button main grow", id: "race-start" });
     const stop = stopButton(app, "race-stop",
-      () => app.attempt(app.jobs.act(this.#active.id, "stop")));
-    app.jobs.watch(() => enable(stop, this.#active !== undefined, this.start));
+      () => app.attempt(app.jobs.stop(this.#active)));
+    app.jobs.watch(() => enable(stop, this.#active !== undefined || app.jobs.asking, this.start));
     app.settings.watch(() => this.#enable());
     return make("div", "row buttons", {}, [this.start, stop]);
   }
@@ -102,13 +102,24 @@ class Race {
     const lineup = this.form.sent();
     if (lineup === null) return;
     const busy = app.jobs.active.length > 0;
-    const job = await withSeed(app, (settings) => app.jobs.submit("race",
-      { settings, metadata: savesRecipe(), ...lineup }));
-    if (job === null) return;
+    if (!busy) this.#ask();
+    const job = await app.jobs.ask((isDropped) => withSeed(app, (settings) => app.jobs.submit(
+      "race", { settings, metadata: savesRecipe(), ...lineup }, isDropped)));
+    if (job === null) {
+      if (!busy && this.#job === null) setText(this.status, "");
+      return;
+    }
     if (busy) app.toast(app.words.queue.added);
     this.#dismissed = false;
     this.#look(app.jobs.list, job.id);
     this.body.scrollIntoView({ block: "nearest" });
+  }
+
+  /** The places of a race that was just asked for. */
+  #ask() {
+    this.#lineUp(true);
+    this.foot.hidden = false;
+    setText(this.status, this.app.words.stage.asked);
   }
 
   /** Show the race that runs, else one that was asked for or is over. */

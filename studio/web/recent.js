@@ -2,6 +2,7 @@
 
 import { button, make } from "./core/elements.js";
 import { keep, recall } from "./kept.js";
+import { sign } from "./icons.js";
 import { menuButton } from "./menu.js";
 
 const KEY = "prompts";
@@ -23,11 +24,11 @@ export function rememberPrompt(typed) {
 /** {button, menu}: a click on a prompt writes it into the box. */
 export function recentMenu(app) {
   const { words } = app.words;
-  const made = menuButton(words.recent, () => {
+  const made = menuButton(sign("recent", words.recent), () => {
     const prompts = recentPrompts().map((prompt) => choice(app, prompt));
     return prompts.length ? prompts : [make("p", "hint small", {}, [words.noRecent])];
-  }, "button plain small");
-  made.button.id = "recent";
+  }, "button plain icon");
+  Object.assign(made.button, { id: "recent", title: words.recent });
   made.menu.classList.add("recent-menu");
   return made;
 }

@@ -2,6 +2,7 @@
 
 import { button, make } from "./core/elements.js";
 import { Preview } from "./core/preview.js";
+import { emptyPicture } from "./empty_picture.js";
 import { isOver } from "./jobs.js";
 import { pixelMode } from "./pixels.js";
 import { Replay } from "./replay.js";
@@ -26,8 +27,9 @@ export class RunView {
     Object.assign(this, { app, job, on });
     this.preview = this.#newPreview();
     this.stoppedRow = make("div", "row kept");
+    this.empty = emptyPicture(app, app.jobs.job(job)?.settings?.size ?? null);
     this.element = make("div", "run", { "data-job": job },
-      [this.preview.element, this.preview.legend, this.stoppedRow]);
+      [this.empty, this.preview.element, this.preview.legend, this.stoppedRow]);
     this.unfollow = app.jobs.follow(job, (entry) => this.#take(entry));
     this.#tell();
   }
@@ -70,6 +72,7 @@ export class RunView {
 
   #tell() {
     const begun = Object.keys(this.preview.state.panels).length > 0;
+    this.empty.hidden = begun || (this.#entry !== null && isOver(this.#entry));
     this.element.dataset.state = this.#entry?.state ?? "";
     this.on.tell(statusText(this.#entry, this.app.words.stage, begun), // the preview tells the rest
       this.#entry?.state === "failed");

@@ -3,6 +3,7 @@
 import { button, make } from "./core/elements.js";
 import { say } from "./core/strings.js";
 import { check, complain } from "./form.js";
+import { icon } from "./icons.js";
 import { keep, recall } from "./kept.js";
 
 const KEEP = "keep-seed";
@@ -46,7 +47,7 @@ export function seedField(app) {
       : say(words.common.whole, { low: 0, high: SEEDS - 1n }));
   });
   settings.watch((values) => { input.value = values.seed; });
-  const dice = button("⚄", () => {
+  const dice = button(icon("dice"), () => {
     settings.set({ seed: freshSeed() });
     complain(input, "");
   },

@@ -1,6 +1,7 @@
 /** The menu *Send*: a picture as a postcard, as a file, to the clipboard or to the share sheet. */
 
 import { button, make } from "./core/elements.js";
+import { sign } from "./icons.js";
 import { menuButton } from "./menu.js";
 import { copyImage, pictureUrl } from "./picture_actions.js";
 
@@ -9,9 +10,10 @@ const FILES = { png: {}, png2: { format: "png", scale: 2 }, jpeg: { format: "jpe
 const SHARED = [["png", "image/png"], ["html", "text/html"]]; // the first one that is allowed
 
 /** A button and its menu for the picture {id, called} that pictureOf() returns. */
-export function sendMenu(app, pictureOf, className = "button plain") {
+export function sendMenu(app, pictureOf, className = "button plain icon") {
   const words = app.words.send;
-  const made = menuButton(words.send, () => items(app, words, pictureOf()), className);
+  const label = className.includes("icon") ? sign("send", words.send) : words.send;
+  const made = menuButton(label, () => items(app, words, pictureOf()), className);
   made.button.dataset.tool = "send";
   made.button.title = words.sendHint;
   return made;

@@ -1,6 +1,7 @@
 /** The settings of the next run: kept in this browser, watched by whatever shows them. */
 
 import { keep, recall } from "./kept.js";
+import { freshSeed } from "./seed.js";
 
 const KEY = "settings";
 const NAMED = { panel: "", control: "", subject: "", draft_hash: "" }; // of a run
@@ -15,7 +16,8 @@ export class Settings {
   /** schema: the server's; values that it does not know are dropped. */
   constructor(schema) {
     this.defaults = { ...NAMED, ...schema.settings };
-    this.values = { ...this.defaults, ...this.#known(recall(KEY, {})) };
+    const kept = recall(KEY, null) ?? { seed: freshSeed() }; // no first visit is like another
+    this.values = { ...this.defaults, ...this.#known(kept) };
   }
 
   get(name) {

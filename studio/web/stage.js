@@ -5,6 +5,7 @@
 
 import { button, make, setText } from "./core/elements.js";
 import { isOver, neverBegan } from "./jobs.js";
+import { emptyPicture } from "./empty_picture.js";
 import { keep } from "./kept.js";
 
 const SHOWN = 6; // postcards before the first picture
@@ -25,7 +26,8 @@ export class Stage {
     this.progress = make("span", "");
     this.bar = make("div", "bar", { "aria-hidden": "true" }, [this.progress]);
     this.status = make("p", "status", { role: "status", id: "status" });
-    this.line = make("div", "stage-line row small", {}, [this.status]);
+    this.own = make("span", "slot"); // of the picture's own controls
+    this.line = make("div", "stage-line row small", {}, [this.status, this.own]);
     this.body = make("div", "stage-body");
     this.element = make("section", "stage", { id: "create-stage",
       "aria-label": app.words.stage.name }, [this.bar, this.body, this.line]);
@@ -68,16 +70,19 @@ export class Stage {
   async open(id, options = {}) {
     const turn = this.#leave();
     if (options.job) this.#job = options.job.id;
-    await this.#surface(id, options, turn, this.#runOf(id));
+    await this.#surface(id, { take: true, ...options }, turn, this.#runOf(id));
   }
 
   /** run: the one that drew the picture, if it is known, with its `saved` pictures. */
   async #surface(id, options, turn, run = undefined) {
     const { openSurface } = await import("./surface.js");
     const own = run?.saved.find((picture) => picture.id === id);
-    const view = await this.app.attempt(openSurface(this.app, id, { note: own?.summary,
+    let view = null;
+    const isWanted = () => turn === this.#turn || (view !== null && view === this.#view);
+    view = await this.app.attempt(openSurface(this.app, id, { note: own?.summary,
       ...options }, {
-      tell: (line, bad) => this.#tell(line, bad),
+      isWanted,
+      tell: (line, bad) => isWanted() && this.#tell(line, bad),
       progress: (share) => this.#progress(share),
       saved: () => this.onSaved(),
       shown: (entry) => this.#offer([entry], { replay: this.#runOf(entry.id) !== undefined }),
@@ -123,9 +128,9 @@ export class Stage {
         vary: (id, strength) => this.#vary(id, strength),
       });
       this.line.append(this.#tools.line);
-      this.element.append(this.#tools.element);
     }
     if (turn !== this.#turn) return;
+    (this.#view.frame ?? this.body).append(this.#tools.element); // on its corner
     this.#tools.offer(saved, { overlay: Boolean(this.#view.preview?.overlay), ...options });
   }
 
@@ -212,10 +217,31 @@ export class Stage {
     }));
   }
 
-  #show(view) {
-    this.#view?.dispose();
+  /**
+   * Show at once the empty picture of a run that was asked for with these settings; returns what
+   * takes that back.
+   */
+  asked({ size }) {
+    const before = this.#view;
+    const told = [this.status.textContent, this.status.matches(".bad")];
+    const element = emptyPicture(this.app, size);
+    this.body.replaceChildren(element);
+    this.element.dataset.asked = "true";
+    this.#tell(this.app.words.stage.asked);
+    return () => {
+      if (!element.isConnected) return;
+      this.#show(before, false);
+      this.#tell(...told);
+    };
+  }
+
+  /** isNew: not the view that was there before. */
+  #show(view, isNew = true) {
+    if (isNew) this.#view?.dispose();
+    delete this.element.dataset.asked;
     this.#view = view;
     this.body.replaceChildren(view.element);
+    view.mount?.(this.app.slots);
     this.#progress(0);
   }
 

@@ -10,6 +10,7 @@ import { MaskCanvas } from "./core/mask_canvas.js";
 import { Touch } from "./core/touch.js";
 import { Line, PaintTools } from "./edit_tools.js";
 import { enable } from "./form.js";
+import { icon } from "./icons.js";
 import { keep, recall } from "./kept.js";
 import { unknownIn } from "./marks.js";
 import { detailsOf } from "./picture_actions.js";
@@ -25,17 +26,19 @@ const PAUSE = 250; // ms without a change until the server is asked what an edit
 const AGAIN = 1000; // ms until a server that was drawing is asked for the things again
 const MOST = 16; // pictures of which the page keeps what was found
 // What is known of a picture that the loaded model cannot redraw
-const UNKNOWN = { rows: 1, columns: 1, finished: null, taller: [], prompt_expanded: null };
+const UNKNOWN = { rows: 1, columns: 1, finished: null, taller: [], prompt: null,
+  prompt_expanded: null };
 const redrawn = new Map(); // by id of an edited picture: its mask, to go back to
 const painted = new Map(); // by id: a mask that was painted when another picture was shown
 const found = new Map(); // by id: the things of a picture
 
 /**
  * The surface with the picture of this id; null if it is gone. options: `entry`, if it is known;
- * `tool` to begin with, `mask` (packed), `size` to extend it to, `prompt`, other words to begin
- * with, `seed` of an edit by them, `note` to tell of it, `job`, an edit that goes on, and `vary`,
- * how far four variations are from it. on: tell(line, bad), progress(share), saved(),
- * shown(entry), and open(id, options) for another picture.
+ * `tool` to begin with, `mask` (packed), `size` to extend it to, `take`, whether the prompt becomes
+ * its words, or `prompt`, others, `seed` of an edit by them, `note` to tell of it, `job`, an edit
+ * that goes on, and `vary`, how far four variations are from it. on: tell(line, bad),
+ * progress(share), saved(), shown(entry), open(id, options) for another picture, and isWanted(),
+ * whether the picture is still to be shown.
  */
 export async function openSurface(app, id, options, on) {
   const [look, entry] = await Promise.all([
@@ -56,6 +59,7 @@ class Surface {
   #disposed = false;
   asking = false; // whether an edit was asked for that is not followed yet
   #planned = { timer: null, abort: null, line: "", key: "", bad: false };
+  #awaited = null; // id of the step that was chosen last, until it is shown
   #looking = null; // id of the picture whose things are asked for
   #notes = ""; // what is told of the last edit
 
@@ -104,38 +108,50 @@ class Surface {
     this.line = new Line(app, canvas, this.look, { size: this.size,
       resized: (size) => this.on.open(this.entry.id, { size, tool: "rows" }) });
     this.prompt = new PictureWords(app, canvas, (prompt) => this.#settings(prompt),
-      () => this.#isDrawn, { changed: () => this.#update(), apply: () => this.apply() });
+      () => this.#isDrawn, { changed: () => this.#update() });
     this.start = button(words.apply, () => this.apply(),
-      { class: "button main", id: "edit-apply" });
-    this.suggest = button(words.suggest, () => this.apply(SUGGESTED), { id: "edit-suggest" });
-    this.again = button(words.again, () => this.#tryAgain(), { id: "edit-again" });
+      { class: "button main", id: "edit-apply", title: words.applyHint });
+    this.suggest = this.#sign("suggest", () => this.apply(SUGGESTED));
+    this.again = this.#sign("again", () => this.#tryAgain());
+    this.paint.element.append(this.suggest, this.again);
     this.suggestions = new Suggestions(app);
     this.aloud = make("p", "unseen", { role: "status" });
     const { rows } = canvas.grid;
-    const frame = make("div", "edit-frame", {}, [canvas.element, this.prompt.legend,
-      this.suggestions.spread]);
+    const frame = make("div", "edit-frame", {}, [this.paint.element, canvas.element,
+      this.prompt.legend, this.suggestions.spread]);
+    this.frame = frame;
     frame.style.setProperty("--width", String(this.entry.width));
     frame.style.setProperty("--height", String((this.entry.height * rows) / this.look.rows));
     this.image.style.height = `${(100 * this.look.rows) / rows}%`;
     pixelMode.mark(frame);
-    this.controls = make("div", "edit-controls", {}, [
-      make("div", "row surface-words", {}, [make("label", "label", { for: "picture-words" },
-        [words.words]), this.prompt.area, make("div", "row", {},
-        [this.start, this.suggest, this.again])]),
-      make("div", "row edit-tools", {}, [this.paint.element, this.suggestions.choice,
-        this.line.element, this.prompt.element]), this.aloud]);
-    this.controls.hidden = !this.#editable;
-    this.element = make("section", "edit", { "aria-label": words.name }, [
-      make("div", "edit-box", {}, [frame]), this.controls]);
+    this.controls = [this.start, this.prompt.element,
+      make("span", "row", {}, [this.suggestions.choice, this.line.element])];
+    this.paint.element.hidden = !this.#editable;
+    this.element = make("section", "edit edit-box", { "aria-label": words.name },
+      [frame, this.aloud]);
   }
 
-  async #begin({ tool, job = null, vary = "", note = "", prompt, ...options }) {
+  /** The picture stands on the stage: its controls stand where the page has room for them. */
+  mount({ apply, words, line }) {
+    const controls = this.#editable ? this.controls : [];
+    [apply, words, line].forEach((slot, n) => slot.replaceChildren(
+      ...controls.slice(n, n + 1)));
+  }
+
+  #sign(name, run) {
+    const hint = this.words[`${name}Hint`] ?? this.words[name];
+    return button(icon(name), run, { class: "button plain icon", id: `edit-${name}`,
+      "aria-label": this.words[name], title: hint });
+  }
+
+  async #begin({ tool, job = null, vary = "", note = "", prompt, take = false, ...options }) {
     const { mask = painted.get(this.entry.id) } = options;
     const { finished, rows } = this.look;
     const grows = this.size !== "" || finished !== null;
     if (grows) this.canvas.setFree(finished ?? rows);
     if (mask) this.canvas.begin(Mask.unpacked(mask));
-    this.#beginWords(prompt);
+    const words = prompt ?? (take ? this.look.prompt : null);
+    this.#beginWords(this.on.isWanted() ? words : null);
     this.#notes = note;
     const first = this.#editable && (grows && !mask ? "rows" : tool ?? (mask ? "brush" : "touch"));
     this.#chooseTool(first || "touch");
@@ -156,11 +172,10 @@ class Surface {
   }
 
   /** Words can be changed where those of the whole picture are known; a mask takes any. */
-  #beginWords(prompt) {
-    const { prompt_expanded: drawn, finished } = this.look;
+  #beginWords(take = null) {
+    const { prompt, prompt_expanded: drawn, finished } = this.look;
     const whole = finished === null && this.size === "";
-    this.prompt.begin(whole ? drawn : null,
-      prompt ?? drawn ?? "");
+    this.prompt.begin(whole ? drawn : null, prompt, take);
     this.touch.show(found.get(this.entry.id) ?? null);
   }
 
@@ -173,7 +188,7 @@ class Surface {
 
   /** Everything that depends on mask, words, steps and runs. */
   #update() {
-    if (this.#disposed || !this.controls) return; // not built yet
+    if (this.#disposed || !this.element) return; // not built yet
     const { canvas } = this;
     this.line.update(); // may change the mask
     this.paint.update(this.#touchable);
@@ -192,11 +207,11 @@ class Surface {
   #enableTouch() {
     const { canvas: { element, tool }, touch } = this;
     const touches = this.#editable && tool === "touch";
-    const waits = touches && (this.#job !== null || !found.has(this.entry.id));
+    const waits = touches && (this.#isDrawn || !found.has(this.entry.id));
     const focused = touch.list.contains(document.activeElement);
     if (touches) element.tabIndex = waits ? 0 : -1;
     if (focused && waits) element.focus({ preventScroll: true });
-    touch.enable(touches && this.#job === null);
+    touch.enable(touches && !this.#isDrawn);
   }
 
   /** Whether an edit is drawn, or was just asked for. */
@@ -267,6 +282,10 @@ class Surface {
 
   #tell() {
     if (this.#job) return; // its state is told
+    if (this.asking) {
+      this.on.tell(this.app.words.stage.asked);
+      return;
+    }
     const { words, look, canvas: { mask } } = this;
     const { line, bad } = this.#planned;
     const share = Math.max(1, Math.round((100 * mask.count) / mask.cells.length));
@@ -309,12 +328,14 @@ class Surface {
     this.#update();
   }
 
-  /** Other words were chosen: they are drawn at once. */
-  #choose(prompt) {
+  /** Other words were chosen: they are drawn at once, or else the words before are there again. */
+  async #choose(prompt) {
+    const { settings } = this.app;
+    const before = settings.get("prompt");
     keep(KNOWN, true);
     if (this.canvas.mask.count) this.canvas.clear(); // the words alone say what changes
     this.prompt.set(prompt);
-    this.apply();
+    if (!await this.apply() && settings.get("prompt") === prompt) settings.set({ prompt: before });
   }
 
   /** A thing was dragged where no words tell: its cells, old and new, are redrawn. */
@@ -334,40 +355,58 @@ class Surface {
   #settings(prompt = this.prompt.text) {
     const { negative_expanded: negative } = this.look;
     return { ...this.app.settings.values, prompt, prompt_expanded: null, negative_expanded: null,
+      expand: Boolean(this.look.completes) && this.prompt.fills(prompt),
       ...(typeof negative === "string" && { negative }), open: [], panel: "",
       parent: this.entry.id, old_prompt: this.prompt.old };
   }
 
-  /** Redraw what is painted, or what the words change; several pictures are suggestions. */
+  /**
+   * Redraw what is painted, or what the words change; several pictures are suggestions. Resolves to
+   * whether that is going to be drawn.
+   */
   async apply(pictures = 1) {
     if (this.canvas.mask.count === 0 && !this.prompt.old) {
       this.app.toast(this.words.nothing);
-      return;
+      return false;
     }
     const { seed, ...settings } = { ...this.#settings(), pictures, keep_mask: this.#mask() };
     // Words change the picture that is there, so they are drawn by its own seed
     const own = this.prompt.old === null ? null : this.seed ?? this.entry.seed;
-    await this.#submit(settings, own);
+    return this.#submit(settings, own);
   }
 
-  /** seed: of this run; null: that of the next picture, which then gets another one. */
+  /**
+   * seed: of this run; null: that of the next picture, which then gets another one. Resolves to
+   * whether it is going to be drawn.
+   */
   async #submit(changes, seed = null) {
     const { app } = this;
     enable(this.start, false, this.canvas.element);
     this.asking = true;
+    this.canvas.element.dataset.busy = "true";
     this.#plan(); // no longer
     this.prompt.rest();
-    const ask = (settings) => app.jobs.submit("edit", { settings, metadata: savesRecipe() });
-    const job = seed === null ? await withSeed(app, ask, changes)
-      : await app.attempt(ask({ ...changes, seed }));
+    const job = await app.jobs.ask((isDropped) => {
+      const ask = (settings) => app.jobs.submit("edit", { settings, metadata: savesRecipe() },
+        isDropped);
+      return seed === null ? withSeed(app, ask, changes) : app.attempt(ask({ ...changes, seed }));
+    });
     this.asking = false;
+    if (!job) this.#takeBack();
     this.#update();
-    if (!job) return;
+    if (this.#disposed || !job) return job !== null;
     if (this.#job === null) this.#run(job);
     else if (![this.#job, ...this.#next].some(({ id }) => id === job.id)) {
       this.#next.push(job);
       app.toast(app.words.queue.added);
     }
+    return true;
+  }
+
+  /** What was asked for is not drawn: what was dragged is where it was. */
+  #takeBack() {
+    this.touch.settle();
+    if (this.#job === null) delete this.canvas.element.dataset.busy;
   }
 
   /** Four pictures that are like this one, by its own settings. */
@@ -408,6 +447,7 @@ class Surface {
   async #take(entry) {
     const job = this.#job;
     for (const message of entry.messages) this.#live.feed(message);
+    if (entry.progress) this.touch.settle(); // what was dragged gives way to what is drawn
     const { words } = this.app;
     this.on.progress(entry.state === "running" ? entry.progress ?? 0 : 0);
     this.on.tell(statusText(entry, words.stage, true) || timeLeft(entry, words.stage),
@@ -432,7 +472,7 @@ class Surface {
     const { result } = answer ?? {};
     const order = result?.order?.length ? result.order : saved.map((_, n) => n);
     const steps = order.map((n) => app.strip.step(saved[n].id)).filter(Boolean);
-    await this.#go(steps[0]);
+    await this.#go(steps[0], null, this.app.settings.get("prompt") === job.settings.prompt);
     this.#end();
     this.suggestions.offer(steps.length, (n) => this.#go(steps[n]), steps);
     this.on.saved();
@@ -442,6 +482,7 @@ class Surface {
 
   /** Follow no run any more. */
   #end() {
+    this.touch.settle();
     this.#unfollow();
     this.#live?.dispose();
     this.#job = this.#live = null;
@@ -456,30 +497,43 @@ class Surface {
   chosen(step) {
     this.suggestions.spread.hidden = true;
     if (this.#job) return false; // the run goes on without being followed
+    if (step.id === this.entry.id) this.#tell();
     this.#go(step);
     return true;
   }
 
   /** Show another step in place, with a mask if it is known. */
-  async #go(step, mask = null) {
+  async #go(step, mask = null, take = true) {
     if (!step || (step.id === this.entry.id && !mask)) return;
-    const { width, height, look } = { ...this.entry, look: this.look };
+    const [before, { look }] = [this.entry, this];
+    const { width, height } = before;
+    this.#awaited = step.id;
+    this.app.strip.mark([step.id]);
+    this.touch.show(null);
+    if (step.id !== before.id) this.image.src = step.thumbnail; // until it is there
     const [other] = await Promise.all([
       this.app.attempt(this.app.api.get("look", { id: step.id })), ready(step.picture)]);
-    if (!other || this.#disposed) return;
+    if (this.#disposed || this.#awaited !== step.id) return;
+    this.#awaited = null;
+    if (!other) {
+      this.#showPicture(before);
+      this.app.strip.mark([before.id]);
+      return;
+    }
     const tall = this.size ? Number(this.size.split("x")[1]) : height;
     if (step.width !== width || step.height !== height || tall !== height
       || other.finished !== look.finished) {
       this.on.open(step.id, { mask });
       return;
     }
+    const follows = take || this.app.settings.get("prompt").trim() === look.prompt?.trim();
     this.look = other;
     this.seed = null;
     this.#notes = "";
     this.#showPicture(step);
     this.canvas.begin(mask ? Mask.unpacked(mask) : undefined);
     if (this.canvas.tool === "rows") this.#chooseTool("touch");
-    this.#beginWords();
+    this.#beginWords(follows ? other.prompt : null);
     this.app.strip.mark([step.id]);
     this.on.shown(step);
     this.#update();
@@ -531,6 +585,7 @@ class Surface {
     this.touch.dispose();
     this.canvas.dispose();
     this.element.remove();
+    for (const control of this.controls) control.remove();
   }
 }
 

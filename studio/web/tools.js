@@ -1,6 +1,7 @@
 /** What can be done with the finished pictures on the stage. */
 
 import { button, make, setText } from "./core/elements.js";
+import { icon, sign } from "./icons.js";
 import { menuButton } from "./menu.js";
 import { caption, compareTwo, detailsOf, favour, keepSeed, restore,
   showAmongAll } from "./picture_actions.js";
@@ -24,16 +25,16 @@ export class Tools {
     this.numbers = make("span", "row numbers",
       { role: "group", "aria-label": this.words.pictures });
     const send = sendMenu(app, () => this.#picture);
-    const vary = menuButton(this.words.vary, () => STRENGTHS.map((strength) => button(
+    const vary = menuButton(sign("vary", this.words.vary), () => STRENGTHS.map((strength) => button(
       this.words[strength], () => does.vary(this.#picture.id, strength),
-      { class: "button plain", id: `vary-${strength}` })), "button plain");
+      { class: "button plain", id: `vary-${strength}` })), "button plain icon");
     vary.button.dataset.tool = "vary";
     vary.button.title = this.words.varyHint;
     [this.overlay, this.replay, this.info] = ["overlay", "replay", "details"].map((name) => {
       const made = tool(name, async () => press(made, await does[name](this.#picture.id)));
       return made;
     });
-    this.favourite = tool("favourite", () => this.#favour());
+    this.favourite = this.#sign("favourite", () => this.#favour());
     const compare = compareMenu(app, () => this.#picture.id, () => this.#saved.map(({ id }) => id));
     this.sharp = tool("sharp", () => {
       pixelMode.set(!pixelMode.sharp);
@@ -43,15 +44,15 @@ export class Tools {
     this.line = this.#facts();
     this.element = make("div", "tools row", { role: "toolbar", "aria-label": this.words.tools,
       id: "tools", hidden: "" }, [this.numbers, vary.button, vary.menu, compare.button,
-      compare.menu, tool("full", () => this.full()), send.button, send.menu, this.favourite,
+      compare.menu, this.#sign("full", () => this.full()), send.button, send.menu, this.favourite,
       ...this.#more()]);
   }
 
   /** What is known of the picture, and what the next one can have of it. */
   #facts() {
     this.seed = make("span", "", { id: "shown-seed" });
-    this.use = this.#tool("use", () => restore(this.app, this.#picture.id), "button small");
-    this.keep = this.#tool("keep", () => keepSeed(this.app, this.#picture.seed), "button small");
+    this.use = this.#sign("use", () => restore(this.app, this.#picture.id));
+    this.keep = this.#sign("keep", () => keepSeed(this.app, this.#picture.seed));
     return make("div", "row facts-line", { hidden: "" }, [this.seed, this.use, this.keep]);
   }
 
@@ -59,15 +60,23 @@ export class Tools {
   #more() {
     this.seeds = this.#tool("seeds", () => this.app.go("seeds", { like: this.#picture.id }));
     const items = [this.seeds, this.replay, this.overlay, this.sharp, this.info];
-    const more = menuButton(this.words.more, () => items, "button plain");
+    const more = menuButton(sign("more", this.words.more), () => items,
+      "button plain icon");
+    more.button.title = this.words.more;
     more.menu.append(...items);
     more.button.id = "more-tools";
     return [more.button, more.menu];
   }
 
-  #tool(name, run, className = "button plain") {
+  #tool(name, run) {
     return button(this.words[name], run,
-      { class: className, "data-tool": name, title: this.words[`${name}Hint`] ?? "" });
+      { class: "button plain", "data-tool": name, title: this.words[`${name}Hint`] ?? "" });
+  }
+
+  /** A tool as an icon. */
+  #sign(name, run) {
+    return button(icon(name), run, { class: "button plain icon", "data-tool": name,
+      "aria-label": this.words[name], title: this.words[`${name}Hint`] ?? this.words[name] });
   }
 
   get #picture() {
@@ -115,8 +124,9 @@ export class Tools {
 
   async #favour() {
     const picture = this.#picture;
+    press(this.favourite, !picture.favourite);
     await favour(this.app, [picture], !picture.favourite);
-    press(this.favourite, Boolean(picture.favourite));
+    if (picture === this.#picture) press(this.favourite, Boolean(picture.favourite));
   }
 
   /** Show a picture of these over the whole page, among all others. */
@@ -141,7 +151,8 @@ function compareMenu(app, own, first) {
     fill(app, list, own(), [...app.strip.others(own()).map(({ id }) => id), ...first()]);
     return [make("p", "small hint", {}, [words.stage.compareWith]), list];
   };
-  const made = menuButton(words.stage.compare, items, "button plain");
+  const made = menuButton(sign("compare", words.stage.compare), items,
+    "button plain icon");
   made.button.dataset.tool = "compare";
   made.button.title = words.stage.compareHint;
   return made;

@@ -210,12 +210,12 @@ class Walk:
 
     def edit(self) -> Iterator[Moment]:
         self.shown("#create-stage .edit")
-        self.page.fill("#picture-words", OTHERS[self.language])
+        self.page.fill("#prompt", OTHERS[self.language])
         self.shown(".edit-legend")
         yield Moment("Edit, by words", main=("#edit-apply",))
-        self.page.fill("#picture-words", self.prompt)
+        self.page.fill("#prompt", self.prompt)
         self.page.wait_for_selector(".edit-legend", state="hidden")
-        self.page.press("#picture-words", "Tab")
+        self.page.press("#prompt", "Tab")
         self.page.keyboard.press("b")
         self.paint()
         self.shown("#edit-apply:enabled")

@@ -24,6 +24,7 @@ def places(chromium, app: App):
         def open_one(place: str, **options):
             page = new_page(**options)
             page.set_default_timeout(PATIENCE)
+            page.add_init_script("localStorage.setItem('ssd-studio-settings-open', 'true')")
             page.goto(f"{app.address}#{place}")
             page.wait_for_selector("body[data-ready]")
             return page

@@ -14,7 +14,8 @@ const FINE = 8; // pixels of an outline for each cell
 const DRAGGED = 6; // screen pixels after which a press is a drag
 const HELD = 500; // ms that a finger rests on a thing until its words open
 const NARROW = 600; // pixels of a window in which the words open at its lower edge
-const [SLIM, WIDE, APART] = [208, 300, 8]; // pixels: widths of the words, and beside the rest
+const LOWEST = 200; // pixels: of the words where the picture leaves less
+const [SLIM, WIDE, APART] = [180, 300, 8]; // pixels: widths of the words, and beside the rest
 const CONSIDERED = 150; // ms on a choice until what it changes is shown
 const SWATCHES = Object.entries({ "#d23b36": ["red", "红色"], "#ec8a2b": ["orange", "橙色"],
   "#f2cf3a": ["yellow", "黄色"], "#4f9d4f": ["green", "绿色"], "#3f74c9": ["blue", "蓝色"],
@@ -60,6 +61,7 @@ export class Touch {
   /** Show the things of a picture; null: nothing is known of it. */
   show(shows) {
     this.menu.close();
+    this.settle();
     this.light(null);
     this.shows = shows;
     this.#things = (shows?.things ?? []).map((thing) => ({ ...thing,
@@ -189,10 +191,11 @@ export class Touch {
     clearTimeout(this.#held);
     if (!this.#drag?.moved) return;
     const { thing, from } = this.#drag;
-    this.#endDrag();
+    delete this.field.dataset.dragging;
     this.#drag = { moved: true }; // until the click that follows
-    if (this.#isOver(event)) this.#drop(thing, event.clientX - from[0], event.clientY - from[1]);
-    else this.light(null);
+    const way = [event.clientX - from[0], event.clientY - from[1]];
+    this.element.dataset.dropped = "true"; // it stays there until the host settles it
+    if (!this.#isOver(event) || !this.#drop(thing, ...way)) this.settle();
   }
 
   /** Whether a point is on the picture: a thing that is dragged away from it stays. */
@@ -227,22 +230,32 @@ export class Touch {
   }
 
   /** A dragged thing goes where words can tell, or else as many cells as it was dragged. */
-  #drop(thing, dx, dy) {
+  #drop(thing, dx, dy) { // returns whether anything changes
     const box = this.field.getBoundingClientRect();
     const { rows, columns } = this.shows;
     const place = this.#placeFor(thing, dx);
     if (place !== null) {
       if (!place.now) this.on.chosen(place.prompt);
-      return;
+      return !place.now;
     }
     const cells = [Math.round((rows * dy) / box.height), Math.round((columns * dx) / box.width)];
-    if (cells.some(Boolean)) this.on.moved(thing, cells);
+    const moves = cells.some(Boolean);
+    if (moves) this.on.moved(thing, cells);
+    return moves;
+  }
+
+  /** What was dragged is no longer shown where it was dropped: it is drawn, or not wanted. */
+  settle() {
+    if (!this.element.dataset.dropped) return;
+    delete this.element.dataset.dropped;
+    this.cutout.style.translate = "";
+    if (!this.menu.isOpen) this.light(null);
   }
 
   #endDrag() {
     this.#drag = null;
     delete this.field.dataset.dragging;
-    this.cutout.style.translate = "";
+    if (!this.element.dataset.dropped) this.cutout.style.translate = "";
   }
 
   #leave() {
@@ -495,10 +508,15 @@ class Choices {
     const { style } = this.element;
     const { left, right, top, leftward, picture, first, last } = this.where;
     if (innerWidth < NARROW) {
-      Object.assign(style, { inset: "auto 0 0 0", width: "auto" });
+      const room = Math.max(LOWEST, innerHeight - picture.bottom - APART);
+      Object.assign(style, { inset: "auto 0 0 0", width: "auto", maxHeight: `${room}px` });
       return;
     }
-    const gaps = [picture.left - first, last - picture.right].map((gap) => gap - 2 * APART);
+    style.maxHeight = "";
+    const beyond = (from, to) => [picture.left - from, to - picture.right]
+      .map((gap) => gap - 2 * APART);
+    const near = beyond(first, last);
+    const gaps = Math.max(...near) >= SLIM ? near : beyond(0, innerWidth);
     const onLeft = gaps[leftward ? 0 : 1] >= SLIM ? leftward : !leftward;
     const beside = Math.max(...gaps) >= SLIM; // all of the picture stays in sight
     const width = beside ? Math.min(gaps[onLeft ? 0 : 1], WIDE) : Math.min(WIDE, innerWidth - 16);

@@ -122,10 +122,10 @@ def test_a_visit_by_keyboard_and_by_ear(visit, app):
 
     page.click("#gear")
     page.locator("#language label").filter(has_text="中文").click()
-    expect(page.locator("#draw")).to_have_text("绘制")
+    expect(page.locator("#draw")).to_have_text("新图像")
     page.click("#gear")
     page.locator("#language label").filter(has_text="English").click()
-    expect(page.locator("#draw")).to_have_text("Draw")
+    expect(page.locator("#draw")).to_have_text("New picture")
 
 
 def test_a_visit_with_things_that_cannot_be_drawn(visit, app):
@@ -137,18 +137,21 @@ def test_a_visit_with_things_that_cannot_be_drawn(visit, app):
     page.fill("#prompt", "a dog, a red house on the left")
     page.keyboard.press("Control+Enter")  # before the page has read it
     expect(question).to_contain_text("postcard cannot draw a dog")
-    expect(page.locator("#draw-without")).to_be_focused()
+    expect(page.locator("#draw")).to_have_text("Draw the rest")
     assert len(jobs_of(app)) == before, "it asks first"
     with page.expect_response("**/api/draw"):
-        page.keyboard.press("Enter")
+        page.keyboard.press("Control+Enter")
     assert page.input_value("#prompt") == "a red house on the left"
     assert jobs_of(app)[-1].order.drawing.prompt == "a red house on the left"
 
     expect(question).to_have_count(0)
     page.fill("#prompt", "a dog, a red house on the right")
     expect(question).to_be_visible()
+    page.click("#draw")  # however long the note was there, it asks
+    expect(page.locator("#draw")).to_have_text("Draw the rest")
+    assert len(jobs_of(app)) == before + 1
     with page.expect_response("**/api/draw"):
-        page.click("#draw")  # which answers it, too
+        page.click("#draw")
     expect(question).to_have_count(0)
 
     page.fill("#prompt", "a dog")

@@ -32,6 +32,7 @@ def begin(page, app, original):
     page.locator("#filmstrip button").first.click()
     expect(page.locator("#create-stage .edit")).to_be_visible()
     expect(page.locator("#steps")).to_be_hidden()
+    page.click("#settings > summary")
     page.fill("#seed", "99")
     page.keyboard.press("Tab")
 
@@ -83,19 +84,18 @@ def a_painted_part_is_redrawn_in_place_and_the_step_can_be_taken_back(page, app,
 def other_words_light_up_their_cells_and_are_applied(page, app, original):
     begin(page, app, original)
     status, apply = page.locator("#status"), page.locator("#edit-apply")
-    page.fill("#picture-words", "a blorf elephant")
+    page.fill("#prompt", "a blorf elephant")
     expect(status).to_contain_text("postcard cannot draw a blorf elephant")
     expect(apply).to_be_disabled()
-    page.fill("#picture-words", f"{PROMPT}, zzxq")
+    page.fill("#prompt", f"{PROMPT}, zzxq")
     expect(status).to_contain_text("zzxq")
     expect(status).to_contain_text("These words change nothing")
     expect(apply).to_be_disabled()
-    page.fill("#picture-words", f"{PROMPT.replace('red', 'blue')}, zzxq")
+    page.fill("#prompt", f"{PROMPT.replace('red', 'blue')}, zzxq")
     expect(apply).to_be_enabled()
     expect(status).to_contain_text("zzxq")
-    page.fill("#prompt", "another picture")
-    page.fill("#picture-words", PROMPT.replace("red", "blue"))
-    expect(page.locator("#edit-range")).to_have_text("Reach 25 %")
+    page.fill("#prompt", PROMPT.replace("red", "blue"))
+    expect(page.locator("#edit-range")).to_be_visible()
     page.wait_for_function("""() => {
       const { width, height } = document.querySelector(".mask-map");
       const context = document.querySelector(".mask-map").getContext("2d");
@@ -103,13 +103,13 @@ def other_words_light_up_their_cells_and_are_applied(page, app, original):
     }""")
     expect(page.locator(".edit-legend")).to_be_visible()
     expect(page.locator("#status")).to_contain_text("Apply redraws the glowing parts")
-    page.keyboard.press("Enter")
+    page.keyboard.press("Control+Enter")
     expect(page.locator("#steps button")).to_have_count(2)
     expect(page.locator("#edit-range")).to_be_hidden()
     expect(page.locator(".edit-legend")).to_be_hidden()
     recipe = read_recipe(app.pictures[-1])
     assert recipe["old_prompt"] == PROMPT and recipe["seed"] == 7, "drawn by the picture's own seed"
-    assert page.input_value("#prompt") == "another picture", "that is of the next one"
+    assert page.input_value("#prompt") == recipe["prompt"], "it is the picture's"
     assert page.input_value("#seed") == "99"
 
 

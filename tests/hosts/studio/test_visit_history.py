@@ -337,7 +337,7 @@ def redo(page, number):
 def a_picture_is_redone_below_the_line(page, history, app, originals):
     history(page)
     line = redo(page, 0)
-    expect(page.locator("#picture-words")).to_have_value(WORDS[0])
+    expect(page.locator("#prompt")).to_have_value(WORDS[0])
     line.press("End")
     expect(page.locator("#edit-rows")).to_have_value("1")
     page.fill("#edit-rows", "5")
@@ -362,7 +362,7 @@ def one_without_settings_is_edited_from_its_pixels(page, history, app, originals
     drop(page, photo.getvalue(), "photo.jpg", "image/jpeg")
     page.click("#edit-file")
     expect(page.locator("#status")).to_contain_text("its pixels are read")
-    page.fill("#picture-words", WORDS[1])
+    page.fill("#prompt", WORDS[1])
     page.get_by_role("radio", name="Below a line").check(force=True)
     page.click("#edit-apply")
     expect(page.locator("#steps button")).to_have_count(2)

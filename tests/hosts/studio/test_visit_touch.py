@@ -77,7 +77,7 @@ def a_word_is_chosen_by_keys_and_drawn_at_once(page, app):
     expect(page.locator("#steps button")).to_have_count(2)
     finished(page)
     assert "purple house" in words_of(app) and "green tree" in words_of(app)
-    expect(page.locator("#picture-words")).to_have_value(words_of(app))
+    expect(page.locator("#prompt")).to_have_value(words_of(app))
     assert read_recipe(app.pictures[-1])["seed"] == 7
     expect(page.locator(".touch-things button").first).to_be_focused()
 
@@ -118,8 +118,8 @@ def what_waits_behind_an_edit_is_shown_when_it_is_drawn(page, app):
     expect(page.locator(".mask-field[data-busy]")).to_be_visible()
     page.fill("#prompt", "a yellow tent in the middle, sand, at dawn")
     page.click("#draw")
-    expect(page.locator("#picture-words")).to_have_value(re.compile("yellow tent"))
     expect(page.locator("#steps")).to_be_hidden()
+    expect(page.locator(".edit-picture")).to_have_attribute("alt", re.compile("yellow tent"))
 
 
 def finished(page):
