@@ -71,7 +71,7 @@ def ssd(saved, tmp_path, monkeypatch, capsys):
 
 
 def test_one_picture_is_checked_and_prepared_once(ssd):
-    with watched(most=541) as road:
+    with watched(most=555) as road:
         assert ssd("generate", "a red house", "--method", "ssd", "--out", "house.png").code == 0
     assert road.complaints == []
 

@@ -248,7 +248,7 @@ def test_a_drawn_picture_is_saved_listed_and_fed(client, finished, services):
 
 
 def test_one_picture_is_checked_and_prepared_once(services):
-    with watched(most=562) as road, closing(Worker()) as worker:
+    with watched(most=580) as road, closing(Worker()) as worker:
         client = serving(replace(services, worker=worker))
         sent = client.post("/api/draw", json={"settings": {**HOUSE, "method": "ssd"}}).json()
         job = worker.job(sent["id"])
