@@ -5,7 +5,7 @@ import torch
 
 from ssd_core import SSDError, load_backbone
 from ssd_core.backbones import postcard
-from ssd_lab.postcards import WORDS
+from ssd_lab.postcards import FRAMES, WORDS
 from ssd_lab.train import upsample
 from ssd_lab.train.data import HELD_OUT, pictures
 from ssd_lab.train.upsample import UpsampleRecipe
@@ -40,7 +40,7 @@ def test_crops_show_the_same_place_at_both_sizes(tmp_path, enlarged):
     large = pictures(2, tmp_path, HELD_OUT, scale=2)
     codec = enlarged[0].picture_codec
     codec.encode, codec.decode = lambda block: block, lambda block: block  # keep what was painted
-    pairs = upsample.pairs_of(codec, large, postcard.FRAMES[0])
+    pairs = upsample.pairs_of(codec, large, FRAMES[0])
     small, shown, near = upsample.crops(pairs, UpsampleRecipe(tmp_path, batch=3, crop=64),
                                         torch.Generator().manual_seed(0))
     assert small.shape == (3, 3, 64, 64) and near.shape == (3, 128, 128)

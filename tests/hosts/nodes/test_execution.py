@@ -57,7 +57,7 @@ def test_what_a_run_took_is_kept_for_the_plans_of_later_ones(pack, model):
 
 
 def test_one_picture_is_checked_and_prepared_once(pack, model):
-    with watched(most=530) as road:
+    with watched(most=545) as road:
         sample(pack, model)
     assert road.complaints == []
 
