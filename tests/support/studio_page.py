@@ -16,6 +16,9 @@ from .studio_visit import REFUSED, App
 VISITOR = {"x-ssd-visitor": "c" * 64, "content-type": "application/json"}
 PATIENCE = 90_000  # ms, on a busy machine
 
+OPEN_SETTINGS = """try { localStorage.setItem("ssd-studio-settings-open", "true"); }
+catch { /* a page without an origin */ }"""
+
 
 @contextmanager
 def places(chromium, app: App):
@@ -24,7 +27,7 @@ def places(chromium, app: App):
         def open_one(place: str, **options):
             page = new_page(**options)
             page.set_default_timeout(PATIENCE)
-            page.add_init_script("localStorage.setItem('ssd-studio-settings-open', 'true')")
+            page.add_init_script(OPEN_SETTINGS)
             page.goto(f"{app.address}#{place}")
             page.wait_for_selector("body[data-ready]")
             return page

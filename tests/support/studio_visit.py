@@ -197,7 +197,7 @@ class Visitor:
 
     def ready(self) -> None:
         self.page.wait_for_selector("body[data-ready]")
-        self.page.evaluate("document.querySelector('#settings').open = true")
+        self.page.evaluate("() => document.querySelector('#settings')?.setAttribute('open', '')")
 
     def go(self, place: str) -> None:
         """Go to a place by its link in the head, or by the gear."""

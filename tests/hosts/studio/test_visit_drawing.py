@@ -97,6 +97,7 @@ def the_tools_save_copy_mark_and_enlarge_it(visitor, app):
     shared_by_the_sheet_of_the_browser(page, f"{named}.png", path.stat().st_size)
     page.click("[data-tool=favourite]")
     expect(page.locator("[data-tool=favourite]")).to_have_attribute("aria-pressed", "true")
+    page.wait_for_timeout(500)  # shown before the server has it
     assert app.services.history.favourites.ids
     page.click("[data-tool=full]")
     expect(page.locator("dialog img").first).to_be_visible()
