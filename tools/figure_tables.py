@@ -128,14 +128,27 @@ def compared(ar: float, own: float, above: float) -> str:
     return f"{ar / own:.1f} ({round(above, 2) + 0:+.2f})"
 
 
+def on_stand_ins(name: str, label: str) -> str:
+    """As `compared`, with the distance by ranks; the range of other structures where it differs."""
+    found = [rows for key, rows in STAND_IN.items() if key.partition(",")[0] == name]
+    figures = {
+        "{:.1f}": [fmean(rows["ar"]["passes"]) / fmean(rows[label]["passes"]) for rows in found],
+        "{:+.2f}": [fmean(rows[label]["nll_above"]) + 0 for rows in found],
+        "{:.3f}": [rows[label]["apart"] for rows in found]}
+    shown = []
+    for form, values in figures.items():
+        own, least, most = (form.format(value) for value in (values[0], min(values), max(values)))
+        shown.append(own if least == most else f"{own} [{least} to {most}]")
+    return "{} ({}; {})".format(*shown)
+
+
 def large(shown: Row) -> Row:
     """Of the stand-ins like large models, and of postcard."""
     label, here = LARGE[shown["decoding"]]
     own = {}
-    for name, rows in STAND_IN.items():
-        if row := rows.get(label):
-            own[f"like {NAMES[name]}"] = compared(
-                fmean(rows["ar"]["passes"]), fmean(row["passes"]), fmean(row["nll_above"]))
+    for name, words in NAMES.items():
+        if label is not None:
+            own[f"like {words}"] = on_stand_ins(name, label)
     if here is not None:
         table, reference = (METHODS, "ar") if here in METHODS else (QUALITY, "AR")
         ar, row = table[reference], table[here]

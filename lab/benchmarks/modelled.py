@@ -17,7 +17,7 @@ from functools import cache
 
 from conditions import table, write_page
 from script import described, options
-from stand_in import LUMINA_SHARES, StandIn
+from stand_in import LUMINA_WORLD, StandIn
 
 from ssd_core import Sampling, generate
 from ssd_core.engine.events import finished
@@ -68,7 +68,7 @@ ROWS = (
 @cache
 def passes(grid: Grid, method: Method, entropy: float) -> int:
     """Passes of one picture of the stand-in."""
-    stand_in = StandIn(grid, entropy, LUMINA_SHARES)
+    stand_in = StandIn(grid, replace(LUMINA_WORLD, entropy=entropy))
     run = generate(stand_in, "a", method, sampling=Sampling(seed=1, cfg=1.0))
     taken = finished(run).stats["passes"]
     print(grid, method.name, getattr(method, "window", ""), entropy, taken, flush=True)
