@@ -29,8 +29,8 @@ def complete(node: type[io.ComfyNode], values: Mapping[str, Any]) -> dict[str, A
 
     Raises SSDError for the first value that is of a wrong type, or that its widget would refuse.
     """
-    known = dict(values)
-    for slot in node.define_schema().inputs:
+    known, slots = dict(values), node.define_schema().inputs
+    for slot in slots:
         if slot.io_type == LISTS:
             chosen = values.get(slot.id)
             if chosen is not None and not isinstance(chosen, Mapping):
@@ -41,7 +41,7 @@ def complete(node: type[io.ComfyNode], values: Mapping[str, Any]) -> dict[str, A
             known[slot.id] = checked(slot, value, sampling_knobs())
         elif slot.io_type in KINDS and slot.optional:
             known[slot.id] = slot.default
-    for slot in node.define_schema().inputs:  # what came by a link may be nothing
+    for slot in slots:  # what came by a link may be nothing
         if not slot.optional and slot.id in values and values[slot.id] is None:
             giver = LINKS[slot.io_type][1] if slot.io_type in LINKS else "a node that gives it"
             raise SSDError(f"{slot.id}: nothing came by its link: connect {giver}")
